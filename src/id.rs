@@ -1,0 +1,191 @@
+//! Names that a cloud gives or takes, each its own type so that none is passed for another.
+//!
+//! Owns what every name has in common: it is not empty, fits in [`MAX_BYTES`], and holds no control
+//! character. What a name means is the backend's business; this module never looks inside.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{InvalidValue, Problem};
+
+/// The longest name in bytes: room for the longest resource path any cloud hands out.
+pub const MAX_BYTES: usize = 2048;
+
+/// Checks `text` as a name of the field `field`.
+fn checked(field: &'static str, text: &str) -> Result<Arc<str>, InvalidValue> {
+    if text.trim().is_empty() {
+        return Err(InvalidValue::new(field, Problem::Empty));
+    }
+    if text.len() > MAX_BYTES {
+        let (actual, limit) = (text.len(), MAX_BYTES);
+        return Err(InvalidValue::new(
+            field,
+            Problem::TooLong {
+                actual,
+                limit,
+                unit: "bytes",
+            },
+        ));
+    }
+    let bad = |c: &char| c.is_control() || c.is_whitespace();
+    if let Some(found) = text.chars().find(bad) {
+        let allowed = "characters that are neither space nor control";
+        return Err(InvalidValue::new(
+            field,
+            Problem::BadCharacter { found, allowed },
+        ));
+    }
+    Ok(text.into())
+}
+
+/// Declares a name type. A macro, because the impls below cannot be generic over the type.
+macro_rules! name_type {
+    ($(#[$doc:meta])* $name:ident, $field:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Takes `text` as it is: not empty, at most [`MAX_BYTES`], no space or control
+            /// character anywhere.
+            pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidValue> {
+                checked($field, text.as_ref()).map(Self)
+            }
+
+            /// The name as it was given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({:?})"), &*self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidValue;
+            fn from_str(text: &str) -> Result<Self, InvalidValue> {
+                Self::new(text)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidValue;
+            fn try_from(text: String) -> Result<Self, InvalidValue> {
+                Self::new(text)
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = InvalidValue;
+            fn try_from(text: &str) -> Result<Self, InvalidValue> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0.as_ref().to_owned()
+            }
+        }
+    };
+}
+
+name_type! {
+    /// The cloud's name for one instance. Unique in its account and never given to another one.
+    ///
+    /// It carries whatever its backend needs to find the instance again, so treat it as opaque.
+    InstanceId, "instance id"
+}
+name_type! {
+    /// A machine image: an AMI, a Compute Engine image, an Azure image reference.
+    ImageId, "image"
+}
+name_type! {
+    /// A size of machine in the cloud's own words: `m5.xlarge`, `n2-standard-4`.
+    InstanceType, "instance type"
+}
+name_type! {
+    /// A zone inside the backend's region.
+    Zone, "placement.zone"
+}
+name_type! {
+    /// A network or subnet to attach to, in the cloud's own words.
+    NetworkId, "placement.network"
+}
+name_type! {
+    /// A security group, firewall tag or network security group.
+    SecurityGroupId, "placement.security_groups"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_no_name_is_refused_with_field_and_rule() {
+        let long = "x".repeat(MAX_BYTES + 1);
+        let cases = [
+            ("", "image: is empty; give a value or leave the field out"),
+            (
+                " \t",
+                "image: is empty; give a value or leave the field out",
+            ),
+            (&long, "image: has 2049 bytes, at most 2048 are taken"),
+            (
+                "a b",
+                "image: contains ' '; only characters that are neither space nor control",
+            ),
+            (
+                "a\0",
+                "image: contains '\\0'; only characters that are neither space nor control",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(ImageId::new(text).unwrap_err().to_string(), message);
+            assert!(serde_json::from_value::<ImageId>(text.into()).is_err());
+        }
+        assert!(ImageId::new("x".repeat(MAX_BYTES)).is_ok());
+    }
+
+    #[test]
+    fn a_name_shows_its_type_only_in_debug() {
+        let zone = Zone::new("eu-1a").unwrap();
+        assert_eq!(
+            format!("{zone} {zone:?} {zone:>7}"),
+            "eu-1a Zone(\"eu-1a\")   eu-1a"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_round_trips_to_the_byte(text in r"[^\s\p{C}]{1,64}") {
+            let id = InstanceId::new(&text).unwrap();
+            prop_assert_eq!(id.as_str(), &text);
+            prop_assert_eq!(&text.parse::<InstanceId>().unwrap(), &id);
+            prop_assert_eq!(&InstanceId::try_from(text.as_str()).unwrap(), &id);
+            let json = serde_json::to_string(&id).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<InstanceId>(&json).unwrap(), &id);
+            prop_assert_eq!(String::from(id), text);
+        }
+
+        #[test]
+        fn any_text_is_taken_whole_or_refused(text in ".*") {
+            match InstanceId::new(&text) {
+                Ok(id) => prop_assert_eq!(id.as_str(), &text),
+                Err(error) => prop_assert!(!error.to_string().contains('\n')),
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Where and how an instance is placed, in words that mean the same on every cloud.
+//!
+//! Owns the neutral fields only. What a single cloud knows (profiles, key pairs, metadata options)
+//! belongs to that provider's constructor.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{NetworkId, SecurityGroupId, Zone};
+
+/// Where an instance goes. Every field is optional: unset means what the provider was constructed
+/// with. A field that is set and not offered is refused, and nothing is created.
+///
+/// In an [`InstanceInfo`](crate::InstanceInfo) the same fields tell where the instance is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Placement {
+    /// The zone. A provider never moves a launch to another zone by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<Zone>,
+    /// The network or subnet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkId>,
+    /// The security groups; empty means the provider's default.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub security_groups: BTreeSet<SecurityGroupId>,
+    /// Whether the instance gets a public address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_address: Option<PublicAddress>,
+    /// How the capacity is bought.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub market: Option<Market>,
+}
+
+impl Placement {
+    /// The fields that are set, in the order of [`PlacementField::ALL`].
+    pub fn fields_set(&self) -> Vec<PlacementField> {
+        let set = |field: &PlacementField| match field {
+            PlacementField::Zone => self.zone.is_some(),
+            PlacementField::Network => self.network.is_some(),
+            PlacementField::SecurityGroups => !self.security_groups.is_empty(),
+            PlacementField::PublicAddress => self.public_address.is_some(),
+            PlacementField::Spot => self.market == Some(Market::Spot),
+        };
+        PlacementField::ALL.into_iter().filter(set).collect()
+    }
+}
+
+/// Whether an instance gets a public address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PublicAddress {
+    /// One is assigned while the instance runs.
+    Assigned,
+    /// There is none.
+    Absent,
+}
+
+/// How the capacity is bought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Market {
+    /// At the list price, kept until given back.
+    OnDemand,
+    /// Cheaper, and the cloud may take it back.
+    Spot,
+}
+
+/// A field of [`Placement`] that a backend may or may not offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlacementField {
+    /// [`Placement::zone`].
+    Zone,
+    /// [`Placement::network`].
+    Network,
+    /// [`Placement::security_groups`].
+    SecurityGroups,
+    /// [`Placement::public_address`].
+    PublicAddress,
+    /// [`Placement::market`] as [`Market::Spot`].
+    Spot,
+}
+
+impl PlacementField {
+    /// Every field.
+    pub const ALL: [Self; 5] = [
+        Self::Zone,
+        Self::Network,
+        Self::SecurityGroups,
+        Self::PublicAddress,
+        Self::Spot,
+    ];
+
+    /// The field's path inside an [`InstanceConfig`](crate::InstanceConfig).
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Zone => "placement.zone",
+            Self::Network => "placement.network",
+            Self::SecurityGroups => "placement.security_groups",
+            Self::PublicAddress => "placement.public_address",
+            Self::Spot => "placement.market",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_that_are_set_are_told() {
+        let mut placement = Placement::default();
+        assert_eq!(placement.fields_set(), []);
+        placement.market = Some(Market::OnDemand);
+        assert_eq!(placement.fields_set(), []);
+        placement.market = Some(Market::Spot);
+        placement.zone = Some(Zone::new("z").unwrap());
+        placement.network = Some(NetworkId::new("n").unwrap());
+        placement
+            .security_groups
+            .insert(SecurityGroupId::new("g").unwrap());
+        placement.public_address = Some(PublicAddress::Absent);
+        assert_eq!(placement.fields_set(), PlacementField::ALL);
+        assert_eq!(
+            PlacementField::ALL.map(PlacementField::path).join(" "),
+            "placement.zone placement.network placement.security_groups \
+             placement.public_address placement.market"
+        );
+    }
+
+    #[test]
+    fn only_what_is_set_is_written() {
+        assert_eq!(serde_json::to_string(&Placement::default()).unwrap(), "{}");
+        let mut placement = Placement {
+            market: Some(Market::Spot),
+            ..Placement::default()
+        };
+        placement.public_address = Some(PublicAddress::Assigned);
+        let json = r#"{"public_address":"assigned","market":"spot"}"#;
+        assert_eq!(serde_json::to_string(&placement).unwrap(), json);
+        let from_later = r#"{"public_address":"assigned","market":"spot","rack":7}"#;
+        assert_eq!(
+            serde_json::from_str::<Placement>(from_later).unwrap(),
+            placement
+        );
+    }
+}

@@ -1,0 +1,251 @@
+//! The normalized state of a cloud instance: the only observed state machine of the project.
+//!
+//! Owns the six states, their frozen strings, their order and their legal successors. It never maps
+//! a native state: each provider does that in its own `state.rs`.
+//!
+//! | state | may directly become |
+//! | --- | --- |
+//! | pending | running, stopping, terminating; stopped (a start failed); terminated (a launch failed late) |
+//! | running | stopping, terminating; pending (repaired or reimaged in place) |
+//! | stopping | stopped, terminating |
+//! | stopped | pending, terminating |
+//! | terminating | terminated |
+//! | terminated | nothing |
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{InvalidValue, Problem};
+
+/// The state of an instance as its cloud reports it, in the six words every backend shares.
+///
+/// A native state that a backend does not know is [`Pending`](Self::Pending), with its native name
+/// in [`InstanceInfo::native_state`](crate::InstanceInfo::native_state): never running, never
+/// terminated, and exempt from the order below.
+///
+/// ```
+/// use fleetwright::CloudInstanceState::{self, *};
+///
+/// assert_eq!(CloudInstanceState::ALL.map(|s| s.as_str()).join(" "),
+///     "pending running stopping stopped terminating terminated");
+/// assert!(Running.can_become(Stopping));
+/// assert!(!Terminated.can_become(Pending));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CloudInstanceState {
+    /// Launching or booting.
+    Pending,
+    /// Running and, as far as the cloud knows, reachable.
+    Running,
+    /// Shutting down; what it stores is kept.
+    Stopping,
+    /// Stopped and released; it can be started again.
+    Stopped,
+    /// Being destroyed.
+    Terminating,
+    /// Destroyed. Final.
+    Terminated,
+}
+
+use CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated, Terminating};
+
+impl CloudInstanceState {
+    /// All six, in the order of a life. The order and the strings are frozen.
+    pub const ALL: [Self; 6] = [Pending, Running, Stopping, Stopped, Terminating, Terminated];
+
+    /// The frozen lower-case name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Pending => "pending",
+            Running => "running",
+            Stopping => "stopping",
+            Stopped => "stopped",
+            Terminating => "terminating",
+            Terminated => "terminated",
+        }
+    }
+
+    /// The states that may directly follow this one, this one itself left out.
+    pub const fn successors(self) -> &'static [Self] {
+        match self {
+            Pending => &[Running, Stopping, Stopped, Terminating, Terminated],
+            Running => &[Pending, Stopping, Terminating],
+            Stopping => &[Stopped, Terminating],
+            Stopped => &[Pending, Terminating],
+            Terminating => &[Terminated],
+            Terminated => &[],
+        }
+    }
+
+    /// Whether `next` may directly follow this state. No state follows itself.
+    pub fn can_become(self, next: Self) -> bool {
+        self.successors().contains(&next)
+    }
+
+    /// Whether one who samples may see this state after having seen `previous`: it is the same, or
+    /// some chain of [successors](Self::successors) leads to it.
+    pub fn can_be_seen_after(self, previous: Self) -> bool {
+        match previous {
+            Pending | Running | Stopping | Stopped => true,
+            Terminating => matches!(self, Terminating | Terminated),
+            Terminated => self == Terminated,
+        }
+    }
+
+    /// Whether the cloud goes on from this state to `goal` by itself, with no further call, or is
+    /// there already.
+    pub const fn leads_to(self, goal: Self) -> bool {
+        match self {
+            Pending => matches!(goal, Pending | Running),
+            Running => matches!(goal, Running),
+            Stopping => matches!(goal, Stopping | Stopped),
+            Stopped => matches!(goal, Stopped),
+            Terminating => matches!(goal, Terminating | Terminated),
+            Terminated => matches!(goal, Terminated),
+        }
+    }
+
+    /// Whether nothing can ever follow: only [`Terminated`].
+    pub const fn is_final(self) -> bool {
+        self.successors().is_empty()
+    }
+}
+
+impl fmt::Display for CloudInstanceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for CloudInstanceState {
+    type Err = InvalidValue;
+
+    /// Reads a frozen name, exactly.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected =
+            "one of pending, running, stopping, stopped, terminating, terminated (lower case)";
+        Self::ALL
+            .into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| InvalidValue::new("state", Problem::Malformed { expected }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_order_are_frozen() {
+        let names = [
+            "pending",
+            "running",
+            "stopping",
+            "stopped",
+            "terminating",
+            "terminated",
+        ];
+        assert_eq!(
+            CloudInstanceState::ALL.map(CloudInstanceState::as_str),
+            names
+        );
+        for (state, name) in CloudInstanceState::ALL.into_iter().zip(names) {
+            assert_eq!(name.parse(), Ok(state));
+            assert_eq!(format!("{state:>12}"), format!("{name:>12}"));
+            assert_eq!(serde_json::to_string(&state).unwrap(), format!("{name:?}"));
+        }
+        assert!(CloudInstanceState::ALL.is_sorted());
+    }
+
+    #[test]
+    fn a_name_is_read_exactly() {
+        for wrong in ["", "Running", "running ", "shutting-down", "gone"] {
+            let error = wrong.parse::<CloudInstanceState>().unwrap_err();
+            assert!(
+                error.to_string().contains("one of pending, running"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_sampler_may_see_is_the_closure_of_the_direct_successors() {
+        for from in CloudInstanceState::ALL {
+            let mut reached = vec![from];
+            let mut next = 0;
+            while next < reached.len() {
+                for state in reached[next].successors() {
+                    if !reached.contains(state) {
+                        reached.push(*state);
+                    }
+                }
+                next += 1;
+            }
+            for to in CloudInstanceState::ALL {
+                assert_eq!(
+                    to.can_be_seen_after(from),
+                    reached.contains(&to),
+                    "{from} to {to}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_direct_successors_are_these() {
+        let edges: Vec<_> = CloudInstanceState::ALL
+            .into_iter()
+            .flat_map(|from| CloudInstanceState::ALL.map(|to| (from, to)))
+            .filter(|(from, to)| from.can_become(*to))
+            .collect();
+        let expected = [
+            (Pending, Running),
+            (Pending, Stopping),
+            (Pending, Stopped),
+            (Pending, Terminating),
+            (Pending, Terminated),
+            (Running, Pending),
+            (Running, Stopping),
+            (Running, Terminating),
+            (Stopping, Stopped),
+            (Stopping, Terminating),
+            (Stopped, Pending),
+            (Stopped, Terminating),
+            (Terminating, Terminated),
+        ];
+        assert_eq!(edges, expected);
+    }
+
+    #[test]
+    fn what_a_state_leads_to_by_itself() {
+        let led: Vec<_> = CloudInstanceState::ALL
+            .into_iter()
+            .flat_map(|from| CloudInstanceState::ALL.map(|to| (from, to)))
+            .filter(|(from, to)| from != to && from.leads_to(*to))
+            .collect();
+        assert_eq!(
+            led,
+            [
+                (Pending, Running),
+                (Stopping, Stopped),
+                (Terminating, Terminated)
+            ]
+        );
+        assert!(
+            CloudInstanceState::ALL
+                .into_iter()
+                .all(|state| state.leads_to(state))
+        );
+    }
+
+    #[test]
+    fn only_terminated_is_final() {
+        let last: Vec<_> = CloudInstanceState::ALL
+            .into_iter()
+            .filter(|s| s.is_final())
+            .collect();
+        assert_eq!(last, [Terminated]);
+    }
+}

@@ -1,0 +1,386 @@
+//! Tags, and what a cloud can hold of them.
+//!
+//! Owns the map of a caller's tags and the limits against which a backend checks it before it
+//! creates anything. Tags are exact: they are held to the byte or refused, never trimmed, folded or
+//! cut.
+
+use std::collections::{BTreeMap, btree_map};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{InvalidValue, Problem};
+
+/// Keys with this prefix (in any case) belong to the backends: they keep launch tokens and config
+/// fingerprints under it. Callers cannot set them and never see them.
+pub const RESERVED_PREFIX: &str = "fleetwright:";
+
+/// A caller's tags: exact keys with exact values, ordered by key.
+///
+/// A key is not empty and does not begin with [`RESERVED_PREFIX`]. Everything else depends on the
+/// cloud: see [`TagLimits`].
+///
+/// ```
+/// use fleetwright::Tags;
+///
+/// let tags = Tags::new().with("ManagedBy", "my-fleet")?.with("Größe", "")?;
+/// assert_eq!(tags.get("ManagedBy"), Some("my-fleet"));
+/// assert!(tags.with("fleetwright:token", "x").is_err());
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, String>")]
+pub struct Tags(BTreeMap<String, String>);
+
+impl Tags {
+    /// No tags.
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// These tags and one more; an equal key is replaced.
+    pub fn with(
+        mut self,
+        key: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Result<Self, InvalidValue> {
+        self.insert(key, value)?;
+        Ok(self)
+    }
+
+    /// Sets one tag and answers the value it had.
+    pub fn insert(
+        &mut self,
+        key: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Result<Option<String>, InvalidValue> {
+        let key = key.into();
+        check_key(&key)?;
+        Ok(self.0.insert(key, value.into()))
+    }
+
+    /// Takes one tag away and answers the value it had.
+    pub fn remove(&mut self, key: &str) -> Option<String> {
+        self.0.remove(key)
+    }
+
+    /// What a backend read from its cloud: reserved and empty keys are left out, since callers
+    /// never see them; the rest is kept as it came.
+    pub fn from_observed(tags: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(
+            tags.into_iter()
+                .filter(|(key, _)| check_key(key).is_ok())
+                .collect(),
+        )
+    }
+
+    /// The value of `key`, compared exactly.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// Whether every tag of `wanted` is here with exactly its value.
+    pub fn contains_all(&self, wanted: &Self) -> bool {
+        wanted
+            .iter()
+            .all(|(key, value)| self.get(key) == Some(value))
+    }
+
+    /// All tags, ordered by key.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter(self.0.iter())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Refuses a key that no caller may use on any cloud.
+pub(crate) fn check_key(key: &str) -> Result<(), InvalidValue> {
+    if key.is_empty() {
+        return Err(InvalidValue::new("tags", Problem::Empty));
+    }
+    if has_prefix(key, RESERVED_PREFIX) {
+        let prefix = RESERVED_PREFIX.to_owned();
+        return Err(InvalidValue::new(
+            field_of(key),
+            Problem::Reserved { prefix },
+        ));
+    }
+    Ok(())
+}
+
+/// Whether `key` begins with `prefix`, whatever the case: some clouds fold the case of keys.
+fn has_prefix(key: &str, prefix: &str) -> bool {
+    key.get(..prefix.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
+/// How an error names the tag with this key, cut so that it stays one readable line.
+fn field_of(key: &str) -> String {
+    let shown: String = key.chars().take(40).collect();
+    let cut = if shown.len() < key.len() { "…" } else { "" };
+    format!("tags[{:?}]", shown + cut)
+}
+
+/// An iterator over [`Tags`], ordered by key.
+#[derive(Clone, Debug)]
+pub struct Iter<'a>(btree_map::Iter<'a, String, String>);
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a str, &'a str);
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0
+            .next()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+}
+
+impl<'a> IntoIterator for &'a Tags {
+    type Item = (&'a str, &'a str);
+    type IntoIter = Iter<'a>;
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl TryFrom<BTreeMap<String, String>> for Tags {
+    type Error = InvalidValue;
+    fn try_from(map: BTreeMap<String, String>) -> Result<Self, InvalidValue> {
+        map.keys().try_for_each(|key| check_key(key))?;
+        Ok(Self(map))
+    }
+}
+
+/// What a cloud can hold of a caller's tags. What a backend needs for itself is already deducted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TagLimits {
+    /// The largest number of tags.
+    pub max_tags: usize,
+    /// The longest key, in characters.
+    pub max_key_chars: usize,
+    /// The longest value, in characters.
+    pub max_value_chars: usize,
+    /// Prefixes that the cloud keeps for itself, compared without regard to case.
+    #[serde(default)]
+    pub reserved_prefixes: Vec<String>,
+    /// Characters that no key may contain.
+    #[serde(default)]
+    pub forbidden_in_keys: String,
+    /// Whether the cloud tells `name` from `Name`.
+    #[serde(default)]
+    pub key_case: KeyCase,
+}
+
+/// Whether a cloud tells keys apart that differ only in case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyCase {
+    /// `name` and `Name` are two tags.
+    #[default]
+    Distinct,
+    /// `name` and `Name` are one tag, so a config with both is refused.
+    Folded,
+}
+
+impl TagLimits {
+    /// Limits in number and length only.
+    pub const fn new(max_tags: usize, max_key_chars: usize, max_value_chars: usize) -> Self {
+        Self {
+            max_tags,
+            max_key_chars,
+            max_value_chars,
+            reserved_prefixes: Vec::new(),
+            forbidden_in_keys: String::new(),
+            key_case: KeyCase::Distinct,
+        }
+    }
+
+    /// Checks `tags` against every limit; the error names the tag and the limit.
+    pub fn check(&self, tags: &Tags) -> Result<(), InvalidValue> {
+        if tags.len() > self.max_tags {
+            let (actual, limit) = (tags.len(), self.max_tags);
+            return Err(InvalidValue::new(
+                "tags",
+                Problem::TooMany { actual, limit },
+            ));
+        }
+        let mut folded = BTreeMap::new();
+        for (key, value) in tags {
+            self.check_one(key, value)
+                .map_err(|problem| InvalidValue::new(field_of(key), problem))?;
+            let twin = match self.key_case {
+                KeyCase::Distinct => None,
+                KeyCase::Folded => folded.insert(key.to_lowercase(), key),
+            };
+            if let Some(other) = twin {
+                let problem = Problem::Duplicate {
+                    other: other.to_owned(),
+                };
+                return Err(InvalidValue::new(field_of(key), problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_one(&self, key: &str, value: &str) -> Result<(), Problem> {
+        for (text, limit) in [(key, self.max_key_chars), (value, self.max_value_chars)] {
+            let actual = text.chars().count();
+            if actual > limit {
+                return Err(Problem::TooLong {
+                    actual,
+                    limit,
+                    unit: "characters",
+                });
+            }
+            if let Some(found) = text.chars().find(|c| c.is_control()) {
+                let allowed = "characters that are not control characters";
+                return Err(Problem::BadCharacter { found, allowed });
+            }
+        }
+        if let Some(found) = key.chars().find(|c| self.forbidden_in_keys.contains(*c)) {
+            let allowed = "characters that this cloud takes in a tag's key";
+            return Err(Problem::BadCharacter { found, allowed });
+        }
+        match self
+            .reserved_prefixes
+            .iter()
+            .find(|prefix| has_prefix(key, prefix))
+        {
+            Some(prefix) => Err(Problem::Reserved {
+                prefix: prefix.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tags(pairs: &[(&str, &str)]) -> Tags {
+        pairs.iter().fold(Tags::new(), |tags, (key, value)| {
+            tags.with(*key, *value).unwrap()
+        })
+    }
+
+    fn refusal(limits: &TagLimits, pairs: &[(&str, &str)]) -> String {
+        limits.check(&tags(pairs)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn empty_and_reserved_keys_are_refused_everywhere() {
+        for key in ["", "fleetwright:", "fleetwright:token", "FleetWright:Token"] {
+            assert!(Tags::new().with(key, "v").is_err(), "{key}");
+            let json = serde_json::json!({ key: "v" });
+            assert!(serde_json::from_value::<Tags>(json).is_err(), "{key}");
+        }
+        assert!(Tags::new().with("fleetwright", "v").is_ok());
+        assert!(Tags::new().with("fléetwright:", "v").is_ok());
+    }
+
+    #[test]
+    fn what_was_observed_hides_reserved_keys_and_keeps_the_rest() {
+        let pairs = [("fleetwright:fp", "1"), ("", "2"), ("a\tb", "3")];
+        let seen = Tags::from_observed(pairs.map(|(k, v)| (k.to_owned(), v.to_owned())));
+        assert_eq!(seen.iter().collect::<Vec<_>>(), [("a\tb", "3")]);
+    }
+
+    #[test]
+    fn a_map_of_tags_behaves_as_one() {
+        let mut some = tags(&[("b", "2"), ("a", "1")]);
+        assert_eq!(some.len(), 2);
+        assert!(!some.is_empty());
+        assert_eq!(some.insert("a", "3").unwrap().as_deref(), Some("1"));
+        assert!(some.contains_all(&tags(&[("a", "3")])));
+        assert!(some.contains_all(&Tags::new()));
+        assert!(!some.contains_all(&tags(&[("a", "1")])));
+        assert!(!some.contains_all(&tags(&[("A", "3")])));
+        assert!(!some.contains_all(&tags(&[("a", "3"), ("c", "")])));
+        assert_eq!(some.remove("a").as_deref(), Some("3"));
+        assert_eq!(some.remove("a"), None);
+        assert_eq!((&some).into_iter().collect::<Vec<_>>(), [("b", "2")]);
+        assert_eq!(some.remove("b").as_deref(), Some("2"));
+        assert!(some.is_empty());
+    }
+
+    #[test]
+    fn each_limit_names_the_tag_and_itself() {
+        let mut limits = TagLimits::new(2, 4, 3);
+        assert!(limits.check(&tags(&[("äöüß", "äöü"), ("b", "")])).is_ok());
+        assert_eq!(
+            refusal(&limits, &[("a", ""), ("b", ""), ("c", "")]),
+            "tags: has 3 entries, at most 2 are taken"
+        );
+        assert_eq!(
+            refusal(&limits, &[("abcde", "")]),
+            "tags[\"abcde\"]: has 5 characters, at most 4 are taken"
+        );
+        assert_eq!(
+            refusal(&limits, &[("a", "1234")]),
+            "tags[\"a\"]: has 4 characters, at most 3 are taken"
+        );
+        assert!(refusal(&limits, &[("a", "\n")]).contains("contains '\\n'"));
+        assert!(refusal(&limits, &[("\u{7f}", "")]).contains("not control characters"));
+        limits.forbidden_in_keys = "/<".into();
+        assert!(refusal(&limits, &[("a/b", "")]).contains("contains '/'"));
+        assert!(limits.check(&tags(&[("a", "/<")])).is_ok());
+        limits.reserved_prefixes = vec!["aws:".into(), "ms".into()];
+        assert!(refusal(&limits, &[("MSx", "")]).contains("reserved prefix \"ms\""));
+        assert!(limits.check(&tags(&[("aws", "m")])).is_ok());
+        assert!(limits.check(&tags(&[("a", ""), ("A", "")])).is_ok());
+        limits.key_case = KeyCase::Folded;
+        assert!(refusal(&limits, &[("a", ""), ("A", "")]).contains("cannot be told from \"A\""));
+    }
+
+    #[test]
+    fn a_long_key_is_cut_in_the_message_only() {
+        let message = refusal(&TagLimits::new(9, 50, 9), &[(&"k".repeat(51), "")]);
+        assert_eq!(
+            message,
+            format!(
+                "tags[\"{}…\"]: has 51 characters, at most 50 are taken",
+                "k".repeat(40)
+            )
+        );
+        let exact = refusal(&TagLimits::new(9, 39, 9), &[(&"k".repeat(40), "")]);
+        assert!(!exact.contains('…'), "{exact}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_tags_round_trip_exactly(map: BTreeMap<String, String>) {
+            match Tags::try_from(map.clone()) {
+                Ok(tags) => {
+                    let json = serde_json::to_string(&tags).unwrap();
+                    prop_assert_eq!(&json, &serde_json::to_string(&map).unwrap());
+                    prop_assert_eq!(&serde_json::from_str::<Tags>(&json).unwrap(), &tags);
+                    prop_assert_eq!(tags, Tags::from_observed(map));
+                }
+                Err(error) => prop_assert!(map.contains_key("")
+                    || map.keys().any(|key| key.to_lowercase().starts_with(RESERVED_PREFIX)), "{}", error),
+            }
+        }
+
+        #[test]
+        fn tags_within_the_limits_pass_and_all_others_do_not(
+            map in proptest::collection::btree_map("[a-z]{1,6}", "[a-zé ]{0,6}", 0..6),
+            max_tags in 0_usize..6, max_key in 0_usize..8, max_value in 0_usize..8,
+        ) {
+            let within = map.len() <= max_tags
+                && map.keys().all(|key| key.chars().count() <= max_key)
+                && map.values().all(|value| value.chars().count() <= max_value);
+            let tags = Tags::try_from(map).unwrap();
+            prop_assert_eq!(TagLimits::new(max_tags, max_key, max_value).check(&tags).is_ok(), within);
+        }
+    }
+}

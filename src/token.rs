@@ -1,0 +1,194 @@
+//! The launch token: the caller's name for one intent to launch.
+//!
+//! Owns the token's form and what is derived from it. A token is written down before the launch, so
+//! that after any crash the same launch can be asked for again, or looked up, and never doubled.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{InvalidValue, Problem};
+
+/// The longest token, in bytes.
+pub const MAX_TOKEN_BYTES: usize = 128;
+
+/// The namespace of every UUID derived from a token. Frozen: changing it would forget launches.
+const NAMESPACE: Uuid = Uuid::from_u128(0x5f0f_8c6e_1d5b_4e43_9c53_2a7f_5d21_e6b7);
+
+/// The caller's name for one launch: 1 to 128 visible ASCII characters.
+///
+/// The same token with the same config is the same launch, through lost replies, retries, races and
+/// restarts. Take a random UUID, or derive one from your own record of the intent, and store it
+/// **before** launching.
+///
+/// ```
+/// use fleetwright::LaunchToken;
+///
+/// let token = LaunchToken::new("runner-17/attempt-1")?;
+/// assert_eq!(token.derive("request"), token.derive("request"));
+/// assert_ne!(token.item(0), token.item(1));
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LaunchToken(Arc<str>);
+
+impl LaunchToken {
+    /// Takes 1 to [`MAX_TOKEN_BYTES`] visible ASCII characters (`!` to `~`).
+    pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidValue> {
+        const FIELD: &str = "launch token";
+        let text = text.as_ref();
+        if text.is_empty() {
+            return Err(InvalidValue::new(FIELD, Problem::Empty));
+        }
+        if let Some(found) = text.chars().find(|c| !c.is_ascii_graphic()) {
+            let allowed = "visible ASCII characters";
+            return Err(InvalidValue::new(
+                FIELD,
+                Problem::BadCharacter { found, allowed },
+            ));
+        }
+        if text.len() > MAX_TOKEN_BYTES {
+            let (actual, limit) = (text.len(), MAX_TOKEN_BYTES);
+            let problem = Problem::TooLong {
+                actual,
+                limit,
+                unit: "characters",
+            };
+            return Err(InvalidValue::new(FIELD, problem));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The token as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A UUID that depends on the token and `purpose` alone: how a backend makes what its cloud
+    /// takes (a client token, a request id, a resource name) the same in every process.
+    pub fn derive(&self, purpose: &str) -> Uuid {
+        // The lengths keep ("ab", "c") apart from ("a", "bc").
+        let text = format!("{}:{purpose}:{}", purpose.len(), self.0);
+        Uuid::new_v5(&NAMESPACE, text.as_bytes())
+    }
+
+    /// The token of item `index` of a batch that was launched with this token.
+    pub fn item(&self, index: u32) -> Self {
+        Self::from(self.derive(&format!("item-{index}")))
+    }
+}
+
+impl fmt::Display for LaunchToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for LaunchToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LaunchToken({:?})", &*self.0)
+    }
+}
+
+impl From<Uuid> for LaunchToken {
+    fn from(uuid: Uuid) -> Self {
+        Self(uuid.hyphenated().to_string().into())
+    }
+}
+
+impl FromStr for LaunchToken {
+    type Err = InvalidValue;
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<String> for LaunchToken {
+    type Error = InvalidValue;
+    fn try_from(text: String) -> Result<Self, InvalidValue> {
+        Self::new(text)
+    }
+}
+
+impl From<LaunchToken> for String {
+    fn from(token: LaunchToken) -> Self {
+        token.0.as_ref().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        let cases = [
+            (
+                String::new(),
+                "launch token: is empty; give a value or leave the field out",
+            ),
+            (
+                "a b".into(),
+                "launch token: contains ' '; only visible ASCII characters",
+            ),
+            (
+                "naïve".into(),
+                "launch token: contains 'ï'; only visible ASCII characters",
+            ),
+            (
+                "x".repeat(129),
+                "launch token: has 129 characters, at most 128 are taken",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(LaunchToken::new(&text).unwrap_err().to_string(), message);
+            assert!(serde_json::from_value::<LaunchToken>(text.into()).is_err());
+        }
+        assert!(LaunchToken::new("x".repeat(128)).is_ok());
+    }
+
+    #[test]
+    fn what_is_derived_is_frozen() {
+        let token = LaunchToken::new("golden").unwrap();
+        assert_eq!(
+            token.derive("request").to_string(),
+            "fb6e7cb2-a669-569b-9111-b7befbd2dc6c"
+        );
+        assert_eq!(
+            token.item(1).as_str(),
+            "77b54c4b-7c42-51cc-b6bd-629350510a62"
+        );
+        assert_eq!(
+            format!("{token} {token:?} {token:>7}"),
+            "golden LaunchToken(\"golden\")  golden"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_token_round_trips(text in "[!-~]{1,128}") {
+            let token: LaunchToken = text.parse().unwrap();
+            prop_assert_eq!(token.as_str(), &text);
+            let json = serde_json::to_string(&token).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<LaunchToken>(&json).unwrap(), &token);
+            prop_assert_eq!(String::from(token), text);
+        }
+
+        #[test]
+        fn tokens_and_purposes_do_not_run_into_each_other(
+            a in "[!-~]{1,8}", b in "[!-~]{1,8}", p in "[!-~]{0,8}", q in "[!-~]{0,8}",
+        ) {
+            let (left, right) = (LaunchToken::new(&a).unwrap(), LaunchToken::new(&b).unwrap());
+            prop_assert_eq!(left.derive(&p) == right.derive(&q), a == b && p == q);
+        }
+
+        #[test]
+        fn a_uuid_is_a_token(bits: u128) {
+            let uuid = Uuid::from_u128(bits);
+            prop_assert_eq!(LaunchToken::from(uuid).as_str().parse::<Uuid>().unwrap(), uuid);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What the optional verbs take and give.
+
+use std::{collections::BTreeSet, fmt};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::{InvalidValue, Problem, Tags, tags};
+
+/// A change of tags, applied as one: `set` is added or replaced, `remove` is taken away.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct TagChange {
+    /// Tags to add or replace.
+    pub set: Tags,
+    /// Keys to take away; one that is not there is no error.
+    pub remove: BTreeSet<String>,
+}
+
+impl TagChange {
+    /// No change.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets one tag. The last word on a key counts.
+    pub fn set(
+        mut self,
+        key: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Result<Self, InvalidValue> {
+        let key = key.into();
+        self.remove.remove(&key);
+        self.set.insert(key, value)?;
+        Ok(self)
+    }
+
+    /// Takes one tag away. The last word on a key counts.
+    pub fn remove(mut self, key: impl Into<String>) -> Result<Self, InvalidValue> {
+        let key = key.into();
+        tags::check_key(&key)?;
+        self.set.remove(&key);
+        self.remove.insert(key);
+        Ok(self)
+    }
+
+    /// The tags that `before` becomes.
+    pub fn apply(&self, before: &Tags) -> Result<Tags, InvalidValue> {
+        let kept = before.iter().filter(|(key, _)| !self.remove.contains(*key));
+        kept.chain(&self.set)
+            .try_fold(Tags::new(), |tags, (key, value)| tags.with(key, value))
+    }
+}
+
+/// How to reboot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reboot {
+    /// Ask the operating system.
+    Soft,
+    /// Pull the plug.
+    Hard,
+}
+
+/// What an instance wrote to its console.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ConsoleOutput {
+    /// The last part of the output, as text; bytes that are no UTF-8 are replaced.
+    pub text: String,
+    /// When the cloud captured it.
+    #[serde(default)]
+    pub captured_at: Option<DateTime<Utc>>,
+}
+
+impl ConsoleOutput {
+    /// Output of which the time is not known; the field is public.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            captured_at: None,
+        }
+    }
+}
+
+impl fmt::Debug for ConsoleOutput {
+    /// Hides the text: machines print passwords and keys when they boot.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsoleOutput")
+            .field("bytes", &self.text.len())
+            .field("captured_at", &self.captured_at)
+            .finish()
+    }
+}
+
+/// A way to sit at an instance's console for a while.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ConsoleSession {
+    /// Where to connect. Whoever has it is in: treat it as a password.
+    pub url: String,
+    /// Until when it can be used.
+    #[serde(default)]
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl ConsoleSession {
+    /// A session of which the end is not known; the field is public.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            expires_at: None,
+        }
+    }
+}
+
+impl fmt::Debug for ConsoleSession {
+    /// Hides the address, which lets one in.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsoleSession")
+            .field("url", &"hidden")
+            .field("expires_at", &self.expires_at)
+            .finish()
+    }
+}
+
+/// What image to make of an instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SnapshotRequest {
+    /// The image's name, unique in the account. Asking again with the same name and the same
+    /// instance answers the same image, so a lost reply does no harm.
+    pub name: String,
+    /// The image's tags.
+    #[serde(default)]
+    pub tags: Tags,
+}
+
+impl SnapshotRequest {
+    /// An image with this name: 1 to 128 visible ASCII characters.
+    pub fn new(name: impl Into<String>) -> Result<Self, InvalidValue> {
+        const FIELD: &str = "snapshot name";
+        let name = name.into();
+        if name.is_empty() {
+            return Err(InvalidValue::new(FIELD, Problem::Empty));
+        }
+        if let Some(found) = name.chars().find(|c| !c.is_ascii_graphic()) {
+            let allowed = "visible ASCII characters";
+            return Err(InvalidValue::new(
+                FIELD,
+                Problem::BadCharacter { found, allowed },
+            ));
+        }
+        if name.len() > 128 {
+            let actual = name.len();
+            let problem = Problem::TooLong {
+                actual,
+                limit: 128,
+                unit: "characters",
+            };
+            return Err(InvalidValue::new(FIELD, problem));
+        }
+        Ok(Self {
+            name,
+            tags: Tags::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_on_a_key_counts() {
+        let before = Tags::new()
+            .with("keep", "1")
+            .unwrap()
+            .with("drop", "2")
+            .unwrap();
+        let change = TagChange::new()
+            .set("new", "3")
+            .and_then(|c| c.remove("drop"))
+            .and_then(|c| c.remove("gone"))
+            .and_then(|c| c.set("drop", "4"))
+            .and_then(|c| c.remove("new"))
+            .unwrap();
+        let after: Vec<_> = change
+            .apply(&before)
+            .unwrap()
+            .iter()
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect();
+        assert_eq!(after, ["drop=4", "keep=1"]);
+        assert!(change.remove.contains("gone") && change.remove.contains("new"));
+        assert!(TagChange::new().set("fleetwright:x", "").is_err());
+        assert!(TagChange::new().remove("fleetwright:x").is_err());
+        let back: TagChange = serde_json::from_str(r#"{"later":1}"#).unwrap();
+        assert_eq!(back, TagChange::new());
+    }
+
+    #[test]
+    fn consoles_do_not_show_what_they_hold() {
+        let mut session = ConsoleSession::new("wss://c?key=hunter2");
+        session.expires_at = DateTime::from_timestamp(0, 0);
+        let output = ConsoleOutput::new("password: hunter2");
+        let shown = format!("{session:?} {output:?}");
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert!(
+            shown.contains("1970") && shown.contains("bytes: 17"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_snapshot_has_a_plain_name() {
+        assert!(SnapshotRequest::new("x".repeat(128)).is_ok());
+        for (name, part) in [
+            (String::new(), "is empty"),
+            ("a b".into(), "' '"),
+            ("x".repeat(129), "at most 128"),
+        ] {
+            let error = SnapshotRequest::new(name).unwrap_err().to_string();
+            assert!(
+                error.starts_with("snapshot name: ") && error.contains(part),
+                "{error}"
+            );
+        }
+    }
+}
