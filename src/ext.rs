@@ -1,0 +1,202 @@
+//! What is convenient and needs nothing but the trait.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures_util::{StreamExt as _, stream};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    BoxStream, Call, CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceId,
+    InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Operation,
+    ProvisionError, Result, Seen,
+    wait::{self, WaitCause, WaitError, WaitPolicy},
+};
+
+/// Conveniences over any [`InstanceProvisioner`], implemented for all of them.
+///
+/// Each can be dropped or killed at any point like the calls it is made of: what it launched is
+/// found again by its token or its tags.
+#[async_trait]
+pub trait InstanceProvisionerExt: InstanceProvisioner {
+    /// Launches an instance and waits until it runs.
+    ///
+    /// A launch whose outcome is unknown is settled by its token before anything else is done. When
+    /// the instance does not come up in time, the error
+    /// [carries it](ProvisionError::survivors); it is not terminated.
+    async fn launch_and_wait(
+        &self,
+        config: &InstanceConfig,
+        policy: &WaitPolicy,
+    ) -> Result<InstanceInfo> {
+        let info = match (self.launch_instance(config).await, &config.launch_token) {
+            (Ok(info), _) => info,
+            (Err(error), Some(token)) if error.effect() == Effect::Unknown => {
+                match self.settle_launch(token).await? {
+                    LaunchRecord::Found(mut found) if !found.is_empty() => found.remove(0),
+                    LaunchRecord::Found(_) | LaunchRecord::Gone(_) | LaunchRecord::NotSeen => {
+                        return Err(error);
+                    }
+                }
+            }
+            (Err(error), _) => return Err(error),
+        };
+        let waited = one(self, &info.id, CloudInstanceState::Running, policy).await;
+        match waited {
+            Ok(status) => Ok(refreshed(info, status)),
+            Err(error) => {
+                let error = in_words(self, Operation::LaunchInstance, error);
+                Err(error.with_survivors(vec![info]))
+            }
+        }
+    }
+
+    /// Starts an instance and waits until it runs; its addresses are those of now.
+    async fn start_and_wait(&self, id: &InstanceId, policy: &WaitPolicy) -> Result<InstanceInfo> {
+        let info = self.start_instance(id).await?;
+        match one(self, id, CloudInstanceState::Running, policy).await {
+            Ok(status) => Ok(refreshed(info, status)),
+            Err(error) => Err(in_words(self, Operation::StartInstance, error)),
+        }
+    }
+
+    /// Stops an instance and waits until it is stopped.
+    async fn stop_and_wait(&self, id: &InstanceId, policy: &WaitPolicy) -> Result<InstanceStatus> {
+        self.stop_instance(id).await?;
+        let waited = one(self, id, CloudInstanceState::Stopped, policy).await;
+        waited.map_err(|error| in_words(self, Operation::StopInstance, error))
+    }
+
+    /// Terminates an instance and waits until it is gone.
+    async fn terminate_and_wait(
+        &self,
+        id: &InstanceId,
+        policy: &WaitPolicy,
+    ) -> Result<InstanceStatus> {
+        self.terminate_instance(id).await?;
+        let waited = one(self, id, CloudInstanceState::Terminated, policy).await;
+        waited.map_err(|error| in_words(self, Operation::TerminateInstance, error))
+    }
+
+    /// Terminates everything that `filter` selects and waits until all of it is gone; answers the
+    /// ids. Give it a filter with tags of your own, or it empties the account.
+    async fn terminate_matching(
+        &self,
+        filter: &InstanceFilter,
+        policy: &WaitPolicy,
+    ) -> Result<Vec<InstanceId>> {
+        let ids: Vec<_> = self
+            .list_instances(filter)
+            .await?
+            .into_iter()
+            .map(|info| info.id)
+            .collect();
+        for result in self.terminate_instances(&ids).await {
+            result?;
+        }
+        let waited = wait::for_state(self, &ids, CloudInstanceState::Terminated, policy).await;
+        match waited {
+            Ok(_) => Ok(ids),
+            Err(error) => Err(in_words(self, Operation::TerminateInstances, error)),
+        }
+    }
+
+    /// Settles what became of a launch that was sent before this call: answers as soon as the
+    /// token is seen, and that it was not only once the consistency window has passed.
+    async fn settle_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
+        let (window, tick) = (
+            self.capabilities().consistency_window,
+            self.capabilities().poll_tick,
+        );
+        let began = Instant::now();
+        loop {
+            let remaining = window.saturating_sub(began.elapsed());
+            match self.find_launch(token).await {
+                Ok(LaunchRecord::NotSeen) if !remaining.is_zero() => {
+                    sleep(tick.max(Duration::from_millis(1)).min(remaining)).await;
+                }
+                settled => return settled,
+            }
+        }
+    }
+
+    /// [`stream_instances`](InstanceProvisioner::stream_instances) that owns what it reads from,
+    /// to be sent elsewhere.
+    fn stream_owned(self: Arc<Self>, filter: InstanceFilter) -> BoxStream<'static, Result<Seen>>
+    where
+        Self: 'static,
+    {
+        let (sender, mut receiver) = mpsc::channel(1);
+        // The reading future owns the provisioner and hands on one item at a time. It is polled
+        // with the stream itself, so nothing is spawned and dropping the stream ends it.
+        let reading = async move {
+            let mut items = self.stream_instances(&filter);
+            while let Some(item) = items.next().await {
+                if sender.send(item).await.is_err() {
+                    break;
+                }
+            }
+        };
+        let nothing = stream::once(reading).filter_map(|()| std::future::ready(None));
+        let items = stream::poll_fn(move |context| receiver.poll_recv(context));
+        stream::select(items, nothing).boxed()
+    }
+}
+
+#[async_trait]
+impl<P: InstanceProvisioner + ?Sized> InstanceProvisionerExt for P {}
+
+/// Waits for one instance.
+async fn one<P: InstanceProvisioner + ?Sized>(
+    provisioner: &P,
+    id: &InstanceId,
+    goal: CloudInstanceState,
+    policy: &WaitPolicy,
+) -> Result<InstanceStatus, WaitError> {
+    let mut all = wait::for_state(provisioner, std::slice::from_ref(id), goal, policy).await?;
+    Ok(all.remove(0))
+}
+
+/// `info` with what `status` tells of it now.
+fn refreshed(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
+    let InstanceStatus {
+        id,
+        state,
+        native_state,
+        state_reason,
+        private_ip,
+        public_ip,
+        mac_address,
+    } = status;
+    InstanceInfo {
+        id,
+        state,
+        native_state,
+        state_reason,
+        private_ip,
+        public_ip,
+        mac_address,
+        ..info
+    }
+}
+
+/// A failed wait as the error of the call that was waited for, which had its effect.
+fn in_words<P: InstanceProvisioner + ?Sized>(
+    provisioner: &P,
+    operation: Operation,
+    error: WaitError,
+) -> ProvisionError {
+    let call = Call::new(provisioner.capabilities().provider.as_str(), operation);
+    let made = match &error.cause {
+        WaitCause::Deadline | WaitCause::PollBudget => call.timeout(Effect::Done),
+        WaitCause::Unreachable(status) | WaitCause::TurnedBack(status) => {
+            let needed = format!("{} ({})", error.goal, error.cause);
+            call.wrong_state(&status.id, status.state, &needed)
+        }
+        WaitCause::Failed(failed) => return failed.clone(),
+    };
+    made.with_source(error)
+}

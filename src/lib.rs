@@ -1,0 +1,43 @@
+#![doc = include_str!("../README.md")]
+
+mod capability;
+mod config;
+mod error;
+mod ext;
+mod filter;
+mod forward;
+mod id;
+mod info;
+mod invalid;
+mod mac;
+mod operation;
+mod placement;
+mod provisioner;
+mod seen;
+mod state;
+mod tags;
+mod token;
+mod user_data;
+mod verbs;
+pub mod wait;
+
+pub use async_trait::async_trait;
+pub use capability::{BatchLaunch, Capabilities, OptionalVerb};
+pub use config::{ConfigBuilder, Fingerprint, InstanceConfig};
+pub use error::{Call, Effect, ErrorKind, ProvisionError, Result, RetryAdvice, Scope};
+pub use ext::InstanceProvisionerExt;
+pub use filter::InstanceFilter;
+pub use futures_util::stream::BoxStream;
+pub use id::{ImageId, InstanceId, InstanceType, MAX_BYTES, NetworkId, SecurityGroupId, Zone};
+pub use info::{InstanceInfo, InstanceStatus, LaunchRecord};
+pub use invalid::{InvalidValue, Problem};
+pub use mac::MacAddress;
+pub use operation::Operation;
+pub use placement::{Market, Placement, PlacementField, PublicAddress};
+pub use provisioner::InstanceProvisioner;
+pub use seen::{Seen, collect_complete};
+pub use state::CloudInstanceState;
+pub use tags::{KeyCase, RESERVED_PREFIX, TagLimits, Tags};
+pub use token::{LaunchToken, MAX_TOKEN_BYTES};
+pub use user_data::UserData;
+pub use verbs::{ConsoleOutput, ConsoleSession, Reboot, SnapshotRequest, TagChange};

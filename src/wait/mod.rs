@@ -1,0 +1,220 @@
+//! Waiting for a state, for one instance or a thousand.
+//!
+//! Owns the polling loop: one batch describe a poll whatever the number of instances, jittered
+//! backoff, a deadline and a budget of polls. It fails fast when the goal cannot be reached any
+//! more, and it only reads: whatever its outcome, the instances are as they were.
+//!
+//! Time is tokio's, so a test can pause it.
+
+mod policy;
+mod watch;
+
+use std::{collections::BTreeMap, fmt};
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+pub use policy::WaitPolicy;
+use watch::{Verdict, Watch};
+
+use crate::{
+    Call, CloudInstanceState, Effect, InstanceId, InstanceProvisioner, InstanceStatus, Operation,
+    ProvisionError,
+};
+
+/// Polls until every one of `ids` is in the state `goal`, and answers their statuses in the order
+/// asked.
+///
+/// - A poll is one [`describe_instances`](InstanceProvisioner::describe_instances) of those that are
+///   not there yet.
+/// - An error that may be retried does not end the wait; its delay is kept.
+/// - "Not found" counts only once the declared consistency window has passed since the wait began.
+///   Then it ends a wait for terminated well, with the reason `no record kept`, and any other badly.
+/// - The wait ends at once when an instance can no longer reach the goal, and once the window has
+///   passed when one that was on its way has turned back (a start that failed).
+///
+/// # Errors
+/// A [`WaitError`] that says why, which instances got there, and what was last seen of the others.
+pub async fn for_state<P: InstanceProvisioner + ?Sized>(
+    provisioner: &P,
+    ids: &[InstanceId],
+    goal: CloudInstanceState,
+    policy: &WaitPolicy,
+) -> Result<Vec<InstanceStatus>, WaitError> {
+    let window = provisioner.capabilities().consistency_window;
+    let tick = provisioner.capabilities().poll_tick;
+    let deadline = Instant::now() + policy.deadline;
+    let mut watches: BTreeMap<&InstanceId, Watch> = ids
+        .iter()
+        .map(|id| (id, Watch::new(goal, window)))
+        .collect();
+    let mut delays = policy.delays();
+    for poll in 1_u32.. {
+        let open: Vec<InstanceId> = watches
+            .iter()
+            .filter(|(_, w)| !w.is_there())
+            .map(|(id, _)| (*id).clone())
+            .collect();
+        if open.is_empty() {
+            break;
+        }
+        let Ok(answers) = timeout_at(deadline, provisioner.describe_instances(&open)).await else {
+            return Err(WaitError::new(
+                WaitCause::Deadline,
+                goal,
+                poll,
+                ids,
+                &watches,
+            ));
+        };
+        if answers.len() != open.len() {
+            let cause = WaitCause::Failed(miscounted(provisioner, open.len(), answers.len()));
+            return Err(WaitError::new(cause, goal, poll, ids, &watches));
+        }
+        let mut delay = delays.next().unwrap_or(policy.max_delay).max(tick);
+        let mut failure = None;
+        for (id, answer) in open.iter().zip(answers) {
+            let watch = watches.get_mut(id);
+            match watch.map(|watch| watch.take(id, answer)) {
+                Some(Verdict::Failed(cause)) => failure = failure.or(Some(cause)),
+                Some(Verdict::Wait(at_least)) => delay = delay.max(at_least),
+                Some(Verdict::There) | None => {}
+            }
+        }
+        let now = Instant::now();
+        let ended = match failure {
+            Some(cause) => Some(cause),
+            None if watches.values().all(Watch::is_there) => None,
+            None if policy.max_polls.is_some_and(|most| poll >= most.get()) => {
+                Some(WaitCause::PollBudget)
+            }
+            None if now >= deadline => Some(WaitCause::Deadline),
+            None => {
+                sleep(delay.min(deadline - now)).await;
+                None
+            }
+        };
+        if let Some(cause) = ended {
+            return Err(WaitError::new(cause, goal, poll, ids, &watches));
+        }
+    }
+    Ok(ids
+        .iter()
+        .filter_map(|id| watches[id].last().cloned())
+        .collect())
+}
+
+/// What a backend did that answered a batch of `asked` with `answered` results.
+fn miscounted<P: InstanceProvisioner + ?Sized>(
+    provisioner: &P,
+    asked: usize,
+    answered: usize,
+) -> ProvisionError {
+    let provider = provisioner.capabilities().provider.as_str();
+    let message = format!("asked for {asked} instances, {answered} were answered");
+    Call::new(provider, Operation::DescribeInstances).unexpected(Effect::None, &message)
+}
+
+/// Why a wait ended without its goal.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WaitCause {
+    /// The time was up.
+    Deadline,
+    /// The budget of polls was used up.
+    PollBudget,
+    /// This instance can no longer reach the goal by any call.
+    Unreachable(Box<InstanceStatus>),
+    /// This instance was on its way and has turned back: it stays where it is unless it is asked
+    /// again.
+    TurnedBack(Box<InstanceStatus>),
+    /// A read failed in a way that a retry would not mend.
+    Failed(ProvisionError),
+}
+
+impl fmt::Display for WaitCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = |f: &mut fmt::Formatter<'_>, status: &InstanceStatus, what| {
+            let reason = status.state_reason.as_deref().unwrap_or("no reason given");
+            write!(
+                f,
+                "instance {} {what} {} ({reason})",
+                status.id, status.state
+            )
+        };
+        match self {
+            Self::Deadline => f.write_str("the deadline passed"),
+            Self::PollBudget => f.write_str("the budget of polls is used up"),
+            Self::Unreachable(status) => told(f, status, "is"),
+            Self::TurnedBack(status) => told(f, status, "turned back to"),
+            Self::Failed(error) => write!(f, "{} failed", error.operation()),
+        }
+    }
+}
+
+/// An instance that did not get to the goal.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Unreached {
+    /// The instance.
+    pub id: InstanceId,
+    /// What was last seen of it.
+    pub last: Option<InstanceStatus>,
+    /// The last read that failed, where it failed after that.
+    pub error: Option<ProvisionError>,
+}
+
+/// A wait that ended without its goal. The instances are as they were: none was touched.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("waiting for {goal}: {cause}; {} of {} got there in {polls} polls", reached.len(), reached.len() + unreached.len())]
+#[non_exhaustive]
+pub struct WaitError {
+    /// Why it ended.
+    pub cause: WaitCause,
+    /// The state that was waited for.
+    pub goal: CloudInstanceState,
+    /// How many polls were made.
+    pub polls: u32,
+    /// Those that got there.
+    pub reached: Vec<InstanceStatus>,
+    /// Those that did not.
+    pub unreached: Vec<Unreached>,
+    #[source]
+    source: Option<ProvisionError>,
+}
+
+impl WaitError {
+    fn new(
+        cause: WaitCause,
+        goal: CloudInstanceState,
+        polls: u32,
+        ids: &[InstanceId],
+        watches: &BTreeMap<&InstanceId, Watch>,
+    ) -> Self {
+        let (mut reached, mut unreached) = (Vec::new(), Vec::new());
+        for id in ids {
+            let watch = &watches[id];
+            match watch.last() {
+                Some(status) if watch.is_there() => reached.push(status.clone()),
+                last => {
+                    let (id, last, error) = (id.clone(), last.cloned(), watch.error().cloned());
+                    unreached.push(Unreached { id, last, error });
+                }
+            }
+        }
+        let source = match &cause {
+            WaitCause::Failed(error) => Some(error.clone()),
+            WaitCause::Deadline
+            | WaitCause::PollBudget
+            | WaitCause::Unreachable(_)
+            | WaitCause::TurnedBack(_) => unreached.iter().find_map(|one| one.error.clone()),
+        };
+        Self {
+            cause,
+            goal,
+            polls,
+            reached,
+            unreached,
+            source,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! How patiently to wait.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use backon::{BackoffBuilder as _, ExponentialBuilder};
+
+/// How long and how often to poll.
+///
+/// The delay between two polls grows by half from [`first_delay`](Self::first_delay) to
+/// [`max_delay`](Self::max_delay), each made longer by a random part of itself, so that a thousand
+/// waiters do not poll in step. It is never shorter than the backend's
+/// [poll tick](crate::Capabilities::poll_tick).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitPolicy {
+    /// How long to wait in all.
+    pub deadline: Duration,
+    /// The delay after the first poll.
+    pub first_delay: Duration,
+    /// The longest delay, before the random part.
+    pub max_delay: Duration,
+    /// The most polls to make.
+    pub max_polls: Option<NonZeroU32>,
+    /// Makes the random part repeatable.
+    pub jitter_seed: Option<u64>,
+}
+
+impl WaitPolicy {
+    /// Waits for `deadline` at most, polling from twice a second down to every ten seconds.
+    pub const fn within(deadline: Duration) -> Self {
+        Self {
+            deadline,
+            first_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(10),
+            max_polls: None,
+            jitter_seed: None,
+        }
+    }
+
+    /// Polls after `first`, and then ever more slowly, at last every `max`.
+    #[must_use]
+    pub const fn polling(mut self, first: Duration, max: Duration) -> Self {
+        self.first_delay = first;
+        self.max_delay = max;
+        self
+    }
+
+    /// Makes `polls` polls at most.
+    #[must_use]
+    pub const fn at_most(mut self, polls: NonZeroU32) -> Self {
+        self.max_polls = Some(polls);
+        self
+    }
+
+    /// Makes the random part of the delays repeatable.
+    #[must_use]
+    pub const fn seeded(mut self, seed: u64) -> Self {
+        self.jitter_seed = Some(seed);
+        self
+    }
+
+    /// The delays between the polls, without end.
+    pub(super) fn delays(&self) -> impl Iterator<Item = Duration> + Send + use<> {
+        let mut builder = ExponentialBuilder::new()
+            .with_factor(1.5)
+            .with_min_delay(self.first_delay)
+            .with_max_delay(self.max_delay.max(self.first_delay))
+            .without_max_times()
+            .with_jitter();
+        if let Some(seed) = self.jitter_seed {
+            builder = builder.with_jitter_seed(seed);
+        }
+        builder.build()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_policy_is_what_it_was_told() {
+        let second = Duration::from_secs(1);
+        let policy = WaitPolicy::within(second * 60)
+            .polling(second, second * 2)
+            .at_most(NonZeroU32::MIN)
+            .seeded(7);
+        assert_eq!(
+            (policy.deadline, policy.first_delay, policy.max_delay),
+            (second * 60, second, second * 2)
+        );
+        assert_eq!(
+            (policy.max_polls, policy.jitter_seed),
+            (Some(NonZeroU32::MIN), Some(7))
+        );
+    }
+
+    #[test]
+    fn delays_differ_by_seed_and_repeat_with_it() {
+        let delays = |seed| {
+            let policy = WaitPolicy::within(Duration::from_secs(60)).seeded(seed);
+            policy.delays().take(20).collect::<Vec<_>>()
+        };
+        assert_eq!(delays(1), delays(1));
+        assert_ne!(delays(1), delays(2));
+    }
+
+    proptest! {
+        #[test]
+        fn delays_grow_within_their_bounds(first in 1_u64..5_000, longer in 0_u64..60_000, seed: u64) {
+            let (first, max) = (Duration::from_millis(first), Duration::from_millis(first + longer));
+            let policy = WaitPolicy::within(max).polling(first, max).seeded(seed);
+            let mut base = first;
+            for delay in policy.delays().take(50) {
+                prop_assert!(delay >= base.mul_f64(0.999) && delay <= base.mul_f64(2.001), "{delay:?} {base:?}");
+                base = base.mul_f32(1.5).min(max);
+            }
+        }
+    }
+}
