@@ -1,0 +1,145 @@
+//! A token bucket on a simulated clock, as clouds use them against eager clients.
+
+use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
+
+use governor::{
+    InsufficientCapacity, Quota, RateLimiter, clock,
+    middleware::NoOpMiddleware,
+    nanos::Nanos,
+    state::{InMemoryState, NotKeyed},
+};
+
+use crate::Clock;
+
+type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticker, NoOpMiddleware<Nanos>>;
+
+/// Holds `burst` tokens and gets one back every `period`.
+pub struct Bucket {
+    burst: NonZeroU32,
+    limiter: Limiter,
+    clock: Ticker,
+}
+
+impl Bucket {
+    /// A full bucket. A `period` of zero is taken as one nanosecond: practically no limit.
+    pub fn new(period: Duration, burst: NonZeroU32, clock: Arc<dyn Clock>) -> Self {
+        let clock = Ticker(clock);
+        let every = period.max(Duration::from_nanos(1));
+        let quota = Quota::with_period(every).unwrap_or(Quota::per_second(burst));
+        let limiter = RateLimiter::direct_with_clock(quota.allow_burst(burst), clock.clone());
+        Self {
+            burst,
+            limiter,
+            clock,
+        }
+    }
+
+    /// Takes `tokens` at once, or none and tells after which time they will be there. More than
+    /// the bucket holds count as a whole bucket.
+    pub fn take(&self, tokens: NonZeroU32) -> Result<(), Duration> {
+        let tokens = tokens.min(self.burst);
+        match self.limiter.check_n(tokens) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(not_until)) => Err(not_until.wait_time_from(clock::Clock::now(&self.clock))),
+            Err(InsufficientCapacity(_)) => Err(Duration::MAX),
+        }
+    }
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket")
+            .field("burst", &self.burst)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Our clock as governor reads it.
+#[derive(Clone, Debug)]
+struct Ticker(Arc<dyn Clock>);
+
+impl clock::Clock for Ticker {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        // The limiter looks one burst back, so time must not begin at zero.
+        Nanos::from(
+            self.0
+                .elapsed()
+                .saturating_add(Duration::from_secs(1 << 32)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ManualClock;
+    use proptest::prelude::*;
+
+    const ONE: NonZeroU32 = NonZeroU32::MIN;
+
+    fn tokens(count: u32) -> NonZeroU32 {
+        NonZeroU32::new(count).unwrap()
+    }
+
+    #[test]
+    fn a_bucket_holds_its_burst_and_fills_again() {
+        let clock = Arc::new(ManualClock::new());
+        let second = Duration::from_secs(1);
+        let bucket = Bucket::new(second, tokens(2), clock.clone());
+        assert_eq!(bucket.take(ONE), Ok(()));
+        assert_eq!(bucket.take(ONE), Ok(()));
+        assert_eq!(bucket.take(ONE), Err(second));
+        clock.advance(second / 2);
+        assert_eq!(bucket.take(ONE), Err(second / 2));
+        clock.advance(second / 2);
+        assert_eq!(bucket.take(tokens(2)), Err(second));
+        assert_eq!(bucket.take(ONE), Ok(()));
+        clock.advance(second * 99);
+        assert_eq!(bucket.take(tokens(99)), Ok(()));
+        assert_eq!(bucket.take(ONE), Err(second));
+        assert!(format!("{bucket:?}").contains("burst: 2"));
+    }
+
+    #[test]
+    fn a_period_of_zero_is_no_limit_once_time_moves() {
+        let clock = Arc::new(ManualClock::new());
+        let bucket = Bucket::new(Duration::ZERO, ONE, clock.clone());
+        for _ in 0..5 {
+            assert_eq!(bucket.take(ONE), Ok(()));
+            clock.advance(Duration::from_nanos(1));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_burst_plus_refill(
+            steps in proptest::collection::vec((1_u32..4, 0_u64..3_000), 1..60), burst in 1_u32..6,
+        ) {
+            let clock = Arc::new(ManualClock::new());
+            let bucket = Bucket::new(Duration::from_secs(1), tokens(burst), clock.clone());
+            let mut taken = 0_u64;
+            for (count, millis) in steps {
+                let count = count.min(burst);
+                if bucket.take(tokens(count)).is_ok() {
+                    taken += u64::from(count);
+                }
+                prop_assert!(taken <= u64::from(burst) + clock.elapsed().as_secs());
+                clock.advance(Duration::from_millis(millis));
+            }
+        }
+
+        #[test]
+        fn the_time_told_is_exactly_enough(burst in 1_u32..6, count in 1_u32..6) {
+            let clock = Arc::new(ManualClock::new());
+            let bucket = Bucket::new(Duration::from_millis(700), tokens(burst), clock.clone());
+            bucket.take(tokens(burst)).unwrap();
+            let wait = bucket.take(tokens(count)).unwrap_err();
+            clock.advance(wait - Duration::from_nanos(1));
+            prop_assert!(bucket.take(tokens(count)).is_err());
+            clock.advance(Duration::from_nanos(1));
+            prop_assert!(bucket.take(tokens(count)).is_ok());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Time that a test can hold.
+
+use std::{
+    fmt::Debug,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio::time::Instant;
+
+/// The time of a simulated world: how long it has existed, and what its calendar says.
+pub trait Clock: Debug + Send + Sync {
+    /// How long ago the world began. Never goes back.
+    fn elapsed(&self) -> Duration;
+
+    /// What the calendar said when the world began.
+    fn epoch(&self) -> DateTime<Utc>;
+
+    /// What the calendar says `elapsed` after the beginning.
+    fn date_at(&self, elapsed: Duration) -> DateTime<Utc> {
+        let delta = TimeDelta::from_std(elapsed).unwrap_or(TimeDelta::MAX);
+        self.epoch()
+            .checked_add_signed(delta)
+            .unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+}
+
+/// 2026-01-01T00:00:00Z: where simulated calendars begin unless told otherwise.
+const NEW_YEAR_2026: DateTime<Utc> = DateTime::from_timestamp(1_767_225_600, 0).unwrap();
+
+/// Follows tokio's clock: real time in a program, virtual time under a paused runtime.
+#[derive(Debug)]
+pub struct TokioClock {
+    epoch: DateTime<Utc>,
+    began: Instant,
+}
+
+impl TokioClock {
+    /// A world that begins now, with a calendar that says 2026-01-01.
+    pub fn new() -> Self {
+        Self::starting_at(NEW_YEAR_2026)
+    }
+
+    /// A world that begins now, with a calendar that says `epoch`.
+    pub fn starting_at(epoch: DateTime<Utc>) -> Self {
+        Self {
+            epoch,
+            began: Instant::now(),
+        }
+    }
+}
+
+impl Default for TokioClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for TokioClock {
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn epoch(&self) -> DateTime<Utc> {
+        self.epoch
+    }
+}
+
+/// Stands still until it is moved.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    elapsed: Mutex<Duration>,
+}
+
+impl ManualClock {
+    /// A world at its beginning, with a calendar that says 2026-01-01.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets `duration` pass.
+    pub fn advance(&self, duration: Duration) {
+        let mut elapsed = self.elapsed.lock().unwrap_or_else(PoisonError::into_inner);
+        *elapsed = elapsed.saturating_add(duration);
+    }
+}
+
+impl Clock for ManualClock {
+    fn elapsed(&self) -> Duration {
+        *self.elapsed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn epoch(&self) -> DateTime<Utc> {
+        NEW_YEAR_2026
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tokio_clock_follows_a_paused_runtime() {
+        let clock = TokioClock::new();
+        assert_eq!(clock.elapsed(), Duration::ZERO);
+        tokio::time::sleep(Duration::from_secs(90)).await;
+        assert_eq!(clock.elapsed(), Duration::from_secs(90));
+        assert_eq!(
+            clock.date_at(clock.elapsed()).to_rfc3339(),
+            "2026-01-01T00:01:30+00:00"
+        );
+        let other = TokioClock::starting_at(DateTime::UNIX_EPOCH);
+        assert_eq!(other.epoch().timestamp(), 0);
+    }
+
+    #[test]
+    fn a_manual_clock_moves_only_when_told() {
+        let clock = ManualClock::new();
+        clock.advance(Duration::from_secs(2));
+        clock.advance(Duration::from_secs(3));
+        assert_eq!(clock.elapsed(), Duration::from_secs(5));
+        assert_eq!(clock.date_at(Duration::ZERO), clock.epoch());
+        clock.advance(Duration::MAX);
+        assert_eq!(clock.date_at(clock.elapsed()), DateTime::<Utc>::MAX_UTC);
+    }
+}
