@@ -1,0 +1,38 @@
+//! What the simulated cloud answers, in the shared words. Pure.
+
+use fleetwright::{InstanceInfo, LaunchRecord, Placement};
+
+use crate::{engine::View, state::normalize};
+
+/// The info of an instance. `native` overrides its native state, for a cloud that says something
+/// nobody knows.
+pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
+    let word = native.unwrap_or(view.version.state.word());
+    let mut info = InstanceInfo::new(view.id, normalize(word));
+    info.native_state = Some(word.to_owned());
+    info.state_reason = view.version.reason.map(|reason| reason.to_string());
+    info.private_ip = view.version.private_ip.map(Into::into);
+    info.public_ip = view.version.public_ip.map(Into::into);
+    info.mac_address = view.mac;
+    info.launch_time = Some(view.launched);
+    info.tags = (*view.version.tags).clone();
+    info.image = Some(view.version.image);
+    info.instance_type = Some(view.version.instance_type);
+    let mut placement = Placement::default();
+    placement.zone = Some(view.zone);
+    placement.network = Some(view.network);
+    placement.security_groups = view.security_groups.into_iter().collect();
+    placement.public_address = Some(view.public_address);
+    placement.market = Some(view.market);
+    info.placement = placement;
+    info
+}
+
+/// The record of a launch: `None` where the cloud shows none, empty where only the token is left.
+pub(crate) fn launch_record(views: Option<Vec<View>>, native: Option<&str>) -> LaunchRecord {
+    match views {
+        None => LaunchRecord::NotSeen,
+        Some(views) if views.is_empty() => LaunchRecord::Gone(Vec::new()),
+        Some(views) => LaunchRecord::of(views.into_iter().map(|view| info(view, native)).collect()),
+    }
+}
