@@ -1,0 +1,86 @@
+"""Proves that every house rule fires on a violation and keeps silent on a clean case."""
+
+import house_rules as rules
+
+COMMON = set(rules.PROVIDER_FILES)
+MEMORY = COMMON - {"src/client.rs", "tests/live.rs"} | {"src/engine/mod.rs"}
+SLASH = "/"
+LONG = "let x = 1;\n" * (rules.MAX_CODE_LINES + 1)
+SHORT = "let x = 1;\n" + "// a comment\n\n" * rules.MAX_CODE_LINES
+
+# Rule, arguments, a part of the only problem it must report; None where it must report none.
+CASES = [
+    (rules.crate_is_known, ("fleetwright-surprise",), "fleetwright-surprise: a workspace crate without a row"),
+    (rules.crate_is_known, ("fleetwright",), None),
+
+    (rules.arrows_are_allowed, ("fleetwright", [("fleetwright-memory", "normal", False)]),
+     "fleetwright -> fleetwright-memory: a normal"),
+    (rules.arrows_are_allowed, ("fleetwright-ec2", [("fleetwright-chaos", "build", False)]),
+     "fleetwright-ec2 -> fleetwright-chaos: a build"),
+    (rules.arrows_are_allowed, ("fleetwright-store", [("fleetwright", "normal", True)]),
+     "may depend on: no workspace crate"),
+    (rules.arrows_are_allowed, ("fleetwright-examples", [("fleetwright-ec2", "normal", False)]), "optional = true"),
+    (rules.arrows_are_allowed, ("fleetwright-examples", [("fleetwright-ec2", "normal", True)]), None),
+    (rules.arrows_are_allowed, ("fleetwright-memory", [("fleetwright", "normal", False)]), None),
+    (rules.arrows_are_allowed, ("simulate", [("fleetwright-memory", "normal", False)]), None),
+
+    (rules.tree_is_free_of, ("cargo run", rules.VENDOR_SDK, {("aws-sdk-ec2", "1.2.3")}), "builds aws-sdk-ec2 1.2.3"),
+    (rules.tree_is_free_of, ("cargo run", rules.VENDOR_SDK, {("google-cloud-auth", "1.0.0")}), "google-cloud-auth"),
+    (rules.tree_is_free_of, ("cargo run", rules.VENDOR_SDK, {("typespec_azure", "1.0.0")}), "typespec_azure"),
+    (rules.tree_is_free_of, ("core", rules.SOCKETS, {("mio", "1.0.0")}), "builds mio 1.0.0"),
+    (rules.tree_is_free_of, ("core", rules.SOCKETS, {("h2", "0.4.0"), ("tokio", "1.0.0")}), "builds h2 0.4.0"),
+    (rules.tree_is_free_of, ("core", rules.SOCKETS, {("tokio", "1.0.0"), ("mior", "0.1.0")}), None),
+
+    (rules.readme_states_core_count, ("no number here", 7), "core-deps -->7<!--"),
+    (rules.readme_states_core_count, ("<!-- core-deps -->6<!-- /core-deps -->", 7), "says that core has 6"),
+    (rules.readme_states_core_count, ("<!-- core-deps -->7<!-- /core-deps -->", 7), None),
+
+    (rules.provider_has_common_files, ("ec2", COMMON - {"src/convert.rs"}), "providers/ec2/src/convert.rs: missing"),
+    (rules.provider_has_common_files, ("gcp", MEMORY | {"tests/live.rs"}), "providers/gcp/src/client.rs: missing"),
+    (rules.provider_has_common_files, ("memory", MEMORY - {"src/engine/mod.rs"}), "providers/memory/src/engine/mod.rs"),
+    (rules.provider_has_common_files, ("memory", MEMORY), None),
+    (rules.provider_has_common_files, ("azure", COMMON | {"src/lro.rs"}), None),
+
+    (rules.manifest_inherits_lints, ("a/Cargo.toml", {"package": {}}), "a/Cargo.toml: does not inherit"),
+    (rules.manifest_inherits_lints, ("a/Cargo.toml", {"lints": {"workspace": False}}), "does not inherit"),
+    (rules.manifest_inherits_lints, ("a/Cargo.toml", {"lints": {"workspace": True}}), None),
+
+    (rules.text_names_no_machine_path, ("notes.md", f"fine\nsee {SLASH}work{SLASH}main"), "notes.md:2: names an absolute"),
+    (rules.text_names_no_machine_path, ("notes.md", f"`{SLASH}root{SLASH}.cargo`"), "notes.md:1"),
+    (rules.text_names_no_machine_path, ("notes.md", f"{SLASH}tmp{SLASH}bash_jobs{SLASH}1"), "notes.md:1"),
+    (rules.text_names_no_machine_path, ("notes.md", f"docs{SLASH}work{SLASH}a $dir{SLASH}root{SLASH}usr"), None),
+
+    (rules.rust_file_is_small, ("src/a.rs", LONG), "src/a.rs: 501 code lines, more than 500"),
+    (rules.rust_file_is_small, ("src/a.rs", LONG, {"src/a.rs": ""}), "src/a.rs: 501 code lines, more than 500"),
+    (rules.rust_file_is_small, ("src/a.rs", SHORT, {"src/a.rs": "a table"}), "need no exception"),
+    (rules.rust_file_is_small, ("src/a.rs", LONG, {"src/a.rs": "a table"}), None),
+    (rules.rust_file_is_small, ("src/a.rs", SHORT), None),
+] + [
+    (rules.text_names_no_registry, ("a.md", f"fine\nhttps://{host}{SLASH}x"), f"a.md:2: names the package registry host {host}")
+    for host in rules.REGISTRY_HOSTS
+] + [
+    (rules.text_names_no_registry, ("a.md", "see docs.rs"), None),
+]
+
+
+def run():
+    """Prints every case that came out wrong and returns how many did."""
+    wrong = [message for case in CASES if (message := failure(*case))]
+    for rule in rules.RULES:
+        fires = any(case_rule is rule and expected for case_rule, _, expected in CASES)
+        silent = any(case_rule is rule and expected is None for case_rule, _, expected in CASES)
+        if not (fires and silent):
+            wrong.append(f"{rule.__name__}: needs a case where it fires and one where it keeps silent")
+    for message in wrong:
+        print(message)
+    print(f"check-house self-test: {len(rules.RULES)} rules, {len(CASES)} cases, {len(wrong)} wrong")
+    return len(wrong)
+
+
+def failure(rule, arguments, expected):
+    problems = rule(*arguments)
+    if expected is None:
+        good = problems == []
+    else:
+        good = len(problems) == 1 and expected in problems[0]
+    return None if good else f"{rule.__name__}{arguments!r}"[:200] + f": expected {expected!r}, got {problems!r}"

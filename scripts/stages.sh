@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# The stages of scripts/test, one function each: `bash scripts/stages.sh <stage>` runs one.
+# A stage prints what it likes and fails by its exit code. A line `stage-note: ...` shows up in the
+# stage's line of scripts/test: a stage that could not check everything says so there.
+# Every cargo call is --locked, and none changes RUSTFLAGS: the stages share what they compile.
+set -eu -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/tools.sh
+
+note() { echo "stage-note: $*"; }
+fail() { echo "error: $*" >&2; return 1; }
+
+stage_tools() {
+    local part
+    for part in fmt clippy; do
+        cargo "$part" --version || install_component "$part"
+    done
+    python3 -c 'import tomllib' || fail "python3 of at least 3.11 is needed by check-house and check-msrv"
+    install_tool cargo-deny
+}
+
+install_component() {
+    local component=${1/fmt/rustfmt}
+    command -v rustup || fail "cargo $1 is missing and there is no rustup to add it: install $component"
+    rustup component add "$component"
+}
+
+stage_fmt() {
+    cargo fmt --all --check
+}
+
+stage_clippy() {
+    cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+}
+
+# With private items the links in private docs are checked too; a public link to a private item still is an error.
+stage_rustdoc() {
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --all-features --document-private-items
+}
+
+stage_tests() {
+    cargo test --locked --workspace --all-features --no-fail-fast --lib --bins --tests --examples
+}
+
+stage_doctests() {
+    cargo test --locked --workspace --all-features --no-fail-fast --doc
+}
+
+# Each: what its last line must contain (empty for anything), then the arguments of cargo, as the README has them.
+stage_examples() {
+    run_example 'nothing left' run --locked
+    run_example '' run --locked --bin direct
+}
+
+run_example() {
+    local ending=$1 output last
+    shift
+    echo "\$ cargo $*"
+    output=$(cargo "$@") || { echo "$output"; fail "cargo $* failed"; return 1; }
+    echo "$output"
+    last=$(printf '%s\n' "$output" | sed '/^[[:space:]]*$/d' | tail -n 1)
+    [ -n "$last" ] || { fail "cargo $* printed nothing"; return 1; }
+    [[ $last == *"$ending"* ]] || fail "cargo $* must end with a line containing '$ending', not with: $last"
+}
+
+stage_house() {
+    python3 scripts/check-house --self-test
+    python3 scripts/check-house
+}
+
+stage_msrv() {
+    python3 scripts/check-msrv
+}
+
+stage_deny() {
+    local deny
+    deny=$(tool_path cargo-deny) || { fail "cargo-deny $(pinned_version cargo-deny) is missing: run scripts/test tools"; return 1; }
+    "$deny" deny --locked --workspace check bans licenses sources
+    if timeout 60 "$deny" deny --locked fetch db; then
+        "$deny" deny --locked --workspace check advisories
+        note "advisories: checked"
+    else
+        note "advisories: no database reachable, not checked"
+    fi
+}
+
+stage=${1:?usage: bash scripts/stages.sh <stage>}
+declare -F "stage_$stage" >/dev/null || { fail "no stage is called '$stage'"; exit 2; }
+"stage_$stage"
