@@ -122,11 +122,11 @@ impl From<InstanceInfo> for InstanceStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaunchRecord {
-    /// The launch made these instances, and at least one of them is not terminated. A replay of
-    /// the token answers them.
+    /// The launch made these instances, and at least one of them is neither terminated nor being
+    /// terminated. A replay of the token answers them.
     Found(Vec<InstanceInfo>),
-    /// The launch had its effect and nothing of it is left: what the cloud still knows of its
-    /// instances, all terminated, each with the cloud's reason.
+    /// The launch had its effect, and what it launched is terminated or being terminated: what
+    /// the cloud still knows of its instances, each with the cloud's reason. The token is spent.
     Gone(Vec<InstanceInfo>),
     /// The cloud shows no launch with this token. That proves there is none only once the declared
     /// [consistency window](crate::Capabilities::consistency_window) has passed since the launch
@@ -139,7 +139,7 @@ impl LaunchRecord {
     pub fn of(instances: Vec<InstanceInfo>) -> Self {
         if instances.is_empty() {
             Self::NotSeen
-        } else if instances.iter().all(|info| info.state.is_final()) {
+        } else if instances.iter().all(|info| info.state.is_ending()) {
             Self::Gone(instances)
         } else {
             Self::Found(instances)
@@ -180,7 +180,10 @@ mod tests {
             info("i-1", CloudInstanceState::Stopped),
             info("i-2", CloudInstanceState::Terminated),
         );
+        let going = info("i-3", CloudInstanceState::Terminating);
         assert_eq!(LaunchRecord::of(vec![]), LaunchRecord::NotSeen);
+        let ending = vec![going, dead.clone()];
+        assert_eq!(LaunchRecord::of(ending.clone()), LaunchRecord::Gone(ending));
         let both = vec![dead.clone(), live];
         assert_eq!(LaunchRecord::of(both.clone()), LaunchRecord::Found(both));
         assert_eq!(

@@ -50,7 +50,7 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     /// - The same [token](LaunchToken) with the same config is the same launch: it answers the same
     ///   instance as it is now. With another config it is a
     ///   [token conflict](crate::ErrorKind::TokenConflict). A launch that failed without effect
-    ///   frees its token. Once its instance is terminated, a replay is refused as
+    ///   frees its token. Once its instance is terminating, a replay is refused as
     ///   [spent](crate::ErrorKind::TokenSpent) for the declared
     ///   [time](Capabilities::token_after_terminate).
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo>;

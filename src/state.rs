@@ -107,6 +107,11 @@ impl CloudInstanceState {
         }
     }
 
+    /// Whether the instance is destroyed or being destroyed: nothing brings it back.
+    pub const fn is_ending(self) -> bool {
+        matches!(self, Terminating | Terminated)
+    }
+
     /// Whether nothing can ever follow: only [`Terminated`].
     pub const fn is_final(self) -> bool {
         self.successors().is_empty()
@@ -241,11 +246,16 @@ mod tests {
     }
 
     #[test]
-    fn only_terminated_is_final() {
+    fn only_terminated_is_final_and_only_terminating_leads_there_for_good() {
         let last: Vec<_> = CloudInstanceState::ALL
             .into_iter()
             .filter(|s| s.is_final())
             .collect();
         assert_eq!(last, [Terminated]);
+        let ending: Vec<_> = CloudInstanceState::ALL
+            .into_iter()
+            .filter(|s| s.is_ending())
+            .collect();
+        assert_eq!(ending, [Terminating, Terminated]);
     }
 }

@@ -72,10 +72,10 @@ impl Call {
         self.without_effect(ErrorKind::TokenConflict, &message, RetryAdvice::Never)
     }
 
-    /// The token's instances are terminated, and it is still remembered.
+    /// The token's instances are terminated or being terminated, and it is still remembered.
     pub fn token_spent(&self, token: &LaunchToken) -> ProvisionError {
         let message = format!(
-            "what launch token {token} launched is terminated; take a new token to launch anew"
+            "what launch token {token} launched is terminated or going; take a new token to launch anew"
         );
         self.without_effect(ErrorKind::TokenSpent, &message, RetryAdvice::Never)
     }

@@ -22,7 +22,7 @@ pub enum ErrorKind {
     WrongState,
     /// The launch token belongs to a launch with another config: a mistake of the caller.
     TokenConflict,
-    /// The launch token's instances are terminated: launch anew with a new token.
+    /// The launch token's instances are terminated, or being so: launch anew with a new token.
     TokenSpent,
     /// The cloud has no machine of this kind there now: try another offering, or later.
     Capacity,

@@ -47,7 +47,7 @@ fn one_of_each() -> Vec<(ProvisionError, &'static str)> {
         ),
         (
             launch().token_spent(&token),
-            "x launch_instance: token spent: what launch token t-1 launched is terminated; take a new token to launch anew [no effect, do not retry]",
+            "x launch_instance: token spent: what launch token t-1 launched is terminated or going; take a new token to launch anew [no effect, do not retry]",
         ),
         (
             launch().capacity(here.clone(), "none left"),

@@ -105,9 +105,19 @@ impl World {
             Some(entry) if entry.fingerprint != order.config.fingerprint(order.count) => {
                 Err(Refusal::TokenMismatch(token.clone()))
             }
-            Some(entry) if entry.going == 0 => Err(Refusal::TokenSpent(token.clone())),
+            Some(entry) if self.is_ending(entry) => Err(Refusal::TokenSpent(token.clone())),
             Some(entry) => Ok(entry.instances.clone()),
         }
+    }
+
+    /// Whether nothing of a launch will be left.
+    fn is_ending(&self, entry: &TokenEntry) -> bool {
+        let kept = entry
+            .instances
+            .iter()
+            .filter_map(|seq| self.records.get(seq));
+        kept.map(|record| record.current().state)
+            .all(NativeState::is_ending)
     }
 
     fn create(&mut self, order: &Order<'_>, zone: &Zone, market: Market) -> Option<Seq> {
