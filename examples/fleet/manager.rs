@@ -4,7 +4,7 @@
 //! the attempt, so a launch that is repeated, by a retry or by a restarted manager, is the same
 //! launch; and each instance carries its slot as a tag, so one list tells everything.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, error::Error, sync::Arc};
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
@@ -54,7 +54,7 @@ impl FleetManager {
     }
 
     /// One round of the control loop: one list, then a launch for each empty slot.
-    pub(crate) async fn tick(&self) -> Result<Tick> {
+    pub(crate) async fn tick(&self) -> Result<Tick, Box<dyn Error>> {
         let members = self.members().await?;
         let mut launched = Vec::new();
         for slot in (0..self.size).filter(|slot| !members.contains_key(slot)) {
@@ -77,15 +77,13 @@ impl FleetManager {
 
     /// Launches the instance of a slot. The tokens of earlier attempts are spent, so the first one
     /// that is not names the launch that is wanted now.
-    pub(crate) async fn fill(&self, slot: u32) -> Result<InstanceInfo> {
+    pub(crate) async fn fill(&self, slot: u32) -> Result<InstanceInfo, Box<dyn Error>> {
         let mut attempt = 1;
         loop {
-            let config = self
-                .config(slot, attempt)
-                .map_err(|value| self.refused(value))?;
+            let config = self.config(slot, attempt)?;
             match self.provisioner.launch_instance(&config).await {
                 Err(error) if error.kind() == ErrorKind::TokenSpent => attempt += 1,
-                answer => return answer,
+                answer => return Ok(answer?),
             }
         }
     }
@@ -106,10 +104,5 @@ impl FleetManager {
             .disk_size_gb(20)
             .launch_token(format!("{}/slot-{slot}/attempt-{attempt}", self.fleet))
             .build()
-    }
-
-    fn refused(&self, value: InvalidValue) -> fleetwright::ProvisionError {
-        let provider = self.provisioner.capabilities().provider.as_str();
-        fleetwright::Call::new(provider, fleetwright::Operation::LaunchInstance).invalid(value)
     }
 }
