@@ -1,0 +1,193 @@
+//! Launching: what is asked for is what is made, or nothing is.
+
+use std::collections::BTreeSet;
+
+use fleetwright::{CloudInstanceState, ErrorKind, InstanceConfig, UserData};
+
+use crate::{Arm, Cx, Outcome, Stop, Truth, require};
+
+pub(crate) async fn launch_01_returns_valid_info(cx: &Cx) -> Outcome {
+    let info = cx.launch().await?;
+    let fresh = matches!(
+        info.state,
+        CloudInstanceState::Pending | CloudInstanceState::Running
+    );
+    require(fresh, || {
+        format!("a launch answered {} as {}", info.id, info.state)
+    })?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_02_ids_are_never_reused(cx: &Cx) -> Outcome {
+    let mut seen = BTreeSet::new();
+    for _ in 0..6 {
+        let info = cx.launch().await?;
+        require(seen.insert(info.id.clone()), || {
+            format!("{} was given out twice", info.id)
+        })?;
+        cx.terminate(&info.id).await?;
+        cx.gone(&info.id).await?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_03_becomes_visible(cx: &Cx) -> Outcome {
+    let info = cx.launch().await?;
+    cx.settle_reads().await;
+    cx.describe(&info.id).await?;
+    let list = cx.list(&cx.filter()).await?;
+    let listed = list.iter().any(|one| one.id == info.id);
+    require(listed, || {
+        format!("{} is not in the list of its tags", info.id)
+    })?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_04_image_and_type_are_honoured(cx: &Cx) -> Outcome {
+    let mut config = cx.config();
+    if let Some(other) = cx.harness().other_type() {
+        config.instance_type = other;
+    }
+    let info = cx.launch_as(&config).await?;
+    let listed = cx.listed(&info.id).await?;
+    require(listed.image.as_ref() == Some(&config.image), || {
+        format!("asked for image {}, got {:?}", config.image, listed.image)
+    })?;
+    require(
+        listed.instance_type.as_ref() == Some(&config.instance_type),
+        || {
+            format!(
+                "asked for type {}, got {:?}",
+                config.instance_type, listed.instance_type
+            )
+        },
+    )?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_05_user_data_arrives_to_the_byte(cx: &Cx) -> Outcome {
+    cx.oracle()?;
+    let most = cx.capabilities().max_user_data_bytes;
+    let every_byte: Vec<u8> = (0..=255).collect();
+    let scripts: [&[u8]; 4] = [
+        b"#!/bin/sh\necho \"$HOME\"\r\n",
+        b" \n",
+        "naïve ☃".as_bytes(),
+        &every_byte,
+    ];
+    for script in scripts.into_iter().filter(|script| script.len() <= most) {
+        let mut config = cx.config();
+        let data = UserData::new(script).map_err(|error| Stop::Kit(error.to_string()))?;
+        config.user_data = Some(data);
+        let truth = launched(cx, &config).await?;
+        require(truth.user_data.as_deref() == Some(script), || {
+            let given = truth.user_data.as_deref().map(<[u8]>::len);
+            format!(
+                "{} bytes of user data were given, {given:?} other ones arrived",
+                script.len()
+            )
+        })?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_06_disk_size_is_honoured(cx: &Cx) -> Outcome {
+    cx.oracle()?;
+    let mut config = cx.config();
+    config.disk_size_gb = std::num::NonZeroU32::new(33);
+    let truth = launched(cx, &config).await?;
+    let size = truth.disk_size_gb;
+    require(size == Some(33), || {
+        format!("asked for a disk of 33 GB, got {size:?}")
+    })?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Cx) -> Outcome {
+    for (image, instance_type) in [("", ""), ("", "x"), ("x", "")] {
+        // No backend ever sees these: a config without image or type cannot be made.
+        let made = InstanceConfig::builder(image, instance_type).build();
+        require(made.is_err(), || {
+            format!("{made:?} was made without an image or a type")
+        })?;
+    }
+    let none = || Stop::NotRun("the harness knows no image that does not exist".to_owned());
+    let mut config = cx.config();
+    config.image = cx.harness().unknown_image().ok_or_else(none)?;
+    let answer = cx.provisioner().launch_instance(&config).await;
+    match answer {
+        Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound) => {}
+        Err(error) => {
+            return Err(Stop::violated(format!(
+                "an unknown image must be invalid, but: {error}"
+            )));
+        }
+        Ok(info) => {
+            let text = format!("{} was launched from an image that does not exist", info.id);
+            return Err(Stop::violated(text));
+        }
+    }
+    cx.exactly(0).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Cx) -> Outcome {
+    let most = cx.capabilities().max_user_data_bytes;
+    let mut config = cx.config();
+    let sized =
+        |size| UserData::new(vec![b'x'; size]).map_err(|error| Stop::Kit(error.to_string()));
+    config.user_data = Some(sized(most + 1)?);
+    let answer = cx.provisioner().launch_instance(&config).await;
+    cx.refused(
+        "a launch with too much user data",
+        answer,
+        ErrorKind::Invalid,
+    )?;
+    cx.exactly(0).await?;
+    config.user_data = Some(sized(most)?);
+    cx.launch_as(&config).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_09_placement_is_honoured_or_refused(cx: &Cx) -> Outcome {
+    let none = || Stop::NotRun("the harness names no zone".to_owned());
+    let zone = cx.harness().zone().ok_or_else(none)?;
+    let mut config = cx.config();
+    config.placement.zone = Some(zone.clone());
+    if !cx
+        .capabilities()
+        .placement
+        .contains(&fleetwright::PlacementField::Zone)
+    {
+        let answer = cx.provisioner().launch_instance(&config).await;
+        cx.refused("a launch into a zone", answer, ErrorKind::Invalid)?;
+        cx.exactly(0).await?;
+        return Ok(Arm::Refused);
+    }
+    let info = cx.launch_as(&config).await?;
+    let listed = cx.listed(&info.id).await?;
+    require(listed.placement.zone.as_ref() == Some(&zone), || {
+        format!("asked for zone {zone}, got {:?}", listed.placement.zone)
+    })?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn launch_10_the_answer_is_not_ahead_of_the_truth(cx: &Cx) -> Outcome {
+    let info = cx.launch().await?;
+    cx.settle_reads().await;
+    let status = cx.describe(&info.id).await?;
+    let ahead =
+        info.state == CloudInstanceState::Running && status.state == CloudInstanceState::Pending;
+    require(!ahead, || {
+        format!("{} was answered as running and is pending", info.id)
+    })?;
+    Ok(Arm::Held)
+}
+
+/// Launches `config` and asks the oracle what came of it.
+async fn launched(cx: &Cx, config: &InstanceConfig) -> Result<Truth, Stop> {
+    let info = cx.launch_as(config).await?;
+    let truth = cx.oracle()?.instances(cx.scope()).await;
+    let found = truth.into_iter().find(|truth| truth.info.id == info.id);
+    found.ok_or_else(|| Stop::violated(format!("the cloud has no {}", info.id)))
+}

@@ -1,0 +1,26 @@
+//! The contract that every fleetwright backend passes, as tests.
+//!
+//! A backend's author implements [`Harness`] and writes one line; `cargo test` then runs a named test
+//! for each clause. See `docs/contract.md` for the text of the contract and
+//! `docs/adding-a-provider.md` for a walk through it.
+//!
+//! The kit is itself proven: [`zoo`] holds a broken backend for every clause, and each of them dies
+//! of the violation of its clause, while the benign oddities there pass everything.
+
+mod clause;
+mod clauses;
+mod cx;
+mod harness;
+mod list;
+mod recorder;
+mod report;
+mod suite;
+pub mod zoo;
+
+pub use clause::{Arm, Body, Clause, Factory, Outcome, Stop, require};
+pub use cx::{Cx, SCOPE_TAG};
+pub use harness::{
+    CoreWaiter, Faults, Harness, Oracle, Outsider, Time, Truth, Waiter, WireFault, WireOp,
+};
+pub use list::CLAUSES;
+pub use suite::{Status, Verdict, clause, run_clause, run_provisioner_contract_tests, test_clause};

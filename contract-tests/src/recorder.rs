@@ -1,0 +1,357 @@
+//! The handle that clauses call: it writes down every call, and turns panics and endless calls into
+//! violations.
+
+use std::{
+    fmt,
+    future::Future,
+    num::NonZeroU32,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
+    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
+    LaunchRecord, LaunchToken, Operation, ProvisionError, Reboot, Result, Seen, SnapshotRequest,
+    TagChange,
+};
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::time::timeout;
+
+/// What the handles of one clause have done, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Transcript(Arc<Mutex<Log>>);
+
+#[derive(Default)]
+struct Log {
+    lines: Vec<String>,
+    handles: usize,
+    broken: Option<String>,
+}
+
+/// The most lines that are kept; the first and the last ones tell the story.
+const MOST_LINES: usize = 400;
+
+impl Transcript {
+    fn with<T>(&self, look: impl FnOnce(&mut Log) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.with(|log| log.lines.clone())
+    }
+
+    /// A panic or an endless call, which breaks the contract whatever the clause is about.
+    pub(crate) fn broken(&self) -> Option<String> {
+        self.with(|log| log.broken.clone())
+    }
+
+    pub(crate) fn note(&self, line: impl Into<String>) {
+        self.with(|log| {
+            if log.lines.len() < MOST_LINES {
+                log.lines.push(line.into());
+            }
+        });
+    }
+
+    fn break_off(&self, what: String) {
+        self.note(what.clone());
+        self.with(|log| drop(log.broken.get_or_insert(what)));
+    }
+
+    fn next_handle(&self) -> usize {
+        self.with(|log| {
+            log.handles += 1;
+            log.handles
+        })
+    }
+}
+
+/// A recorded handle.
+pub(crate) struct Recorder {
+    inner: Arc<dyn InstanceProvisioner>,
+    transcript: Transcript,
+    handle: usize,
+    budget: Duration,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        inner: Arc<dyn InstanceProvisioner>,
+        transcript: Transcript,
+        budget: Duration,
+    ) -> Self {
+        let handle = transcript.next_handle();
+        Self {
+            inner,
+            transcript,
+            handle,
+            budget,
+        }
+    }
+
+    /// Makes a call, writes it down with its answer, and keeps panics and endless calls in.
+    async fn call<T>(
+        &self,
+        operation: Operation,
+        asked: &str,
+        future: impl Future<Output = T> + Send,
+        show: impl FnOnce(&T) -> String + Send,
+        refuse: impl FnOnce(ProvisionError) -> T + Send,
+    ) -> T {
+        let guarded = timeout(self.budget, AssertUnwindSafe(future).catch_unwind()).await;
+        let name = format!("handle {}: {operation}({asked})", self.handle);
+        let call = Call::new(self.inner.capabilities().provider.as_str(), operation);
+        let message = match guarded {
+            Ok(Ok(answer)) => {
+                self.transcript.note(format!("{name} -> {}", show(&answer)));
+                return answer;
+            }
+            Ok(Err(panic)) => format!("{name} panicked: {}", panic_message(&*panic)),
+            Err(_) => format!("{name} did not end within {:?}", self.budget),
+        };
+        self.transcript.break_off(message.clone());
+        refuse(call.unexpected(Effect::Unknown, &message))
+    }
+
+    async fn one<T: fmt::Debug>(
+        &self,
+        operation: Operation,
+        asked: &str,
+        future: impl Future<Output = Result<T>> + Send,
+        show: impl FnOnce(&T) -> String + Send,
+    ) -> Result<T> {
+        let shown = |answer: &Result<T>| match answer {
+            Ok(value) => show(value),
+            Err(error) => format!("error: {error}"),
+        };
+        self.call(operation, asked, future, shown, Err).await
+    }
+
+    async fn many<T>(
+        &self,
+        operation: Operation,
+        ids: &[InstanceId],
+        future: impl Future<Output = Vec<Result<T>>> + Send,
+    ) -> Vec<Result<T>> {
+        let shown = |answers: &Vec<Result<T>>| {
+            let ok = answers.iter().filter(|answer| answer.is_ok()).count();
+            format!("{ok} ok, {} errors", answers.len() - ok)
+        };
+        let refuse = |error: ProvisionError| ids.iter().map(|_| Err(error.clone())).collect();
+        self.call(
+            operation,
+            &format!("{} ids", ids.len()),
+            future,
+            shown,
+            refuse,
+        )
+        .await
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "something that is no text".to_owned())
+}
+
+fn shown(info: &InstanceInfo) -> String {
+    format!("{} {}", info.id, info.state)
+}
+
+fn asked(config: &InstanceConfig) -> String {
+    let token = config
+        .launch_token
+        .as_ref()
+        .map_or("none", LaunchToken::as_str);
+    format!("type {}, token {token}", config.instance_type)
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recorder({:?})", self.inner)
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl InstanceProvisioner for Recorder {
+    fn capabilities(&self) -> &Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let call = self.inner.launch_instance(config);
+        self.one(Operation::LaunchInstance, &asked(config), call, shown)
+            .await
+    }
+
+    async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
+        let call = self.inner.terminate_instance(id);
+        self.one(Operation::TerminateInstance, id.as_str(), call, |()| {
+            "ok".to_owned()
+        })
+        .await
+    }
+
+    async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
+        let call = self.inner.stop_instance(id);
+        self.one(Operation::StopInstance, id.as_str(), call, |()| {
+            "ok".to_owned()
+        })
+        .await
+    }
+
+    async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
+        let call = self.inner.start_instance(id);
+        self.one(Operation::StartInstance, id.as_str(), call, shown)
+            .await
+    }
+
+    async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
+        let call = self.inner.describe_instance(id);
+        let show = |status: &InstanceStatus| format!("{} {}", status.id, status.state);
+        self.one(Operation::DescribeInstance, id.as_str(), call, show)
+            .await
+    }
+
+    async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let call = self.inner.list_instances(filter);
+        let tags: Vec<_> = filter
+            .tags
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let show = |list: &Vec<InstanceInfo>| format!("{} instances", list.len());
+        self.one(Operation::ListInstances, &tags.join(" "), call, show)
+            .await
+    }
+
+    async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
+        let call = self.inner.find_launch(token);
+        let show = |record: &LaunchRecord| match record {
+            LaunchRecord::Found(found) => format!("found {}", found.len()),
+            LaunchRecord::Gone(gone) => format!("gone {}", gone.len()),
+            LaunchRecord::NotSeen => "not seen".to_owned(),
+        };
+        self.one(Operation::FindLaunch, token.as_str(), call, show)
+            .await
+    }
+
+    async fn launch_instances(
+        &self,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let call = self.inner.launch_instances(config, count);
+        let show = |list: &Vec<InstanceInfo>| format!("{} instances", list.len());
+        let asked = format!("{}, count {count}", asked(config));
+        self.one(Operation::LaunchInstances, &asked, call, show)
+            .await
+    }
+
+    async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
+        let call = self.inner.terminate_instances(ids);
+        self.many(Operation::TerminateInstances, ids, call).await
+    }
+
+    async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
+        let call = self.inner.stop_instances(ids);
+        self.many(Operation::StopInstances, ids, call).await
+    }
+
+    async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
+        let call = self.inner.start_instances(ids);
+        self.many(Operation::StartInstances, ids, call).await
+    }
+
+    async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
+        let call = self.inner.describe_instances(ids);
+        self.many(Operation::DescribeInstances, ids, call).await
+    }
+
+    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+        self.transcript
+            .note(format!("handle {}: stream_instances", self.handle));
+        let budget = self.budget;
+        let items = self.inner.stream_instances(filter);
+        let guarded = futures_util::stream::unfold(Some(items), move |items| async move {
+            let mut items = items?;
+            match timeout(budget, AssertUnwindSafe(items.next()).catch_unwind()).await {
+                Ok(Ok(Some(item))) => Some((item, Some(items))),
+                Ok(Ok(None)) => None,
+                Ok(Err(panic)) => {
+                    let message = format!("stream_instances panicked: {}", panic_message(&*panic));
+                    self.transcript.break_off(message);
+                    None
+                }
+                Err(_) => {
+                    self.transcript
+                        .break_off(format!("stream_instances hung for {budget:?}"));
+                    None
+                }
+            }
+        });
+        guarded.boxed()
+    }
+
+    async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
+        let call = self.inner.update_tags(id, change);
+        self.one(Operation::UpdateTags, id.as_str(), call, |()| {
+            "ok".to_owned()
+        })
+        .await
+    }
+
+    async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
+        let call = self.inner.reboot_instance(id, how);
+        self.one(Operation::RebootInstance, id.as_str(), call, |()| {
+            "ok".to_owned()
+        })
+        .await
+    }
+
+    async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
+        let call = self.inner.resize_instance(id, to);
+        let asked = format!("{id} to {to}");
+        self.one(Operation::ResizeInstance, &asked, call, |()| {
+            "ok".to_owned()
+        })
+        .await
+    }
+
+    async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
+        let call = self.inner.reimage_instance(id, image);
+        let asked = format!("{id} from {image}");
+        self.one(Operation::ReimageInstance, &asked, call, |()| {
+            "ok".to_owned()
+        })
+        .await
+    }
+
+    async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
+        let call = self.inner.console_output(id);
+        let show = |output: &ConsoleOutput| format!("{} bytes", output.text.len());
+        self.one(Operation::ConsoleOutput, id.as_str(), call, show)
+            .await
+    }
+
+    async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
+        let call = self.inner.console_session(id);
+        self.one(Operation::ConsoleSession, id.as_str(), call, |_| {
+            "a session".to_owned()
+        })
+        .await
+    }
+
+    async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
+        let call = self.inner.snapshot_image(id, request);
+        let asked = format!("{id} as {}", request.name);
+        self.one(Operation::SnapshotImage, &asked, call, ToString::to_string)
+            .await
+    }
+}

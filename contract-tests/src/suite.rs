@@ -1,0 +1,267 @@
+//! Running clauses: one at a time, each on a fresh account, with a probe for leaks after it.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use fleetwright::{InstanceFilter, InstanceProvisioner};
+use tokio::{runtime, time::timeout};
+
+use crate::{
+    Arm, Body, CLAUSES, Clause, Cx, Factory, Harness, Outcome, Stop, Time,
+    recorder::{Transcript, panic_message},
+    report,
+};
+
+/// What became of a clause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The promise holds, or the weaker one that is declared.
+    Pass,
+    /// The capability is not declared, and its use is refused without effect.
+    Refused,
+    /// The promise is broken.
+    Fail,
+    /// The harness does not offer what the clause needs.
+    NotRun,
+    /// The kit or the harness failed, not the backend.
+    KitError,
+}
+
+/// A clause that was run.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The clause.
+    pub id: &'static str,
+    /// What became of it.
+    pub status: Status,
+    /// Why, for everything but a pass.
+    pub reason: Option<String>,
+    /// What was called and answered, in order.
+    pub transcript: Vec<String>,
+    /// How long it took, in real time; for reports, never for a judgement.
+    pub duration: Duration,
+}
+
+impl Verdict {
+    /// The whole story, for the author of the backend.
+    pub fn message(&self, clause: &Clause) -> String {
+        let mut text = format!("{} {:?}\n", self.id, self.status);
+        text += &format!("  promised: a backend must {}\n", clause.promise);
+        if let Some(reason) = &self.reason {
+            text += &format!("  seen:     {reason}\n");
+        }
+        text += &format!("  text:     docs/contract.md, {}\n", self.id);
+        for line in &self.transcript {
+            text += &format!("    {line}\n");
+        }
+        text
+    }
+}
+
+/// Runs one clause.
+pub fn run_clause(clause: &Clause, factory: &Factory) -> Verdict {
+    let began = std::time::Instant::now();
+    let transcript = Transcript::default();
+    let caught = catch_unwind(AssertUnwindSafe(|| match clause.body {
+        Body::Async(_) => on_fresh_account(clause, factory, &transcript),
+        Body::Sync(body) => body(factory),
+    }));
+    let outcome = caught.unwrap_or_else(|panic| {
+        Err(Stop::Kit(format!(
+            "the clause panicked: {}",
+            panic_message(&*panic)
+        )))
+    });
+    let (status, reason) = judge(outcome, &transcript);
+    let duration = began.elapsed();
+    Verdict {
+        id: clause.id,
+        status,
+        reason,
+        transcript: transcript.lines(),
+        duration,
+    }
+}
+
+/// Runs the body, then asks whether anything is left, on one runtime and one account.
+fn on_fresh_account(clause: &Clause, factory: &Factory, transcript: &Transcript) -> Outcome {
+    let Body::Async(body) = clause.body else {
+        return Ok(Arm::Held);
+    };
+    let harness = factory();
+    block_on(harness.time(), async {
+        let cx = Cx::new(Arc::clone(&harness), &scope_of(clause), transcript.clone()).await?;
+        // A clause is a few dozen calls, each within the budget.
+        let whole = harness.budget().saturating_mul(100);
+        let outcome = timeout(whole, body(&cx)).await;
+        if let Some(faults) = harness.faults() {
+            faults.clear().await;
+        }
+        if let Some(outsider) = harness.outsider() {
+            outsider.reconnect().await;
+        }
+        let left = sweep_and_probe(&cx).await;
+        let outcome = outcome.map_err(|_| Stop::Kit(format!("the clause took over {whole:?}")))?;
+        outcome.and_then(|arm| left.map(|()| arm))
+    })
+}
+
+/// Terminates what the clause left running on purpose, then demands that nothing of it is left.
+async fn sweep_and_probe(cx: &Cx) -> Result<(), Stop> {
+    let handle = cx.other_handle().await;
+    cx.settle_reads().await;
+    let list = handle.list_instances(&cx.filter()).await;
+    let list = list.map_err(|error| Stop::failed("list_instances after the clause", &error))?;
+    let ids: Vec<_> = list.into_iter().map(|info| info.id).collect();
+    for (id, answer) in ids.iter().zip(handle.terminate_instances(&ids).await) {
+        answer
+            .map_err(|error| Stop::failed(&format!("terminating {id} after the clause"), &error))?;
+    }
+    for id in &ids {
+        cx.gone(id).await?;
+    }
+    cx.settle_reads().await;
+    nothing_left(cx, &*handle).await
+}
+
+async fn nothing_left(cx: &Cx, handle: &dyn InstanceProvisioner) -> Result<(), Stop> {
+    let filter: InstanceFilter = cx.filter();
+    let list = handle.list_instances(&filter).await;
+    let list = list.map_err(|error| Stop::failed("list_instances after the clause", &error))?;
+    if let Some(info) = list.first() {
+        return Err(Stop::violated(format!(
+            "{} is still {} after the clause",
+            info.id, info.state
+        )));
+    }
+    let Some(oracle) = cx.harness().oracle() else {
+        return Ok(());
+    };
+    let left = oracle.leftovers(cx.scope()).await;
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(Stop::violated(format!(
+        "the cloud still has, after everything was terminated: {}",
+        left.join(", ")
+    )))
+}
+
+/// A runtime as the harness wants time to be, for one body.
+pub(crate) fn block_on<T>(
+    time: Time,
+    future: impl Future<Output = Result<T, Stop>>,
+) -> Result<T, Stop> {
+    let mut builder = runtime::Builder::new_current_thread();
+    builder.enable_all();
+    if time == Time::Virtual {
+        builder.start_paused(true);
+    }
+    let runtime = builder
+        .build()
+        .map_err(|error| Stop::Kit(format!("no runtime: {error}")))?;
+    runtime.block_on(future)
+}
+
+fn judge(outcome: Outcome, transcript: &Transcript) -> (Status, Option<String>) {
+    if let Some(broken) = transcript.broken() {
+        return (Status::Fail, Some(broken));
+    }
+    match outcome {
+        Ok(Arm::Held) => (Status::Pass, None),
+        Ok(Arm::Weaker) => (
+            Status::Pass,
+            Some("the weaker promise that is declared".to_owned()),
+        ),
+        Ok(Arm::Refused) => (
+            Status::Refused,
+            Some("not declared, and refused".to_owned()),
+        ),
+        Err(Stop::Violated(seen)) => (Status::Fail, Some(seen)),
+        Err(Stop::NotRun(why)) => (Status::NotRun, Some(why)),
+        Err(Stop::Kit(why)) => (Status::KitError, Some(why)),
+    }
+}
+
+/// A scope that no other run has: clauses run in parallel, and accounts may be shared.
+fn scope_of(clause: &Clause) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanos = now.map(|since| since.as_nanos()).unwrap_or_default();
+    let text = format!("{}/{}/{nanos}", std::process::id(), clause.id);
+    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes())
+        .simple()
+        .to_string()
+}
+
+/// The clause with this id.
+pub fn clause(id: &str) -> Option<&'static Clause> {
+    CLAUSES.iter().find(|clause| clause.id == id)
+}
+
+/// The body of a `#[test]` that [`contract_tests!`](crate::contract_tests) emits.
+///
+/// # Panics
+/// If the clause fails, or the kit does: that is how a test says so.
+#[expect(clippy::panic, reason = "a failing test panics")]
+pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H) {
+    let Some(clause) = clause(id) else {
+        panic!("there is no clause {id}")
+    };
+    let factory: Factory = Arc::new(move || Arc::new(make()));
+    let verdict = run_clause(clause, &factory);
+    report::add(&factory().name(), &verdict);
+    match verdict.status {
+        Status::Pass | Status::Refused => {}
+        Status::NotRun => println!("{}", verdict.message(clause)),
+        Status::Fail | Status::KitError => panic!("{}", verdict.message(clause)),
+    }
+}
+
+/// Runs every clause against what `factory` makes, and panics with all that fail: the plain entry,
+/// for one `#[test]`.
+///
+/// # Panics
+/// If a clause fails, or the kit does.
+#[expect(clippy::panic, reason = "a failing test panics")]
+pub fn run_provisioner_contract_tests<H: Harness + 'static>(make: fn() -> H) {
+    let factory: Factory = Arc::new(move || Arc::new(make()));
+    let mut failures = String::new();
+    for clause in CLAUSES {
+        let verdict = run_clause(clause, &factory);
+        if matches!(verdict.status, Status::Fail | Status::KitError) {
+            failures += &verdict.message(clause);
+        }
+    }
+    if !failures.is_empty() {
+        panic!("{failures}");
+    }
+}
+
+/// Emits one `#[test]` for each clause of the contract, against the harness that the given function
+/// makes.
+///
+/// ```ignore
+/// fleetwright_contract_tests::contract_tests!(MyHarness::new);
+/// ```
+#[macro_export]
+macro_rules! contract_tests {
+    ($make:expr) => {
+        $crate::for_each_clause! { __contract_tests [$make] }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __contract_tests {
+    ([$make:expr] $($kind:ident $family:ident $name:ident $id:literal $promise:literal $needs:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $crate::test_clause($id, $make);
+            }
+        )*
+    };
+}
