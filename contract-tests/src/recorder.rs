@@ -58,7 +58,7 @@ impl Transcript {
 
     fn break_off(&self, what: String) {
         self.note(what.clone());
-        self.with(|log| drop(log.broken.get_or_insert(what)));
+        self.with(|log| log.broken = log.broken.take().or(Some(what)));
     }
 
     fn next_handle(&self) -> usize {
