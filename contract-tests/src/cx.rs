@@ -21,8 +21,14 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Faults, Harness, Oracle, Outsider, Stop, Time, WireFault,
     recorder::{Recorder, Transcript},
-    require,
+    require, sweep,
 };
+
+/// The tag by which a sweep knows what the kit launched.
+pub const OWNER_TAG: &str = "fleetwright-contract";
+
+/// The value of [`OWNER_TAG`].
+pub const OWNER_VALUE: &str = "launched by the contract kit";
 
 /// The tag that everything the kit launches carries, with a value for each clause.
 pub const SCOPE_TAG: &str = "fleetwright-contract-scope";
@@ -51,7 +57,7 @@ impl Cx {
         scope: &str,
         transcript: Transcript,
     ) -> Result<Self, Stop> {
-        let tags = Tags::new().with(SCOPE_TAG, scope);
+        let tags = sweep::owned().with(SCOPE_TAG, scope);
         let scope = tags.map_err(|error| Stop::Kit(error.to_string()))?;
         let inner = harness.open().await;
         let provisioner = Arc::new(Recorder::new(inner, transcript.clone(), harness.budget()));

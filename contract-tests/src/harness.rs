@@ -11,6 +11,8 @@ use fleetwright::{
     InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner, Scope, Tags, Zone,
 };
 
+use crate::waiver::Peer;
+
 /// One account of a backend, made anew for each clause.
 ///
 /// In an account that is shared, for instance a real one, clauses stay apart by their tags: all that
@@ -69,6 +71,21 @@ pub trait Harness: Send + Sync {
         None
     }
 
+    /// What the backend is tested against, where that is not the real thing: waivers go by it.
+    fn peer(&self) -> Option<Peer> {
+        None
+    }
+
+    /// The text of the file of waivers, as `include_str!` brings it; see [`waiver`](crate::waiver).
+    fn waivers(&self) -> String {
+        String::new()
+    }
+
+    /// What to do about a clause that needs what this harness does not offer.
+    fn when_missing(&self) -> Missing {
+        Missing::Fails
+    }
+
     /// How a program waits for a state: the core's way, unless a mutant of it is under test.
     fn waiter(&self) -> Arc<dyn Waiter> {
         Arc::new(CoreWaiter)
@@ -82,6 +99,16 @@ pub enum Time {
     Real,
     /// Tokio's paused clock: hours pass in no time. Never with sockets.
     Virtual,
+}
+
+/// What becomes of a clause that needs what a harness does not offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Its test fails and says what to offer: nothing is skipped in silence.
+    Fails,
+    /// It is reported as not run, and the backend as not conformant. For a live account, or while
+    /// a harness is being written.
+    StaysNotRun,
 }
 
 /// The truth about an instance, as the cloud itself knows it.

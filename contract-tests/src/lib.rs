@@ -10,17 +10,28 @@
 mod clause;
 mod clauses;
 mod cx;
+pub mod guard;
 mod harness;
 mod list;
+pub mod live;
 mod recorder;
-mod report;
+pub mod report;
 mod suite;
+pub mod sweep;
+pub mod waiver;
 pub mod zoo;
 
 pub use clause::{Arm, Body, Clause, Factory, Outcome, Stop, require};
-pub use cx::{Cx, SCOPE_TAG};
+pub use cx::{Cx, OWNER_TAG, OWNER_VALUE, SCOPE_TAG};
 pub use harness::{
-    CoreWaiter, Faults, Harness, Oracle, Outsider, Time, Truth, Waiter, WireFault, WireOp,
+    CoreWaiter, Faults, Harness, Missing, Oracle, Outsider, Time, Truth, Waiter, WireFault, WireOp,
 };
 pub use list::CLAUSES;
-pub use suite::{Status, Verdict, clause, run_clause, run_provisioner_contract_tests, test_clause};
+pub use suite::{
+    Status, Verdict, clause, run_and_report, run_clause, run_provisioner_contract_tests,
+    test_clause,
+};
+
+/// The version of the contract. Clauses are added with a minor version; a promise is changed or
+/// taken away with a major one.
+pub const CONTRACT_VERSION: &str = "1.0";

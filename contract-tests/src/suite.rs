@@ -7,16 +7,18 @@ use std::{
 };
 
 use fleetwright::{InstanceFilter, InstanceProvisioner};
+use serde::{Deserialize, Serialize};
 use tokio::{runtime, time::timeout};
 
 use crate::{
-    Arm, Body, CLAUSES, Clause, Cx, Factory, Harness, Outcome, Stop, Time,
+    Arm, Body, CLAUSES, Clause, Cx, Factory, Harness, Missing, Outcome, Stop, Time,
     recorder::{Transcript, panic_message},
-    report,
+    report, waiver,
 };
 
 /// What became of a clause.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// The promise holds, or the weaker one that is declared.
     Pass,
@@ -24,6 +26,8 @@ pub enum Status {
     Refused,
     /// The promise is broken.
     Fail,
+    /// The promise is broken by a peer that is known to differ, and a waiver says so.
+    Waived,
     /// The harness does not offer what the clause needs.
     NotRun,
     /// The kit or the harness failed, not the backend.
@@ -211,13 +215,34 @@ pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H) {
         panic!("there is no clause {id}")
     };
     let factory: Factory = Arc::new(move || Arc::new(make()));
-    let verdict = run_clause(clause, &factory);
-    report::add(&factory().name(), &verdict);
+    let verdict = run_and_report(clause, &factory);
     match verdict.status {
         Status::Pass | Status::Refused => {}
-        Status::NotRun => println!("{}", verdict.message(clause)),
-        Status::Fail | Status::KitError => panic!("{}", verdict.message(clause)),
+        Status::NotRun if factory().when_missing() == Missing::StaysNotRun => {
+            println!("{}", verdict.message(clause));
+        }
+        Status::Waived => println!("{}", verdict.message(clause)),
+        Status::NotRun | Status::Fail | Status::KitError => panic!("{}", verdict.message(clause)),
     }
+}
+
+/// Runs one clause, judges it under the harness's waivers, and writes it into the report.
+pub fn run_and_report(clause: &Clause, factory: &Factory) -> Verdict {
+    let harness = factory();
+    let verdict = run_clause(clause, factory);
+    let mut verdict = match waiver::parse(&harness.waivers()) {
+        Ok(waivers) => waiver::apply(verdict, &waivers, harness.peer().as_ref()),
+        Err(wrong) => Verdict {
+            status: Status::KitError,
+            reason: Some(wrong),
+            ..verdict
+        },
+    };
+    if let Err(wrong) = report::add(&*harness, &verdict) {
+        verdict.status = Status::KitError;
+        verdict.reason = Some(wrong);
+    }
+    verdict
 }
 
 /// Runs every clause against what `factory` makes, and panics with all that fail: the plain entry,
@@ -230,8 +255,14 @@ pub fn run_provisioner_contract_tests<H: Harness + 'static>(make: fn() -> H) {
     let factory: Factory = Arc::new(move || Arc::new(make()));
     let mut failures = String::new();
     for clause in CLAUSES {
-        let verdict = run_clause(clause, &factory);
-        if matches!(verdict.status, Status::Fail | Status::KitError) {
+        let verdict = run_and_report(clause, &factory);
+        let excused =
+            verdict.status == Status::NotRun && factory().when_missing() == Missing::StaysNotRun;
+        let holds = matches!(
+            verdict.status,
+            Status::Pass | Status::Refused | Status::Waived
+        );
+        if !holds && !excused {
             failures += &verdict.message(clause);
         }
     }

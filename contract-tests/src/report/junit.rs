@@ -1,0 +1,33 @@
+//! The report as JUnit reads it, for the test views of CI servers.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report as JUnit, TestCase, TestCaseStatus, TestSuite};
+
+use super::{Entry, Report};
+use crate::Status;
+
+/// The whole document.
+pub(super) fn document(report: &Report) -> Result<String, String> {
+    let mut suite = TestSuite::new(format!("contract {}", report.provider));
+    for entry in &report.clauses {
+        suite.add_test_case(case(entry));
+    }
+    let mut junit = JUnit::new("fleetwright contract");
+    junit.add_test_suite(suite);
+    junit.to_string().map_err(|error| error.to_string())
+}
+
+fn case(entry: &Entry) -> TestCase {
+    let reason = entry.reason.clone().unwrap_or_default();
+    let mut status = match entry.status {
+        Status::Pass | Status::Refused => TestCaseStatus::success(),
+        Status::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Status::KitError => TestCaseStatus::non_success(NonSuccessKind::Error),
+        Status::NotRun | Status::Waived => TestCaseStatus::skipped(),
+    };
+    status.set_message(reason);
+    let mut case = TestCase::new(format!("{} {}", entry.id, entry.name), status);
+    case.set_time(Duration::from_millis(entry.duration_ms));
+    case
+}

@@ -1,0 +1,120 @@
+//! All reports as one page: clauses by providers, each cell with its reason.
+
+use std::fmt::Write as _;
+
+use super::Report;
+use crate::{CLAUSES, CONTRACT_VERSION, Status};
+
+/// One self-contained page of `reports`, the providers side by side.
+pub fn matrix(reports: &[Report]) -> String {
+    let mut page = String::from(HEAD);
+    let _ = write!(
+        page,
+        "<h1>fleetwright contract {CONTRACT_VERSION}</h1>\n<table>\n<tr><th>clause<th>a backend must"
+    );
+    for report in reports {
+        let _ = write!(
+            page,
+            "<th>{}<br><small>{}</small>",
+            escape(&report.provider),
+            escape(&verdict(report))
+        );
+    }
+    page.push('\n');
+    for clause in CLAUSES {
+        let _ = write!(
+            page,
+            "<tr id=\"{0}\"><td>{0}<td>{1}",
+            clause.id,
+            escape(clause.promise)
+        );
+        for report in reports {
+            page.push_str(&cell(report, clause.id));
+        }
+        page.push('\n');
+    }
+    page.push_str("</table>\n<h2>Reasons</h2>\n<dl>\n");
+    for report in reports {
+        for entry in report.clauses.iter().filter(|entry| entry.reason.is_some()) {
+            let reason = escape(entry.reason.as_deref().unwrap_or_default());
+            let anchor = anchor(&report.provider, &entry.id);
+            let _ = writeln!(
+                page,
+                "<dt id=\"{anchor}\">{} {}<dd><pre>{reason}</pre>",
+                escape(&report.provider),
+                entry.id
+            );
+        }
+    }
+    page.push_str("</dl>\n");
+    page
+}
+
+fn verdict(report: &Report) -> String {
+    let counts = report
+        .counts()
+        .into_iter()
+        .map(|(status, count)| format!("{count} {}", word(status)));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let whole = if report.is_conformant() {
+        "conformant"
+    } else {
+        "not conformant"
+    };
+    format!("{whole}: {counts}")
+}
+
+fn cell(report: &Report, id: &str) -> String {
+    let Some(entry) = report.clauses.iter().find(|entry| entry.id == id) else {
+        return "<td class=not_run>not in this run".to_owned();
+    };
+    let word = word(entry.status);
+    let class = word.replace(' ', "_");
+    match entry.reason {
+        Some(_) => format!(
+            "<td class={class}><a href=\"#{}\">{word}</a>",
+            anchor(&report.provider, id)
+        ),
+        None => format!("<td class={class}>{word}"),
+    }
+}
+
+fn anchor(provider: &str, id: &str) -> String {
+    let plain: String = provider
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '-' })
+        .collect();
+    format!("{plain}-{id}")
+}
+
+const fn word(status: Status) -> &'static str {
+    match status {
+        Status::Pass => "pass",
+        Status::Refused => "refused",
+        Status::Fail => "fail",
+        Status::Waived => "waived",
+        Status::NotRun => "not run",
+        Status::KitError => "kit error",
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+const HEAD: &str = "<!doctype html>
+<html lang=en>
+<meta charset=utf-8>
+<title>fleetwright contract</title>
+<style>
+body { font: 15px/1.4 system-ui, sans-serif; margin: 2em; }
+table { border-collapse: collapse; }
+td, th { border: 1px solid #ccc; padding: .2em .6em; text-align: left; vertical-align: top; }
+.pass { background: #e3f4e3; } .refused { background: #eef4e3; } .fail, .kit_error { background: #f7d9d9; }
+.waived { background: #fbf0d0; } .not_run { background: #eee; }
+pre { white-space: pre-wrap; margin: 0 0 1em; }
+</style>
+";
