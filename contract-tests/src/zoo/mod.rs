@@ -3,6 +3,7 @@
 //!
 //! They ship with the kit, so that the author of a backend can watch a clause fail.
 
+pub mod benign;
 pub mod mutants;
 mod reference;
 mod twist;

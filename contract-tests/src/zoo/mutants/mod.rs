@@ -36,6 +36,9 @@ impl std::fmt::Debug for Mutant {
     }
 }
 
+/// Clauses that no mutant dies of alone, each with why it is kept.
+pub const SHARED: &[(&str, &str)] = &[];
+
 /// Every mutant.
 pub fn all() -> Vec<&'static Mutant> {
     [
