@@ -1,0 +1,135 @@
+//! Legal oddities: backends that are slow, forgetful, stingy or strange, and keep every promise.
+//!
+//! A clause that one of them fails asks for more than the contract says.
+
+mod odd;
+
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+
+use fleetwright::{BatchLaunch, OptionalVerb, PlacementField, Tags};
+use fleetwright_memory::{MemoryCloudBuilder, Timing};
+use futures_util::FutureExt as _;
+
+use super::{Factory, MemoryHarness, TwistedHarness};
+use crate::Outsider as _;
+
+/// A backend that is odd and legal.
+pub struct Benign {
+    /// What is odd about it.
+    pub name: &'static str,
+    /// Makes it.
+    pub make: fn() -> Factory,
+}
+
+impl std::fmt::Debug for Benign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Every benign oddity.
+pub const fn all() -> &'static [Benign] {
+    ALL
+}
+
+/// A cloud with other knobs.
+fn knobs(turn: fn(MemoryCloudBuilder) -> MemoryCloudBuilder) -> Factory {
+    Arc::new(move || Arc::new(MemoryHarness::with(turn)))
+}
+
+const ALL: &[Benign] = &[
+    Benign {
+        name: "reads lag up to the declared window",
+        make: || knobs(|cloud| cloud.read_lag(Duration::from_secs(5))),
+    },
+    Benign {
+        name: "transitions take minutes",
+        make: || knobs(|cloud| cloud.timing(Timing::all(Duration::from_secs(170)))),
+    },
+    Benign {
+        name: "transitions take no time",
+        make: || knobs(|cloud| cloud.timing(Timing::all(Duration::ZERO))),
+    },
+    Benign {
+        name: "calls take seconds",
+        make: || knobs(|cloud| cloud.latency(Duration::from_secs(4))),
+    },
+    Benign {
+        name: "pages of one item",
+        make: || knobs(|cloud| cloud.page_size(NonZeroUsize::MIN)),
+    },
+    Benign {
+        name: "batches of one item",
+        make: || knobs(|cloud| cloud.batch_size(NonZeroUsize::MIN)),
+    },
+    Benign {
+        name: "batch launches in parts",
+        make: || knobs(|cloud| cloud.batch_launch(BatchLaunch::Partial)),
+    },
+    Benign {
+        name: "keeps no record of what is terminated",
+        make: || knobs(|cloud| cloud.terminated_visible(Duration::ZERO)),
+    },
+    Benign {
+        name: "forgets tokens with their instances",
+        make: || knobs(|cloud| cloud.token_after_terminate(Duration::ZERO)),
+    },
+    Benign {
+        name: "offers no optional verb",
+        make: || {
+            knobs(|cloud| {
+                OptionalVerb::ALL
+                    .into_iter()
+                    .fold(cloud, MemoryCloudBuilder::without)
+            })
+        },
+    },
+    Benign {
+        name: "offers no placement",
+        make: || {
+            knobs(|cloud| {
+                let fields = PlacementField::ALL.into_iter();
+                fields.fold(cloud, MemoryCloudBuilder::without_placement)
+            })
+        },
+    },
+    Benign {
+        name: "lists in another order each time",
+        make: TwistedHarness::factory::<odd::Shuffles>,
+    },
+    Benign {
+        name: "throttles the first of every two calls",
+        make: TwistedHarness::factory::<odd::Throttles>,
+    },
+    Benign {
+        name: "gives no public addresses",
+        make: TwistedHarness::factory::<odd::Private>,
+    },
+    Benign {
+        name: "tells no reasons and no native states of what runs",
+        make: TwistedHarness::factory::<odd::Silent>,
+    },
+    Benign {
+        name: "waits out a stop before it starts",
+        make: TwistedHarness::factory::<odd::PatientStart>,
+    },
+    Benign {
+        name: "answers streams in drops",
+        make: TwistedHarness::factory::<odd::Drops>,
+    },
+    Benign {
+        name: "full of foreign instances",
+        make: || Arc::new(|| Arc::new(crowded())),
+    },
+];
+
+/// An account that others use as well, with tags that look like ours.
+fn crowded() -> MemoryHarness {
+    let harness = MemoryHarness::new();
+    for scope in ["", "x", "launched by the contract kit"] {
+        let tags = Tags::new().with(crate::SCOPE_TAG, scope);
+        // The operator acts at once, so the future is ready at its first poll.
+        let _ = harness.launch(tags.unwrap_or_default()).now_or_never();
+    }
+    harness
+}
