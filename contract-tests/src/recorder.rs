@@ -12,13 +12,13 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
-    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, Operation, ProvisionError, Reboot, Result, Seen, SnapshotRequest,
-    TagChange,
+    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ErrorKind, ImageId,
+    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
+    InstanceType, LaunchRecord, LaunchToken, Operation, ProvisionError, Reboot, Result, Seen,
+    SnapshotRequest, TagChange,
 };
 use futures_util::{FutureExt as _, StreamExt as _};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// What the handles of one clause have done, in order.
 #[derive(Clone, Default)]
@@ -33,6 +33,9 @@ struct Log {
 
 /// The most lines that are kept; the first and the last ones tell the story.
 const MOST_LINES: usize = 400;
+
+/// How often a throttled call is made at the most.
+const MOST_TRIES: u32 = 8;
 
 impl Transcript {
     fn with<T>(&self, look: impl FnOnce(&mut Log) -> T) -> T {
@@ -92,64 +95,89 @@ impl Recorder {
         }
     }
 
-    /// Makes a call, writes it down with its answer, and keeps panics and endless calls in.
-    async fn call<T>(
+    /// Makes a call, writes it down with its answer, and keeps panics and endless calls in. A
+    /// throttled call is made again as the backend advises, since any call may be throttled.
+    async fn call<T, F: Future<Output = T> + Send>(
         &self,
         operation: Operation,
         asked: &str,
-        future: impl Future<Output = T> + Send,
-        show: impl FnOnce(&T) -> String + Send,
+        make: impl Fn() -> F + Send,
+        show: impl Fn(&T) -> (String, Option<Duration>) + Send,
         refuse: impl FnOnce(ProvisionError) -> T + Send,
     ) -> T {
-        let guarded = timeout(self.budget, AssertUnwindSafe(future).catch_unwind()).await;
         let name = format!("handle {}: {operation}({asked})", self.handle);
-        let call = Call::new(self.inner.capabilities().provider.as_str(), operation);
-        let message = match guarded {
-            Ok(Ok(answer)) => {
-                self.transcript.note(format!("{name} -> {}", show(&answer)));
-                return answer;
+        let mut tries = 0;
+        let message = loop {
+            let guarded = timeout(self.budget, AssertUnwindSafe(make()).catch_unwind()).await;
+            let answer = match guarded {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(panic)) => break format!("{name} panicked: {}", panic_message(&*panic)),
+                Err(_) => break format!("{name} did not end within {:?}", self.budget),
+            };
+            let (shown, throttled) = show(&answer);
+            self.transcript.note(format!("{name} -> {shown}"));
+            tries += 1;
+            match throttled {
+                Some(delay) if tries < MOST_TRIES => sleep(delay).await,
+                Some(_) | None => return answer,
             }
-            Ok(Err(panic)) => format!("{name} panicked: {}", panic_message(&*panic)),
-            Err(_) => format!("{name} did not end within {:?}", self.budget),
         };
         self.transcript.break_off(message.clone());
+        let call = Call::new(self.inner.capabilities().provider.as_str(), operation);
         refuse(call.unexpected(Effect::Unknown, &message))
     }
 
-    async fn one<T: fmt::Debug>(
+    async fn one<T: fmt::Debug, F: Future<Output = Result<T>> + Send>(
         &self,
         operation: Operation,
         asked: &str,
-        future: impl Future<Output = Result<T>> + Send,
-        show: impl FnOnce(&T) -> String + Send,
+        make: impl Fn() -> F + Send,
+        show: impl Fn(&T) -> String + Send,
     ) -> Result<T> {
         let shown = |answer: &Result<T>| match answer {
-            Ok(value) => show(value),
-            Err(error) => format!("error: {error}"),
+            Ok(value) => (show(value), None),
+            Err(error) => (format!("error: {error}"), throttled(error)),
         };
-        self.call(operation, asked, future, shown, Err).await
+        self.call(operation, asked, make, shown, Err).await
     }
 
-    async fn many<T>(
+    async fn many<T, F: Future<Output = Vec<Result<T>>> + Send>(
         &self,
         operation: Operation,
         ids: &[InstanceId],
-        future: impl Future<Output = Vec<Result<T>>> + Send,
+        make: impl Fn() -> F + Send,
     ) -> Vec<Result<T>> {
         let shown = |answers: &Vec<Result<T>>| {
-            let ok = answers.iter().filter(|answer| answer.is_ok()).count();
-            format!("{ok} ok, {} errors", answers.len() - ok)
+            let errors: Vec<_> = answers
+                .iter()
+                .filter_map(|answer| answer.as_ref().err())
+                .collect();
+            let delay = errors.iter().filter_map(|error| throttled(error)).max();
+            (
+                format!(
+                    "{} ok, {} errors",
+                    answers.len() - errors.len(),
+                    errors.len()
+                ),
+                delay,
+            )
         };
         let refuse = |error: ProvisionError| ids.iter().map(|_| Err(error.clone())).collect();
         self.call(
             operation,
             &format!("{} ids", ids.len()),
-            future,
+            make,
             shown,
             refuse,
         )
         .await
     }
+}
+
+/// How long a throttled call has to wait; nothing for any other error.
+fn throttled(error: &ProvisionError) -> Option<Duration> {
+    let is_throttled = error.kind() == ErrorKind::Throttled && error.effect() == Effect::None;
+    error.retry().delay().filter(|_| is_throttled)
 }
 
 /// What a panic said.
@@ -185,13 +213,13 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let call = self.inner.launch_instance(config);
+        let call = || self.inner.launch_instance(config);
         self.one(Operation::LaunchInstance, &asked(config), call, shown)
             .await
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
-        let call = self.inner.terminate_instance(id);
+        let call = || self.inner.terminate_instance(id);
         self.one(Operation::TerminateInstance, id.as_str(), call, |()| {
             "ok".to_owned()
         })
@@ -199,7 +227,7 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
-        let call = self.inner.stop_instance(id);
+        let call = || self.inner.stop_instance(id);
         self.one(Operation::StopInstance, id.as_str(), call, |()| {
             "ok".to_owned()
         })
@@ -207,20 +235,20 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        let call = self.inner.start_instance(id);
+        let call = || self.inner.start_instance(id);
         self.one(Operation::StartInstance, id.as_str(), call, shown)
             .await
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        let call = self.inner.describe_instance(id);
+        let call = || self.inner.describe_instance(id);
         let show = |status: &InstanceStatus| format!("{} {}", status.id, status.state);
         self.one(Operation::DescribeInstance, id.as_str(), call, show)
             .await
     }
 
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
-        let call = self.inner.list_instances(filter);
+        let call = || self.inner.list_instances(filter);
         let tags: Vec<_> = filter
             .tags
             .iter()
@@ -232,7 +260,7 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        let call = self.inner.find_launch(token);
+        let call = || self.inner.find_launch(token);
         let show = |record: &LaunchRecord| match record {
             LaunchRecord::Found(found) => format!("found {}", found.len()),
             LaunchRecord::Gone(gone) => format!("gone {}", gone.len()),
@@ -247,7 +275,7 @@ impl InstanceProvisioner for Recorder {
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
-        let call = self.inner.launch_instances(config, count);
+        let call = || self.inner.launch_instances(config, count);
         let show = |list: &Vec<InstanceInfo>| format!("{} instances", list.len());
         let asked = format!("{}, count {count}", asked(config));
         self.one(Operation::LaunchInstances, &asked, call, show)
@@ -255,22 +283,22 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        let call = self.inner.terminate_instances(ids);
+        let call = || self.inner.terminate_instances(ids);
         self.many(Operation::TerminateInstances, ids, call).await
     }
 
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        let call = self.inner.stop_instances(ids);
+        let call = || self.inner.stop_instances(ids);
         self.many(Operation::StopInstances, ids, call).await
     }
 
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        let call = self.inner.start_instances(ids);
+        let call = || self.inner.start_instances(ids);
         self.many(Operation::StartInstances, ids, call).await
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        let call = self.inner.describe_instances(ids);
+        let call = || self.inner.describe_instances(ids);
         self.many(Operation::DescribeInstances, ids, call).await
     }
 
@@ -300,7 +328,7 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
-        let call = self.inner.update_tags(id, change);
+        let call = || self.inner.update_tags(id, change);
         self.one(Operation::UpdateTags, id.as_str(), call, |()| {
             "ok".to_owned()
         })
@@ -308,7 +336,7 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
-        let call = self.inner.reboot_instance(id, how);
+        let call = || self.inner.reboot_instance(id, how);
         self.one(Operation::RebootInstance, id.as_str(), call, |()| {
             "ok".to_owned()
         })
@@ -316,7 +344,7 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
-        let call = self.inner.resize_instance(id, to);
+        let call = || self.inner.resize_instance(id, to);
         let asked = format!("{id} to {to}");
         self.one(Operation::ResizeInstance, &asked, call, |()| {
             "ok".to_owned()
@@ -325,7 +353,7 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
-        let call = self.inner.reimage_instance(id, image);
+        let call = || self.inner.reimage_instance(id, image);
         let asked = format!("{id} from {image}");
         self.one(Operation::ReimageInstance, &asked, call, |()| {
             "ok".to_owned()
@@ -334,14 +362,14 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
-        let call = self.inner.console_output(id);
+        let call = || self.inner.console_output(id);
         let show = |output: &ConsoleOutput| format!("{} bytes", output.text.len());
         self.one(Operation::ConsoleOutput, id.as_str(), call, show)
             .await
     }
 
     async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
-        let call = self.inner.console_session(id);
+        let call = || self.inner.console_session(id);
         self.one(Operation::ConsoleSession, id.as_str(), call, |_| {
             "a session".to_owned()
         })
@@ -349,7 +377,7 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
-        let call = self.inner.snapshot_image(id, request);
+        let call = || self.inner.snapshot_image(id, request);
         let asked = format!("{id} as {}", request.name);
         self.one(Operation::SnapshotImage, &asked, call, ToString::to_string)
             .await
