@@ -134,7 +134,7 @@ impl Recorder {
         make: impl Fn() -> F + Send,
         show: impl Fn(&T) -> String + Send,
     ) -> Result<T> {
-        let shown = |answer: &Result<T>| match answer {
+        let shown = move |answer: &Result<T>| match answer {
             Ok(value) => (show(value), None),
             Err(error) => (format!("error: {error}"), throttled(error)),
         };
