@@ -50,7 +50,8 @@ stage_doctests() {
 # Each: what its last line must contain (empty for anything), then the arguments of cargo, as the README has them.
 stage_examples() {
     run_example 'nothing left' run --locked
-    run_example '' run --locked --bin direct
+    run_example 'nothing left' run --locked --bin direct
+    run_example '0 machines are left on' run --locked --bin custom
 }
 
 run_example() {

@@ -1,0 +1,244 @@
+//! A backend in one file: a rack of machines that this process pretends to switch on and off.
+//!
+//! Small, and still everything the contract asks for: launch tokens, exact tags, legal states, errors
+//! that say what to do. It offers no optional verb and no placement, and says so.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::{IpAddr, Ipv4Addr},
+    num::{NonZeroU32, NonZeroUsize},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use fleetwright::{
+    Call, Capabilities, CloudInstanceState, Fingerprint, InstanceConfig, InstanceFilter,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken,
+    Operation, Result, RetryAdvice, TagLimits, async_trait,
+};
+use tokio::time::Instant;
+
+/// How long switching a machine on or off takes.
+const SWITCHING: Duration = Duration::from_millis(200);
+
+/// For how long tokens and terminated machines are remembered at least; here, for good.
+const MEMORY: Duration = Duration::from_secs(3600);
+
+/// A handle on the rack. Clones, and handles opened later, are on the same rack.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    capabilities: Arc<Capabilities>,
+    machines: Arc<Mutex<Machines>>,
+}
+
+#[derive(Debug, Default)]
+struct Machines {
+    by_number: BTreeMap<u32, Machine>,
+    tokens: HashMap<LaunchToken, (Fingerprint, u32)>,
+}
+
+#[derive(Debug)]
+struct Machine {
+    config: InstanceConfig,
+    id: InstanceId,
+    state: CloudInstanceState,
+    since: Instant,
+    launched: SystemTime,
+    address: Ipv4Addr,
+}
+
+impl Machine {
+    /// The state now: what was begun is carried out after a while.
+    fn state(&self) -> CloudInstanceState {
+        let then = match self.state {
+            CloudInstanceState::Pending | CloudInstanceState::Running => {
+                CloudInstanceState::Running
+            }
+            CloudInstanceState::Stopping | CloudInstanceState::Stopped => {
+                CloudInstanceState::Stopped
+            }
+            CloudInstanceState::Terminating | CloudInstanceState::Terminated => {
+                CloudInstanceState::Terminated
+            }
+        };
+        if self.since.elapsed() >= SWITCHING {
+            then
+        } else {
+            self.state
+        }
+    }
+
+    fn begin(&mut self, state: CloudInstanceState) {
+        self.state = state;
+        self.since = Instant::now();
+    }
+
+    fn info(&self) -> InstanceInfo {
+        let mut info = InstanceInfo::new(self.id.clone(), self.state());
+        info.private_ip = (!info.state.is_final()).then_some(IpAddr::V4(self.address));
+        info.tags = self.config.tags.clone();
+        info.image = Some(self.config.image.clone());
+        info.instance_type = Some(self.config.instance_type.clone());
+        info.launch_time = Some(self.launched.into());
+        info
+    }
+}
+
+impl Rack {
+    pub(crate) fn new() -> Self {
+        let mut capabilities = Capabilities::new("rack", TagLimits::new(20, 64, 128), 4096);
+        capabilities.token_after_terminate = MEMORY;
+        capabilities.terminated_visible = MEMORY;
+        capabilities.page_size = NonZeroUsize::MAX;
+        capabilities.batch_size = NonZeroUsize::MAX;
+        capabilities.poll_tick = Duration::from_millis(50);
+        Self {
+            capabilities: Arc::new(capabilities),
+            machines: Arc::default(),
+        }
+    }
+
+    /// What stands in the rack and is switched on or can be: the rack's own books.
+    pub(crate) fn books(&self) -> Vec<(InstanceInfo, InstanceConfig)> {
+        let machines = self.machines();
+        machines
+            .by_number
+            .values()
+            .map(|machine| (machine.info(), machine.config.clone()))
+            .collect()
+    }
+
+    fn machines(&self) -> MutexGuard<'_, Machines> {
+        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the machine that `id` names.
+    fn with<T>(
+        &self,
+        operation: Operation,
+        id: &InstanceId,
+        act: impl FnOnce(&mut Machine, &Call) -> Result<T>,
+    ) -> Result<T> {
+        let call = Call::new("rack", operation);
+        let mut machines = self.machines();
+        let machine = machines
+            .by_number
+            .values_mut()
+            .find(|machine| machine.id == *id);
+        act(machine.ok_or_else(|| call.not_found(id))?, &call)
+    }
+}
+
+#[async_trait]
+impl InstanceProvisioner for Rack {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let call = Call::new("rack", Operation::LaunchInstance);
+        config
+            .check(&self.capabilities)
+            .map_err(|value| call.invalid(value))?;
+        let mut machines = self.machines();
+        let fingerprint = config.fingerprint(NonZeroU32::MIN);
+        if let Some(token) = &config.launch_token {
+            if let Some((before, number)) = machines.tokens.get(token) {
+                if *before != fingerprint {
+                    return Err(call.token_conflict(token));
+                }
+                let machine = machines
+                    .by_number
+                    .get(number)
+                    .filter(|m| !m.state().is_ending());
+                return machine
+                    .map(Machine::info)
+                    .ok_or_else(|| call.token_spent(token));
+            }
+        }
+        let number = machines
+            .by_number
+            .last_key_value()
+            .map_or(0, |(last, _)| last + 1);
+        let [_, a, b, c] = number.to_be_bytes();
+        let machine = Machine {
+            config: config.clone(),
+            id: InstanceId::new(format!("machine-{number}"))
+                .map_err(|value| call.invalid(value))?,
+            state: CloudInstanceState::Pending,
+            since: Instant::now(),
+            launched: SystemTime::now(),
+            address: Ipv4Addr::new(10, a, b, c),
+        };
+        let info = machine.info();
+        machines.by_number.insert(number, machine);
+        if let Some(token) = &config.launch_token {
+            machines.tokens.insert(token.clone(), (fingerprint, number));
+        }
+        Ok(info)
+    }
+
+    async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
+        self.with(Operation::TerminateInstance, id, |machine, _| {
+            if !machine.state().is_ending() {
+                machine.begin(CloudInstanceState::Terminating);
+            }
+            Ok(())
+        })
+    }
+
+    async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
+        self.with(Operation::StopInstance, id, |machine, call| {
+            match machine.state() {
+                CloudInstanceState::Pending | CloudInstanceState::Running => {
+                    machine.begin(CloudInstanceState::Stopping);
+                    Ok(())
+                }
+                CloudInstanceState::Stopping | CloudInstanceState::Stopped => Ok(()),
+                state @ (CloudInstanceState::Terminating | CloudInstanceState::Terminated) => {
+                    Err(call.wrong_state(id, state, "running or stopped"))
+                }
+            }
+        })
+    }
+
+    async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
+        self.with(
+            Operation::StartInstance,
+            id,
+            |machine, call| match machine.state() {
+                CloudInstanceState::Stopped => {
+                    machine.begin(CloudInstanceState::Pending);
+                    Ok(machine.info())
+                }
+                CloudInstanceState::Pending | CloudInstanceState::Running => Ok(machine.info()),
+                CloudInstanceState::Stopping => {
+                    Err(call.conflict("it is still stopping", RetryAdvice::After(SWITCHING)))
+                }
+                state @ (CloudInstanceState::Terminating | CloudInstanceState::Terminated) => {
+                    Err(call.wrong_state(id, state, "stopped"))
+                }
+            },
+        )
+    }
+
+    async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
+        self.with(Operation::DescribeInstance, id, |machine, _| {
+            Ok(machine.info().into())
+        })
+    }
+
+    async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let infos = self.books().into_iter().map(|(info, _)| info);
+        Ok(infos.filter(|info| filter.matches(info)).collect())
+    }
+
+    async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
+        let machines = self.machines();
+        let number = machines.tokens.get(token).map(|(_, number)| number);
+        let machine = number.and_then(|number| machines.by_number.get(number));
+        Ok(LaunchRecord::of(
+            machine.map(Machine::info).into_iter().collect(),
+        ))
+    }
+}
