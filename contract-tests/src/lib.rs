@@ -14,6 +14,7 @@ mod harness;
 mod list;
 mod recorder;
 mod report;
+mod steady;
 mod suite;
 pub mod zoo;
 
