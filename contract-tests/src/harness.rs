@@ -46,6 +46,11 @@ pub trait Harness: Send + Sync {
         None
     }
 
+    /// A second image, for reimaging.
+    fn other_image(&self) -> Option<fleetwright::ImageId> {
+        None
+    }
+
     /// A second type of machine, for resizing and for "same token, other config".
     fn other_type(&self) -> Option<fleetwright::InstanceType> {
         None
@@ -122,6 +127,8 @@ pub struct Truth {
     pub disk_size_gb: Option<u32>,
     /// Whether it occupies a machine that is paid for.
     pub holds_machine: bool,
+    /// How often it has booted, where the cloud counts that.
+    pub boots: Option<u32>,
 }
 
 /// The truth out of band: it never lags, and looking changes nothing.

@@ -16,6 +16,7 @@ mod list;
 pub mod live;
 mod recorder;
 pub mod report;
+mod steady;
 mod suite;
 pub mod sweep;
 pub mod waiver;

@@ -194,6 +194,9 @@ impl Harness for GuardedHarness {
     fn unknown_image(&self) -> Option<fleetwright::ImageId> {
         self.inner.unknown_image()
     }
+    fn other_image(&self) -> Option<fleetwright::ImageId> {
+        self.inner.other_image()
+    }
     fn other_type(&self) -> Option<fleetwright::InstanceType> {
         self.inner.other_type()
     }

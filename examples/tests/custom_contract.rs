@@ -59,6 +59,7 @@ impl Oracle for RackHarness {
                 fleetwright::CloudInstanceState::Stopped
                     | fleetwright::CloudInstanceState::Terminated
             ),
+            boots: None,
             user_data: config.user_data.map(|data| data.as_bytes().to_vec()),
             disk_size_gb: config.disk_size_gb.map(std::num::NonZeroU32::get),
             info,

@@ -1,31 +1,162 @@
-//! The family stop.
+//! Stopping: the machine is given back, everything else is kept.
 
-use crate::{Cx, Outcome, Stop};
+use fleetwright::{CloudInstanceState, ErrorKind, InstanceId, PlacementField, PublicAddress};
+use tokio::time::Instant;
 
-pub(crate) async fn stop_01_reaches_stopped(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use crate::{
+    Arm, Cx, Oracle, Outcome, Stop, Truth, require,
+    steady::{differences, weaker, when_stopped},
+};
+
+pub(crate) async fn stop_01_reaches_stopped(cx: &Cx) -> Outcome {
+    let id = cx.running().await?.id;
+    cx.stop(&id).await?;
+    let (accepted, window) = (Instant::now(), cx.capabilities().consistency_window);
+    cx.eventually(&format!("{id} is stopped"), async || {
+        let settled = accepted.elapsed() > window;
+        let state = cx.describe(&id).await?.state;
+        let on_the_way = match state {
+            CloudInstanceState::Running => !settled,
+            // Also what nobody knows is pending.
+            CloudInstanceState::Pending
+            | CloudInstanceState::Stopping
+            | CloudInstanceState::Stopped => true,
+            CloudInstanceState::Terminating | CloudInstanceState::Terminated => false,
+        };
+        require(on_the_way, || {
+            format!("{id} is {state} after its stop was accepted; it must be stopping or stopped")
+        })?;
+        Ok((state == CloudInstanceState::Stopped).then_some(()))
+    })
+    .await?;
+    let state = cx.settled(&id).await?.state;
+    require(state == CloudInstanceState::Stopped, || {
+        format!("{id} was stopped and is {state} without a start")
+    })?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn stop_02_stopping_again_changes_nothing(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn stop_02_stopping_again_changes_nothing(cx: &Cx) -> Outcome {
+    let id = cx.running().await?.id;
+    cx.stop(&id).await?;
+    again(cx, &id, "stopping").await?;
+    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    let before = cx.settled(&id).await?;
+    again(cx, &id, "stopped").await?;
+    cx.is_still("a second stop", &before).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn stop_03_no_public_address_while_stopped(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Stops an instance that is on its way or there already.
+async fn again(cx: &Cx, id: &InstanceId, state: &str) -> Result<(), Stop> {
+    let answer = cx.provisioner().stop_instance(id).await;
+    answer.map_err(|error| {
+        Stop::violated(format!(
+            "a stop of {id}, which is {state}, must succeed, but: {error}"
+        ))
+    })
 }
 
-pub(crate) async fn stop_04_id_tags_and_disk_are_kept(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Cx) -> Outcome {
+    let mut config = cx.config();
+    let offered = &cx.capabilities().placement;
+    if offered.contains(&PlacementField::PublicAddress) {
+        config.placement.public_address = Some(PublicAddress::Assigned);
+    }
+    let id = cx.launch_as(&config).await?.id;
+    let had = cx.reach(&id, CloudInstanceState::Running).await?.public_ip;
+    cx.stop(&id).await?;
+    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    let listed = cx.settled(&id).await?.public_ip;
+    let described = cx.describe(&id).await?.public_ip;
+    for (call, shown) in [("list_instances", listed), ("describe_instance", described)] {
+        require(shown.is_none(), || {
+            format!("{call} shows {shown:?} for {id}, which is stopped and had {had:?}")
+        })?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn stop_05_compute_is_released(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Cx) -> Outcome {
+    let mut config = cx.config();
+    config.disk_size_gb = std::num::NonZeroU32::new(33);
+    let named = config.tags.insert("kept", "through a stop");
+    named.map_err(|error| Stop::Kit(error.to_string()))?;
+    let id = cx.launch_as(&config).await?.id;
+    cx.reach(&id, CloudInstanceState::Running).await?;
+    let before = cx.settled(&id).await?;
+    cx.stop(&id).await?;
+    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    let after = cx.settled(&id).await?;
+    let changed = differences(&when_stopped(&before, &after), &after);
+    require(changed.is_empty(), || {
+        format!("after a stop, {id}: {}", changed.join("; "))
+    })?;
+    cx.exactly(1).await?;
+    if let Some(oracle) = cx.harness().oracle() {
+        let size = truth(cx, &*oracle, &id).await?.disk_size_gb;
+        require(size == Some(33), || {
+            format!("{id} had a disk of 33 GB, and has {size:?} since it was stopped")
+        })?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn stop_06_a_terminated_instance_cannot_be_stopped(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn stop_05_compute_is_released(cx: &Cx) -> Outcome {
+    let oracle = cx.oracle()?;
+    let id = cx.running().await?.id;
+    if !truth(cx, &*oracle, &id).await?.holds_machine {
+        return Err(Stop::Kit(format!(
+            "the oracle sees no machine under {id}, which runs"
+        )));
+    }
+    cx.stop(&id).await?;
+    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    require(!truth(cx, &*oracle, &id).await?.holds_machine, || {
+        format!("{id} is stopped and still holds its machine")
+    })?;
+    let Some(outsider) = cx.harness().outsider() else {
+        return Ok(Arm::Held);
+    };
+    // Who switches a machine off from inside or at the console may leave it allocated and billed.
+    let id = cx.running().await?.id;
+    outsider.stop(&id).await;
+    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    cx.stop(&id).await?;
+    let what = format!("{id}, which was off already, gives its machine back when it is stopped");
+    cx.eventually(&what, async || {
+        let truth = truth(cx, &*oracle, &id).await?;
+        Ok((!truth.holds_machine).then_some(()))
+    })
+    .await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn stop_07_an_unknown_id_is_not_found(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn stop_06_a_terminated_instance_cannot_be_stopped(cx: &Cx) -> Outcome {
+    let id = cx.running().await?.id;
+    let since = Instant::now();
+    cx.terminate(&id).await?;
+    let mut arm = Arm::Held;
+    for state in ["terminating", "terminated"] {
+        let answer = cx.provisioner().stop_instance(&id).await;
+        let call = format!("a stop of {id}, which is {state},");
+        arm = weaker(arm, cx.refused_at_the_end(&call, answer, since)?);
+        cx.gone(&id).await?;
+    }
+    Ok(weaker(arm, cx.is_at_its_end(&id, since).await?))
+}
+
+pub(crate) async fn stop_07_an_unknown_id_is_not_found(cx: &Cx) -> Outcome {
+    let id = cx.harness().unknown_id();
+    let answer = cx.provisioner().stop_instance(&id).await;
+    let call = format!("a stop of {id}, which never existed,");
+    cx.refused(&call, answer, ErrorKind::NotFound)?;
+    Ok(Arm::Held)
+}
+
+/// What the cloud itself knows of an instance.
+async fn truth(cx: &Cx, oracle: &dyn Oracle, id: &InstanceId) -> Result<Truth, Stop> {
+    let all = oracle.instances(cx.scope()).await;
+    let found = all.into_iter().find(|truth| truth.info.id == *id);
+    found.ok_or_else(|| Stop::violated(format!("the cloud has no {id} any more")))
 }

@@ -1,31 +1,247 @@
-//! The family terminate.
+//! Terminating: the named instance, for good, whatever else is going on.
 
-use crate::{Cx, Outcome, Stop};
+use std::num::NonZeroU32;
 
-pub(crate) async fn terminate_01_then_describe(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceProvisioner, LaunchToken, Result,
+};
+use futures_util::future::join;
+use tokio::time::Instant;
+
+use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require, steady::weaker};
+
+pub(crate) async fn terminate_01_then_describe(cx: &Cx) -> Outcome {
+    let id = cx.running().await?.id;
+    let since = Instant::now();
+    cx.terminate(&id).await?;
+    let (accepted, window) = (Instant::now(), cx.capabilities().consistency_window);
+    cx.eventually(&format!("{id} is terminated"), async || {
+        let settled = accepted.elapsed() > window;
+        let answer = cx.provisioner().describe_instance(&id).await;
+        if cx.is_forgotten(answer.as_ref().err(), since) {
+            return Ok(Some(Arm::Weaker));
+        }
+        let status = answer.map_err(|error| {
+            Stop::violated(format!(
+                "{id} must be described as terminating or terminated, but: {error}"
+            ))
+        })?;
+        let state = status.state;
+        require(state.is_ending() || !settled, || {
+            format!("{id} is {state} after its terminate was accepted")
+        })?;
+        Ok((state == CloudInstanceState::Terminated).then_some(Arm::Held))
+    })
+    .await
 }
 
-pub(crate) async fn terminate_02_twice_is_fine(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn terminate_02_twice_is_fine(cx: &Cx) -> Outcome {
+    let id = cx.running().await?.id;
+    let since = Instant::now();
+    cx.terminate(&id).await?;
+    let other = cx.other_handle().await;
+    let mut arm = Arm::Held;
+    for state in ["terminating", "terminated"] {
+        for handle in [cx.provisioner(), &*other] {
+            let answer = handle.terminate_instance(&id).await;
+            if cx.is_forgotten(answer.as_ref().err(), since) {
+                arm = Arm::Weaker;
+                continue;
+            }
+            answer.map_err(|error| {
+                Stop::violated(format!(
+                    "a terminate of {id}, which is {state}, must succeed, but: {error}"
+                ))
+            })?;
+        }
+        cx.gone(&id).await?;
+    }
+    Ok(weaker(arm, cx.is_at_its_end(&id, since).await?))
 }
 
-pub(crate) async fn terminate_03_an_unknown_id_is_not_found(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn terminate_03_an_unknown_id_is_not_found(cx: &Cx) -> Outcome {
+    let id = cx.harness().unknown_id();
+    let answer = cx.provisioner().terminate_instance(&id).await;
+    let call = format!("a terminate of {id}, which never existed,");
+    cx.refused(&call, answer, ErrorKind::NotFound)?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn terminate_04_touches_only_its_target(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn terminate_04_touches_only_its_target(cx: &Cx) -> Outcome {
+    let (mut short, mut long) = (cx.config(), cx.config());
+    let token = cx.token();
+    let longer = LaunchToken::new(format!("{token}-1"));
+    long.launch_token = Some(longer.map_err(|error| Stop::Kit(error.to_string()))?);
+    short.launch_token = Some(token);
+    let (short, long) = (cx.launch_as(&short).await?, cx.launch_as(&long).await?);
+    let two = NonZeroU32::MIN.saturating_add(1);
+    let batch = cx.config_with_token();
+    let pair = cx.provisioner().launch_instances(&batch, two).await;
+    let pair = pair.map_err(|error| Stop::failed("launch_instances", &error))?;
+    let [one, other] = pair.as_slice() else {
+        return Err(Stop::violated(format!(
+            "2 were asked for, {} came",
+            pair.len()
+        )));
+    };
+    let (targets, bystanders) = ([&short.id, &one.id], [&long.id, &other.id]);
+    for id in bystanders {
+        cx.reach(id, CloudInstanceState::Running).await?;
+    }
+    for id in targets {
+        cx.terminate(id).await?;
+        cx.gone(id).await?;
+    }
+    cx.settle_reads().await;
+    for id in bystanders {
+        let state = cx.describe(id).await?.state;
+        require(state == CloudInstanceState::Running, || {
+            let [short, one] = targets;
+            format!("{id} is {state} since {short} and {one} were terminated")
+        })?;
+    }
+    cx.exactly(bystanders.len()).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn terminate_05_works_from_every_state(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn terminate_05_works_from_every_state(cx: &Cx) -> Outcome {
+    let pending = cx.launch().await?.id;
+    end(cx, &pending, "pending").await?;
+    let running = cx.running().await?.id;
+    end(cx, &running, "running").await?;
+    let stopping = cx.running().await?.id;
+    cx.stop(&stopping).await?;
+    end(cx, &stopping, "stopping").await?;
+    let stopped = cx.stopped().await?.id;
+    end(cx, &stopped, "stopped").await?;
+    cx.exactly(0).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn terminate_06_wins_against_stop_and_start(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Terminates an instance to the end.
+async fn end(cx: &Cx, id: &InstanceId, state: &str) -> Result<(), Stop> {
+    let answer = cx.provisioner().terminate_instance(id).await;
+    answer.map_err(|error| {
+        Stop::violated(format!(
+            "a terminate of {id}, which is {state}, must succeed, but: {error}"
+        ))
+    })?;
+    cx.gone(id).await
 }
 
-pub(crate) async fn terminate_07_failures_are_told(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// What a terminate meets.
+#[derive(Clone, Copy, Debug)]
+enum Rival {
+    Stop,
+    Start,
+}
+
+impl Rival {
+    async fn call(self, handle: &dyn InstanceProvisioner, id: &InstanceId) -> Result<()> {
+        match self {
+            Self::Stop => handle.stop_instance(id).await,
+            Self::Start => handle.start_instance(id).await.map(drop),
+        }
+    }
+}
+
+pub(crate) async fn terminate_06_wins_against_stop_and_start(cx: &Cx) -> Outcome {
+    let mut arm = Arm::Held;
+    for rival in [Rival::Stop, Rival::Start] {
+        // One after the other, while the rival's transition is under way.
+        let id = rivals_prey(cx, rival).await?;
+        let answer = rival.call(cx.provisioner(), &id).await;
+        answer.map_err(|error| Stop::failed(&format!("the {rival:?} of {id}"), &error))?;
+        let since = Instant::now();
+        let terminated = cx.provisioner().terminate_instance(&id).await;
+        arm = weaker(arm, won(cx, &id, rival, terminated, since).await?);
+        // At the same time, and in both orders: which one comes first is nobody's to say.
+        for terminate_first in [true, false] {
+            let id = rivals_prey(cx, rival).await?;
+            let since = Instant::now();
+            let rivalry = rival.call(cx.provisioner(), &id);
+            let terminate = cx.provisioner().terminate_instance(&id);
+            let (terminated, answer) = if terminate_first {
+                join(terminate, rivalry).await
+            } else {
+                let (answer, terminated) = join(rivalry, terminate).await;
+                (terminated, answer)
+            };
+            lost(cx, &id, rival, answer, since)?;
+            arm = weaker(arm, won(cx, &id, rival, terminated, since).await?);
+        }
+    }
+    Ok(arm)
+}
+
+/// An instance that the rival can do something to.
+async fn rivals_prey(cx: &Cx, rival: Rival) -> Result<InstanceId, Stop> {
+    let info = match rival {
+        Rival::Stop => cx.running().await?,
+        Rival::Start => cx.stopped().await?,
+    };
+    Ok(info.id)
+}
+
+/// Demands that a terminate was accepted, and that the instance ends and stays ended.
+async fn won(
+    cx: &Cx,
+    id: &InstanceId,
+    rival: Rival,
+    answer: Result<()>,
+    since: Instant,
+) -> Result<Arm, Stop> {
+    answer.map_err(|error| {
+        Stop::violated(format!(
+            "a terminate of {id} must win against a {rival:?} under way, but: {error}"
+        ))
+    })?;
+    cx.gone(id).await?;
+    cx.is_at_its_end(id, since).await
+}
+
+/// Demands that the call beside a terminate succeeded, or says what came between.
+fn lost(
+    cx: &Cx,
+    id: &InstanceId,
+    rival: Rival,
+    answer: Result<()>,
+    since: Instant,
+) -> Result<(), Stop> {
+    let Err(error) = answer else { return Ok(()) };
+    let told = matches!(error.kind(), ErrorKind::WrongState | ErrorKind::Conflict);
+    require(told || cx.is_forgotten(Some(&error), since), || {
+        format!(
+            "a {rival:?} of {id} beside a terminate must succeed or be in its way, but: {error}"
+        )
+    })
+}
+
+pub(crate) async fn terminate_07_failures_are_told(cx: &Cx) -> Outcome {
+    let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
+    let also = Some(WireFault::Forbidden).filter(|fault| faults.offers(fault));
+    for fault in [WireFault::ServerErrorBefore].into_iter().chain(also) {
+        let id = cx.running().await?.id;
+        faults.strike_always(WireOp::Terminate, fault.clone()).await;
+        let answer = cx.provisioner().terminate_instance(&id).await;
+        cx.struck(&faults).await?;
+        match answer {
+            Ok(()) => {
+                let text = format!("a terminate of {id} met {fault:?} and claimed success");
+                return Err(Stop::violated(text));
+            }
+            Err(error) => {
+                let honest = error.kind() != ErrorKind::NotFound && error.effect() != Effect::Done;
+                require(honest, || {
+                    format!("a terminate of {id} met {fault:?}, had no effect, and says: {error}")
+                })?;
+            }
+        }
+        let state = cx.settled(&id).await?.state;
+        require(state == CloudInstanceState::Running, || {
+            format!("no terminate of {id} arrived, and it is {state}")
+        })?;
+        end(cx, &id, "running").await?;
+    }
+    Ok(Arm::Held)
 }

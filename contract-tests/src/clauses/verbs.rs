@@ -1,39 +1,396 @@
-//! The family verbs.
+//! The optional verbs: declared they work, not declared they are refused without effect.
 
-use crate::{Cx, Outcome, Stop};
+use fleetwright::{
+    CloudInstanceState, ErrorKind, InstanceId, InvalidValue, Operation, OptionalVerb, Reboot,
+    SnapshotRequest, TagChange, TagLimits,
+};
+use tokio::time::Instant;
 
-pub(crate) async fn verbs_01_update_tags(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use crate::{Arm, Cx, Outcome, SCOPE_TAG, Stop, require, steady::weaker};
+
+pub(crate) async fn verbs_01_update_tags(cx: &Cx) -> Outcome {
+    if !cx.capabilities().supports(OptionalVerb::UpdateTags) {
+        return is_not_offered(cx, OptionalVerb::UpdateTags).await;
+    }
+    let mut config = cx.config();
+    for key in ["changed", "kept", "removed"] {
+        config.tags.insert(key, "old").map_err(unfit)?;
+    }
+    let id = cx.launch_as(&config).await?.id;
+    cx.reach(&id, CloudInstanceState::Running).await?;
+    let change = TagChange::new().set("added", "new").map_err(unfit)?;
+    let change = change.set("changed", "new").map_err(unfit)?;
+    let change = change.remove("removed").map_err(unfit)?;
+    let change = change.remove("never-there").map_err(unfit)?;
+    let mut expected = cx.settled(&id).await?;
+    expected.tags = change.apply(&config.tags).map_err(unfit)?;
+    for _ in 0..2 {
+        let answer = cx.provisioner().update_tags(&id, &change).await;
+        answer.map_err(|error| Stop::failed(&format!("update_tags of {id}"), &error))?;
+        cx.is_still("a change of tags", &expected).await?;
+    }
+    for (value, found) in [("new", true), ("old", false)] {
+        let filter = cx.filter().with_tag("changed", value).map_err(unfit)?;
+        let listed = cx.list(&filter).await?.iter().any(|info| info.id == id);
+        require(listed == found, || {
+            format!("listed by changed={value}: {listed}; {id} has changed=new")
+        })?;
+    }
+    for (what, change) in changes_beyond(&cx.capabilities().tags)? {
+        let answer = cx.provisioner().update_tags(&id, &change).await;
+        let call = format!("a change of {id} to {what}");
+        cx.refused(&call, answer, ErrorKind::Invalid)?;
+        cx.is_still(&format!("a refused change to {what}"), &expected)
+            .await?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn verbs_02_reboot(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Changes of which a part is good and another part is beyond a limit.
+fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, Stop> {
+    let good = || {
+        let change = TagChange::new().set("added", "newer")?.remove("kept")?;
+        Ok::<_, InvalidValue>(change)
+    };
+    let mut changes = Vec::new();
+    if limits.max_value_chars < 100_000 {
+        let long = "x".repeat(limits.max_value_chars + 1);
+        let change = good().and_then(|change| change.set("long", long));
+        changes.push(("a value that is too long", change.map_err(unfit)?));
+    }
+    if limits.max_tags < 1_000 {
+        let more = |change: TagChange, at| change.set(format!("more-{at}"), "x");
+        let change = good().and_then(|change| (0..limits.max_tags).try_fold(change, more));
+        changes.push(("too many tags", change.map_err(unfit)?));
+    }
+    if let Some(prefix) = limits.reserved_prefixes.first() {
+        let change = good().and_then(|change| change.set(format!("{prefix}x"), "x"));
+        changes.push(("a reserved key", change.map_err(unfit)?));
+    }
+    Ok(changes)
 }
 
-pub(crate) async fn verbs_03_resize(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn verbs_02_reboot(cx: &Cx) -> Outcome {
+    if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
+        return is_not_offered(cx, OptionalVerb::RebootInstance).await;
+    }
+    let id = cx.running().await?.id;
+    let mut expected = cx.settled(&id).await?;
+    for how in [Reboot::Soft, Reboot::Hard] {
+        let boots = boots(cx, &id).await;
+        let answer = cx.provisioner().reboot_instance(&id, how).await;
+        answer.map_err(|error| Stop::failed(&format!("a {how:?} reboot of {id}"), &error))?;
+        booted_again(cx, &id, boots, &format!("a {how:?} reboot")).await?;
+        expected.state = cx.settled(&id).await?.state;
+        cx.is_still(&format!("a {how:?} reboot"), &expected).await?;
+        cx.reach(&id, CloudInstanceState::Running).await?;
+    }
+    cx.stop(&id).await?;
+    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    let answer = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
+    let call = format!("a reboot of {id}, which is stopped,");
+    cx.refused(&call, answer, ErrorKind::WrongState)?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn verbs_04_reimage(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// How often an instance has booted, if somebody counts.
+async fn boots(cx: &Cx, id: &InstanceId) -> Option<u32> {
+    let all = cx.harness().oracle()?.instances(cx.scope()).await;
+    let truth = all.into_iter().find(|truth| truth.info.id == *id)?;
+    truth.boots
 }
 
-pub(crate) async fn verbs_05_console_output(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Waits until an instance has booted once more than `before`, and runs.
+async fn booted_again(
+    cx: &Cx,
+    id: &InstanceId,
+    before: Option<u32>,
+    why: &str,
+) -> Result<(), Stop> {
+    if before.is_some() {
+        cx.eventually(&format!("{why} boots {id} again"), async || {
+            Ok((boots(cx, id).await > before).then_some(()))
+        })
+        .await?;
+    }
+    cx.settle_reads().await;
+    cx.reach(id, CloudInstanceState::Running).await?;
+    Ok(())
 }
 
-pub(crate) async fn verbs_06_console_session(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn verbs_03_resize(cx: &Cx) -> Outcome {
+    if !cx.capabilities().supports(OptionalVerb::ResizeInstance) {
+        return is_not_offered(cx, OptionalVerb::ResizeInstance).await;
+    }
+    let none = || Stop::NotRun("the harness names no second type".to_owned());
+    let to = cx.harness().other_type().ok_or_else(none)?;
+    let id = cx.running().await?.id;
+    let running = cx.settled(&id).await?;
+    let answer = cx.provisioner().resize_instance(&id, &to).await;
+    let call = format!("a resize of {id}, which runs,");
+    cx.refused(&call, answer, ErrorKind::WrongState)?;
+    cx.is_still("a refused resize", &running).await?;
+    cx.stop(&id).await?;
+    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    let mut expected = cx.settled(&id).await?;
+    let answer = cx.provisioner().resize_instance(&id, &to).await;
+    answer.map_err(|error| Stop::failed(&format!("a resize of {id}"), &error))?;
+    expected.instance_type = Some(to.clone());
+    cx.is_still(&format!("a resize to {to}"), &expected).await?;
+    cx.start(&id).await?;
+    cx.settle_reads().await;
+    cx.reach(&id, CloudInstanceState::Running).await?;
+    let now = cx.settled(&id).await?.instance_type;
+    require(now.as_ref() == Some(&to), || {
+        format!("{id} was resized to {to} and runs as {now:?}")
+    })?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn verbs_07_snapshot_image(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn verbs_04_reimage(cx: &Cx) -> Outcome {
+    if !cx.capabilities().supports(OptionalVerb::ReimageInstance) {
+        return is_not_offered(cx, OptionalVerb::ReimageInstance).await;
+    }
+    let first = cx.config().image;
+    let other = cx.harness().other_image().unwrap_or_else(|| first.clone());
+    let id = cx.running().await?.id;
+    let mut expected = cx.settled(&id).await?;
+    let boots = boots(cx, &id).await;
+    let answer = cx.provisioner().reimage_instance(&id, &other).await;
+    answer.map_err(|error| Stop::failed(&format!("a reimage of {id}"), &error))?;
+    booted_again(cx, &id, boots, "a reimage").await?;
+    expected.image = Some(other.clone());
+    cx.is_still(&format!("a reimage to {other}"), &expected)
+        .await?;
+    if let Some(unknown) = cx.harness().unknown_image() {
+        let answer = cx.provisioner().reimage_instance(&id, &unknown).await;
+        let refused = answer
+            .as_ref()
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound));
+        require(refused, || {
+            format!("a reimage of {id} to the unknown {unknown} must be invalid, but: {answer:?}")
+        })?;
+        cx.is_still("a refused reimage", &expected).await?;
+    }
+    cx.stop(&id).await?;
+    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    let mut expected = cx.settled(&id).await?;
+    let answer = cx.provisioner().reimage_instance(&id, &first).await;
+    answer.map_err(|error| Stop::failed(&format!("a reimage of {id}, stopped,"), &error))?;
+    expected.image = Some(first);
+    cx.is_still("a reimage while stopped", &expected).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn verbs_08_unknown_ids_are_not_found(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn verbs_05_console_output(cx: &Cx) -> Outcome {
+    if !cx.capabilities().supports(OptionalVerb::ConsoleOutput) {
+        return is_not_offered(cx, OptionalVerb::ConsoleOutput).await;
+    }
+    let id = cx.running().await?.id;
+    let what = format!("the console of {id}, which runs, shows something");
+    let output = cx.eventually(&what, async || {
+        let output = cx.provisioner().console_output(&id).await;
+        let output = output.map_err(|error| Stop::failed("console_output", &error))?;
+        Ok((!output.text.is_empty()).then_some(output))
+    });
+    let output = output.await?;
+    // A few characters may stand in any text by chance.
+    let tells = output.text.len() >= 16 && format!("{output:?}").contains(&output.text);
+    require(!tells, || {
+        format!("the debug output of {id}'s console shows what it holds")
+    })?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn verbs_09_terminated_instances_are_in_the_wrong_state(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn verbs_06_console_session(cx: &Cx) -> Outcome {
+    if !cx.capabilities().supports(OptionalVerb::ConsoleSession) {
+        return is_not_offered(cx, OptionalVerb::ConsoleSession).await;
+    }
+    let mut opened = Vec::new();
+    for _ in 0..2 {
+        let info = cx.running().await?;
+        let id = info.id;
+        let session = cx.provisioner().console_session(&id).await;
+        let session = session.map_err(|error| Stop::failed("console_session", &error))?;
+        require(!session.url.is_empty(), || {
+            format!("the console of {id} has no address")
+        })?;
+        require(!format!("{session:?}").contains(&session.url), || {
+            format!("the debug output of {id}'s console session shows its address")
+        })?;
+        let over = session.expires_at.zip(info.launch_time);
+        require(over.is_none_or(|(end, launch)| end > launch), || {
+            format!("the console session of {id} ended before it was launched: {over:?}")
+        })?;
+        opened.push((id, session.url));
+    }
+    let [(one, here), (other, there)] = opened.as_slice() else {
+        return Err(Stop::Kit("two sessions make two".to_owned()));
+    };
+    require(here != there, || {
+        format!("{one} and {other} have the same console")
+    })?;
+    cx.stop(one).await?;
+    cx.reach(one, CloudInstanceState::Stopped).await?;
+    let answer = cx.provisioner().console_session(one).await;
+    let call = format!("a console session of {one}, which is stopped,");
+    cx.refused(&call, answer, ErrorKind::WrongState)?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn verbs_07_snapshot_image(cx: &Cx) -> Outcome {
+    if !cx.capabilities().supports(OptionalVerb::SnapshotImage) {
+        return is_not_offered(cx, OptionalVerb::SnapshotImage).await;
+    }
+    let (one, other) = (cx.running().await?.id, cx.running().await?.id);
+    let request = snapshot_of(cx, "one")?;
+    let make = async |request: &SnapshotRequest| {
+        let made = cx.provisioner().snapshot_image(&one, request).await;
+        made.map_err(|error| Stop::failed(&format!("snapshot_image of {one}"), &error))
+    };
+    let image = make(&request).await?;
+    let again = make(&request).await?;
+    require(again == image, || {
+        format!("{} of {one} is {image}, and then {again}", request.name)
+    })?;
+    let second = make(&snapshot_of(cx, "two")?).await?;
+    require(second != image, || {
+        format!("two names of images of {one} are one image, {image}")
+    })?;
+    let answer = cx.provisioner().snapshot_image(&other, &request).await;
+    let call = format!("an image of {other} under the name of one of {one}");
+    cx.refused(&call, answer, ErrorKind::Conflict)?;
+    let mut config = cx.config();
+    config.image = image.clone();
+    let what = format!("{image}, made of {one}, can be launched");
+    let launched = cx.eventually(&what, async || {
+        match cx.provisioner().launch_instance(&config).await {
+            Ok(info) => Ok(Some(info)),
+            // An image takes its time to become one.
+            Err(error) if error.effect() == fleetwright::Effect::None => Ok(None),
+            Err(error) => Err(Stop::failed("launch_instance", &error)),
+        }
+    });
+    let launched = launched.await?;
+    let shown = cx.listed(&launched.id).await?.image;
+    require(shown.as_ref() == Some(&image), || {
+        format!(
+            "{} was launched from {image} and shows {shown:?}",
+            launched.id
+        )
+    })?;
+    for id in [&one, &other] {
+        cx.reach(id, CloudInstanceState::Running).await?;
+    }
+    Ok(Arm::Held)
+}
+
+/// An image's name that no other clause gives.
+fn snapshot_of(cx: &Cx, which: &str) -> Result<SnapshotRequest, Stop> {
+    let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
+    SnapshotRequest::new(format!("kit-{scope}-{which}")).map_err(unfit)
+}
+
+pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Cx) -> Outcome {
+    let id = cx.harness().unknown_id();
+    for verb in OptionalVerb::ALL {
+        let answer = call(cx, verb, &id).await?;
+        let call = format!("{} of {id}, which never existed,", Operation::from(verb));
+        cx.refused(
+            &call,
+            answer,
+            kind_if_declared(cx, verb, ErrorKind::NotFound),
+        )?;
+    }
+    Ok(arm_of_declared(cx))
+}
+
+pub(crate) async fn verbs_09_terminated_instances_are_in_the_wrong_state(cx: &Cx) -> Outcome {
+    let id = cx.running().await?.id;
+    let since = Instant::now();
+    cx.terminate(&id).await?;
+    cx.gone(&id).await?;
+    let mut arm = arm_of_declared(cx);
+    for verb in OptionalVerb::ALL {
+        let answer = call(cx, verb, &id).await?;
+        let call = format!("{} of {id}, which is terminated,", Operation::from(verb));
+        if cx.capabilities().supports(verb) {
+            arm = weaker(arm, cx.refused_at_the_end(&call, answer, since)?);
+        } else {
+            cx.refused(&call, answer, ErrorKind::Unsupported)?;
+        }
+    }
+    cx.is_at_its_end(&id, since).await?;
+    Ok(arm)
+}
+
+/// How a verb is refused: as `kind` where it is declared.
+fn kind_if_declared(cx: &Cx, verb: OptionalVerb, kind: ErrorKind) -> ErrorKind {
+    if cx.capabilities().supports(verb) {
+        kind
+    } else {
+        ErrorKind::Unsupported
+    }
+}
+
+/// What is tested by going through all verbs.
+fn arm_of_declared(cx: &Cx) -> Arm {
+    if cx.capabilities().verbs.is_empty() {
+        Arm::Refused
+    } else {
+        Arm::Held
+    }
+}
+
+/// Demands that a verb that is not declared is refused, and that nothing happens.
+async fn is_not_offered(cx: &Cx, verb: OptionalVerb) -> Outcome {
+    let id = cx.running().await?.id;
+    let before = cx.settled(&id).await?;
+    let answer = call(cx, verb, &id).await?;
+    let call = format!("{} of {id}, not declared,", Operation::from(verb));
+    cx.refused(&call, answer, ErrorKind::Unsupported)?;
+    cx.is_still("a verb that is not declared", &before).await?;
+    Ok(Arm::Refused)
+}
+
+/// Calls a verb with what would be fine for an instance in the right state.
+async fn call(
+    cx: &Cx,
+    verb: OptionalVerb,
+    id: &InstanceId,
+) -> Result<fleetwright::Result<()>, Stop> {
+    let handle = cx.provisioner();
+    let config = cx.config();
+    Ok(match verb {
+        OptionalVerb::UpdateTags => {
+            let change = TagChange::new().set("added", "new").map_err(unfit)?;
+            handle.update_tags(id, &change).await
+        }
+        OptionalVerb::RebootInstance => handle.reboot_instance(id, Reboot::Hard).await,
+        OptionalVerb::ResizeInstance => {
+            let other = cx.harness().other_type();
+            let to = other.unwrap_or(config.instance_type);
+            handle.resize_instance(id, &to).await
+        }
+        OptionalVerb::ReimageInstance => {
+            let other = cx.harness().other_image();
+            let image = other.unwrap_or(config.image);
+            handle.reimage_instance(id, &image).await
+        }
+        OptionalVerb::ConsoleOutput => handle.console_output(id).await.map(drop),
+        OptionalVerb::ConsoleSession => handle.console_session(id).await.map(drop),
+        OptionalVerb::SnapshotImage => {
+            let request = snapshot_of(cx, "any")?;
+            handle.snapshot_image(id, &request).await.map(drop)
+        }
+    })
+}
+
+/// A value that the kit writes and the core refuses.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that `map_err` takes"
+)]
+fn unfit(value: InvalidValue) -> Stop {
+    Stop::Kit(value.to_string())
 }

@@ -18,7 +18,7 @@ pub struct MemoryHarness {
     cloud: MemoryCloud,
 }
 
-const IMAGE: &str = "contract-image";
+const IMAGES: [&str; 2] = ["contract-image", "contract-image-2"];
 const TYPES: [&str; 2] = ["contract-small", "contract-large"];
 
 impl MemoryHarness {
@@ -32,9 +32,9 @@ impl MemoryHarness {
         let mut cloud = MemoryCloud::builder()
             .seed(1)
             .latency(Duration::from_millis(10));
-        cloud = cloud
-            .offer_image(name(IMAGE))
-            .offer_image(name("contract-image-2"));
+        for image in IMAGES {
+            cloud = cloud.offer_image(name(image));
+        }
         for instance_type in TYPES {
             cloud = cloud.offer_type(name(instance_type));
         }
@@ -72,7 +72,7 @@ impl Harness for MemoryHarness {
     }
 
     fn config(&self) -> InstanceConfig {
-        InstanceConfig::new(name(IMAGE), name(TYPES[0]))
+        InstanceConfig::new(name(IMAGES[0]), name(TYPES[0]))
     }
 
     fn unknown_id(&self) -> InstanceId {
@@ -85,6 +85,10 @@ impl Harness for MemoryHarness {
 
     fn unknown_image(&self) -> Option<ImageId> {
         Some(name("no-such-image"))
+    }
+
+    fn other_image(&self) -> Option<ImageId> {
+        Some(name(IMAGES[1]))
     }
 
     fn other_type(&self) -> Option<InstanceType> {
@@ -118,6 +122,7 @@ impl Oracle for MemoryHarness {
             user_data: truth.user_data.map(|data| data.as_bytes().to_vec()),
             disk_size_gb: truth.disk.map(|disk| disk.size_gb.get()),
             holds_machine: truth.holds_machine,
+            boots: Some(truth.boots),
         })
         .collect()
     }

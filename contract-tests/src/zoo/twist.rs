@@ -11,9 +11,10 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
-    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, Reboot, Result, Seen, SnapshotRequest, TagChange, Zone,
+    BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
+    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
+    InstanceType, LaunchRecord, LaunchToken, Operation, Reboot, Result, Seen, SnapshotRequest,
+    TagChange, Zone,
 };
 
 use super::{Factory, MemoryHarness};
@@ -28,6 +29,23 @@ pub struct At<'a> {
     pub handle: usize,
     /// The harness, with the cloud itself.
     pub harness: &'a MemoryHarness,
+}
+
+impl At<'_> {
+    /// The truth about an instance, without a call on the wire.
+    pub fn truth(&self, id: &InstanceId) -> Option<fleetwright_memory::Truth> {
+        self.harness.cloud().oracle().instance(id)
+    }
+
+    /// The state that an instance is truly in.
+    pub fn state(&self, id: &InstanceId) -> Option<CloudInstanceState> {
+        self.truth(id).map(|truth| truth.info.state)
+    }
+
+    /// The maker of errors of a call.
+    pub fn call(&self, operation: Operation) -> Call {
+        Call::new(self.inner.capabilities().provider.as_str(), operation)
+    }
 }
 
 impl fmt::Debug for At<'_> {
@@ -294,6 +312,9 @@ impl Harness for TwistedHarness {
     }
     fn unknown_image(&self) -> Option<ImageId> {
         self.base.unknown_image()
+    }
+    fn other_image(&self) -> Option<ImageId> {
+        self.base.other_image()
     }
     fn other_type(&self) -> Option<InstanceType> {
         self.base.other_type()

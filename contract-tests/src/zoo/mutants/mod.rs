@@ -3,6 +3,7 @@
 mod batch;
 mod cancellation;
 mod concurrency;
+mod consoles;
 mod crash;
 mod describe;
 mod errors;
@@ -54,6 +55,7 @@ pub fn all() -> Vec<&'static Mutant> {
         errors::MUTANTS,
         batch::MUTANTS,
         verbs::MUTANTS,
+        consoles::MUTANTS,
         concurrency::MUTANTS,
         cancellation::MUTANTS,
         crash::MUTANTS,
