@@ -50,7 +50,7 @@ macro_rules! for_each_clause {
             async describe describe_06_a_read_never_lags_longer_than_declared "DESCRIBE-06" "show every change once the declared consistency window has passed since it was made" "fault: stale read";
             async list list_01_same_tags_contain_it "LIST-01" "list an instance by the tags it was launched with" "nothing";
             async list list_02_other_tags_give_nothing "LIST-02" "list nothing for tags that no instance has" "nothing";
-            async list list_03_complete_across_pages "LIST-03" "list every instance exactly once, however many pages that takes" "nothing";
+            async list list_03_complete_across_pages "LIST-03" "list every instance exactly once, however many pages that takes, also when nothing on one of them fits" "nothing";
             async list list_04_tags_are_anded "LIST-04" "list only instances that have all of the filter's tags" "nothing";
             async list list_05_tags_are_compared_exactly "LIST-05" "compare tags exactly: no prefix, no other case, no pattern" "nothing";
             async list list_06_states_are_ored "LIST-06" "list the instances in any one of the filter's states, and no others" "nothing";

@@ -149,7 +149,7 @@ pub(crate) async fn batch_05_describes_item_by_item(cx: &Cx) -> Outcome {
     for (id, answer) in asked.iter().zip(&answers) {
         let described = answer.as_ref().map(|status| &status.id);
         require(described.is_err() || described.ok() == Some(id), || {
-            format!("{id} was asked for, and answered is {:?}", answer)
+            format!("{id} was asked for, and answered is {answer:?}")
         })?;
     }
     Ok(Arm::Held)

@@ -8,27 +8,43 @@ use fleetwright::{
 };
 use futures_util::{StreamExt as _, future::join};
 
-use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, cx::names, require};
+use crate::{Arm, Cx, Outcome, SCOPE_TAG, Stop, WireFault, WireOp, require};
 
 pub(crate) async fn list_03_complete_across_pages(cx: &Cx) -> Outcome {
-    let ids = fill_pages(cx, 2).await?;
+    let page = cx.capabilities().page_size.get();
+    affordable(cx, page, 3)?;
+    let mark = ("kit-mark", cx.scope().get(SCOPE_TAG).unwrap_or_default());
+    let marked = cx.config_tagged(&[mark])?;
+    let mut ids = Vec::new();
+    // In the order of launch, a list by the mark has a middle page on which nothing fits.
+    for (count, config) in [
+        (page, &marked),
+        (page, &cx.config()),
+        (page.saturating_add(1), &marked),
+    ] {
+        for _ in 0..count {
+            ids.push(cx.launch_as(config).await?.id);
+        }
+    }
     cx.settle_reads().await;
     let list = cx.list(&cx.filter()).await?;
-    each_once("the list", &ids, &list)?;
-    require(list.len() == ids.len(), || {
-        format!(
-            "{} instances were launched and {} are listed",
-            ids.len(),
-            list.len()
-        )
-    })?;
+    only_each_once("the list", &ids, &list)?;
+    let filter = InstanceFilter::tagged(mark.0, mark.1);
+    let filter = filter.map_err(|error| Stop::Kit(error.to_string()))?;
+    ids.drain(page..page.saturating_mul(2));
+    let list = cx.list(&filter).await?;
+    only_each_once(
+        "the list by a tag that a page of others has not",
+        &ids,
+        &list,
+    )?;
     Ok(Arm::Held)
 }
 
 pub(crate) async fn list_09_a_failing_page_fails_the_list(cx: &Cx) -> Outcome {
     let fault = WireFault::ServerErrorBefore;
-    let faults = cx.faults(&[fault.clone()])?;
-    let ids = fill_pages(cx, 1).await?;
+    let faults = cx.faults(std::slice::from_ref(&fault))?;
+    let ids = fill_page(cx).await?;
     cx.settle_reads().await;
     let filter = cx.filter();
 
@@ -116,16 +132,15 @@ pub(crate) async fn list_13_the_stream_is_the_list(cx: &Cx) -> Outcome {
         })?;
         listed.sort_by(|a, b| a.id.cmp(&b.id));
         streamed.sort_by(|a, b| a.id.cmp(&b.id));
-        let (list_names, stream_names) = (names(&listed), names(&streamed));
-        require(list_names == stream_names, || {
-            format!("in {states:?} the list shows {list_names}, the stream {stream_names}")
-        })?;
+        let ids: Vec<_> = listed.iter().map(|info| info.id.clone()).collect();
+        only_each_once(&format!("the stream in {states:?}"), &ids, &streamed)?;
         for (listed, streamed) in listed.iter().zip(&streamed) {
             require(listed == streamed, || {
                 format!("the list shows {listed:?}, the stream {streamed:?}")
             })?;
         }
     }
+    cx.terminate(&ids[0]).await?;
     Ok(Arm::Held)
 }
 
@@ -182,16 +197,21 @@ async fn come_and_go(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Launches one more than `pages` pages hold.
-async fn fill_pages(cx: &Cx, pages: usize) -> Result<Vec<InstanceId>, Stop> {
+/// Launches one more than a page holds.
+async fn fill_page(cx: &Cx) -> Result<Vec<InstanceId>, Stop> {
     let page = cx.capabilities().page_size.get();
-    let count = page.saturating_mul(pages).saturating_add(1);
-    if !cx.can_launch(count) {
-        return Err(Stop::NotRun(format!(
-            "a page holds {page} instances, too many to fill here; let the harness set smaller pages"
-        )));
+    affordable(cx, page, 1)?;
+    cx.launch_many(page.saturating_add(1)).await
+}
+
+/// Ends a clause that cannot have one more than so many pages hold.
+fn affordable(cx: &Cx, page: usize, pages: usize) -> Result<(), Stop> {
+    if cx.can_launch(page.saturating_mul(pages).saturating_add(1)) {
+        return Ok(());
     }
-    cx.launch_many(count).await
+    Err(Stop::NotRun(format!(
+        "a page holds {page} instances, too many to fill here; let the harness set smaller pages"
+    )))
 }
 
 /// One more than a page holds, or a few where that is too many.
@@ -217,12 +237,13 @@ async fn launch_elsewhere(cx: &Cx) -> Result<(), Stop> {
 
 /// Whether an instance lives in a part, as far as its zone tells.
 fn covers(part: &Scope, info: &InstanceInfo) -> bool {
-    match part {
-        Scope::Offering {
-            zone: Some(zone), ..
-        } => info.placement.zone.as_ref() == Some(zone),
-        _ => true,
-    }
+    let Scope::Offering {
+        zone: Some(zone), ..
+    } = part
+    else {
+        return true;
+    };
+    info.placement.zone.as_ref() == Some(zone)
 }
 
 /// What a stream showed.
@@ -257,4 +278,13 @@ fn each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<()
         })?;
     }
     Ok(())
+}
+
+/// Demands that `list` shows each of `ids` exactly once, and nothing else.
+fn only_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Stop> {
+    each_once(what, ids, list)?;
+    require(list.len() == ids.len(), || {
+        let (launched, listed) = (ids.len(), list.len());
+        format!("{launched} instances fit, and {what} shows {listed}")
+    })
 }
