@@ -2,13 +2,21 @@
 //! reference, and each of their mutants dies of its clause, by what the clause's own body saw.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
-
-use fleetwright::{BatchLaunch, OptionalVerb, PlacementField};
-use fleetwright_contract_tests::{
-    CLAUSES, Clause, Factory, Status, clause, run_clause,
-    zoo::{MemoryHarness, mutants},
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
+    time::Duration,
 };
+
+use fleetwright::{
+    BatchLaunch, InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner, OptionalVerb,
+    PlacementField, Result,
+};
+use fleetwright_contract_tests::{
+    CLAUSES, Clause, Factory, Faults, Harness, Status, Time, clause, run_clause,
+    zoo::{At, MemoryHarness, Twist, TwistedHarness, mutants},
+};
+use fleetwright_memory::Timing;
 
 const FAMILIES: [&str; 4] = ["LAUNCH-", "LIST-", "TAGS-", "BATCH-"];
 
@@ -112,6 +120,26 @@ fn no_placement_passes() {
     });
 }
 
+#[test]
+fn instant_transitions_pass() {
+    pass_on("instant transitions", || {
+        MemoryHarness::with(|cloud| {
+            let cloud = cloud.timing(Timing::all(Duration::ZERO));
+            cloud.latency(Duration::ZERO)
+        })
+    });
+}
+
+#[test]
+fn slow_transitions_with_lagging_reads_pass() {
+    pass_on("slow transitions with lagging reads", || {
+        MemoryHarness::with(|cloud| {
+            let cloud = cloud.timing(Timing::all(Duration::from_secs(60)));
+            cloud.seed(7).read_lag(Duration::from_secs(20))
+        })
+    });
+}
+
 /// What says that a mutant died of something else than its clause's body: of a call that panicked
 /// or never ended, or of what it left behind.
 const OTHER_DEATHS: [&str; 4] = [
@@ -146,4 +174,71 @@ fn every_clause_has_a_mutant() {
         .filter(|clause| !all.iter().any(|mutant| mutant.dies_of == clause.id))
         .collect();
     assert!(without.is_empty(), "no mutant for {without:?}");
+}
+
+/// A backend that launches a batch one by one, as the trait's own body does, on a harness that can
+/// only strike the wire.
+struct OneByOne(MemoryHarness);
+
+impl OneByOne {
+    fn factory(cloud: fn() -> MemoryHarness) -> Factory {
+        Arc::new(move || Arc::new(Self(cloud())))
+    }
+}
+
+#[async_trait::async_trait]
+impl Harness for OneByOne {
+    fn name(&self) -> String {
+        "one by one".to_owned()
+    }
+    async fn open(&self) -> Arc<dyn InstanceProvisioner> {
+        let twisted = TwistedHarness::new(self.0.clone(), SingleLaunches);
+        twisted.open().await
+    }
+    fn config(&self) -> InstanceConfig {
+        self.0.config()
+    }
+    fn unknown_id(&self) -> InstanceId {
+        self.0.unknown_id()
+    }
+    fn time(&self) -> Time {
+        self.0.time()
+    }
+    fn faults(&self) -> Option<Arc<dyn Faults>> {
+        self.0.faults()
+    }
+}
+
+struct SingleLaunches;
+
+#[async_trait::async_trait]
+impl Twist for SingleLaunches {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut launched = Vec::new();
+        for index in 0..count.get() {
+            let mut item = config.clone();
+            item.launch_token = config.launch_token.as_ref().map(|token| token.item(index));
+            match at.inner.launch_instance(&item).await {
+                Ok(info) => launched.push(info),
+                Err(error) => return Err(error.with_survivors(launched)),
+            }
+        }
+        Ok(launched)
+    }
+}
+
+#[test]
+fn a_batch_that_is_many_calls_is_struck_at_its_last() {
+    let part = clause("BATCH-04").unwrap();
+    let partial =
+        OneByOne::factory(|| MemoryHarness::with(|cloud| cloud.batch_launch(BatchLaunch::Partial)));
+    let verdict = run_clause(part, &partial);
+    assert_eq!(verdict.status, Status::Pass, "{}", verdict.message(part));
+    let verdict = run_clause(part, &OneByOne::factory(MemoryHarness::new));
+    assert_eq!(verdict.status, Status::Fail, "{}", verdict.message(part));
 }
