@@ -13,8 +13,9 @@ use std::{
 };
 
 use fleetwright::{
-    Capabilities, CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceId,
-    InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchToken, ProvisionError, Result, Tags,
+    Capabilities, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchToken, ProvisionError,
+    Result, Tags,
 };
 use tokio::time::{Instant, sleep};
 
@@ -187,6 +188,32 @@ impl Cx {
         filter.tags = self.scope.clone();
         filter
     }
+
+    /// The harness's config with the scope's tags and these, or the end of a clause for whose tags
+    /// the declared limits leave no room.
+    pub fn config_tagged(&self, tags: &[(&str, &str)]) -> Result<InstanceConfig, Stop> {
+        let mut config = self.config();
+        for (key, value) in tags {
+            let set = config.tags.insert(*key, *value);
+            set.map_err(|error| Stop::Kit(error.to_string()))?;
+        }
+        let taken = self.capabilities().tags.check(&config.tags);
+        taken.map_err(|error| {
+            Stop::NotRun(format!(
+                "the declared limits refuse the clause's tags: {error}"
+            ))
+        })?;
+        Ok(config)
+    }
+
+    /// Whether a clause may have so many instances here at once: they cost time and money where
+    /// time is real.
+    pub fn can_launch(&self, count: usize) -> bool {
+        match self.harness.time() {
+            Time::Virtual => count <= 1_100,
+            Time::Real => count <= 32,
+        }
+    }
 }
 
 /// Calls that must succeed.
@@ -262,6 +289,15 @@ impl Cx {
             Ok(list.into_iter().find(|info| info.id == *id))
         })
         .await
+    }
+
+    /// Launches `count`, one by one.
+    pub async fn launch_many(&self, count: usize) -> Result<Vec<InstanceId>, Stop> {
+        let mut ids = Vec::with_capacity(count);
+        for _ in 0..count {
+            ids.push(self.launch().await?.id);
+        }
+        Ok(ids)
     }
 }
 
@@ -406,6 +442,22 @@ impl Cx {
             })?;
         }
         Ok(list)
+    }
+
+    /// Demands that a call failed with `kind`, said that it had no effect, and left the clause's
+    /// scope empty.
+    pub async fn refused_and_nothing_made<T: std::fmt::Debug>(
+        &self,
+        call: &str,
+        answer: Result<T>,
+        kind: ErrorKind,
+    ) -> Result<ProvisionError, Stop> {
+        let error = self.refused(call, answer, kind)?;
+        require(error.effect() == Effect::None, || {
+            format!("{call} must fail without effect, but: {error}")
+        })?;
+        self.exactly(0).await?;
+        Ok(error)
     }
 }
 

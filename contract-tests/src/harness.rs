@@ -248,8 +248,13 @@ pub trait Outsider: Send + Sync {
     /// cloud has no parts that fail alone.
     async fn cut_off(&self, id: &InstanceId) -> Option<Scope>;
 
-    /// Makes every part reachable again.
+    /// Makes every part reachable again, and takes back [`only_room_for`](Self::only_room_for).
     async fn reconnect(&self);
+
+    /// Leaves machines for only `count` more instances; `false` where that cannot be arranged.
+    async fn only_room_for(&self, _count: u64) -> bool {
+        false
+    }
 }
 
 /// Waits for a state, as a program that uses the backend does.

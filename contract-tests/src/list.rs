@@ -13,13 +13,13 @@ macro_rules! for_each_clause {
         $crate::$then! { $($given)*
             async launch launch_01_returns_valid_info "LAUNCH-01" "answer a launch at once with an instance that has an id and is pending or running" "nothing";
             async launch launch_02_ids_are_never_reused "LAUNCH-02" "give every instance an id that no instance has or had, also after others were terminated" "nothing";
-            async launch launch_03_becomes_visible "LAUNCH-03" "show a launched instance by describe and by list once the consistency window has passed" "nothing";
+            async launch launch_03_becomes_visible "LAUNCH-03" "show a launched instance by describe and by list, with and without a filter, once the consistency window has passed" "nothing";
             async launch launch_04_image_and_type_are_honoured "LAUNCH-04" "launch the image and the type that were asked for, and show both" "nothing";
             async launch launch_05_user_data_arrives_to_the_byte "LAUNCH-05" "hand the user data to the instance to the byte, whatever the bytes are" "oracle";
             async launch launch_06_disk_size_is_honoured "LAUNCH-06" "give the root disk the size that was asked for" "oracle";
             async launch launch_07_empty_or_unknown_config_is_refused "LAUNCH-07" "refuse a launch of an image that does not exist as invalid or not found, and create nothing" "an unknown image";
             async launch launch_08_oversized_user_data_is_refused "LAUNCH-08" "take user data up to the declared limit, refuse more as invalid, and create nothing" "nothing";
-            async launch launch_09_placement_is_honoured_or_refused "LAUNCH-09" "put an instance into the zone that was asked for and show it, or refuse the field as invalid where it is not declared" "a zone";
+            async launch launch_09_placement_is_honoured_or_refused "LAUNCH-09" "put an instance into the zone that was asked for and show it, and refuse every field of a placement that is not declared as invalid" "a zone";
             async launch launch_10_the_answer_is_not_ahead_of_the_truth "LAUNCH-10" "not answer a launch with running while reads say pending once the consistency window has passed" "nothing";
             async token token_01_same_token_same_instance "TOKEN-01" "answer the same token with the same config with the same instance, and launch nothing more" "nothing";
             async token token_02_other_config_is_a_conflict "TOKEN-02" "refuse the same token with another config as a token conflict, and launch nothing" "nothing";
@@ -50,9 +50,9 @@ macro_rules! for_each_clause {
             async describe describe_06_a_read_never_lags_longer_than_declared "DESCRIBE-06" "show every change once the declared consistency window has passed since it was made" "fault: stale read";
             async list list_01_same_tags_contain_it "LIST-01" "list an instance by the tags it was launched with" "nothing";
             async list list_02_other_tags_give_nothing "LIST-02" "list nothing for tags that no instance has" "nothing";
-            async list list_03_complete_across_pages "LIST-03" "list every instance exactly once, however many pages that takes" "nothing";
+            async list list_03_complete_across_pages "LIST-03" "list every instance exactly once, however many pages that takes, also when nothing on one of them fits" "nothing";
             async list list_04_tags_are_anded "LIST-04" "list only instances that have all of the filter's tags" "nothing";
-            async list list_05_tags_are_compared_exactly "LIST-05" "compare tags exactly: no prefix, no other case" "nothing";
+            async list list_05_tags_are_compared_exactly "LIST-05" "compare tags exactly: no prefix, no other case, no pattern" "nothing";
             async list list_06_states_are_ored "LIST-06" "list the instances in any one of the filter's states, and no others" "nothing";
             async list list_07_terminated_are_left_out_unless_asked_for "LIST-07" "leave terminated instances out of a list unless the filter asks for them" "nothing";
             async list list_08_stopped_instances_are_listed "LIST-08" "list stopped instances like running ones" "nothing";
@@ -104,8 +104,8 @@ macro_rules! for_each_clause {
             async batch batch_01_launches_as_many_as_asked_for "BATCH-01" "launch exactly as many instances as asked for, all different, all with their tags" "nothing";
             async batch batch_02_a_token_names_the_whole_batch "BATCH-02" "answer a replay of a batch with the same instances, and launch nothing more" "nothing";
             async batch batch_03_another_count_is_a_conflict "BATCH-03" "refuse the token of a batch with another count as a token conflict" "nothing";
-            async batch batch_04_a_part_is_all_nothing_or_told "BATCH-04" "launch nothing of a batch that it cannot launch whole, or carry the survivors in the error, as declared" "fault: capacity";
-            async batch batch_05_describes_item_by_item "BATCH-05" "answer a batch of descriptions item by item in the order asked, a missing one among them" "nothing";
+            async batch batch_04_a_part_is_all_nothing_or_told "BATCH-04" "launch nothing of a batch that it cannot launch whole, or carry the survivors in the error, as declared" "outsider or fault: capacity";
+            async batch batch_05_describes_item_by_item "BATCH-05" "answer a batch of descriptions item by item in the order asked, a missing and a repeated one among them" "nothing";
             async batch batch_06_terminates_item_by_item "BATCH-06" "terminate the good items of a batch although others fail" "nothing";
             async batch batch_07_stops_and_starts_item_by_item "BATCH-07" "stop and start the good items of a batch although others fail" "nothing";
             async batch batch_08_more_than_one_native_batch "BATCH-08" "answer batches that are larger than the cloud's own" "nothing";

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use fleetwright::{CloudInstanceState, ErrorKind, InstanceConfig, UserData};
+use fleetwright::{
+    CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InvalidValue, Market, NetworkId,
+    Placement, PlacementField, PublicAddress, SecurityGroupId, UserData, Zone,
+};
 
 use crate::{Arm, Cx, Outcome, Stop, Truth, require};
 
@@ -35,11 +38,15 @@ pub(crate) async fn launch_03_becomes_visible(cx: &Cx) -> Outcome {
     let info = cx.launch().await?;
     cx.settle_reads().await;
     cx.describe(&info.id).await?;
-    let list = cx.list(&cx.filter()).await?;
-    let listed = list.iter().any(|one| one.id == info.id);
-    require(listed, || {
-        format!("{} is not in the list of its tags", info.id)
-    })?;
+    for (filter, which) in [
+        (cx.filter(), "its tags"),
+        (InstanceFilter::new(), "everything"),
+    ] {
+        let list = cx.list(&filter).await?;
+        require(list.iter().any(|one| one.id == info.id), || {
+            format!("{} is not in the list of {which}", info.id)
+        })?;
+    }
     Ok(Arm::Held)
 }
 
@@ -138,38 +145,60 @@ pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Cx) -> Outcome
         |size| UserData::new(vec![b'x'; size]).map_err(|error| Stop::Kit(error.to_string()));
     config.user_data = Some(sized(most + 1)?);
     let answer = cx.provisioner().launch_instance(&config).await;
-    cx.refused(
-        "a launch with too much user data",
-        answer,
-        ErrorKind::Invalid,
-    )?;
-    cx.exactly(0).await?;
+    let call = "a launch with too much user data";
+    cx.refused_and_nothing_made(call, answer, ErrorKind::Invalid)
+        .await?;
     config.user_data = Some(sized(most)?);
     cx.launch_as(&config).await?;
     Ok(Arm::Held)
 }
 
 pub(crate) async fn launch_09_placement_is_honoured_or_refused(cx: &Cx) -> Outcome {
+    let offered = &cx.capabilities().placement;
+    for field in PlacementField::ALL {
+        if offered.contains(&field) {
+            continue;
+        }
+        let mut config = cx.config();
+        place(&mut config.placement, field)?;
+        let answer = cx.provisioner().launch_instance(&config).await;
+        let call = format!("a launch with {}, which is not declared,", field.path());
+        cx.refused_and_nothing_made(&call, answer, ErrorKind::Invalid)
+            .await?;
+    }
+    if !offered.contains(&PlacementField::Zone) {
+        return Ok(Arm::Refused);
+    }
     let none = || Stop::NotRun("the harness names no zone".to_owned());
     let zone = cx.harness().zone().ok_or_else(none)?;
     let mut config = cx.config();
     config.placement.zone = Some(zone.clone());
-    if !cx
-        .capabilities()
-        .placement
-        .contains(&fleetwright::PlacementField::Zone)
-    {
-        let answer = cx.provisioner().launch_instance(&config).await;
-        cx.refused("a launch into a zone", answer, ErrorKind::Invalid)?;
-        cx.exactly(0).await?;
-        return Ok(Arm::Refused);
-    }
     let info = cx.launch_as(&config).await?;
     let listed = cx.listed(&info.id).await?;
     require(listed.placement.zone.as_ref() == Some(&zone), || {
         format!("asked for zone {zone}, got {:?}", listed.placement.zone)
     })?;
     Ok(Arm::Held)
+}
+
+/// Sets a field to some value that is well-formed.
+fn place(placement: &mut Placement, field: PlacementField) -> Result<(), Stop> {
+    let wrong = |error: InvalidValue| Stop::Kit(error.to_string());
+    match field {
+        PlacementField::Zone => placement.zone = Some(Zone::new("kit-zone").map_err(wrong)?),
+        PlacementField::Network => {
+            placement.network = Some(NetworkId::new("kit-network").map_err(wrong)?);
+        }
+        PlacementField::SecurityGroups => {
+            let group = SecurityGroupId::new("kit-group").map_err(wrong)?;
+            placement.security_groups.insert(group);
+        }
+        PlacementField::PublicAddress => {
+            placement.public_address = Some(PublicAddress::Absent);
+        }
+        PlacementField::Spot => placement.market = Some(Market::Spot),
+    }
+    Ok(())
 }
 
 pub(crate) async fn launch_10_the_answer_is_not_ahead_of_the_truth(cx: &Cx) -> Outcome {

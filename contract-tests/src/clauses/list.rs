@@ -1,59 +1,294 @@
-//! The family list.
+//! Listing: what a filter selects is shown, all of it and nothing else.
 
-use crate::{Cx, Outcome, Stop};
+mod pages;
 
-pub(crate) async fn list_01_same_tags_contain_it(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use std::collections::BTreeSet;
+
+use fleetwright::{
+    CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated},
+    ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, KeyCase, Tags,
+};
+use tokio::time::Instant;
+
+pub(crate) use self::pages::{
+    list_03_complete_across_pages, list_09_a_failing_page_fails_the_list,
+    list_10_an_unreachable_part_is_named, list_13_the_stream_is_the_list,
+    list_14_changes_while_listing_lose_nothing,
+};
+use crate::{Arm, Cx, Outcome, SCOPE_TAG, Stop, cx::names, require};
+
+pub(crate) async fn list_01_same_tags_contain_it(cx: &Cx) -> Outcome {
+    let config = cx.config_tagged(&[
+        ("kit-one", "1"),
+        ("kit-two", "2"),
+        ("kit-three", "3"),
+        ("kit-four", "4"),
+    ])?;
+    let id = cx.launch_as(&config).await?.id;
+    cx.settle_reads().await;
+    contains(cx, &by(config.tags.clone()), &id).await?;
+    for (key, value) in &config.tags {
+        let tags = cx.scope().clone().with(key, value);
+        let tags = tags.map_err(|error| Stop::Kit(error.to_string()))?;
+        contains(cx, &by(tags), &id).await?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_02_other_tags_give_nothing(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn list_02_other_tags_give_nothing(cx: &Cx) -> Outcome {
+    cx.launch().await?;
+    cx.settle_reads().await;
+    let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
+    for (key, value) in [
+        (SCOPE_TAG, format!("no-{scope}")),
+        (SCOPE_TAG, String::new()),
+        ("fleetwright-contract-nobody", scope.to_owned()),
+    ] {
+        let filter = InstanceFilter::tagged(key, value.as_str());
+        let filter = filter.map_err(|error| Stop::Kit(error.to_string()))?;
+        let list = cx.list(&filter).await?;
+        require(list.is_empty(), || {
+            let found = names(&list);
+            format!("a list by {key}={value:?}, which no instance has, shows {found}")
+        })?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_03_complete_across_pages(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn list_04_tags_are_anded(cx: &Cx) -> Outcome {
+    let mut ids = Vec::new();
+    for tags in [
+        [("kit-colour", "blue"), ("kit-size", "big")],
+        [("kit-colour", "blue"), ("kit-size", "small")],
+        [("kit-colour", "red"), ("kit-size", "big")],
+    ] {
+        ids.push(cx.launch_as(&cx.config_tagged(&tags)?).await?.id);
+    }
+    cx.settle_reads().await;
+    let (blue, big) = (("kit-colour", "blue"), ("kit-size", "big"));
+    let both = by(with(cx.scope(), &[blue, big])?);
+    selects_exactly(cx, &both, &[&ids[0]]).await?;
+    let blue = by(with(cx.scope(), &[blue])?);
+    selects_exactly(cx, &blue, &[&ids[0], &ids[1]]).await?;
+    let big = by(with(cx.scope(), &[big])?);
+    selects_exactly(cx, &big, &[&ids[0], &ids[2]]).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_04_tags_are_anded(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Cx) -> Outcome {
+    let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
+    let values = ["-blue", "-blue-sky", "-Blue", "-blu", "-bl*", "-b?ue", ""];
+    let mut tags: Vec<_> = values
+        .iter()
+        .map(|end| ("kit-colour", format!("{scope}{end}")))
+        .collect();
+    tags.push(("kit-colour-2", format!("{scope}-blue")));
+    tags.push(("kit-empty", String::new()));
+    tags.push(("kit-empty", "not".to_owned()));
+    if cx.capabilities().tags.key_case == KeyCase::Distinct {
+        tags.push(("Kit-Colour", format!("{scope}-blue")));
+    }
+    let mut launched = Vec::new();
+    for (key, value) in tags {
+        let tag = with(&Tags::new(), &[(key, &value)])?;
+        let mut config = cx.config();
+        config.tags = with(&config.tags, &[(key, &value)])?;
+        if let Some(info) = taken(cx, &config).await? {
+            launched.push((tag, info.id));
+        }
+    }
+    cx.settle_reads().await;
+    for (tag, id) in &launched {
+        // Other accounts' instances may have these tags, too; none of ours but this one has.
+        let list = cx.list(&by(tag.clone())).await?;
+        let listed: Vec<_> = list.iter().map(|info| &info.id).collect();
+        for (other, its) in &launched {
+            require(listed.contains(&its) == (its == id), || {
+                let wrongly = if its == id { "lacks" } else { "shows" };
+                format!("a list by {tag:?} {wrongly} {its}, which has {other:?}")
+            })?;
+        }
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_05_tags_are_compared_exactly(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn list_06_states_are_ored(cx: &Cx) -> Outcome {
+    let running = cx.running().await?.id;
+    let stopped = cx.stopped().await?.id;
+    cx.settle_reads().await;
+    let cases: [(&[_], &[_]); 5] = [
+        (&[Running], &[&running]),
+        (&[Stopped], &[&stopped]),
+        (&[Running, Stopped], &[&running, &stopped]),
+        (&[Pending, Stopping, Stopped], &[&stopped]),
+        (&[Pending, Stopping], &[]),
+    ];
+    for (states, wanted) in cases {
+        let mut filter = cx.filter();
+        filter.states.extend(states);
+        selects_exactly(cx, &filter, wanted).await?;
+    }
+    cx.terminate(&stopped).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_06_states_are_ored(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(cx: &Cx) -> Outcome {
+    let live = cx.launch().await?.id;
+    let began = Instant::now();
+    let gone = cx.terminated().await?.id;
+    cx.settle_reads().await;
+    selects_exactly(cx, &cx.filter(), &[&live]).await?;
+    let list = cx.list(&cx.filter().in_state(Terminated)).await?;
+    // It was terminated after `began`, so this list had to show it unless more time has passed.
+    let still_visible = began.elapsed() < cx.capabilities().terminated_visible;
+    require(list.iter().all(|info| info.state == Terminated), || {
+        format!("a list of the terminated shows others: {}", names(&list))
+    })?;
+    let any = cx.list(&cx.filter().in_any_state()).await?;
+    require(any.iter().any(|info| info.id == live), || {
+        format!("a list in any state lacks {live}, which lives")
+    })?;
+    if !still_visible {
+        return Ok(Arm::Weaker);
+    }
+    require(list.iter().any(|info| info.id == gone), || {
+        format!("{gone} is terminated and not listed although terminated ones were asked for")
+    })?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Cx) -> Outcome {
+    let running = cx.running().await?.id;
+    let stopped = cx.stopped().await?.id;
+    cx.settle_reads().await;
+    let list = selects_exactly(cx, &cx.filter(), &[&running, &stopped]).await?;
+    for (id, state) in [(&running, Running), (&stopped, Stopped)] {
+        let entry = list.iter().find(|info| info.id == *id);
+        require(entry.is_some_and(|info| info.state == state), || {
+            format!(
+                "{id} is {state}, and listed as {:?}",
+                entry.map(|info| info.state)
+            )
+        })?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_08_stopped_instances_are_listed(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn list_11_foreign_instances_stay_apart(cx: &Cx) -> Outcome {
+    let outsider = cx.outsider()?;
+    let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
+    let others = with(&Tags::new(), &[(SCOPE_TAG, &format!("not-{scope}"))])?;
+    let foreign = [
+        outsider.launch(others).await,
+        outsider.launch(Tags::new()).await,
+    ];
+    let outcome = apart_from(cx, &foreign).await;
+    // They are outside of the scope that is swept, so they end here, whatever came of it.
+    for id in &foreign {
+        outsider.terminate(id).await;
+    }
+    outcome?;
+    for id in &foreign {
+        cx.gone(id).await?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_09_a_failing_page_fails_the_list(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+async fn apart_from(cx: &Cx, foreign: &[InstanceId]) -> Result<(), Stop> {
+    let ours = cx.launch_many(2).await?;
+    cx.settle_reads().await;
+    selects_exactly(cx, &cx.filter(), &ours.iter().collect::<Vec<_>>()).await?;
+    for id in &ours {
+        cx.terminate(id).await?;
+        cx.gone(id).await?;
+    }
+    cx.settle_reads().await;
+    for id in foreign {
+        let state = cx.describe(id).await?.state;
+        require(!state.is_ending(), || {
+            format!("{id} is somebody else's, and {state} after ours were terminated")
+        })?;
+    }
+    Ok(())
 }
 
-pub(crate) async fn list_10_an_unreachable_part_is_named(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn list_12_carries_everything(cx: &Cx) -> Outcome {
+    let id = cx.running().await?.id;
+    cx.settle_reads().await;
+    let info = cx.listed(&id).await?;
+    for (known, what) in [
+        (info.tags.contains_all(cx.scope()), "tags"),
+        (info.instance_type.is_some(), "type"),
+        (info.image.is_some(), "image"),
+        (info.private_ip.is_some(), "private address"),
+        (info.launch_time.is_some(), "launch time"),
+    ] {
+        require(known, || format!("the list shows {id} without its {what}"))?;
+    }
+    if let Some(oracle) = cx.harness().oracle() {
+        let truth = oracle.instances(cx.scope()).await.into_iter();
+        let truth = truth.map(|truth| truth.info).find(|truth| truth.id == id);
+        let truth = truth.ok_or_else(|| Stop::violated(format!("the cloud has no {id}")))?;
+        let public = truth.public_ip.is_none() || info.public_ip == truth.public_ip;
+        require(public, || {
+            let (listed, has) = (info.public_ip, truth.public_ip);
+            format!("the list shows {id} with the public address {listed:?}, it has {has:?}")
+        })?;
+        let mac = truth.mac_address.is_none() || info.mac_address == truth.mac_address;
+        require(mac, || {
+            let (listed, has) = (info.mac_address, truth.mac_address);
+            format!("the list shows {id} with the hardware address {listed:?}, it has {has:?}")
+        })?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn list_11_foreign_instances_stay_apart(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// A filter by these tags.
+fn by(tags: Tags) -> InstanceFilter {
+    let mut filter = InstanceFilter::new();
+    filter.tags = tags;
+    filter
 }
 
-pub(crate) async fn list_12_carries_everything(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// `tags` and these.
+fn with(tags: &Tags, more: &[(&str, &str)]) -> Result<Tags, Stop> {
+    let mut tags = tags.clone();
+    for (key, value) in more {
+        let set = tags.insert(*key, *value);
+        set.map_err(|error| Stop::Kit(error.to_string()))?;
+    }
+    Ok(tags)
 }
 
-pub(crate) async fn list_13_the_stream_is_the_list(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Launches `config`, or answers nothing where its tags are refused as invalid, as they may be.
+async fn taken(cx: &Cx, config: &InstanceConfig) -> Result<Option<InstanceInfo>, Stop> {
+    match cx.provisioner().launch_instance(config).await {
+        Ok(info) => Ok(Some(info)),
+        Err(error) if error.kind() == ErrorKind::Invalid => Ok(None),
+        Err(error) => Err(Stop::failed("launch_instance", &error)),
+    }
 }
 
-pub(crate) async fn list_14_changes_while_listing_lose_nothing(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+async fn contains(cx: &Cx, filter: &InstanceFilter, id: &InstanceId) -> Result<(), Stop> {
+    let list = cx.list(filter).await?;
+    require(list.iter().any(|info| info.id == *id), || {
+        format!("{id} is not in the list of its tags {:?}", filter.tags)
+    })
+}
+
+/// Demands that `filter` selects these, each once, and no others.
+async fn selects_exactly(
+    cx: &Cx,
+    filter: &InstanceFilter,
+    wanted: &[&InstanceId],
+) -> Result<Vec<InstanceInfo>, Stop> {
+    let list = cx.list(filter).await?;
+    let listed: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
+    let exact = listed.len() == list.len() && listed == wanted.iter().copied().collect();
+    require(exact, || {
+        let (listed, states) = (names(&list), &filter.states);
+        let tags = &filter.tags;
+        format!("a list by {tags:?} in {states:?} must show {wanted:?}, but shows: {listed}")
+    })?;
+    Ok(list)
 }

@@ -1,31 +1,252 @@
-//! The family tags.
+//! Tags: held to the byte from the creating call on, or refused.
 
-use crate::{Cx, Outcome, Stop};
+use fleetwright::{
+    CloudInstanceState::{Running, Stopped},
+    Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, KeyCase, LaunchRecord, Problem,
+    ProvisionError, RESERVED_PREFIX, Tags,
+};
 
-pub(crate) async fn tags_01_odd_values_round_trip_exactly(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+
+pub(crate) async fn tags_01_odd_values_round_trip_exactly(cx: &Cx) -> Outcome {
+    let odd = [
+        ("ManagedBy", "My Fleet"),
+        ("kit-edges", "  two spaces around  "),
+        ("kit spaced key", "x"),
+        ("kit-empty", ""),
+        ("kit-unicode", "naïve ☃ 日本"),
+        ("kit-decomposed", "e\u{301}"),
+        ("Größe", "ß"),
+        ("kit-symbols", "a=b,c;d:e/f\"g'\\{}[]<>&%*?+-._@"),
+        ("kit-number", "007"),
+        ("kit-word", "null"),
+    ];
+    for tag in odd {
+        exact_or_refused(cx, &[tag]).await?;
+    }
+    let twins = [("kit-case", "lower"), ("Kit-Case", "upper")];
+    match cx.capabilities().tags.key_case {
+        KeyCase::Distinct => {
+            exact_or_refused(cx, &twins).await?;
+        }
+        KeyCase::Folded => {
+            let launched = exact_or_refused(cx, &twins).await?;
+            require(launched.is_none(), || {
+                format!("{twins:?} were taken on a cloud that cannot tell them apart")
+            })?;
+        }
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn tags_02_are_part_of_the_launch(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Launches with these tags: they are read back exactly and found by them, or refused as invalid.
+async fn exact_or_refused(cx: &Cx, tags: &[(&str, &str)]) -> Result<Option<InstanceId>, Stop> {
+    let mut config = cx.config();
+    for tag in tags {
+        add(&mut config.tags, *tag)?;
+    }
+    let info = match cx.provisioner().launch_instance(&config).await {
+        Ok(info) => info,
+        Err(error) if error.kind() == ErrorKind::Invalid && error.effect() == Effect::None => {
+            return Ok(None);
+        }
+        Err(error) => {
+            return Err(Stop::violated(format!(
+                "tags {tags:?} must be held or refused as invalid without effect, but: {error}"
+            )));
+        }
+    };
+    same_tags("the launch", &info, &config.tags)?;
+    cx.settle_reads().await;
+    let mut filter = cx.filter();
+    for tag in tags {
+        add(&mut filter.tags, *tag)?;
+    }
+    let list = cx.list(&filter).await?;
+    let Some(listed) = list.iter().find(|one| one.id == info.id) else {
+        return Err(Stop::violated(format!(
+            "{} was launched with {tags:?} and is not found by them",
+            info.id
+        )));
+    };
+    same_tags("the list", listed, &config.tags)?;
+    Ok(Some(info.id))
 }
 
-pub(crate) async fn tags_03_within_the_limits_are_taken(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Cx) -> Outcome {
+    let faults = cx.faults(&[WireFault::ReplyLost])?;
+    let mut config = cx.config_tagged(&[("kit-one", "1"), ("kit-two", "2")])?;
+    config.launch_token = Some(cx.token());
+    faults.strike(WireOp::Launch, 1, WireFault::ReplyLost).await;
+    // A backend may send the launch again by itself; what counts is what is there afterwards.
+    let answer = cx.provisioner().launch_instance(&config).await;
+    cx.struck(&faults).await?;
+    cx.note(format!("the launch whose reply was lost: {answer:?}"));
+    for info in cx.exactly(1).await? {
+        require(info.tags.contains_all(&config.tags), || {
+            format!(
+                "the reply of its launch was lost, and {} has only the tags {:?}",
+                info.id, info.tags
+            )
+        })?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn tags_04_beyond_the_limits_are_refused(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn tags_03_within_the_limits_are_taken(cx: &Cx) -> Outcome {
+    let limits = &cx.capabilities().tags;
+    // With a token, because a backend's own tags are not to be paid from the declared number.
+    let mut config = cx.config_with_token();
+    let value = "v".repeat(limits.max_value_chars.min(MOST_CHARS));
+    let count = limits.max_tags.min(MOST_TAGS);
+    for number in 0..count.saturating_sub(config.tags.len()) {
+        let key = long_key(number, limits.max_key_chars.min(MOST_CHARS));
+        add(&mut config.tags, (&key, &value))?;
+    }
+    let info = cx.launch_as(&config).await?;
+    let listed = cx.listed(&info.id).await?;
+    require(listed.tags.contains_all(&config.tags), || {
+        format!(
+            "{} was launched with {} tags within the limits, and {} others are shown",
+            info.id,
+            config.tags.len(),
+            listed.tags.len()
+        )
+    })?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn tags_05_reserved_prefixes_are_refused(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Cx) -> Outcome {
+    let limits = cx.capabilities().tags.clone();
+    let long = |limit: usize| limit <= MOST_CHARS;
+    if limits.max_tags <= MOST_TAGS {
+        let mut config = cx.config();
+        while config.tags.len() <= limits.max_tags {
+            let key = format!("kit-{}", config.tags.len());
+            add(&mut config.tags, (&key, ""))?;
+        }
+        let error = refused(cx, "more tags than declared", &config).await?;
+        names_limit(&error, limits.max_tags)?;
+    }
+    if long(limits.max_key_chars) {
+        let mut config = cx.config();
+        let key = long_key(0, limits.max_key_chars + 1);
+        add(&mut config.tags, (&key, ""))?;
+        let error = refused(cx, "a longer key than declared", &config).await?;
+        names_limit(&error, limits.max_key_chars)?;
+    }
+    if long(limits.max_value_chars) {
+        let mut config = cx.config();
+        let value = "v".repeat(limits.max_value_chars + 1);
+        add(&mut config.tags, ("kit-long", &value))?;
+        let error = refused(cx, "a longer value than declared", &config).await?;
+        names_limit(&error, limits.max_value_chars)?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn tags_06_own_tags_are_hidden(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Cx) -> Outcome {
+    // No backend ever sees the library's own prefix: a config with it cannot be made.
+    let own = Tags::new().with(format!("{RESERVED_PREFIX}x"), "");
+    require(own.is_err(), || {
+        format!("a tag under the prefix {RESERVED_PREFIX} can be made")
+    })?;
+    for prefix in &cx.capabilities().tags.reserved_prefixes {
+        for prefix in [prefix.clone(), prefix.to_uppercase()] {
+            let mut config = cx.config();
+            add(&mut config.tags, (&format!("{prefix}kit"), "x"))?;
+            let what = format!("a tag under the reserved prefix {prefix}");
+            refused(cx, &what, &config).await?;
+        }
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn tags_07_survive_a_life(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Cx) -> Outcome {
+    let config = cx.config_with_token();
+    let info = cx.launch_as(&config).await?;
+    same_tags("the launch", &info, &config.tags)?;
+    cx.settle_reads().await;
+    same_tags("the list", &cx.listed(&info.id).await?, &config.tags)?;
+    let Some(token) = &config.launch_token else {
+        return Err(Stop::Kit("a config without the token it was given".into()));
+    };
+    let record = cx.provisioner().find_launch(token).await;
+    let record = record.map_err(|error| Stop::failed("find_launch", &error))?;
+    let LaunchRecord::Found(found) = record else {
+        return Err(Stop::violated(format!(
+            "the token of {} must be found, but: {record:?}",
+            info.id
+        )));
+    };
+    for info in &found {
+        same_tags("find_launch", info, &config.tags)?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn tags_07_survive_a_life(cx: &Cx) -> Outcome {
+    let config = cx.config_tagged(&[("ManagedBy", "the kit"), ("kit-colour", "blue")])?;
+    let id = cx.launch_as(&config).await?.id;
+    cx.reach(&id, Running).await?;
+    cx.stop(&id).await?;
+    cx.reach(&id, Stopped).await?;
+    still_tagged(cx, &id, "it was stopped", &config.tags).await?;
+    cx.start(&id).await?;
+    cx.reach(&id, Running).await?;
+    still_tagged(cx, &id, "it was started again", &config.tags).await?;
+    cx.terminate(&id).await?;
+    cx.gone(&id).await?;
+    cx.settle_reads().await;
+    // Whether a terminated one is still listed is another clause's business.
+    let list = cx.list(&cx.filter().in_any_state()).await?;
+    for info in list.iter().filter(|info| info.id == id) {
+        same_tags("the list after it was terminated", info, &config.tags)?;
+    }
+    Ok(Arm::Held)
+}
+
+async fn still_tagged(cx: &Cx, id: &InstanceId, when: &str, tags: &Tags) -> Result<(), Stop> {
+    cx.settle_reads().await;
+    let info = cx.listed(id).await?;
+    same_tags(&format!("the list after {when}"), &info, tags)
+}
+
+fn same_tags(what: &str, info: &InstanceInfo, given: &Tags) -> Result<(), Stop> {
+    require(info.tags == *given, || {
+        let (id, shown) = (&info.id, &info.tags);
+        format!("{id} was given the tags {given:?}, and {what} shows {shown:?}")
+    })
+}
+
+async fn refused(cx: &Cx, what: &str, config: &InstanceConfig) -> Result<ProvisionError, Stop> {
+    let answer = cx.provisioner().launch_instance(config).await;
+    let what = format!("a launch with {what}");
+    cx.refused_and_nothing_made(&what, answer, ErrorKind::Invalid)
+        .await
+}
+
+/// Demands that a refusal carries the limit that was passed.
+fn names_limit(error: &ProvisionError, declared: usize) -> Result<(), Stop> {
+    let named = match error.invalid_value().map(|value| value.problem()) {
+        Some(Problem::TooMany { limit, .. } | Problem::TooLong { limit, .. }) => Some(*limit),
+        _ => None,
+    };
+    require(named == Some(declared), || {
+        format!("the refusal must name the limit {declared}, it names {named:?}: {error}")
+    })
+}
+
+fn add(tags: &mut Tags, (key, value): (&str, &str)) -> Result<(), Stop> {
+    let set = tags.insert(key, value);
+    set.map(drop).map_err(|error| Stop::Kit(error.to_string()))
+}
+
+/// The most that is tried where a backend declares still more.
+const MOST_TAGS: usize = 256;
+const MOST_CHARS: usize = 4096;
+
+/// A key of exactly `length` characters, another one for each number.
+fn long_key(number: usize, length: usize) -> String {
+    format!("{:k<length$}", format!("kit-{number}-"))
 }

@@ -7,7 +7,7 @@ use fleetwright::{
     ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Scope, Tags, Zone,
 };
 use fleetwright_memory::{
-    Fault, MemoryCloud, MemoryCloudBuilder, Phase, Refused, Rule, When, WireCall,
+    Capacity, Fault, MemoryCloud, MemoryCloudBuilder, Phase, Refused, Rule, When, WireCall,
 };
 
 use crate::{Faults, Harness, Oracle, Outsider, Time, Truth, WireFault, WireOp};
@@ -253,5 +253,14 @@ impl Outsider for MemoryHarness {
         for zone in ["mem-a", "mem-b"] {
             self.cloud.operator().reconnect(name(zone));
         }
+        self.cloud.operator().set_capacity(Vec::new());
+    }
+
+    async fn only_room_for(&self, count: u64) -> bool {
+        let instances = self.cloud.oracle().instances().into_iter();
+        let taken = instances.filter(|truth| truth.holds_machine).count() as u64;
+        let limit = Capacity::of(taken.saturating_add(count));
+        self.cloud.operator().set_capacity(vec![limit]);
+        true
     }
 }

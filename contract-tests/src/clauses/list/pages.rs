@@ -1,0 +1,290 @@
+//! Lists of several pages: complete, or failed, or with a gap that has a name.
+
+use std::collections::BTreeSet;
+
+use fleetwright::{
+    CloudInstanceState::{Running, Stopped},
+    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, PlacementField, Result, Scope, Seen,
+};
+use futures_util::{StreamExt as _, future::join};
+
+use crate::{Arm, Cx, Outcome, SCOPE_TAG, Stop, WireFault, WireOp, require};
+
+pub(crate) async fn list_03_complete_across_pages(cx: &Cx) -> Outcome {
+    let page = cx.capabilities().page_size.get();
+    affordable(cx, page, 3)?;
+    let mark = ("kit-mark", cx.scope().get(SCOPE_TAG).unwrap_or_default());
+    let marked = cx.config_tagged(&[mark])?;
+    let mut ids = Vec::new();
+    // In the order of launch, a list by the mark has a middle page on which nothing fits.
+    for (count, config) in [
+        (page, &marked),
+        (page, &cx.config()),
+        (page.saturating_add(1), &marked),
+    ] {
+        for _ in 0..count {
+            ids.push(cx.launch_as(config).await?.id);
+        }
+    }
+    cx.settle_reads().await;
+    let list = cx.list(&cx.filter()).await?;
+    only_each_once("the list", &ids, &list)?;
+    let filter = InstanceFilter::tagged(mark.0, mark.1);
+    let filter = filter.map_err(|error| Stop::Kit(error.to_string()))?;
+    ids.drain(page..page.saturating_mul(2));
+    let list = cx.list(&filter).await?;
+    only_each_once(
+        "the list by a tag that a page of others has not",
+        &ids,
+        &list,
+    )?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn list_09_a_failing_page_fails_the_list(cx: &Cx) -> Outcome {
+    let fault = WireFault::ServerErrorBefore;
+    let faults = cx.faults(std::slice::from_ref(&fault))?;
+    let ids = fill_page(cx).await?;
+    cx.settle_reads().await;
+    let filter = cx.filter();
+
+    // A backend may ask for the page again by itself; then the list is whole, or it failed.
+    faults.strike(WireOp::List, 2, fault.clone()).await;
+    let listed = cx.provisioner().list_instances(&filter).await;
+    cx.struck(&faults).await?;
+    if let Ok(list) = listed {
+        each_once("the list whose second page failed", &ids, &list)?;
+    }
+    faults.strike(WireOp::List, 2, fault.clone()).await;
+    let streamed = stream(cx, &filter).await;
+    cx.struck(&faults).await?;
+    if let Ok(streamed) = streamed {
+        let list = &streamed.instances;
+        each_once("the stream whose second page failed", &ids, list)?;
+    }
+
+    faults.strike_always(WireOp::List, fault).await;
+    let listed = cx.provisioner().list_instances(&filter).await;
+    let streamed = stream(cx, &filter).await;
+    cx.struck(&faults).await?;
+    require(listed.is_err(), || {
+        "a list whose every page failed was answered as a success".to_owned()
+    })?;
+    require(streamed.is_err(), || {
+        "a stream whose every page failed ended without an error".to_owned()
+    })?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn list_10_an_unreachable_part_is_named(cx: &Cx) -> Outcome {
+    let outsider = cx.outsider()?;
+    let hidden = cx.launch().await?.id;
+    launch_elsewhere(cx).await?;
+    cx.settle_reads().await;
+    let all = cx.list(&cx.filter()).await?;
+    let Some(scope) = outsider.cut_off(&hidden).await else {
+        // A cloud without parts that fail alone has no gaps to name; its list is whole.
+        cx.exactly(all.len()).await?;
+        return Ok(Arm::Weaker);
+    };
+    let filter = cx.filter();
+    let listed = cx.provisioner().list_instances(&filter).await;
+    let error = cx.refused(
+        &format!("a list that cannot see {scope}"),
+        listed,
+        ErrorKind::Incomplete,
+    )?;
+    require(error.scopes().contains(&scope), || {
+        format!("the list could not see {scope} and does not name it: {error}")
+    })?;
+    let seen = stream(cx, &filter).await;
+    let seen = seen.map_err(|error| Stop::failed("stream_instances around a gap", &error))?;
+    require(seen.gaps.contains(&scope), || {
+        format!("the stream has no gap for {scope}, but for {:?}", seen.gaps)
+    })?;
+    let rest = all.iter().filter(|info| !covers(&scope, info));
+    let rest: Vec<_> = rest.map(|info| info.id.clone()).collect();
+    each_once("the stream around the gap", &rest, &seen.instances)?;
+    outsider.reconnect().await;
+    cx.exactly(all.len()).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn list_13_the_stream_is_the_list(cx: &Cx) -> Outcome {
+    let ids = cx.launch_many(pages_if_possible(cx)).await?;
+    for id in &ids {
+        cx.reach(id, Running).await?;
+    }
+    cx.stop(&ids[0]).await?;
+    cx.reach(&ids[0], Stopped).await?;
+    cx.settle_reads().await;
+    for filter in [
+        cx.filter(),
+        cx.filter().in_state(Running),
+        cx.filter().in_state(Stopped),
+    ] {
+        let mut listed = cx.list(&filter).await?;
+        let seen = stream(cx, &filter).await;
+        let seen = seen.map_err(|error| Stop::failed("stream_instances", &error))?;
+        let (mut streamed, states) = (seen.instances, &filter.states);
+        require(seen.gaps.is_empty(), || {
+            format!("the stream has gaps, the list has none: {:?}", seen.gaps)
+        })?;
+        listed.sort_by(|a, b| a.id.cmp(&b.id));
+        streamed.sort_by(|a, b| a.id.cmp(&b.id));
+        let ids: Vec<_> = listed.iter().map(|info| info.id.clone()).collect();
+        only_each_once(&format!("the stream in {states:?}"), &ids, &streamed)?;
+        for (listed, streamed) in listed.iter().zip(&streamed) {
+            require(listed == streamed, || {
+                format!("the list shows {listed:?}, the stream {streamed:?}")
+            })?;
+        }
+    }
+    cx.terminate(&ids[0]).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outcome {
+    let (mut stable, mut passing) = (Vec::new(), Vec::new());
+    for at in 0..pages_if_possible(cx) + 1 {
+        if at < 2 * STEPS {
+            passing.push(cx.launch().await?.id);
+        }
+        stable.push(cx.launch().await?.id);
+    }
+    for id in stable.iter().chain(&passing) {
+        cx.reach(id, Running).await?;
+    }
+    cx.settle_reads().await;
+    let filter = cx.filter().in_state(Running);
+    let (first, second) = passing.split_at(passing.len() / 2);
+
+    let (listed, changed) = join(cx.list(&filter), async {
+        for id in first {
+            come_and_go(cx, id).await?;
+        }
+        Ok::<_, Stop>(())
+    })
+    .await;
+    changed?;
+    each_once("a list while others come and go", &stable, &listed?)?;
+
+    let mut streamed = Vec::new();
+    let mut items = cx.provisioner().stream_instances(&filter);
+    let mut leaving = second.iter();
+    while let Some(seen) = items.next().await {
+        match seen.map_err(|error| Stop::failed("stream_instances", &error))? {
+            Seen::Instance(info) => streamed.push(*info),
+            Seen::Gap { scope, .. } => {
+                return Err(Stop::violated(format!("the stream has a gap: {scope}")));
+            }
+        }
+        if let Some(id) = leaving.next() {
+            come_and_go(cx, id).await?;
+        }
+    }
+    each_once("a stream while others come and go", &stable, &streamed)?;
+    Ok(Arm::Held)
+}
+
+/// How many instances come and go during one list.
+const STEPS: usize = 2;
+
+/// One instance leaves and another comes.
+async fn come_and_go(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
+    cx.terminate(id).await?;
+    cx.launch().await?;
+    Ok(())
+}
+
+/// Launches one more than a page holds.
+async fn fill_page(cx: &Cx) -> Result<Vec<InstanceId>, Stop> {
+    let page = cx.capabilities().page_size.get();
+    affordable(cx, page, 1)?;
+    cx.launch_many(page.saturating_add(1)).await
+}
+
+/// Ends a clause that cannot have one more than so many pages hold.
+fn affordable(cx: &Cx, page: usize, pages: usize) -> Result<(), Stop> {
+    if cx.can_launch(page.saturating_mul(pages).saturating_add(1)) {
+        return Ok(());
+    }
+    Err(Stop::NotRun(format!(
+        "a page holds {page} instances, too many to fill here; let the harness set smaller pages"
+    )))
+}
+
+/// One more than a page holds, or a few where that is too many.
+fn pages_if_possible(cx: &Cx) -> usize {
+    let count = cx.capabilities().page_size.get().saturating_add(1).max(3);
+    if cx.can_launch(count.saturating_add(4 * STEPS)) {
+        count
+    } else {
+        5
+    }
+}
+
+/// Launches one into the zone that the harness names, where zones are offered.
+async fn launch_elsewhere(cx: &Cx) -> Result<(), Stop> {
+    let offered = cx.capabilities().placement.contains(&PlacementField::Zone);
+    if let Some(zone) = cx.harness().zone().filter(|_| offered) {
+        let mut config = cx.config();
+        config.placement.zone = Some(zone);
+        cx.launch_as(&config).await?;
+    }
+    Ok(())
+}
+
+/// Whether an instance lives in a part, as far as its zone tells.
+fn covers(part: &Scope, info: &InstanceInfo) -> bool {
+    let Scope::Offering {
+        zone: Some(zone), ..
+    } = part
+    else {
+        return true;
+    };
+    info.placement.zone.as_ref() == Some(zone)
+}
+
+/// What a stream showed.
+struct Streamed {
+    instances: Vec<InstanceInfo>,
+    gaps: Vec<Scope>,
+}
+
+async fn stream(cx: &Cx, filter: &InstanceFilter) -> Result<Streamed> {
+    let (mut instances, mut gaps) = (Vec::new(), Vec::new());
+    let mut items = cx.provisioner().stream_instances(filter);
+    while let Some(seen) = items.next().await {
+        match seen? {
+            Seen::Instance(info) => instances.push(*info),
+            Seen::Gap { scope, .. } => gaps.push(scope),
+        }
+    }
+    Ok(Streamed { instances, gaps })
+}
+
+/// Demands that `list` shows each of `ids` exactly once.
+fn each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Stop> {
+    let mut seen = BTreeSet::new();
+    for info in list {
+        require(seen.insert(&info.id) || !ids.contains(&info.id), || {
+            format!("{what} shows {} twice", info.id)
+        })?;
+    }
+    for id in ids {
+        require(seen.contains(id), || {
+            format!("{what} lacks {id}, which exists throughout")
+        })?;
+    }
+    Ok(())
+}
+
+/// Demands that `list` shows each of `ids` exactly once, and nothing else.
+fn only_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Stop> {
+    each_once(what, ids, list)?;
+    require(list.len() == ids.len(), || {
+        let (launched, listed) = (ids.len(), list.len());
+        format!("{launched} instances fit, and {what} shows {listed}")
+    })
+}
