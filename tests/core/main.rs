@@ -1,0 +1,12 @@
+//! The core by what its callers see: one program, because each links a copy of everything.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says so by a panic, in its helpers too"
+)]
+
+mod arbitrary;
+mod fingerprint;
+mod serialized;
