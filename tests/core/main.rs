@@ -8,5 +8,7 @@
 )]
 
 mod arbitrary;
+mod fake;
 mod fingerprint;
 mod serialized;
+mod wait;
