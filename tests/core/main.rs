@@ -7,8 +7,11 @@
     reason = "a test that cannot go on says so by a panic, in its helpers too"
 )]
 
+mod and_wait;
 mod arbitrary;
 mod fake;
 mod fingerprint;
 mod serialized;
+mod settle;
+mod stream_owned;
 mod wait;
