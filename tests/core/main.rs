@@ -9,8 +9,11 @@
 
 mod and_wait;
 mod arbitrary;
+mod complete;
 mod fake;
 mod fingerprint;
+mod forward;
+mod provided;
 mod serialized;
 mod settle;
 mod stream_owned;
