@@ -252,3 +252,6 @@ impl ConfigBuilder {
         Self { config }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -128,7 +128,10 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
             item.launch_token = config.launch_token.as_ref().map(|token| token.item(index));
             match self.launch_instance(&item).await {
                 Ok(info) => launched.push(info),
-                Err(error) => return Err(error.with_survivors(launched)),
+                Err(error) => {
+                    launched.extend_from_slice(error.survivors());
+                    return Err(error.with_survivors(launched));
+                }
             }
         }
         Ok(launched)
