@@ -125,6 +125,7 @@ fn a_builder_sets_what_it_is_told_and_the_last_word_counts() {
         disk_size_gb,
         launch_token,
         placement,
+        batch,
     } = builder()
         .user_data("old")
         .user_data("new")
@@ -148,6 +149,7 @@ fn a_builder_sets_what_it_is_told_and_the_last_word_counts() {
     assert_eq!(disk_size_gb, Some(count(20)));
     assert_eq!(launch_token.unwrap().as_str(), "new");
     assert_eq!(placement, placed());
+    assert_eq!(batch, None);
 }
 
 #[test]

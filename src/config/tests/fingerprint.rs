@@ -50,6 +50,7 @@ fn a_fingerprint_depends_on_every_field() {
         tags: _,
         disk_size_gb: _,
         launch_token: _,
+        batch: _,
         placement:
             Placement {
                 zone: _,
@@ -59,7 +60,7 @@ fn a_fingerprint_depends_on_every_field() {
                 market: _,
             },
     } = full();
-    let changes: [Change; 21] = [
+    let changes: [Change; 23] = [
         |_| {},
         |config| config.image = ImageId::new("image-8").unwrap(),
         |config| config.instance_type = InstanceType::new("smal").unwrap(),
@@ -79,6 +80,8 @@ fn a_fingerprint_depends_on_every_field() {
         |config| drop(config.placement.security_groups.pop_first()),
         |config| config.placement.public_address = None,
         |config| config.placement.public_address = Some(PublicAddress::Absent),
+        |config| config.batch = Some(count(1)),
+        |config| config.batch = Some(count(2)),
         |config| config.placement.market = None,
         |config| config.placement.market = Some(Market::OnDemand),
     ];
