@@ -55,6 +55,11 @@ pub struct InstanceConfig {
     /// Where it goes.
     #[serde(default)]
     pub placement: Placement,
+    /// How many instances the batch has that this launch is one item of. Set by
+    /// [`launch_instances`](crate::InstanceProvisioner::launch_instances) where it launches one by
+    /// one, so that the token of a batch cannot be used for another count; leave it unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<NonZeroU32>,
 }
 
 impl InstanceConfig {
@@ -68,6 +73,7 @@ impl InstanceConfig {
             disk_size_gb: None,
             launch_token: None,
             placement: Placement::default(),
+            batch: None,
         }
     }
 
@@ -119,6 +125,9 @@ impl InstanceConfig {
             text.put("disk_size_gb", &size.to_string());
         }
         self.fingerprint_placement(&mut text);
+        if let Some(size) = self.batch {
+            text.put("batch", &size.to_string());
+        }
         text.put("count", &count.to_string());
         Fingerprint(Uuid::new_v5(&NAMESPACE, &text.0))
     }
@@ -252,3 +261,6 @@ impl ConfigBuilder {
         Self { config }
     }
 }
+
+#[cfg(test)]
+mod tests;

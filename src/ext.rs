@@ -24,9 +24,10 @@ use crate::{
 pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// Launches an instance and waits until it runs.
     ///
-    /// A launch whose outcome is unknown is settled by its token before anything else is done. When
-    /// the instance does not come up in time, the error
-    /// [carries it](ProvisionError::survivors); it is not terminated.
+    /// A launch whose outcome is unknown is settled by its token before anything else is done; one
+    /// that cannot be settled is answered with its own error, and is never sent again. When the
+    /// instance does not come up in time, the error [carries it](ProvisionError::survivors); it is
+    /// not terminated.
     async fn launch_and_wait(
         &self,
         config: &InstanceConfig,
@@ -35,11 +36,15 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
         let info = match (self.launch_instance(config).await, &config.launch_token) {
             (Ok(info), _) => info,
             (Err(error), Some(token)) if error.effect() == Effect::Unknown => {
-                match self.settle_launch(token).await? {
-                    LaunchRecord::Found(mut found) if !found.is_empty() => found.remove(0),
-                    LaunchRecord::Found(_) | LaunchRecord::Gone(_) | LaunchRecord::NotSeen => {
-                        return Err(error);
-                    }
+                let made = match self.settle_launch(token).await {
+                    Ok(LaunchRecord::Found(made)) => made,
+                    // A look-up that failed tells nothing: the launch is as unknown as it was.
+                    Ok(LaunchRecord::Gone(_) | LaunchRecord::NotSeen) | Err(_) => Vec::new(),
+                };
+                // A cloud that forgets its tokens may still show what an earlier launch made.
+                match made.into_iter().find(|info| !info.state.is_final()) {
+                    Some(info) => info,
+                    None => return Err(error),
                 }
             }
             (Err(error), _) => return Err(error),
@@ -54,12 +59,16 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
         }
     }
 
-    /// Starts an instance and waits until it runs; its addresses are those of now.
+    /// Starts an instance and waits until it runs; its addresses are those of now. When it does not
+    /// come up, the error [carries it](ProvisionError::survivors).
     async fn start_and_wait(&self, id: &InstanceId, policy: &WaitPolicy) -> Result<InstanceInfo> {
         let info = self.start_instance(id).await?;
         match one(self, id, CloudInstanceState::Running, policy).await {
             Ok(status) => Ok(refreshed(info, status)),
-            Err(error) => Err(in_words(self, Operation::StartInstance, error)),
+            Err(error) => {
+                let error = in_words(self, Operation::StartInstance, error);
+                Err(error.with_survivors(vec![info]))
+            }
         }
     }
 
@@ -163,7 +172,7 @@ async fn one<P: InstanceProvisioner + ?Sized>(
 /// `info` with what `status` tells of it now.
 fn refreshed(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
     let InstanceStatus {
-        id,
+        id: _,
         state,
         native_state,
         state_reason,
@@ -172,7 +181,6 @@ fn refreshed(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
         mac_address,
     } = status;
     InstanceInfo {
-        id,
         state,
         native_state,
         state_reason,

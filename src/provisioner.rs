@@ -137,9 +137,13 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
         for index in 0..count.get() {
             let mut item = config.clone();
             item.launch_token = config.launch_token.as_ref().map(|token| token.item(index));
+            item.batch = Some(count);
             match self.launch_instance(&item).await {
                 Ok(info) => launched.push(info),
-                Err(error) => return Err(error.with_survivors(launched)),
+                Err(error) => {
+                    launched.extend_from_slice(error.survivors());
+                    return Err(error.with_survivors(launched));
+                }
             }
         }
         Ok(launched)

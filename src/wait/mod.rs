@@ -9,7 +9,7 @@
 mod policy;
 mod watch;
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -21,12 +21,16 @@ use crate::{
     ProvisionError,
 };
 
+/// The shortest delay, whatever was declared: a wait never spins.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// Polls until every one of `ids` is in the state `goal`, and answers their statuses in the order
 /// asked.
 ///
 /// - A poll is one [`describe_instances`](InstanceProvisioner::describe_instances) of those that are
 ///   not there yet.
-/// - An error that may be retried does not end the wait; its delay is kept.
+/// - An error that may be retried does not end the wait; its delay is kept, also where the deadline
+///   comes first: then no further poll is made.
 /// - "Not found" counts only once the declared consistency window has passed since the wait began.
 ///   Then it ends a wait for terminated well, with the reason `no record kept`, and any other badly.
 /// - The wait ends at once when an instance can no longer reach the goal, and once the window has
@@ -41,8 +45,8 @@ pub async fn for_state<P: InstanceProvisioner + ?Sized>(
     policy: &WaitPolicy,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
     let window = provisioner.capabilities().consistency_window;
-    let tick = provisioner.capabilities().poll_tick;
-    let deadline = Instant::now() + policy.deadline;
+    let tick = provisioner.capabilities().poll_tick.max(SHORTEST);
+    let deadline = policy.ends(Instant::now());
     let mut watches: BTreeMap<&InstanceId, Watch> = ids
         .iter()
         .map(|id| (id, Watch::new(goal, window)))
@@ -70,27 +74,28 @@ pub async fn for_state<P: InstanceProvisioner + ?Sized>(
             let cause = WaitCause::Failed(miscounted(provisioner, open.len(), answers.len()));
             return Err(WaitError::new(cause, goal, poll, ids, &watches));
         }
-        let mut delay = delays.next().unwrap_or(policy.max_delay).max(tick);
+        let mut at_least = tick;
         let mut failure = None;
         for (id, answer) in open.iter().zip(answers) {
             let watch = watches.get_mut(id);
             match watch.map(|watch| watch.take(id, answer)) {
                 Some(Verdict::Failed(cause)) => failure = failure.or(Some(cause)),
-                Some(Verdict::Wait(at_least)) => delay = delay.max(at_least),
+                Some(Verdict::Wait(asked)) => at_least = at_least.max(asked),
                 Some(Verdict::There) | None => {}
             }
         }
-        let now = Instant::now();
         let ended = match failure {
             Some(cause) => Some(cause),
             None if watches.values().all(Watch::is_there) => None,
             None if policy.max_polls.is_some_and(|most| poll >= most.get()) => {
                 Some(WaitCause::PollBudget)
             }
-            None if now >= deadline => Some(WaitCause::Deadline),
             None => {
-                sleep(delay.min(deadline - now)).await;
-                None
+                let left = deadline.saturating_duration_since(Instant::now());
+                let delay = delays.next().unwrap_or(policy.max_delay).max(at_least);
+                sleep(delay.min(left)).await;
+                // The deadline cuts our own delay short, never what the cloud asks for.
+                (at_least > left).then_some(WaitCause::Deadline)
             }
         };
         if let Some(cause) = ended {

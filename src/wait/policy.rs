@@ -3,6 +3,7 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
+use tokio::time::Instant;
 
 /// How long and how often to poll.
 ///
@@ -13,7 +14,7 @@ use backon::{BackoffBuilder as _, ExponentialBuilder};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitPolicy {
-    /// How long to wait in all.
+    /// How long to wait in all. [`Duration::MAX`] is for ever.
     pub deadline: Duration,
     /// The delay after the first poll.
     pub first_delay: Duration,
@@ -59,6 +60,13 @@ impl WaitPolicy {
         self
     }
 
+    /// When a wait that begins at `now` ends.
+    pub(super) fn ends(&self, now: Instant) -> Instant {
+        const THIRTY_YEARS: Duration = Duration::from_secs(946_080_000);
+        let end = now.checked_add(self.deadline);
+        end.unwrap_or_else(|| now + THIRTY_YEARS)
+    }
+
     /// The delays between the polls, without end.
     pub(super) fn delays(&self) -> impl Iterator<Item = Duration> + Send + use<> {
         let mut builder = ExponentialBuilder::new()
@@ -94,6 +102,23 @@ mod tests {
             (policy.max_polls, policy.jitter_seed),
             (Some(NonZeroU32::MIN), Some(7))
         );
+    }
+
+    #[test]
+    fn a_policy_polls_from_twice_a_second_to_every_ten_seconds_unless_told() {
+        let policy = WaitPolicy::within(Duration::from_secs(60));
+        let (half, ten) = (Duration::from_millis(500), Duration::from_secs(10));
+        assert_eq!((policy.first_delay, policy.max_delay), (half, ten));
+        assert_eq!((policy.max_polls, policy.jitter_seed), (None, None));
+    }
+
+    #[test]
+    fn a_first_delay_beyond_the_longest_one_is_kept() {
+        let (five, two) = (Duration::from_secs(5), Duration::from_secs(2));
+        let policy = WaitPolicy::within(five).polling(five, two).seeded(1);
+        let delays: Vec<_> = policy.delays().take(9).collect();
+        assert_eq!(delays.len(), 9);
+        assert!(delays.iter().all(|delay| (five..=five * 2).contains(delay)));
     }
 
     #[test]

@@ -1,0 +1,233 @@
+//! Launching, whatever becomes of the reply.
+
+use std::error::Error as _;
+
+use fleetwright::{
+    CloudInstanceState::{Pending, Running, Terminated, Terminating},
+    Effect, ErrorKind, ImageId, InstanceConfig, InstanceInfo, InstanceProvisionerExt as _,
+    InstanceStatus, LaunchRecord, MacAddress, Operation, ProvisionError, Tags,
+    wait::WaitError,
+};
+
+use super::{half_a_minute, running};
+use crate::fake::{Fake, call, id, poll, secs};
+
+fn config() -> InstanceConfig {
+    let builder = InstanceConfig::builder("image-7", "small").launch_token("t-1");
+    builder.build().unwrap()
+}
+
+fn without_token() -> InstanceConfig {
+    InstanceConfig::builder("image-7", "small").build().unwrap()
+}
+
+/// A launch of which nobody knows the outcome.
+fn lost() -> ProvisionError {
+    call(Operation::LaunchInstance).timeout(Effect::Unknown)
+}
+
+/// An instance as a launch answers it, with all that a status does not tell.
+fn launched() -> InstanceInfo {
+    let mut info = InstanceInfo::new(id("i-1"), Pending);
+    info.native_state = Some("STARTING".into());
+    info.private_ip = Some([10, 0, 0, 1].into());
+    info.public_ip = Some([198, 18, 0, 1].into());
+    info.mac_address = Some(MacAddress::new([1; 6]));
+    info.tags = Tags::new().with("a", "1").unwrap();
+    info.image = Some(ImageId::new("image-7").unwrap());
+    info
+}
+
+/// A cloud that launches `i-1`, which runs after three seconds.
+fn cloud() -> Fake {
+    let mut fake = Fake::new(secs(5)).shows(
+        "i-1",
+        [(0, Pending.into()), (3, running(&launched()).into())],
+    );
+    fake.info = Ok(launched());
+    fake
+}
+
+/// Checks that `fake` was asked to launch once.
+fn launched_once(fake: &Fake) {
+    assert_eq!(fake.calls(Operation::LaunchInstance).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_is_answered_when_it_runs_with_what_is_known_by_then() {
+    for config in [config(), without_token()] {
+        let fake = cloud();
+        let info = fake.launch_and_wait(&config, &half_a_minute()).await;
+        let info = info.unwrap();
+        assert_eq!(fake.age(), secs(3));
+        assert_eq!(InstanceStatus::from(info.clone()), running(&launched()));
+        assert_eq!((info.tags, info.image), (launched().tags, launched().image));
+        assert!(fake.calls(Operation::FindLaunch).is_empty());
+        launched_once(&fake);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_fails_late_tells_why_and_carries_what_it_made() {
+    let mut gone = InstanceStatus::new(id("i-1"), Terminated);
+    gone.state_reason = Some("out of capacity".into());
+    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into()), (2, gone.into())]);
+    fake.info = Ok(launched());
+    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(fake.age(), secs(2));
+    assert_eq!(
+        (error.kind(), error.effect(), error.operation()),
+        (
+            ErrorKind::WrongState,
+            Effect::Done,
+            Operation::LaunchInstance
+        )
+    );
+    assert_eq!(error.survivors(), [launched()]);
+    assert_eq!(
+        error.message(),
+        "instance i-1 is terminated; it must be running (instance i-1 is terminated (out of capacity))"
+    );
+    assert!(error.source().unwrap().is::<WaitError>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_is_not_up_in_time_is_a_timeout_that_carries_it() {
+    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into())]);
+    fake.info = Ok(launched());
+    for policy in [
+        half_a_minute(),
+        half_a_minute().at_most(std::num::NonZeroU32::MIN),
+    ] {
+        let waited = fake.launch_and_wait(&config(), &policy).await;
+        let error = waited.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect(), error.operation()),
+            (ErrorKind::Timeout, Effect::Done, Operation::LaunchInstance)
+        );
+        assert_eq!(error.survivors(), [launched()]);
+        assert_eq!(error.provider(), "fake");
+        assert!(error.source().unwrap().is::<WaitError>());
+    }
+    assert!(fake.calls(Operation::TerminateInstance).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_fails_for_good_carries_what_was_launched() {
+    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, poll().forbidden("no").into())]);
+    fake.info = Ok(launched());
+    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Forbidden, Effect::Done)
+    );
+    assert_eq!(error.survivors(), [launched()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_is_settled_by_the_token_and_never_launched_again() {
+    let found = || Ok(LaunchRecord::Found(vec![launched()]));
+    for seen_from in [0, 2, 5] {
+        let mut fake = cloud().finds([(0, Ok(LaunchRecord::NotSeen)), (seen_from, found())]);
+        fake.info = Err(lost());
+        let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+        let info = waited.unwrap();
+        assert_eq!((info.id, info.state), (id("i-1"), Running));
+        assert_eq!(info.tags, launched().tags);
+        let finds = fake.calls(Operation::FindLaunch);
+        assert!(finds.iter().all(|find| find.about == ["t-1"]));
+        launched_once(&fake);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_launch_that_is_never_seen_stays_an_error_once_the_window_has_passed() {
+    let mut fake = cloud();
+    fake.info = Err(lost());
+    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(error.to_string(), lost().to_string());
+    assert_eq!(fake.age(), secs(5));
+    assert!(fake.polls().is_empty());
+    launched_once(&fake);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_launch_of_which_nothing_is_left_is_an_error() {
+    let mut dead = launched();
+    dead.state = Terminated;
+    for record in [
+        LaunchRecord::Gone(vec![dead.clone()]),
+        LaunchRecord::Found(vec![]),
+        LaunchRecord::Found(vec![dead]),
+    ] {
+        let mut fake = cloud().finds([(0, Ok(record))]);
+        fake.info = Err(lost());
+        let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+        assert_eq!(waited.unwrap_err().to_string(), lost().to_string());
+        assert_eq!((fake.age(), fake.polls().len()), (secs(0), 0));
+        launched_once(&fake);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_lost_launch_the_instance_that_lives_is_waited_for() {
+    let mut dead = InstanceInfo::new(id("i-0"), Terminated);
+    dead.state_reason = Some("of an earlier launch".into());
+    let record = LaunchRecord::of(vec![dead, launched()]);
+    let mut fake = cloud()
+        .shows("i-0", [(0, Terminated.into())])
+        .finds([(0, Ok(record))]);
+    fake.info = Err(lost());
+    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    assert_eq!(waited.unwrap().id, id("i-1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_launch_that_cannot_be_looked_up_stays_unknown() {
+    let failed = call(Operation::FindLaunch).unavailable(Effect::None, "down");
+    let mut fake = cloud().finds([(0, Err(failed))]);
+    fake.info = Err(lost());
+    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(error.effect(), Effect::Unknown, "{error}");
+    assert_eq!(error.operation(), Operation::LaunchInstance);
+    launched_once(&fake);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_token_a_lost_launch_is_an_error_at_once() {
+    let mut fake = cloud().finds([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
+    fake.info = Err(lost());
+    let waited = fake
+        .launch_and_wait(&without_token(), &half_a_minute())
+        .await;
+    assert_eq!(waited.unwrap_err().to_string(), lost().to_string());
+    assert!(fake.calls(Operation::FindLaunch).is_empty());
+    assert_eq!(fake.age(), secs(0));
+    launched_once(&fake);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_was_refused_is_not_looked_up() {
+    let launch = call(Operation::LaunchInstance);
+    for refusal in [launch.forbidden("no"), launch.timeout(Effect::Done)] {
+        let mut fake = cloud().finds([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
+        fake.info = Err(refusal.clone());
+        let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+        assert_eq!(waited.unwrap_err().to_string(), refusal.to_string());
+        assert!(fake.calls(Operation::FindLaunch).is_empty());
+        launched_once(&fake);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_somebody_ends_is_an_error_at_once() {
+    let mut fake = cloud().shows("i-1", [(0, Pending.into()), (1, Terminating.into())]);
+    fake.info = Ok(launched());
+    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    assert_eq!(waited.unwrap_err().kind(), ErrorKind::WrongState);
+    assert_eq!(fake.age(), secs(1));
+}

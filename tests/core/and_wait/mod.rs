@@ -1,0 +1,28 @@
+//! A call and the wait that follows it.
+
+mod launch;
+mod power;
+mod terminate;
+
+use std::time::Duration;
+
+use fleetwright::{InstanceInfo, InstanceStatus, MacAddress, wait::WaitPolicy};
+
+use crate::fake::secs;
+
+/// Polls every second, for half a minute at most.
+fn half_a_minute() -> WaitPolicy {
+    WaitPolicy::within(secs(30)).polling(Duration::ZERO, Duration::ZERO)
+}
+
+/// What is seen of `info` once it runs: nothing that may change is as it was.
+fn running(info: &InstanceInfo) -> InstanceStatus {
+    let mut status = InstanceStatus::from(info.clone());
+    status.state = fleetwright::CloudInstanceState::Running;
+    status.native_state = Some("ACTIVE".into());
+    status.state_reason = Some("asked for".into());
+    status.private_ip = Some([10, 0, 0, 2].into());
+    status.public_ip = Some([198, 18, 0, 2].into());
+    status.mac_address = Some(MacAddress::new([2; 6]));
+    status
+}

@@ -1,0 +1,122 @@
+//! Starting and stopping.
+
+use std::error::Error as _;
+
+use fleetwright::{
+    CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated},
+    Effect, ErrorKind, InstanceInfo, InstanceProvisionerExt as _, InstanceStatus, Operation, Tags,
+    wait::WaitError,
+};
+
+use super::{half_a_minute, running};
+use crate::fake::{Fake, call, id, secs};
+
+/// What a start answers: the addresses of before.
+fn started() -> InstanceInfo {
+    let mut info = InstanceInfo::new(id("i-1"), Pending);
+    info.private_ip = Some([10, 0, 0, 1].into());
+    info.tags = Tags::new().with("a", "1").unwrap();
+    info
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_is_answered_when_it_runs_with_the_addresses_of_then() {
+    let mut fake = Fake::new(secs(5)).shows(
+        "i-1",
+        [
+            (0, Stopped.into()),
+            (1, Pending.into()),
+            (4, running(&started()).into()),
+        ],
+    );
+    fake.info = Ok(started());
+    let info = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    let info = info.unwrap();
+    assert_eq!(InstanceStatus::from(info.clone()), running(&started()));
+    assert_eq!(info.tags, started().tags);
+    assert_eq!(fake.calls(Operation::StartInstance).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_turns_back_is_an_error_that_had_an_effect() {
+    let mut back = InstanceStatus::new(id("i-1"), Stopped);
+    back.state_reason = Some("out of capacity".into());
+    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into()), (2, back.into())]);
+    fake.info = Ok(started());
+    let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect(), error.operation()),
+        (
+            ErrorKind::WrongState,
+            Effect::Done,
+            Operation::StartInstance
+        )
+    );
+    assert_eq!(
+        error.message(),
+        "instance i-1 is stopped; it must be running (instance i-1 turned back to stopped (out of capacity))"
+    );
+    assert_eq!(error.survivors(), [started()]);
+    assert_eq!(fake.age(), secs(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_is_not_up_in_time_is_a_timeout() {
+    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into())]);
+    fake.info = Ok(started());
+    let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect(), error.operation()),
+        (ErrorKind::Timeout, Effect::Done, Operation::StartInstance)
+    );
+    assert!(error.source().unwrap().is::<WaitError>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_or_a_stop_that_is_refused_is_not_waited_for() {
+    let refusal = call(Operation::StartInstance).wrong_state(&id("i-1"), Terminated, "stopped");
+    let fake = Fake::new(secs(5))
+        .shows("i-1", [(0, Running.into())])
+        .refuses("i-1", refusal.clone());
+    let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    assert_eq!(waited.unwrap_err().to_string(), refusal.to_string());
+    let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    assert_eq!(waited.unwrap_err().to_string(), refusal.to_string());
+    assert!(fake.polls().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_answered_when_it_is_stopped() {
+    let fake = Fake::new(secs(5)).shows(
+        "i-1",
+        [
+            (0, Running.into()),
+            (1, Stopping.into()),
+            (9, Stopped.into()),
+        ],
+    );
+    let status = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    assert_eq!(status.unwrap(), InstanceStatus::new(id("i-1"), Stopped));
+    assert_eq!(fake.calls(Operation::StopInstance)[0].about, ["i-1"]);
+    assert_eq!(fake.age(), secs(9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_fails_says_that_it_was_a_stop() {
+    let fake = Fake::new(secs(5)).shows("i-1", [(0, Stopping.into())]);
+    let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect(), error.operation()),
+        (ErrorKind::Timeout, Effect::Done, Operation::StopInstance)
+    );
+    let fake = Fake::new(secs(5)).shows("i-1", [(0, Terminated.into())]);
+    let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.operation()),
+        (ErrorKind::WrongState, Operation::StopInstance)
+    );
+}

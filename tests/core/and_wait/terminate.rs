@@ -1,0 +1,127 @@
+//! Terminating one, or all that match.
+
+use fleetwright::{
+    CloudInstanceState::{Running, Stopped, Terminated, Terminating},
+    Effect, ErrorKind, InstanceFilter, InstanceInfo, InstanceProvisionerExt as _, InstanceStatus,
+    Operation,
+};
+
+use super::half_a_minute;
+use crate::fake::{Fake, call, id, ids, secs};
+
+#[tokio::test(start_paused = true)]
+async fn a_terminate_is_answered_when_it_is_gone() {
+    let fake = Fake::new(secs(5)).shows(
+        "i-1",
+        [
+            (0, Running.into()),
+            (1, Terminating.into()),
+            (3, Terminated.into()),
+        ],
+    );
+    let status = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
+    assert_eq!(status.unwrap(), InstanceStatus::new(id("i-1"), Terminated));
+    assert_eq!(fake.age(), secs(3));
+    assert_eq!(fake.calls(Operation::TerminateInstance)[0].about, ["i-1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminate_is_answered_when_no_record_is_kept() {
+    let fake = Fake::new(secs(5));
+    let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
+    let status = waited.unwrap();
+    assert_eq!(status.state_reason.as_deref(), Some("no record kept"));
+    assert_eq!(fake.age(), secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminate_that_is_refused_is_not_waited_for_and_one_that_hangs_is_a_timeout() {
+    let refusal = call(Operation::TerminateInstance).not_found(&id("i-1"));
+    let fake = Fake::new(secs(0)).refuses("i-1", refusal);
+    let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
+    assert_eq!(waited.unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(fake.polls().is_empty());
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, Terminating.into())]);
+    let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect(), error.operation()),
+        (
+            ErrorKind::Timeout,
+            Effect::Done,
+            Operation::TerminateInstance
+        )
+    );
+}
+
+/// A cloud that lists three instances, each gone a second later than the one before.
+fn three() -> Fake {
+    let mut fake = Fake::new(secs(0))
+        .shows("i-1", [(0, Running.into()), (1, Terminated.into())])
+        .shows("i-2", [(0, Stopped.into()), (2, Terminated.into())])
+        .shows("i-3", [(0, Running.into()), (3, Terminated.into())]);
+    let infos = ["i-3", "i-1", "i-2"].map(|name| InstanceInfo::new(id(name), Running));
+    fake.listed = Ok(infos.into());
+    fake
+}
+
+/// The instances that `fake` was asked to terminate.
+fn terminated(fake: &Fake) -> Vec<String> {
+    let calls = fake.calls(Operation::TerminateInstance);
+    calls.into_iter().flat_map(|call| call.about).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_that_match_are_terminated_and_waited_for() {
+    let fake = three();
+    let filter = InstanceFilter::tagged("fleet", "blue").unwrap();
+    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(gone.unwrap(), ids(&["i-3", "i-1", "i-2"]));
+    assert_eq!(terminated(&fake), ["i-3", "i-1", "i-2"]);
+    assert_eq!(fake.age(), secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_matches_nothing_is_terminated() {
+    let fake = Fake::new(secs(0));
+    let filter = InstanceFilter::new();
+    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(gone.unwrap(), []);
+    assert!(terminated(&fake).is_empty() && fake.polls().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_listed_is_not_terminated() {
+    let mut fake = three();
+    fake.listed = Err(call(Operation::ListInstances).incomplete([]));
+    let filter = InstanceFilter::new();
+    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(gone.unwrap_err().kind(), ErrorKind::Incomplete);
+    assert!(terminated(&fake).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_cannot_be_terminated_does_not_save_the_others() {
+    let refusal = call(Operation::TerminateInstance).forbidden("protected");
+    let fake = three().refuses("i-3", refusal.clone());
+    let filter = InstanceFilter::new();
+    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(gone.unwrap_err().to_string(), refusal.to_string());
+    assert_eq!(terminated(&fake), ["i-3", "i-1", "i-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_does_not_go_in_time_is_a_timeout() {
+    let fake = three().shows("i-2", [(0, Terminating.into())]);
+    let filter = InstanceFilter::new();
+    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let error = gone.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect(), error.operation()),
+        (
+            ErrorKind::Timeout,
+            Effect::Done,
+            Operation::TerminateInstances
+        )
+    );
+}

@@ -1,0 +1,20 @@
+//! The core by what its callers see: one program, because each links a copy of everything.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says so by a panic, in its helpers too"
+)]
+
+mod and_wait;
+mod arbitrary;
+mod complete;
+mod fake;
+mod fingerprint;
+mod forward;
+mod provided;
+mod serialized;
+mod settle;
+mod stream_owned;
+mod wait;

@@ -1,0 +1,99 @@
+//! Many at once: a result for each, in the order asked, a few calls at a time.
+
+use fleetwright::{
+    CloudInstanceState::{Pending, Running, Stopped},
+    InstanceFilter, InstanceId, InstanceProvisioner as _, Operation, ProvisionError, Result, Seen,
+};
+use futures_util::StreamExt as _;
+
+use super::Plain;
+use crate::fake::{call, id};
+
+/// Twenty ids of which each third takes longer than those after it.
+fn twenty() -> Vec<InstanceId> {
+    let name = |n: usize| format!("{n:02}{}", if n % 3 == 0 { "-slow" } else { "" });
+    (0..20).map(|n| id(&name(n))).collect()
+}
+
+fn refusal() -> ProvisionError {
+    call(Operation::StopInstance).forbidden("no")
+}
+
+/// A backend that refuses the first, one in the middle, and the last of the twenty.
+fn plain() -> Plain {
+    let mut plain = Plain::new();
+    for at in [0, 7, 19] {
+        plain.refused.insert(twenty()[at].clone(), refusal());
+    }
+    plain
+}
+
+/// Checks that exactly those three failed, and that eight calls were under way at most.
+fn checked<T>(plain: &Plain, results: Vec<Result<T>>) -> Vec<(usize, T)> {
+    assert_eq!(plain.most_under_way(), 8);
+    assert_eq!(results.len(), 20);
+    let mut done = Vec::new();
+    for (at, result) in results.into_iter().enumerate() {
+        match result {
+            Ok(value) => done.push((at, value)),
+            Err(error) => {
+                assert!([0, 7, 19].contains(&at), "{at}");
+                assert_eq!(error.to_string(), refusal().to_string());
+            }
+        }
+    }
+    assert_eq!(done.len(), 17);
+    done
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_has_its_own_result_in_the_order_asked() {
+    let (plain, ids) = (plain(), twenty());
+    checked(&plain, plain.terminate_instances(&ids).await);
+    checked(&plain, plain.stop_instances(&ids).await);
+    for (at, info) in checked(&plain, plain.start_instances(&ids).await) {
+        assert_eq!((info.id, info.state), (ids[at].clone(), Pending));
+    }
+    for (at, status) in checked(&plain, plain.describe_instances(&ids).await) {
+        assert_eq!((status.id, status.state), (ids[at].clone(), Stopped));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn none_is_none_and_one_may_be_asked_twice() {
+    let plain = Plain::new();
+    assert!(plain.terminate_instances(&[]).await.is_empty());
+    assert!(plain.stop_instances(&[]).await.is_empty());
+    assert!(plain.start_instances(&[]).await.is_empty());
+    assert!(plain.describe_instances(&[]).await.is_empty());
+    assert_eq!(plain.most_under_way(), 0);
+    let twice = [id("i-1"), id("i-1")];
+    assert_eq!(plain.stop_instances(&twice).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_list_is_streamed_whole() {
+    let plain = Plain::new();
+    let filter = InstanceFilter::new();
+    let seen: Vec<_> = plain.stream_instances(&filter).collect().await;
+    let names = seen.into_iter().map(|item| match item.unwrap() {
+        Seen::Instance(info) => info.id.to_string(),
+        Seen::Gap { scope, .. } => panic!("a gap: {scope}"),
+    });
+    assert_eq!(names.collect::<Vec<_>>(), ["i-2", "i-1", "i-3"]);
+    let none = InstanceFilter::new().in_state(Stopped);
+    assert_eq!(plain.stream_instances(&none).count().await, 0);
+    let all = InstanceFilter::new().in_state(Running);
+    assert_eq!(plain.stream_instances(&all).count().await, 3);
+}
+
+#[tokio::test]
+async fn a_list_that_fails_is_streamed_as_one_error() {
+    let mut plain = Plain::new();
+    plain.refused.insert(id("i-1"), refusal());
+    let filter = InstanceFilter::new();
+    let seen: Vec<_> = plain.stream_instances(&filter).collect().await;
+    let errors: Vec<_> = seen.into_iter().map(|item| item.unwrap_err()).collect();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].to_string(), refusal().to_string());
+}

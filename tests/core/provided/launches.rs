@@ -1,0 +1,109 @@
+//! A batch launched one by one.
+
+use std::num::NonZeroU32;
+
+use fleetwright::{
+    CloudInstanceState::Pending, Effect, ErrorKind, InstanceConfig, InstanceInfo,
+    InstanceProvisioner as _, LaunchToken, Operation, ProvisionError, Scope,
+};
+
+use super::Plain;
+use crate::fake::{call, id};
+
+const THREE: NonZeroU32 = NonZeroU32::new(3).unwrap();
+
+fn config() -> InstanceConfig {
+    InstanceConfig::builder("image-7", "small")
+        .tag("a", "1")
+        .user_data("x")
+        .launch_token("batch")
+        .build()
+        .unwrap()
+}
+
+fn names(infos: &[InstanceInfo]) -> Vec<&str> {
+    infos.iter().map(|info| info.id.as_str()).collect()
+}
+
+/// The error of a batch of three that is refused with `error` from item `index` on, and how many
+/// were tried.
+async fn refused_from(index: usize, error: ProvisionError) -> (ProvisionError, usize) {
+    let mut plain = Plain::new();
+    plain.refused_from = Some((index, error));
+    let error = plain.launch_instances(&config(), THREE).await.unwrap_err();
+    let asked = plain.asked.lock().unwrap().len();
+    (error, asked)
+}
+
+#[tokio::test]
+async fn each_item_has_a_token_of_its_own_that_follows_from_the_batch_s() {
+    let plain = Plain::new();
+    let made = plain.launch_instances(&config(), THREE).await.unwrap();
+    assert_eq!(names(&made), ["i-0", "i-1", "i-2"]);
+    let asked = plain.asked.lock().unwrap().clone();
+    let batch = LaunchToken::new("batch").unwrap();
+    let tokens: Vec<_> = asked
+        .iter()
+        .map(|config| config.launch_token.clone())
+        .collect();
+    assert_eq!(tokens, [0, 1, 2].map(|index| Some(batch.item(index))));
+    for mut item in asked {
+        assert_eq!(
+            item.batch,
+            Some(THREE),
+            "the batch of another count is another launch"
+        );
+        item.launch_token = Some(batch.clone());
+        item.batch = None;
+        assert_eq!(item, config(), "nothing else differs");
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_the_items_have_none() {
+    let plain = Plain::new();
+    let mut config = config();
+    config.launch_token = None;
+    plain.launch_instances(&config, THREE).await.unwrap();
+    let asked = plain.asked.lock().unwrap();
+    assert!(
+        asked
+            .iter()
+            .all(|item| item.launch_token.is_none() && item.tags == config.tags)
+    );
+    assert_eq!(asked.len(), 3);
+}
+
+#[tokio::test]
+async fn the_first_failure_ends_it_and_carries_what_was_launched() {
+    let quota = call(Operation::LaunchInstance).quota(Scope::Account, "1 of 1");
+    let (error, asked) = refused_from(1, quota.clone()).await;
+    assert_eq!(asked, 2, "no third is tried");
+    assert_eq!(names(error.survivors()), ["i-0"]);
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Quota, Effect::Done)
+    );
+    let (error, asked) = refused_from(0, quota).await;
+    assert_eq!((asked, error.effect()), (1, Effect::None));
+    assert!(error.survivors().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_unknown_of_one_is_unknown_of_the_batch() {
+    let lost = call(Operation::LaunchInstance).timeout(Effect::Unknown);
+    let (error, _) = refused_from(2, lost).await;
+    assert_eq!(error.effect(), Effect::Unknown);
+    assert_eq!(names(error.survivors()), ["i-0", "i-1"]);
+}
+
+#[tokio::test]
+async fn what_the_failed_item_left_behind_is_carried_too() {
+    let left = InstanceInfo::new(id("i-half"), Pending);
+    let half = call(Operation::LaunchInstance).timeout(Effect::Done);
+    let half = half.with_survivors(vec![left]);
+    let (error, _) = refused_from(1, half.clone()).await;
+    assert_eq!(names(error.survivors()), ["i-0", "i-half"]);
+    let (error, _) = refused_from(0, half).await;
+    assert_eq!(names(error.survivors()), ["i-half"]);
+}

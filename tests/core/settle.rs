@@ -1,0 +1,77 @@
+//! Settling a launch by its token.
+
+use std::time::Duration;
+
+use fleetwright::{
+    CloudInstanceState::{Pending, Terminated},
+    Effect, InstanceInfo, InstanceProvisionerExt as _, LaunchRecord, LaunchToken, Operation,
+};
+
+use crate::fake::{Fake, call, id, secs};
+
+fn token() -> LaunchToken {
+    LaunchToken::new("t-1").unwrap()
+}
+
+fn found() -> LaunchRecord {
+    LaunchRecord::Found(vec![InstanceInfo::new(id("i-1"), Pending)])
+}
+
+/// When the token was looked up.
+fn looks(fake: &Fake) -> Vec<Duration> {
+    let finds = fake.calls(Operation::FindLaunch);
+    assert!(finds.iter().all(|find| find.about == ["t-1"]));
+    finds.into_iter().map(|find| find.at).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_is_seen_is_settled_as_soon_as_it_is() {
+    let gone = LaunchRecord::Gone(vec![InstanceInfo::new(id("i-1"), Terminated)]);
+    for record in [found(), gone] {
+        let not_yet = Ok(LaunchRecord::NotSeen);
+        let fake = Fake::new(secs(9)).finds([(0, not_yet), (2, Ok(record.clone()))]);
+        assert_eq!(fake.settle_launch(&token()).await.unwrap(), record);
+        assert_eq!(looks(&fake), [0, 1, 2].map(secs));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_is_not_seen_only_when_a_look_after_the_window_says_so() {
+    let mut fake = Fake::new(secs(5));
+    fake.capabilities.poll_tick = secs(2);
+    let settled = fake.settle_launch(&token()).await.unwrap();
+    assert_eq!(settled, LaunchRecord::NotSeen);
+    assert_eq!(looks(&fake), [0, 2, 4, 5].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_shows_at_the_end_of_the_window_is_seen() {
+    let fake = Fake::new(secs(5)).finds([(5, Ok(found()))]);
+    assert_eq!(fake.settle_launch(&token()).await.unwrap(), found());
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_reads_do_not_lag_one_look_settles_it() {
+    let fake = Fake::new(secs(0));
+    let settled = fake.settle_launch(&token()).await.unwrap();
+    assert_eq!(settled, LaunchRecord::NotSeen);
+    assert_eq!(looks(&fake), [secs(0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_tick_time_still_passes() {
+    let millis = Duration::from_millis;
+    let mut fake = Fake::new(millis(3));
+    fake.capabilities.poll_tick = secs(0);
+    fake.settle_launch(&token()).await.unwrap();
+    assert_eq!(looks(&fake), [0, 1, 2, 3].map(millis));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_fails_is_answered_at_once() {
+    let failed = call(Operation::FindLaunch).unavailable(Effect::None, "down");
+    let fake = Fake::new(secs(5)).finds([(0, Ok(LaunchRecord::NotSeen)), (2, Err(failed))]);
+    let error = fake.settle_launch(&token()).await.unwrap_err();
+    assert_eq!(error.message(), "down");
+    assert_eq!(fake.age(), secs(2));
+}

@@ -1,0 +1,91 @@
+//! A stream that owns what it reads from.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use fleetwright::{
+    CloudInstanceState::Running, InstanceFilter, InstanceInfo, InstanceProvisioner,
+    InstanceProvisionerExt as _, Operation, Result, Scope, Seen,
+};
+use futures_util::StreamExt as _;
+
+use crate::fake::{Fake, call, id, secs};
+
+fn instance(n: usize) -> Result<Seen> {
+    let name = format!("i-{n:03}");
+    Ok(InstanceInfo::new(id(&name), Running).into())
+}
+
+fn gap() -> Result<Seen> {
+    let error = call(Operation::StreamInstances).forbidden("not that zone");
+    Ok(Seen::Gap {
+        scope: Scope::Region,
+        error,
+    })
+}
+
+/// A cloud whose stream has these items.
+fn streaming(items: impl IntoIterator<Item = Result<Seen>>) -> Arc<Fake> {
+    let mut fake = Fake::new(secs(0));
+    fake.streamed = items.into_iter().collect();
+    Arc::new(fake)
+}
+
+/// An item in one word.
+fn word(item: &Result<Seen>) -> String {
+    match item {
+        Ok(Seen::Instance(info)) => info.id.to_string(),
+        Ok(Seen::Gap { scope, error }) => format!("{scope}: {}", error.message()),
+        Err(error) => error.message().to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn it_can_be_sent_elsewhere_and_keeps_the_order() {
+    let fake = streaming((0..100).map(instance));
+    let stream = fake.stream_owned(InstanceFilter::new());
+    let elsewhere = tokio::spawn(stream.collect::<Vec<_>>());
+    let seen: Vec<_> = elsewhere.await.unwrap().iter().map(word).collect();
+    let expected: Vec<_> = (0..100).map(|n| format!("i-{n:03}")).collect();
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn gaps_and_errors_pass_through() {
+    let failed = Err(call(Operation::StreamInstances).forbidden("no more"));
+    let fake = streaming([instance(1), gap(), instance(2), gap(), failed]);
+    let fake: Arc<dyn InstanceProvisioner> = fake;
+    let stream = fake.stream_owned(InstanceFilter::new());
+    let seen: Vec<_> = stream.map(|item| word(&item)).collect().await;
+    let gap = "region: not that zone";
+    assert_eq!(seen, ["i-001", gap, "i-002", gap, "no more"]);
+}
+
+#[tokio::test]
+async fn an_empty_one_ends() {
+    let mut stream = streaming([]).stream_owned(InstanceFilter::new());
+    assert!(stream.next().await.is_none());
+}
+
+#[tokio::test]
+async fn it_reads_no_further_ahead_than_the_one_it_holds_and_the_one_it_offers() {
+    let fake = streaming((0..50).map(instance));
+    let mut stream = Arc::clone(&fake).stream_owned(InstanceFilter::new());
+    assert_eq!(fake.read.load(Ordering::Relaxed), 0, "nothing was asked");
+    for taken in 1..=50 {
+        assert!(stream.next().await.is_some());
+        let read = fake.read.load(Ordering::Relaxed);
+        assert!((taken..=taken + 2).contains(&read), "{read} for {taken}");
+    }
+    assert!(stream.next().await.is_none());
+}
+
+#[tokio::test]
+async fn dropping_it_ends_it_and_lets_go_of_the_provisioner() {
+    let fake = streaming((0..50).map(instance));
+    let kept = Arc::downgrade(&fake);
+    let mut stream = fake.stream_owned(InstanceFilter::new());
+    stream.next().await.unwrap().unwrap();
+    assert_eq!(kept.strong_count(), 1);
+    drop(stream);
+    assert_eq!(kept.strong_count(), 0);
+}

@@ -1,0 +1,196 @@
+//! How a wait ends without its goal.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use fleetwright::{
+    CloudInstanceState::{self, Pending, Running, Stopped, Terminating},
+    Effect, Operation, ProvisionError,
+    wait::{self, WaitError, WaitPolicy},
+};
+
+use super::{cause, every_second, until};
+use crate::fake::{Fake, Show, id, ids, poll, secs};
+
+/// The failed wait for `i-1` to run.
+async fn failed(fake: &Fake, policy: &WaitPolicy) -> WaitError {
+    let waited = wait::for_state(fake, &ids(&["i-1"]), Running, policy).await;
+    waited.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_at_its_deadline() {
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into())]);
+    let error = failed(&fake, &every_second(Duration::from_millis(3500))).await;
+    assert_eq!((cause(&error), error.polls), ("deadline", 4));
+    assert_eq!(fake.age(), Duration::from_millis(3500));
+    assert_eq!(fake.polls(), [0, 1, 2, 3].map(secs), "a tick apart");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_itself_still_counts() {
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
+    let policy = every_second(secs(3));
+    let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
+    assert_eq!(waited.unwrap()[0].state, Running);
+    let policy = WaitPolicy::within(secs(3)).polling(secs(40), secs(40));
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
+    let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
+    assert_eq!(waited.unwrap()[0].state, Running, "a last look is taken");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_time_at_all_is_one_poll() {
+    for (shown, there) in [(Running, true), (Pending, false)] {
+        let fake = Fake::new(secs(0)).shows("i-1", [(0, shown.into())]);
+        let policy = every_second(secs(0));
+        let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
+        assert_eq!(waited.is_ok(), there);
+        assert_eq!((fake.polls().len(), fake.age()), (1, secs(0)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_hangs_ends_at_the_deadline() {
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (2, Show::Nothing)]);
+    let error = failed(&fake, &every_second(secs(30))).await;
+    assert_eq!((cause(&error), error.polls), ("deadline", 3));
+    assert_eq!(fake.age(), secs(30));
+    assert_eq!(error.unreached[0].last.as_ref().unwrap().state, Pending);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_may_have_no_end() {
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (5000, Running.into())]);
+    let policy = WaitPolicy::within(Duration::MAX);
+    let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
+    assert_eq!(waited.unwrap()[0].state, Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_asks_for_more_time_than_is_left_is_not_asked_again() {
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, poll().throttled(secs(40)).into())]);
+    let error = failed(&fake, &every_second(secs(30))).await;
+    assert_eq!((cause(&error), error.polls), ("deadline", 1));
+    assert_eq!(fake.polls(), [secs(0)]);
+    assert_eq!(fake.age(), secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_when_its_polls_are_used_up() {
+    for most in [1, 3] {
+        let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
+        let policy = every_second(secs(60)).at_most(NonZeroU32::new(most).unwrap());
+        let error = failed(&fake, &policy).await;
+        assert_eq!((cause(&error), error.polls), ("poll budget", most));
+        let last = u64::from(most) - 1;
+        assert_eq!(fake.age(), secs(last), "nothing is waited for after it");
+    }
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
+    let policy = every_second(secs(60)).at_most(NonZeroU32::new(4).unwrap());
+    let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
+    assert_eq!(waited.unwrap()[0].state, Running, "the last poll counts");
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_that_may_be_retried_do_not_end_a_wait() {
+    let errors: [ProvisionError; 4] = [
+        poll().timeout(Effect::None),
+        poll().unavailable(Effect::None, "down"),
+        poll().throttled(secs(1)),
+        poll().forbidden("not yet").retry_after(secs(1)),
+    ];
+    for error in errors {
+        let fake = Fake::new(secs(0)).shows(
+            "i-1",
+            [(0, Pending.into()), (1, error.into()), (4, Running.into())],
+        );
+        until(&fake, &["i-1"], Running).await.unwrap();
+        assert_eq!(fake.polls(), [0, 1, 2, 3, 4].map(secs));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_a_retry_would_not_mend_ends_a_wait_at_once() {
+    let fake = Fake::new(secs(9))
+        .shows(
+            "i-1",
+            [(0, Pending.into()), (2, poll().forbidden("no").into())],
+        )
+        .shows("i-2", [(0, Pending.into())])
+        .shows("i-3", [(0, Pending.into()), (2, Running.into())])
+        .shows("i-4", [(2, poll().unauthenticated("late").into())]);
+    let error = until(&fake, &["i-3", "i-2", "i-1"], Running).await;
+    let error = error.unwrap_err();
+    assert_eq!(
+        (cause(&error), error.polls, fake.age()),
+        ("failed", 3, secs(2))
+    );
+    assert_eq!(error.reached[0].id, id("i-3"), "of the same poll");
+    let unreached: Vec<_> = error.unreached.iter().map(|one| one.id.as_str()).collect();
+    assert_eq!(unreached, ["i-2", "i-1"], "in the order asked");
+    assert_eq!(error.unreached[1].last.as_ref().unwrap().state, Pending);
+    let own = error.unreached[1].error.as_ref().unwrap();
+    assert_eq!(own.message(), "no");
+    assert!(error.unreached[0].error.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_failure_is_told() {
+    let fake = Fake::new(secs(0))
+        .shows("i-1", [(0, poll().forbidden("first").into())])
+        .shows("i-2", [(0, poll().forbidden("second").into())]);
+    let error = until(&fake, &["i-1", "i-2"], Running).await.unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(source.contains("first"), "{source}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_goal_that_cannot_be_reached_ends_a_wait_at_once() {
+    for goal in CloudInstanceState::ALL {
+        for shown in CloudInstanceState::ALL {
+            let fake = Fake::new(secs(9)).shows("i-1", [(0, shown.into())]);
+            let error = until(&fake, &["i-1"], goal).await.err();
+            let expected = if shown == goal {
+                None
+            } else if goal.can_be_seen_after(shown) {
+                Some("deadline")
+            } else {
+                Some("unreachable")
+            };
+            assert_eq!(error.as_ref().map(cause), expected, "{shown} to {goal}");
+            let at_once = expected != Some("deadline");
+            assert_eq!(fake.polls().len() == 1, at_once, "{shown} to {goal}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_cannot_get_there_ends_the_wait_for_all() {
+    let fake = Fake::new(secs(0))
+        .shows("i-1", [(0, Stopped.into())])
+        .shows("i-2", [(0, Pending.into()), (1, Terminating.into())]);
+    let error = until(&fake, &["i-1", "i-2"], Running).await.unwrap_err();
+    assert_eq!((cause(&error), fake.age()), ("unreachable", secs(1)));
+    assert!(error.to_string().contains("instance i-2 is terminating"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backend_that_loses_results_is_not_believed() {
+    let mut fake = Fake::new(secs(0))
+        .shows("i-1", [(0, Running.into())])
+        .shows("i-2", [(0, Running.into())]);
+    fake.lost = 1;
+    let error = until(&fake, &["i-1", "i-2"], Running).await.unwrap_err();
+    assert_eq!((cause(&error), error.polls), ("failed", 1));
+    assert!(error.reached.is_empty(), "whose result it is nobody knows");
+    let wait::WaitCause::Failed(failed) = &error.cause else {
+        panic!("{error:?}");
+    };
+    assert_eq!(failed.operation(), Operation::DescribeInstances);
+    assert_eq!(failed.effect(), Effect::None);
+    assert_eq!(
+        failed.to_string(),
+        "fake describe_instances: unexpected: asked for 2 instances, 1 were answered \
+         [no effect, retry with the same token]"
+    );
+}

@@ -1,0 +1,137 @@
+//! What a read that may lag proves, and when.
+
+use fleetwright::{
+    CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated, Terminating},
+    ErrorKind,
+    wait::WaitCause,
+};
+
+use super::{cause, until};
+use crate::fake::{Fake, Show, id, poll, secs};
+
+/// "There is no such instance".
+fn missing() -> Show {
+    poll().not_found(&id("i-1")).into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn not_found_within_the_window_is_no_proof() {
+    let fake = Fake::new(secs(5)).shows(
+        "i-1",
+        [(0, missing()), (4, Pending.into()), (6, Running.into())],
+    );
+    until(&fake, &["i-1"], Running).await.unwrap();
+    assert_eq!(fake.age(), secs(6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn not_found_past_the_window_ends_a_wait() {
+    for window in [0, 5] {
+        let fake = Fake::new(secs(window)).shows("i-1", [(0, missing())]);
+        let error = until(&fake, &["i-1"], Running).await.unwrap_err();
+        assert_eq!((cause(&error), fake.age()), ("failed", secs(window)));
+        let WaitCause::Failed(failed) = &error.cause else {
+            panic!("{error:?}");
+        };
+        assert_eq!(failed.kind(), ErrorKind::NotFound);
+        assert!(error.unreached[0].last.is_none());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn not_found_past_the_window_is_how_a_forgetful_cloud_says_terminated() {
+    for window in [0, 5] {
+        let fake = Fake::new(secs(window)).shows("i-1", [(0, missing())]);
+        let seen = until(&fake, &["i-1"], Terminated).await.unwrap();
+        assert_eq!((&seen[0].id, seen[0].state), (&id("i-1"), Terminated));
+        assert_eq!(seen[0].state_reason.as_deref(), Some("no record kept"));
+        assert_eq!(fake.age(), secs(window));
+    }
+    let fake = Fake::new(secs(5)).shows("i-1", [(0, Terminating.into()), (9, missing())]);
+    let seen = until(&fake, &["i-1"], Terminated).await.unwrap();
+    assert_eq!(seen[0].state_reason.as_deref(), Some("no record kept"));
+    assert_eq!(fake.age(), secs(9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_that_comes_with_not_found_is_kept_within_the_window_and_no_longer() {
+    for (asked, polls) in [(3, [0, 3, 5]), (4, [0, 4, 5])] {
+        let error = poll().not_found(&id("i-1")).retry_after(secs(asked));
+        let fake = Fake::new(secs(5)).shows("i-1", [(0, error.into())]);
+        until(&fake, &["i-1"], Running).await.unwrap_err();
+        assert_eq!(fake.polls(), polls.map(secs));
+    }
+    let error = poll().not_found(&id("i-1")).retry_after(secs(50));
+    let fake = Fake::new(secs(5)).shows("i-1", [(0, error.into())]);
+    let error = until(&fake, &["i-1"], Running).await.unwrap_err();
+    assert_eq!(cause(&error), "failed");
+    assert_eq!(fake.polls(), [0, 5].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_turns_back_is_given_up_once_the_window_has_passed() {
+    for window in [0, 5] {
+        let fake = Fake::new(secs(window)).shows("i-1", [(0, Pending.into()), (2, Stopped.into())]);
+        let error = until(&fake, &["i-1"], Running).await.unwrap_err();
+        assert_eq!(cause(&error), "turned back");
+        assert_eq!(fake.age(), secs(2 + window));
+        assert_eq!(error.unreached[0].last.as_ref().unwrap().state, Stopped);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_look_back_within_the_window_is_forgiven_each_time() {
+    let fake = Fake::new(secs(5)).shows(
+        "i-1",
+        [
+            (0, Pending.into()),
+            (2, Stopped.into()),
+            (6, Pending.into()),
+            (7, Stopped.into()),
+            (11, Running.into()),
+        ],
+    );
+    until(&fake, &["i-1"], Running).await.unwrap();
+    assert_eq!(fake.age(), secs(11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_has_not_set_out_yet_is_waited_for() {
+    let fake = Fake::new(secs(2)).shows(
+        "i-1",
+        [
+            (0, Stopped.into()),
+            (20, Pending.into()),
+            (21, Running.into()),
+        ],
+    );
+    until(&fake, &["i-1"], Running).await.unwrap();
+    let fake = Fake::new(secs(2)).shows(
+        "i-1",
+        [
+            (0, Running.into()),
+            (20, Stopping.into()),
+            (25, Stopped.into()),
+        ],
+    );
+    until(&fake, &["i-1"], Stopped).await.unwrap();
+    let fake = Fake::new(secs(2)).shows("i-1", [(0, Stopped.into())]);
+    let error = until(&fake, &["i-1"], Running).await.unwrap_err();
+    assert_eq!(cause(&error), "deadline", "it may still be asked to start");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_read_in_between_does_not_make_it_turn_back_sooner() {
+    let fake = Fake::new(secs(5)).shows(
+        "i-1",
+        [
+            (0, Pending.into()),
+            (1, Stopped.into()),
+            (2, poll().throttled(secs(1)).into()),
+            (5, Pending.into()),
+            (8, Running.into()),
+        ],
+    );
+    until(&fake, &["i-1"], Running).await.unwrap();
+    assert_eq!(fake.age(), secs(8));
+}

@@ -1,0 +1,161 @@
+//! What is asked, how often, and when.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use fleetwright::{
+    CloudInstanceState::{self, Pending, Running},
+    InstanceStatus, Operation,
+    wait::{self, WaitPolicy},
+};
+
+use super::{every_second, until};
+use crate::fake::{Fake, id, ids, poll, secs};
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_is_there_is_answered_after_one_poll() {
+    for goal in CloudInstanceState::ALL {
+        let mut status = InstanceStatus::new(id("i-1"), goal);
+        status.private_ip = Some([10, 0, 0, 1].into());
+        let fake = Fake::new(secs(9)).shows("i-1", [(0, status.clone().into())]);
+        assert_eq!(until(&fake, &["i-1"], goal).await.unwrap(), [status]);
+        assert_eq!(fake.polls(), [secs(0)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_is_polled_until_it_is_there() {
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
+    let seen = until(&fake, &["i-1"], Running).await.unwrap();
+    assert_eq!(seen, [InstanceStatus::new(id("i-1"), Running)]);
+    assert_eq!(fake.polls(), [0, 1, 2, 3].map(secs));
+    assert!(fake.calls(Operation::DescribeInstance).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_ids_are_there_without_a_call() {
+    let fake = Fake::new(secs(0));
+    assert_eq!(until(&fake, &[], Running).await.unwrap(), []);
+    assert_eq!(fake.polls(), []);
+    assert_eq!(fake.age(), secs(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_cost_one_call_a_poll_and_only_those_not_there_are_asked_again() {
+    let mut fake = Fake::new(secs(0));
+    let names: Vec<_> = (0..1000_u64).map(|n| format!("i-{n:03}")).collect();
+    for (n, name) in (0..).zip(&names) {
+        fake = fake.shows(name, [(0, Pending.into()), (n % 5, Running.into())]);
+    }
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let seen = until(&fake, &names, Running).await.unwrap();
+    let seen: Vec<_> = seen.iter().map(|status| status.id.as_str()).collect();
+    assert_eq!(seen, names);
+    let calls = fake.calls(Operation::DescribeInstances);
+    assert_eq!(calls.len(), 5);
+    for (left, call) in (0..).zip(&calls) {
+        let open = (0..1000).filter(|n| n % 5 >= left).count();
+        let asked: BTreeSet<_> = call.about.iter().collect();
+        assert_eq!((call.about.len(), asked.len()), (open, open));
+        assert!(asked.iter().all(|name| {
+            let n: u64 = name[2..].parse().unwrap();
+            n % 5 >= left
+        }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_is_in_the_order_asked_and_an_id_may_be_repeated() {
+    let fake = Fake::new(secs(0))
+        .shows("i-1", [(0, Running.into())])
+        .shows("i-2", [(0, Pending.into()), (2, Running.into())])
+        .shows("i-3", [(0, Pending.into()), (1, Running.into())]);
+    let names = ["i-3", "i-1", "i-2", "i-1", "i-3"];
+    let seen = until(&fake, &names, Running).await.unwrap();
+    let seen: Vec<_> = seen.iter().map(|status| status.id.as_str()).collect();
+    assert_eq!(seen, names);
+    let calls = fake.calls(Operation::DescribeInstances);
+    let asked: Vec<_> = calls.iter().map(|call| call.about.len()).collect();
+    assert_eq!(asked, [3, 2, 1]);
+}
+
+/// When an instance that never comes up is polled under `policy`.
+async fn times(tick: Duration, policy: WaitPolicy) -> Vec<Duration> {
+    let mut fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into())]);
+    fake.capabilities.poll_tick = tick;
+    let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
+    waited.unwrap_err();
+    fake.polls()
+}
+
+#[tokio::test(start_paused = true)]
+async fn polls_are_a_tick_apart_at_least() {
+    for tick in [1, 3].map(secs) {
+        let policy = WaitPolicy::within(secs(30)).polling(secs(0), secs(2));
+        let times = times(tick, policy.seeded(5)).await;
+        assert!(times.len() >= 7, "{times:?}");
+        assert!(times.windows(2).all(|two| two[1] - two[0] >= tick));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_tick_and_without_a_delay_time_still_passes() {
+    let millis = Duration::from_millis;
+    let times = times(secs(0), every_second(millis(5))).await;
+    assert_eq!(times, [0, 1, 2, 3, 4, 5].map(millis));
+}
+
+#[tokio::test(start_paused = true)]
+async fn delays_grow_by_half_up_to_the_longest_and_are_stretched_at_random() {
+    let policy = WaitPolicy::within(secs(900)).polling(secs(2), secs(10));
+    let times = times(secs(1), policy.seeded(3)).await;
+    let mut base = secs(2);
+    let mut stretched = 0.0;
+    // The last one is cut by the deadline.
+    let gaps: Vec<_> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    for gap in &gaps[..gaps.len() - 1] {
+        assert!(*gap >= base && *gap <= base * 2, "{base:?} {gap:?}");
+        stretched += gap.div_duration_f64(base) - 1.0;
+        base = base.mul_f64(1.5).min(secs(10));
+    }
+    let mean = stretched / (gaps.len() - 1) as f64;
+    assert!(gaps.len() > 50 && (0.3..0.7).contains(&mean), "{mean}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seed_repeats_the_polls_and_another_one_does_not() {
+    let policy = |seed| WaitPolicy::within(secs(300)).seeded(seed);
+    let first = times(secs(0), policy(1)).await;
+    assert_eq!(times(secs(0), policy(1)).await, first);
+    assert_ne!(times(secs(0), policy(2)).await, first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cloud_asks_for_is_kept_and_the_longest_counts() {
+    let fake = Fake::new(secs(0))
+        .shows(
+            "i-1",
+            [(0, poll().throttled(secs(7)).into()), (1, Running.into())],
+        )
+        .shows(
+            "i-2",
+            [(0, poll().throttled(secs(20)).into()), (1, Running.into())],
+        )
+        .shows(
+            "i-3",
+            [(0, poll().throttled(secs(9)).into()), (1, Running.into())],
+        );
+    until(&fake, &["i-1", "i-2", "i-3"], Running).await.unwrap();
+    assert_eq!(fake.polls(), [0, 20].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_that_is_longer_than_what_the_cloud_asks_for_is_kept_too() {
+    let fake = Fake::new(secs(0)).shows(
+        "i-1",
+        [(0, poll().throttled(secs(2)).into()), (1, Running.into())],
+    );
+    let policy = WaitPolicy::within(secs(60)).polling(secs(5), secs(5));
+    let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
+    waited.unwrap();
+    assert!(fake.polls()[1] >= secs(5));
+}

@@ -1,0 +1,110 @@
+//! How a failed wait reads, and what it carries.
+
+use std::error::Error as _;
+
+use fleetwright::{
+    CloudInstanceState::{Pending, Running, Stopped, Terminated},
+    Effect, InstanceStatus,
+    wait::{self, WaitError, WaitPolicy},
+};
+
+use super::{every_second, until};
+use crate::fake::{Fake, Show, id, ids, poll, secs};
+
+fn told(state: fleetwright::CloudInstanceState, reason: &str) -> Show {
+    let mut status = InstanceStatus::new(id("i-2"), state);
+    status.state_reason = Some(reason.to_owned());
+    status.into()
+}
+
+/// A failed wait for two instances, of which the first is there at once.
+async fn failed<const N: usize>(second: [(u64, Show); N], policy: &WaitPolicy) -> WaitError {
+    let fake = Fake::new(secs(0))
+        .shows("i-1", [(0, Running.into())])
+        .shows("i-2", second);
+    let waited = wait::for_state(&fake, &ids(&["i-1", "i-2"]), Running, policy).await;
+    waited.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_end_reads_as_one_line() {
+    let policy = every_second(secs(2));
+    let brief = policy.clone().at_most(std::num::NonZeroU32::MIN);
+    let cases = [
+        (
+            failed([(0, Pending.into())], &policy).await,
+            "waiting for running: the deadline passed; 1 of 2 got there in 3 polls",
+        ),
+        (
+            failed([(0, Pending.into())], &brief).await,
+            "waiting for running: the budget of polls is used up; 1 of 2 got there in 1 polls",
+        ),
+        (
+            failed([(0, told(Terminated, "out of capacity"))], &policy).await,
+            "waiting for running: instance i-2 is terminated (out of capacity); 1 of 2 got there in 1 polls",
+        ),
+        (
+            failed([(0, Terminated.into())], &policy).await,
+            "waiting for running: instance i-2 is terminated (no reason given); 1 of 2 got there in 1 polls",
+        ),
+        (
+            failed(
+                [(0, Pending.into()), (1, told(Stopped, "boot failed"))],
+                &policy,
+            )
+            .await,
+            "waiting for running: instance i-2 turned back to stopped (boot failed); 1 of 2 got there in 2 polls",
+        ),
+        (
+            failed([(0, poll().forbidden("no").into())], &policy).await,
+            "waiting for running: describe_instances failed; 1 of 2 got there in 1 polls",
+        ),
+    ];
+    for (error, text) in cases {
+        assert_eq!(error.to_string(), text);
+        assert_eq!(error.goal, Running);
+        let (reached, unreached) = (&error.reached, &error.unreached);
+        assert_eq!((reached.len(), unreached.len()), (1, 1));
+        assert_eq!(reached[0], InstanceStatus::new(id("i-1"), Running));
+        assert_eq!(unreached[0].id, id("i-2"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_source_is_the_read_that_failed_last() {
+    let policy = every_second(secs(3));
+    let down = || Show::from(poll().unavailable(Effect::None, "down"));
+    let error = failed([(0, poll().forbidden("no").into())], &policy).await;
+    assert!(
+        error
+            .source()
+            .unwrap()
+            .to_string()
+            .contains("forbidden: no")
+    );
+    let error = failed([(0, Pending.into()), (2, down())], &policy).await;
+    let source = error.source().unwrap().to_string();
+    assert!(source.contains("unavailable: down"), "{source}");
+    assert!(!error.to_string().contains("down"), "it is told once");
+    let one = &error.unreached[0];
+    assert_eq!(one.last.as_ref().unwrap().state, Pending);
+    assert_eq!(one.error.as_ref().unwrap().message(), "down");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_worked_again_is_no_source() {
+    let policy = every_second(secs(3));
+    let down = poll().unavailable(Effect::None, "down");
+    let error = failed([(0, down.into()), (1, Pending.into())], &policy).await;
+    assert!(error.source().is_none());
+    assert!(error.unreached[0].error.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_was_never_seen_is_listed_all_the_same() {
+    let fake = Fake::new(secs(90));
+    let error = until(&fake, &["i-9"], Running).await.unwrap_err();
+    assert_eq!(error.unreached[0].id, id("i-9"));
+    assert!(error.unreached[0].last.is_none());
+    assert!(error.source().unwrap().to_string().contains("not found"));
+}
