@@ -29,7 +29,7 @@ pub use harness::{
 };
 pub use list::CLAUSES;
 pub use suite::{
-    Status, Verdict, clause, run_and_report, run_clause, run_provisioner_contract_tests,
+    Found, Status, Verdict, clause, run_and_report, run_clause, run_provisioner_contract_tests,
     test_clause,
 };
 

@@ -20,6 +20,8 @@ use fleetwright::{
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::{sleep, timeout};
 
+use crate::Found;
+
 /// What the handles of one clause have done, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Transcript(Arc<Mutex<Log>>);
@@ -29,6 +31,7 @@ struct Log {
     lines: Vec<String>,
     handles: usize,
     broken: Option<String>,
+    found: Found,
 }
 
 /// The most lines that are kept; the first and the last ones tell the story.
@@ -57,6 +60,21 @@ impl Transcript {
                 log.lines.push(line.into());
             }
         });
+    }
+
+    /// Where the violation came out.
+    pub(crate) fn found(&self) -> Found {
+        self.with(|log| log.found)
+    }
+
+    /// What the clause left behind is what is wrong.
+    pub(crate) fn found_by_the_probe(&self) {
+        self.with(|log| log.found = Found::ByTheProbe);
+    }
+
+    fn hang(&self, what: String) {
+        self.with(|log| log.found = Found::ByHanging);
+        self.break_off(what);
     }
 
     fn break_off(&self, what: String) {
@@ -112,7 +130,11 @@ impl Recorder {
             let answer = match guarded {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(panic)) => break format!("{name} panicked: {}", panic_message(&*panic)),
-                Err(_) => break format!("{name} did not end within {:?}", self.budget),
+                Err(_) => {
+                    let message = format!("{name} did not end within {:?}", self.budget);
+                    self.transcript.hang(message.clone());
+                    break message;
+                }
             };
             let (shown, throttled) = show(&answer);
             self.transcript.note(format!("{name} -> {shown}"));
@@ -319,7 +341,7 @@ impl InstanceProvisioner for Recorder {
                 }
                 Err(_) => {
                     self.transcript
-                        .break_off(format!("stream_instances hung for {budget:?}"));
+                        .hang(format!("stream_instances hung for {budget:?}"));
                     None
                 }
             }

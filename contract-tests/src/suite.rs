@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use fleetwright::{InstanceFilter, InstanceProvisioner};
+use fleetwright::{ErrorKind, InstanceProvisioner};
 use serde::{Deserialize, Serialize};
 use tokio::{runtime, time::timeout};
 
@@ -34,6 +34,18 @@ pub enum Status {
     KitError,
 }
 
+/// Where a violation came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Found {
+    /// The body of the clause saw it, or a call panicked.
+    #[default]
+    ByTheClause,
+    /// A call did not end within the budget.
+    ByHanging,
+    /// The probe after the clause found something left.
+    ByTheProbe,
+}
+
 /// A clause that was run.
 #[derive(Clone, Debug)]
 pub struct Verdict {
@@ -43,6 +55,8 @@ pub struct Verdict {
     pub status: Status,
     /// Why, for everything but a pass.
     pub reason: Option<String>,
+    /// Where it came out, for a failure.
+    pub found: Found,
     /// What was called and answered, in order.
     pub transcript: Vec<String>,
     /// How long it took, in real time; for reports, never for a judgement.
@@ -80,11 +94,12 @@ pub fn run_clause(clause: &Clause, factory: &Factory) -> Verdict {
         )))
     });
     let (status, reason) = judge(outcome, &transcript);
-    let duration = began.elapsed();
+    let (found, duration) = (transcript.found(), began.elapsed());
     Verdict {
         id: clause.id,
         status,
         reason,
+        found,
         transcript: transcript.lines(),
         duration,
     }
@@ -109,7 +124,9 @@ fn on_fresh_account(clause: &Clause, factory: &Factory, transcript: &Transcript)
         }
         let left = sweep_and_probe(&cx).await;
         let outcome = outcome.map_err(|_| Stop::Kit(format!("the clause took over {whole:?}")))?;
-        outcome.and_then(|arm| left.map(|()| arm))
+        let arm = outcome?;
+        left.map(|()| arm)
+            .inspect_err(|_| transcript.found_by_the_probe())
     })
 }
 
@@ -121,37 +138,49 @@ async fn sweep_and_probe(cx: &Cx) -> Result<(), Stop> {
     let list = list.map_err(|error| Stop::failed("list_instances after the clause", &error))?;
     let ids: Vec<_> = list.into_iter().map(|info| info.id).collect();
     for (id, answer) in ids.iter().zip(handle.terminate_instances(&ids).await) {
-        answer
-            .map_err(|error| Stop::failed(&format!("terminating {id} after the clause"), &error))?;
+        match answer {
+            Ok(()) => {}
+            // It was on its way out, and the cloud keeps no record.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(Stop::failed(
+                    &format!("terminating {id} after the clause"),
+                    &error,
+                ));
+            }
+        }
     }
     for id in &ids {
         cx.gone(id).await?;
     }
-    cx.settle_reads().await;
     nothing_left(cx, &*handle).await
 }
 
+/// Clouds take a while to clean up behind an instance, and then nothing must be left.
 async fn nothing_left(cx: &Cx, handle: &dyn InstanceProvisioner) -> Result<(), Stop> {
-    let filter: InstanceFilter = cx.filter();
-    let list = handle.list_instances(&filter).await;
-    let list = list.map_err(|error| Stop::failed("list_instances after the clause", &error))?;
-    if let Some(info) = list.first() {
-        return Err(Stop::violated(format!(
-            "{} is still {} after the clause",
-            info.id, info.state
-        )));
-    }
-    let Some(oracle) = cx.harness().oracle() else {
-        return Ok(());
+    let left = async || {
+        let list = handle.list_instances(&cx.filter()).await;
+        let list = list.map_err(|error| Stop::failed("list_instances after the clause", &error))?;
+        let mut left: Vec<_> = list
+            .iter()
+            .map(|info| format!("{} {}", info.id, info.state))
+            .collect();
+        if let Some(oracle) = cx.harness().oracle() {
+            left.extend(oracle.leftovers(cx.scope()).await);
+        }
+        Ok::<_, Stop>(left)
     };
-    let left = oracle.leftovers(cx.scope()).await;
-    if left.is_empty() {
-        return Ok(());
+    let nothing = async || Ok(left().await?.is_empty().then_some(()));
+    match cx.eventually("nothing is left", nothing).await {
+        Err(Stop::Violated(_)) => {
+            let left = left().await?.join(", ");
+            let budget = cx.harness().budget();
+            Err(Stop::violated(format!(
+                "{budget:?} after everything was terminated there is still: {left}"
+            )))
+        }
+        answer => answer,
     }
-    Err(Stop::violated(format!(
-        "the cloud still has, after everything was terminated: {}",
-        left.join(", ")
-    )))
 }
 
 /// A runtime as the harness wants time to be, for one body.

@@ -110,6 +110,7 @@ mod tests {
             id,
             status,
             reason: None,
+            found: crate::Found::default(),
             transcript: vec![],
             duration: Duration::ZERO,
         }

@@ -8,6 +8,7 @@ fn verdict(id: &'static str, status: Status, reason: Option<&str>) -> Verdict {
         id,
         status,
         reason: reason.map(str::to_owned),
+        found: crate::Found::default(),
         transcript: Vec::new(),
         duration: Duration::from_millis(7),
     }

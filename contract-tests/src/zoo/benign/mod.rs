@@ -75,6 +75,47 @@ const ALL: &[Benign] = &[
         make: || knobs(|cloud| cloud.token_after_terminate(Duration::ZERO)),
     },
     Benign {
+        name: "reads lag and nothing is remembered",
+        make: || {
+            knobs(|cloud| {
+                let cloud = cloud.seed(3).read_lag(Duration::from_secs(5));
+                cloud
+                    .terminated_visible(Duration::ZERO)
+                    .token_after_terminate(Duration::ZERO)
+            })
+        },
+    },
+    Benign {
+        name: "reads lag for longer than what is terminated is remembered",
+        make: || {
+            knobs(|cloud| {
+                let cloud = cloud.seed(4).read_lag(Duration::from_secs(5));
+                cloud.terminated_visible(Duration::from_secs(3))
+            })
+        },
+    },
+    Benign {
+        name: "reads lag over pages of two and slow transitions",
+        make: || {
+            knobs(|cloud| {
+                let cloud = cloud.seed(5).read_lag(Duration::from_secs(20));
+                let cloud = cloud.timing(Timing::all(Duration::from_secs(60)));
+                cloud.page_size(NonZeroUsize::MIN.saturating_add(1))
+            })
+        },
+    },
+    Benign {
+        name: "everything happens at once and is forgotten at once",
+        make: || {
+            knobs(|cloud| {
+                let cloud = cloud
+                    .timing(Timing::all(Duration::ZERO))
+                    .latency(Duration::ZERO);
+                cloud.terminated_visible(Duration::ZERO)
+            })
+        },
+    },
+    Benign {
         name: "offers no optional verb",
         make: || {
             knobs(|cloud| {
