@@ -29,11 +29,9 @@ pub(crate) async fn describe_01_after_launch(cx: &Cx) -> Outcome {
 
 async fn described_at_once(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
     let status = cx.describe(id).await?;
+    // That it is one of the six states, the type says.
     require(status.id == *id, || {
         format!("{id} is described under the id {}", status.id)
-    })?;
-    require(CloudInstanceState::ALL.contains(&status.state), || {
-        format!("{id} is in no known state")
     })
 }
 

@@ -27,6 +27,7 @@ pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Cx) -> Outcome 
 
 pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Cx) -> Outcome {
     let neighbour = cx.launch_as(&cx.config_with_token()).await?;
+    cx.reach(&neighbour.id, CloudInstanceState::Running).await?;
     cx.settle_reads().await;
     let token = cx.token();
     let second = cx.other_handle().await;

@@ -21,12 +21,12 @@ use crate::zoo::{At, TwistedHarness};
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "booting instance shown as stopped",
+        name: "booting instance shown as stopped for a moment",
         dies_of: "STATE-01",
         make: TwistedHarness::factory::<BootsAsStopped>,
     },
     Mutant {
-        name: "stopping instance shown as running",
+        name: "stopping instance shown as running for a moment",
         dies_of: "STATE-01",
         make: TwistedHarness::factory::<StopsAsRunning>,
     },
@@ -93,34 +93,51 @@ async fn described(
     Ok(status)
 }
 
-/// As a cloud that calls a machine stopped until it has one.
+/// Since when an instance is seen in its state.
 #[derive(Default)]
-struct BootsAsStopped;
+struct FirstSeen(Mutex<HashMap<InstanceId, (CloudInstanceState, Instant)>>);
+
+impl FirstSeen {
+    /// Describes an instance that has been in a state for a second as if it were in another one.
+    async fn show_later(
+        &self,
+        at: At<'_>,
+        id: &InstanceId,
+        [real, shown]: [CloudInstanceState; 2],
+    ) -> Result<InstanceStatus> {
+        described(at, id, |status| {
+            let mut seen = lock(&self.0);
+            let now = (status.state, Instant::now());
+            let first = seen.entry(id.clone()).or_insert(now);
+            if first.0 != status.state {
+                *first = now;
+            }
+            if status.state == real && first.1.elapsed() > Duration::from_secs(1) {
+                status.state = shown;
+            }
+        })
+        .await
+    }
+}
+
+/// As a cloud that calls a machine stopped for a moment before it runs.
+#[derive(Default)]
+struct BootsAsStopped(FirstSeen);
 
 #[async_trait]
 impl Twist for BootsAsStopped {
     async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let change = |status: &mut InstanceStatus| {
-            if status.state == Pending && status.native_state.as_deref() == Some("PROVISIONING") {
-                status.state = Stopped;
-            }
-        };
-        described(at, id, change).await
+        self.0.show_later(at, id, [Pending, Stopped]).await
     }
 }
 
 #[derive(Default)]
-struct StopsAsRunning;
+struct StopsAsRunning(FirstSeen);
 
 #[async_trait]
 impl Twist for StopsAsRunning {
     async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let change = |status: &mut InstanceStatus| {
-            if status.state == Stopping {
-                status.state = Running;
-            }
-        };
-        described(at, id, change).await
+        self.0.show_later(at, id, [Stopping, Running]).await
     }
 }
 
@@ -166,14 +183,15 @@ impl Twist for ComesBackByReplay {
         if let (Err(error), Some(token)) = (&answer, &config.launch_token) {
             if error.kind() == ErrorKind::TokenSpent {
                 if let LaunchRecord::Gone(kept) = at.inner.find_launch(token).await? {
-                    lock(&self.0).extend(kept.into_iter().map(|info| info.id));
+                    let over = kept.into_iter().filter(|info| info.state == Terminated);
+                    lock(&self.0).extend(over.map(|info| info.id));
                 }
             }
         }
         answer
     }
     async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let back = lock(&self.0).contains(id) && id_is_over(at, id).await?;
+        let back = lock(&self.0).contains(id);
         let change = |status: &mut InstanceStatus| {
             if back {
                 status.state = Pending;
@@ -181,11 +199,6 @@ impl Twist for ComesBackByReplay {
         };
         described(at, id, change).await
     }
-}
-
-/// Whether an instance has been terminated for a moment, so that waiting for it is over.
-async fn id_is_over(at: At<'_>, id: &InstanceId) -> Result<bool> {
-    Ok(at.inner.describe_instance(id).await?.state == Terminated)
 }
 
 /// The words of the memory cloud.
@@ -268,10 +281,7 @@ struct DropsTheReason;
 #[async_trait]
 impl Twist for DropsTheReason {
     async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        described(at, id, |status| {
-            status.state_reason.take_if(|reason| reason != "running");
-        })
-        .await
+        described(at, id, |status| status.state_reason = None).await
     }
 }
 
@@ -305,7 +315,7 @@ impl Twist for FailsWithoutTrace {
     }
 }
 
-/// Shows no private address of what was ever stopped.
+/// Lists what was ever stopped without its private address.
 #[derive(Default)]
 struct LosesAddressByStop(Mutex<HashSet<InstanceId>>);
 
@@ -315,14 +325,19 @@ impl Twist for LosesAddressByStop {
         lock(&self.0).insert(id.clone());
         at.inner.stop_instance(id).await
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let lost = lock(&self.0).contains(id);
-        let change = |status: &mut InstanceStatus| {
-            status
-                .private_ip
-                .take_if(|_| lost && status.state == Running);
-        };
-        described(at, id, change).await
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        let stopped = lock(&self.0);
+        for info in &mut list {
+            if info.state == Running && stopped.contains(&info.id) {
+                info.private_ip = None;
+            }
+        }
+        Ok(list)
     }
 }
 

@@ -9,8 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, ErrorKind, InstanceConfig, InstanceInfo, InvalidValue, LaunchRecord, LaunchToken,
-    Operation, Problem, Result, UserData,
+    Call, CloudInstanceState, ErrorKind, InstanceConfig, InstanceInfo, InvalidValue, LaunchRecord,
+    LaunchToken, Operation, Problem, Result, UserData,
 };
 
 use super::{At, Twist, conflict, launch_with, lock};
@@ -25,7 +25,7 @@ impl Twist for IgnoresTokens {
     }
 }
 
-/// Answers a replay well, after it has launched for nothing.
+/// Answers a replay of what runs well, after it has launched for nothing.
 #[derive(Default)]
 pub(super) struct LaunchesBehind(Mutex<HashSet<(usize, LaunchToken)>>);
 
@@ -37,7 +37,7 @@ impl Twist for LaunchesBehind {
             .as_ref()
             .is_some_and(|key| lock(&self.0).contains(key));
         let info = at.inner.launch_instance(config).await?;
-        if replay {
+        if replay && info.state == CloudInstanceState::Running {
             launch_with(at, config, None).await?;
         }
         lock(&self.0).extend(known);

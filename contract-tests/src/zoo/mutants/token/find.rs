@@ -49,7 +49,9 @@ impl Twist for OverlooksStopped {
         let stopped = |info: &InstanceInfo| info.state == CloudInstanceState::Stopped;
         match record {
             LaunchRecord::Found(list) if list.iter().all(stopped) => Ok(LaunchRecord::NotSeen),
-            record => Ok(record),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_) | LaunchRecord::NotSeen) => {
+                Ok(record)
+            }
         }
     }
 }
@@ -65,12 +67,12 @@ impl Twist for FailsForUnknown {
                 let call = Call::new("memory", Operation::FindLaunch);
                 Err(call.unexpected(Effect::None, "the cloud answered an empty list"))
             }
-            record => Ok(record),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_)) => Ok(record),
         }
     }
 }
 
-/// Asks with a filter that the cloud overlooks when it fits nothing.
+/// Asks for what runs with a token, and the cloud overlooks a token that it does not know.
 #[derive(Default)]
 pub(super) struct FindsEverything;
 
@@ -79,10 +81,11 @@ impl Twist for FindsEverything {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::NotSeen => {
-                let all = at.inner.list_instances(&InstanceFilter::new()).await?;
+                let running = InstanceFilter::new().in_state(CloudInstanceState::Running);
+                let all = at.inner.list_instances(&running).await?;
                 Ok(LaunchRecord::of(all))
             }
-            record => Ok(record),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_)) => Ok(record),
         }
     }
 }
@@ -116,7 +119,7 @@ impl Twist for FindsTheGone {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::Gone(list) => Ok(LaunchRecord::Found(list)),
-            record => Ok(record),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::NotSeen) => Ok(record),
         }
     }
 }
@@ -129,7 +132,7 @@ impl Twist for ForgetsTheGone {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::Gone(_) => Ok(LaunchRecord::NotSeen),
-            record => Ok(record),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::NotSeen) => Ok(record),
         }
     }
 }

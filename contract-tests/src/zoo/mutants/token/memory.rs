@@ -28,7 +28,12 @@ impl Twist for AnswersOldSnapshot {
         let Some(token) = config.launch_token.clone() else {
             return Ok(info);
         };
-        Ok(lock(&self.0).entry(token).or_insert(info).clone())
+        let mut snapshots = lock(&self.0);
+        let kept = snapshots.entry(token).or_insert_with(|| info.clone());
+        if kept.id != info.id {
+            *kept = info;
+        }
+        Ok(kept.clone())
     }
 }
 
