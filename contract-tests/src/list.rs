@@ -31,11 +31,11 @@ macro_rules! for_each_clause {
             async token token_08_a_restarted_process_knows_the_token "TOKEN-08" "know a token after every handle was dropped and a new one opened" "nothing";
             async token token_09_find_launch_finds_the_instance "TOKEN-09" "find what a token launched from any handle, once the consistency window has passed" "nothing";
             async token token_10_find_launch_launches_nothing "TOKEN-10" "answer that an unknown token was not seen, and launch nothing by looking" "nothing";
-            async token token_11_find_launch_knows_what_is_gone "TOKEN-11" "never answer a launch as found once its instance is terminated" "nothing";
+            async token token_11_find_launch_knows_what_is_gone "TOKEN-11" "answer a launch as gone once its instance is terminating, for as long as its token is remembered, and never as found" "nothing";
             async token token_12_launches_without_token_are_never_merged "TOKEN-12" "launch a new instance for every launch without a token" "nothing";
             async token token_13_tokens_are_told_apart_exactly "TOKEN-13" "tell tokens apart by every character, also by case and at full length" "nothing";
             async token token_14_a_race_on_one_token_makes_one "TOKEN-14" "make one instance of launches with one token that are under way at the same time, through one handle or several" "nothing";
-            async token token_15_a_zone_is_part_of_the_config "TOKEN-15" "refuse the same token for another zone as a token conflict instead of launching a second instance" "two zones";
+            async token token_15_a_zone_is_part_of_the_config "TOKEN-15" "refuse the same token for another zone as a token conflict instead of launching a second instance" "a zone";
             async state state_01_a_life_follows_the_legal_order "STATE-01" "show only states in an order that the state machine allows, from launch through stop and start to terminated" "nothing";
             async state state_02_terminated_is_final "STATE-02" "never show a terminated instance in another state again" "nothing";
             async state state_03_an_unknown_native_state_is_pending "STATE-03" "show a native state that it does not know as pending with its native name, never as running or terminated" "fault: unknown state";

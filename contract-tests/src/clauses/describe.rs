@@ -1,27 +1,257 @@
-//! The family describe.
+//! Describing: what is shown is what there is, no older than declared.
 
-use crate::{Cx, Outcome, Stop};
+use std::{sync::Arc, time::Duration};
 
-pub(crate) async fn describe_01_after_launch(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use fleetwright::{
+    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
+    ErrorKind, InstanceId, InstanceProvisioner, RetryAdvice,
+};
+use tokio::time::Instant;
+
+use crate::{Arm, Cx, Faults, Outcome, Stop, WireFault, WireOp, require};
+
+pub(crate) async fn describe_01_after_launch(cx: &Cx) -> Outcome {
+    for _ in 0..2 {
+        let info = cx.launch().await?;
+        described_at_once(cx, &info.id).await?;
+    }
+    // A read that lags for as long as it may is waited out by the handle that launched.
+    if let Ok(faults) = cx.faults(&[WireFault::StaleRead]) {
+        let info = cx.launch().await?;
+        faults
+            .strike_always(WireOp::Describe, WireFault::StaleRead)
+            .await;
+        described_at_once(cx, &info.id).await?;
+        cx.struck(&faults).await?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn describe_02_an_unknown_id_is_not_found(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+async fn described_at_once(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
+    let status = cx.describe(id).await?;
+    // That it is one of the six states, the type says.
+    require(status.id == *id, || {
+        format!("{id} is described under the id {}", status.id)
+    })
 }
 
-pub(crate) async fn describe_03_changes_from_outside_are_seen(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn describe_02_an_unknown_id_is_not_found(cx: &Cx) -> Outcome {
+    let id = cx.harness().unknown_id();
+    // With and without neighbours: neither the first nor the only instance is meant.
+    for neighbours in 0..2 {
+        let answer = cx.provisioner().describe_instance(&id).await;
+        let call = format!("describing {id}, which no instance has, beside {neighbours} others");
+        cx.refused(&call, answer, ErrorKind::NotFound)?;
+        cx.running().await?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn describe_04_a_terminated_instance_stays_describable(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn describe_03_changes_from_outside_are_seen(cx: &Cx) -> Outcome {
+    let outsider = cx.outsider()?;
+    let info = cx.running().await?;
+    let id = &info.id;
+    cx.settle_reads().await;
+    cx.describe(id).await?;
+    outsider.stop(id).await;
+    cx.settle_reads().await;
+    shows(cx.provisioner(), id, &[Stopping, Stopped], "stopped").await?;
+    cx.reach(id, Stopped).await?;
+    outsider.terminate(id).await;
+    cx.settle_reads().await;
+    is_ending(cx.provisioner(), id, "terminated").await?;
+    cx.gone(id).await?;
+    let foreign = outsider.launch(cx.scope().clone()).await;
+    cx.settle_reads().await;
+    shows(cx.provisioner(), &foreign, &[Pending, Running], "launched").await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn describe_05_another_handle_is_told_to_wait(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn describe_04_a_terminated_instance_stays_describable(cx: &Cx) -> Outcome {
+    let visible = cx.capabilities().terminated_visible;
+    let info = cx.running().await?;
+    let id = &info.id;
+    let began = Instant::now();
+    cx.terminate(id).await?;
+    cx.eventually(&format!("{id} is terminated"), async || {
+        terminated_by_now(cx, cx.provisioner(), id, began).await
+    })
+    .await?;
+    if visible.is_zero() {
+        return Ok(Arm::Weaker);
+    }
+    cx.settle_reads().await;
+    let other = cx.other_handle().await;
+    let moments = [Duration::ZERO, visible / 2, visible / 10 * 9];
+    for moment in moments.into_iter().filter(|time| cx.can_let_pass(*time)) {
+        cx.let_pass(moment.saturating_sub(began.elapsed())).await;
+        for handle in [cx.provisioner(), &*other] {
+            let ended = terminated_by_now(cx, handle, id, began).await?;
+            require(ended.is_some(), || {
+                format!("{id} was terminated and is not {moment:?} later")
+            })?;
+        }
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn describe_06_a_read_never_lags_longer_than_declared(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Whether an instance is seen as terminated. Not found breaks the promise before its time.
+async fn terminated_by_now(
+    cx: &Cx,
+    handle: &dyn InstanceProvisioner,
+    id: &InstanceId,
+    began: Instant,
+) -> Result<Option<()>, Stop> {
+    let answer = handle.describe_instance(id).await;
+    let since = began.elapsed();
+    match answer {
+        Ok(status) => Ok((status.state == Terminated).then_some(())),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let visible = cx.capabilities().terminated_visible;
+            require(since >= visible, || {
+                format!("{id} is not found {since:?} after it was terminated, within {visible:?}")
+            })?;
+            Ok(Some(()))
+        }
+        Err(error) => Err(Stop::failed("describe_instance", &error)),
+    }
+}
+
+pub(crate) async fn describe_05_another_handle_is_told_to_wait(cx: &Cx) -> Outcome {
+    let other = cx.other_handle().await;
+    let info = cx.launch().await?;
+    told_to_wait_or_shown(cx, &*other, &info.id).await?;
+    cx.settle_reads().await;
+    shown_under_its_id(&*other, &info.id).await?;
+    if let Ok(faults) = cx.faults(&[WireFault::StaleRead]) {
+        let info = cx.launch().await?;
+        faults
+            .strike_always(WireOp::Describe, WireFault::StaleRead)
+            .await;
+        told_to_wait_or_shown(cx, &*other, &info.id).await?;
+        cx.settle_reads().await;
+        shown_under_its_id(&*other, &info.id).await?;
+        cx.struck(&faults).await?;
+    }
+    Ok(Arm::Held)
+}
+
+/// What another handle may say about a launch within the consistency window.
+async fn told_to_wait_or_shown(
+    cx: &Cx,
+    other: &dyn InstanceProvisioner,
+    id: &InstanceId,
+) -> Result<(), Stop> {
+    let window = cx.capabilities().consistency_window;
+    match other.describe_instance(id).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            require(!window.is_zero(), || {
+                format!("reads are declared not to lag, and another handle has no {id}")
+            })?;
+            let told = matches!(error.retry(), RetryAdvice::After(time) if !time.is_zero());
+            require(told, || {
+                format!("{id} is launched, and another handle is not told to wait: {error}")
+            })
+        }
+        Err(error) => Err(Stop::failed("describe_instance of another handle", &error)),
+    }
+}
+
+async fn shown_under_its_id(handle: &dyn InstanceProvisioner, id: &InstanceId) -> Result<(), Stop> {
+    let answer = handle.describe_instance(id).await;
+    let call = "describe_instance of another handle, past the consistency window,";
+    answer
+        .map(drop)
+        .map_err(|error| Stop::failed(&format!("{call} of {id}"), &error))
+}
+
+pub(crate) async fn describe_06_a_read_never_lags_longer_than_declared(cx: &Cx) -> Outcome {
+    let faults = cx.faults(&[WireFault::StaleRead])?;
+    lag_as_far_as_allowed(&faults).await;
+    let other = cx.other_handle().await;
+    let config = cx.config_with_token();
+    let info = cx.launch_as(&config).await?;
+    let id = &info.id;
+    seen_everywhere(cx, &*other, id, &[Pending, Running], "launched").await?;
+    cx.reach(id, Running).await?;
+    cx.stop(id).await?;
+    seen_everywhere(cx, &*other, id, &[Stopping, Stopped], "stopped").await?;
+    cx.reach(id, Stopped).await?;
+    cx.settle_reads().await;
+    cx.start(id).await?;
+    seen_everywhere(cx, &*other, id, &[Pending, Running], "started").await?;
+    cx.terminate(id).await?;
+    cx.settle_reads().await;
+    is_ending(&*other, id, "terminated").await?;
+    let list = cx.list(&cx.filter()).await?;
+    let alive = list
+        .iter()
+        .find(|info| info.id == *id && info.state != Terminating);
+    require(alive.is_none(), || {
+        let state = alive.map(|info| info.state);
+        format!("{id} was terminated, and past the consistency window is listed as {state:?}")
+    })?;
+    cx.struck(&faults).await?;
+    Ok(Arm::Held)
+}
+
+async fn lag_as_far_as_allowed(faults: &Arc<dyn Faults>) {
+    for read in [WireOp::Describe, WireOp::List] {
+        faults.strike_always(read, WireFault::StaleRead).await;
+    }
+}
+
+/// Demands that past the consistency window both handles and the list show a change.
+async fn seen_everywhere(
+    cx: &Cx,
+    other: &dyn InstanceProvisioner,
+    id: &InstanceId,
+    states: &[CloudInstanceState],
+    change: &str,
+) -> Result<(), Stop> {
+    cx.settle_reads().await;
+    shows(cx.provisioner(), id, states, change).await?;
+    shows(other, id, states, change).await?;
+    let list = cx.list(&cx.filter()).await?;
+    let listed = list.iter().find(|info| info.id == *id);
+    let state = listed.map(|info| info.state);
+    require(state.is_some_and(|state| states.contains(&state)), || {
+        format!("{id} was {change}, and past the consistency window is listed as {state:?}")
+    })
+}
+
+/// Demands that an instance is described in one of `states`.
+async fn shows(
+    handle: &dyn InstanceProvisioner,
+    id: &InstanceId,
+    states: &[CloudInstanceState],
+    change: &str,
+) -> Result<(), Stop> {
+    let status = handle.describe_instance(id).await;
+    let status = status.map_err(|error| Stop::failed("describe_instance", &error))?;
+    require(states.contains(&status.state), || {
+        format!(
+            "{id} was {change}, and past the consistency window is {}",
+            status.state
+        )
+    })
+}
+
+/// Demands that an instance is terminating, terminated or forgotten.
+async fn is_ending(
+    handle: &dyn InstanceProvisioner,
+    id: &InstanceId,
+    change: &str,
+) -> Result<(), Stop> {
+    match handle.describe_instance(id).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Stop::failed("describe_instance", &error)),
+        Ok(status) => require(status.state.is_ending(), || {
+            format!(
+                "{id} was {change}, and past the consistency window is {}",
+                status.state
+            )
+        }),
+    }
 }

@@ -1,27 +1,264 @@
-//! The family state.
+//! States: six words in a legal order, and what an instance shows in each of them.
 
-use crate::{Cx, Outcome, Stop};
+use std::{cell::RefCell, time::Duration};
 
-pub(crate) async fn state_01_a_life_follows_the_legal_order(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use fleetwright::{
+    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
+    ErrorKind, InstanceId, InstanceStatus,
+};
+use tokio::time::Instant;
+
+use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+
+pub(crate) async fn state_01_a_life_follows_the_legal_order(cx: &Cx) -> Outcome {
+    let info = cx.launch().await?;
+    let id = &info.id;
+    let booting = [Pending, Running];
+    require(booting.contains(&info.state), || {
+        format!("{id} was launched as {}", info.state)
+    })?;
+    follow(cx, id, Pending, booting).await?;
+    cx.stop(id).await?;
+    follow(cx, id, Running, [Stopping, Stopped]).await?;
+    let started = cx.start(id).await?;
+    require(booting.contains(&started.state), || {
+        format!("{id} was started as {}", started.state)
+    })?;
+    follow(cx, id, Stopped, booting).await?;
+    cx.terminate(id).await?;
+    follow(cx, id, Running, [Terminating, Terminated]).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn state_02_terminated_is_final(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Watches an instance after a command until it is in the second state of `now`, and until all reads
+/// show that.
+///
+/// Once the command must be seen, only the two states of `now` are legal, in their order: a read
+/// that was sent a whole consistency window after another one was answered sees no earlier moment.
+/// Until then the state `before` the command may still show.
+async fn follow(
+    cx: &Cx,
+    id: &InstanceId,
+    before: CloudInstanceState,
+    now: [CloudInstanceState; 2],
+) -> Result<(), Stop> {
+    let window = cx.capabilities().consistency_window;
+    let commanded = Instant::now();
+    let seen: RefCell<Vec<(Instant, CloudInstanceState)>> = RefCell::default();
+    let [under_way, goal] = now;
+    cx.eventually(&format!("{id} is {goal}"), async || {
+        let sent = Instant::now();
+        let state = match cx.provisioner().describe_instance(id).await {
+            Ok(status) => status.state,
+            // Another clause judges whether it may be forgotten by now.
+            Err(error) if goal == Terminated && error.kind() == ErrorKind::NotFound => goal,
+            Err(error) => return Err(Stop::failed("describe_instance", &error)),
+        };
+        let settled = sent >= commanded + window;
+        let legal = now.contains(&state) || (!settled && state == before);
+        require(legal, || {
+            format!("{id} is {state} on its way from {under_way} to {goal}")
+        })?;
+        let mut seen = seen.borrow_mut();
+        let earlier = seen.iter().filter(|(at, _)| *at + window <= sent);
+        let broken = earlier.map(|(_, earlier)| *earlier).find(|earlier| {
+            *earlier != state && now.contains(earlier) && !earlier.can_become(state)
+        });
+        require(broken.is_none(), || {
+            format!("{id} was {broken:?} and is {state} after that")
+        })?;
+        seen.push((Instant::now(), state));
+        Ok((state == goal).then_some(()))
+    })
+    .await?;
+    cx.settle_reads().await;
+    Ok(())
 }
 
-pub(crate) async fn state_03_an_unknown_native_state_is_pending(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn state_02_terminated_is_final(cx: &Cx) -> Outcome {
+    let config = cx.config_with_token();
+    let info = cx.launch_as(&config).await?;
+    let id = &info.id;
+    cx.reach(id, Running).await?;
+    cx.terminate(id).await?;
+    cx.gone(id).await?;
+    stays_terminated(cx, id, "by itself").await?;
+    // What these answer is for other clauses; here nothing may bring the instance back.
+    let _ = cx.provisioner().stop_instance(id).await;
+    stays_terminated(cx, id, "after a stop").await?;
+    let _ = cx.provisioner().start_instance(id).await;
+    stays_terminated(cx, id, "after a start").await?;
+    let _ = cx.provisioner().launch_instance(&config).await;
+    stays_terminated(cx, id, "after a replay of its launch").await?;
+    let _ = cx.provisioner().terminate_instance(id).await;
+    stays_terminated(cx, id, "after a second terminate").await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn state_04_a_launch_that_fails_late_says_why(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+/// Demands for a while that an instance is terminated or no longer known, by describe and by list.
+async fn stays_terminated(cx: &Cx, id: &InstanceId, how: &str) -> Result<(), Stop> {
+    cx.settle_reads().await;
+    let every_state = cx.filter().in_any_state();
+    cx.consistently(Duration::from_millis(300), async || {
+        match cx.provisioner().describe_instance(id).await {
+            Ok(status) => require(status.state == Terminated, || {
+                format!("{id} was terminated and is {} {how}", status.state)
+            })?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Stop::failed("describe_instance", &error)),
+        }
+        let list = cx.list(&every_state).await?;
+        let back = list
+            .iter()
+            .find(|info| info.id == *id && info.state != Terminated);
+        require(back.is_none(), || {
+            let state = back.map(|info| info.state);
+            format!("{id} was terminated and is listed {how} as {state:?}")
+        })
+    })
+    .await
 }
 
-pub(crate) async fn state_05_a_running_instance_has_an_address(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn state_03_an_unknown_native_state_is_pending(cx: &Cx) -> Outcome {
+    let words = ["DEFROSTING", "RUNNING_SOON", "TERMINATED_SOON"];
+    let needed = words.map(|word| WireFault::UnknownState(word.to_owned()));
+    let faults = cx.faults(&needed)?;
+    let info = cx.running().await?;
+    let id = &info.id;
+    cx.settle_reads().await;
+    for (word, fault) in words.into_iter().zip(needed) {
+        faults.strike_always(WireOp::Describe, fault.clone()).await;
+        let status = cx.provisioner().describe_instance(id).await;
+        cx.struck(&faults).await?;
+        let status = status.map_err(|error| Stop::failed("describe_instance", &error))?;
+        is_pending_as(word, "describe", status)?;
+        faults.strike_always(WireOp::List, fault).await;
+        let list = cx.provisioner().list_instances(&cx.filter()).await;
+        cx.struck(&faults).await?;
+        let list = list.map_err(|error| Stop::failed("list_instances", &error))?;
+        let listed = list.into_iter().find(|info| info.id == *id);
+        let missing = || Stop::violated(format!("{id}, which is {word}, is left out of the list"));
+        is_pending_as(word, "a list", listed.ok_or_else(missing)?.into())?;
+    }
+    // Whatever it was, it is not final: the instance is shown as it is again.
+    cx.reach(id, Running).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn state_06_list_and_describe_agree(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+fn is_pending_as(word: &str, read: &str, status: InstanceStatus) -> Result<(), Stop> {
+    let InstanceStatus { id, state, .. } = status;
+    require(state == Pending, || {
+        format!("{read} shows {id}, which is {word}, as {state}")
+    })?;
+    let native = status.native_state.unwrap_or_default();
+    require(native.contains(word), || {
+        format!("{read} shows {id}, which is {word}, with the native state {native:?}")
+    })
+}
+
+pub(crate) async fn state_04_a_launch_that_fails_late_says_why(cx: &Cx) -> Outcome {
+    let code = "ContractFailsLate";
+    let fault = WireFault::FailsLate(code.to_owned());
+    let faults = cx.faults(std::slice::from_ref(&fault))?;
+    faults.strike(WireOp::Launch, 1, fault).await;
+    let launched = cx.provisioner().launch_instance(&cx.config()).await;
+    cx.struck(&faults).await?;
+    let info = launched.map_err(|error| Stop::failed("launch_instance", &error))?;
+    let id = &info.id;
+    let visible = cx.capabilities().terminated_visible;
+    let window = cx.capabilities().consistency_window;
+    let alive = RefCell::new(Instant::now());
+    let what = format!("{id}, whose launch failed, is terminated");
+    let ended = cx.eventually(&what, async || {
+        let asked = Instant::now();
+        match cx.provisioner().describe_instance(id).await {
+            Ok(status) if status.state == Terminated => Ok(Some(Some(status))),
+            Ok(status) => {
+                require(status.state != Running, || {
+                    format!("the launch of {id} failed, and it is running")
+                })?;
+                *alive.borrow_mut() = asked;
+                Ok(None)
+            }
+            // It may be forgotten before anybody looks, if the backend says so.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                require(alive.borrow().elapsed() + window >= visible, || {
+                    format!("the launch of {id} failed, and it is not found within {visible:?}")
+                })?;
+                Ok(Some(None))
+            }
+            Err(error) => Err(Stop::failed("describe_instance", &error)),
+        }
+    });
+    let Some(status) = ended.await? else {
+        return Ok(Arm::Weaker);
+    };
+    says(code, "describe", &status)?;
+    cx.settle_reads().await;
+    let list = cx.list(&cx.filter().in_any_state()).await?;
+    if let Some(listed) = list.into_iter().find(|info| info.id == *id) {
+        says(code, "a list", &listed.into())?;
+    }
+    Ok(Arm::Held)
+}
+
+fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Stop> {
+    let InstanceStatus { id, state, .. } = status;
+    require(*state == Terminated, || {
+        format!("the launch of {id} failed, and {read} shows it as {state}")
+    })?;
+    let reason = status.state_reason.as_deref().unwrap_or_default();
+    require(reason.contains(code), || {
+        format!("the launch of {id} failed with {code}, and {read} gives the reason {reason:?}")
+    })
+}
+
+pub(crate) async fn state_05_a_running_instance_has_an_address(cx: &Cx) -> Outcome {
+    let info = cx.running().await?;
+    let id = &info.id;
+    let has_address = async |when: &str| {
+        cx.settle_reads().await;
+        let described = cx.describe(id).await?.private_ip;
+        require(described.is_some(), || {
+            format!("{id} runs {when}, and describe shows no private address")
+        })?;
+        let listed = cx.listed(id).await?.private_ip;
+        require(listed.is_some(), || {
+            format!("{id} runs {when}, and a list shows no private address")
+        })
+    };
+    has_address("for the first time").await?;
+    cx.stop(id).await?;
+    cx.reach(id, Stopped).await?;
+    cx.settle_reads().await;
+    cx.start(id).await?;
+    cx.reach(id, Running).await?;
+    has_address("again after a stop").await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn state_06_list_and_describe_agree(cx: &Cx) -> Outcome {
+    let stopped = cx.stopped().await?.id;
+    let running = cx.running().await?.id;
+    cx.settle_reads().await;
+    let list = cx.list(&cx.filter()).await?;
+    for id in [stopped, running] {
+        let described = cx.describe(&id).await?;
+        let listed = list.iter().find(|info| info.id == id).cloned();
+        let missing = || Stop::violated(format!("{id} is {} and not listed", described.state));
+        let listed = InstanceStatus::from(listed.ok_or_else(missing)?);
+        let seen = |status: &InstanceStatus| {
+            (
+                status.state,
+                status.private_ip,
+                status.public_ip,
+                status.mac_address,
+            )
+        };
+        let (one, other) = (seen(&described), seen(&listed));
+        require(one == other, || {
+            format!("describe shows {id} as {one:?}, a list as {other:?}")
+        })?;
+    }
+    Ok(Arm::Held)
 }

@@ -57,7 +57,10 @@ impl fmt::Debug for At<'_> {
 /// What is twisted: every method does what the sound handle does, unless it is overridden. One value
 /// serves all handles of an account, so a twist can remember things.
 #[async_trait]
-#[expect(missing_docs, reason = "each is the trait's method of the same name")]
+#[expect(
+    missing_docs,
+    reason = "each is the method of the same name of the provisioner or the harness; `opened` tells of a new handle"
+)]
 pub trait Twist: Send + Sync {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         sound.clone()
@@ -65,6 +68,7 @@ pub trait Twist: Send + Sync {
     fn waiter(&self) -> Option<Arc<dyn Waiter>> {
         None
     }
+    fn opened(&self, _handle: usize) {}
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
         sound
     }
@@ -293,11 +297,13 @@ impl Harness for TwistedHarness {
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
         let inner = self.base.open().await;
         let capabilities = self.twist.capabilities(inner.capabilities());
+        let handle = self.opened.fetch_add(1, Ordering::SeqCst) + 1;
+        self.twist.opened(handle);
         Arc::new(Twisted {
             inner,
             twist: Arc::clone(&self.twist),
             harness: self.base.clone(),
-            handle: self.opened.fetch_add(1, Ordering::SeqCst) + 1,
+            handle,
             capabilities,
         })
     }

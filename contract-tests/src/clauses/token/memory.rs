@@ -1,0 +1,277 @@
+//! For how long a token is known, by whom, and what it says of its instance.
+
+use std::{sync::Arc, time::Duration};
+
+use fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner,
+    LaunchRecord, OptionalVerb, RetryAdvice, TagChange, UserData,
+};
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use super::{FLAVOUR, conflicts, other, replayed};
+use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+
+pub(crate) async fn token_04_a_replay_shows_the_instance_as_it_is(cx: &Cx) -> Outcome {
+    let config = cx.config_with_token();
+    let first = cx.launch_as(&config).await?;
+    let id = &first.id;
+    cx.reach(id, CloudInstanceState::Running).await?;
+    shown_as_it_is(cx, &config, id, CloudInstanceState::Running).await?;
+    cx.stop(id).await?;
+    cx.reach(id, CloudInstanceState::Stopped).await?;
+    shown_as_it_is(cx, &config, id, CloudInstanceState::Stopped).await?;
+    let room = cx.capabilities().tags.max_tags > config.tags.len();
+    if room && cx.capabilities().supports(OptionalVerb::UpdateTags) {
+        let change = TagChange::new().set(FLAVOUR, "new");
+        let change = change.map_err(|error| Stop::Kit(error.to_string()))?;
+        let updated = cx.provisioner().update_tags(id, &change).await;
+        updated.map_err(|error| Stop::failed("update_tags", &error))?;
+        cx.settle_reads().await;
+        let shown = replayed(cx.provisioner(), &config, id, "after new tags").await?;
+        require(shown.tags.get(FLAVOUR) == Some("new"), || {
+            format!(
+                "the replay shows {id} without the tag it got: {:?}",
+                shown.tags
+            )
+        })?;
+    }
+    cx.settle_reads().await;
+    cx.start(id).await?;
+    cx.reach(id, CloudInstanceState::Running).await?;
+    shown_as_it_is(cx, &config, id, CloudInstanceState::Running).await?;
+    Ok(Arm::Held)
+}
+
+/// Demands that a replay shows an instance at rest in `state`, with the addresses it has.
+async fn shown_as_it_is(
+    cx: &Cx,
+    config: &InstanceConfig,
+    id: &InstanceId,
+    state: CloudInstanceState,
+) -> Result<(), Stop> {
+    cx.settle_reads().await;
+    let truth = cx.describe(id).await?;
+    let shown = replayed(cx.provisioner(), config, id, "of a launch long ago").await?;
+    require(shown.state == state, || {
+        format!("{id} is {state}, and the replay shows it {}", shown.state)
+    })?;
+    let addresses = (truth.private_ip, truth.public_ip);
+    require((shown.private_ip, shown.public_ip) == addresses, || {
+        format!(
+            "{id} has the addresses {addresses:?}, and the replay shows {:?}",
+            (shown.private_ip, shown.public_ip)
+        )
+    })
+}
+
+pub(crate) async fn token_05_a_launch_without_effect_frees_its_token(cx: &Cx) -> Outcome {
+    let config = cx.config_with_token();
+    let mut too_much = config.clone();
+    let size = cx.capabilities().max_user_data_bytes + 1;
+    let data = UserData::new(vec![b'x'; size]).map_err(|error| Stop::Kit(error.to_string()))?;
+    too_much.user_data = Some(data);
+    let answer = cx.provisioner().launch_instance(&too_much).await;
+    cx.refused(
+        "a launch with too much user data",
+        answer,
+        ErrorKind::Invalid,
+    )?;
+    is_free(cx, &config, "a launch that was invalid").await?;
+    for fault in [WireFault::Capacity, WireFault::Quota] {
+        // Only where the harness can: the promise is tested above in any case.
+        let Ok(faults) = cx.faults(std::slice::from_ref(&fault)) else {
+            continue;
+        };
+        let config = cx.config_with_token();
+        faults.strike(WireOp::Launch, 1, fault.clone()).await;
+        let answer = cx.provisioner().launch_instance(&config).await;
+        cx.struck(&faults).await?;
+        // What the refusal is called is another clause's; that it had no effect is said by it.
+        if answer.is_err_and(|error| error.effect() == Effect::None) {
+            is_free(cx, &config, &format!("a launch refused by {fault:?}")).await?;
+        }
+    }
+    Ok(Arm::Held)
+}
+
+/// Demands that the token of `config` shows no launch and launches one.
+async fn is_free(cx: &Cx, config: &InstanceConfig, after: &str) -> Result<(), Stop> {
+    if let Some(token) = &config.launch_token {
+        cx.settle_reads().await;
+        let record = cx.provisioner().find_launch(token).await;
+        let record = record.map_err(|error| Stop::failed("find_launch", &error))?;
+        require(record == LaunchRecord::NotSeen, || {
+            format!("after {after} without effect, its token shows {record:?}")
+        })?;
+    }
+    let launched = cx.provisioner().launch_instance(config).await;
+    let call = format!("the launch with the token of {after}");
+    launched
+        .map(drop)
+        .map_err(|error| Stop::failed(&call, &error))
+}
+
+pub(crate) async fn token_06_a_spent_token_launches_nothing(cx: &Cx) -> Outcome {
+    let config = cx.config_with_token();
+    let first = cx.launch_as(&config).await?;
+    cx.reach(&first.id, CloudInstanceState::Running).await?;
+    let memory = cx.capabilities().token_after_terminate;
+    let began = Instant::now();
+    let remembered_until = began + memory;
+    cx.terminate(&first.id).await?;
+    if memory.is_zero() {
+        launches_at_most_one(cx, &config, &first.id).await?;
+        cx.gone(&first.id).await?;
+        let alive = launches_at_most_one(cx, &config, &first.id).await?;
+        cx.exactly(alive).await?;
+        return Ok(Arm::Weaker);
+    }
+    is_spent(cx, &config, remembered_until, "as it is being terminated").await?;
+    cx.gone(&first.id).await?;
+    is_spent(cx, &config, remembered_until, "once it is terminated").await?;
+    let gone_by = Instant::now();
+    if cx.can_let_pass(memory) {
+        let late = (memory / 10 * 9).saturating_sub(began.elapsed());
+        cx.let_pass(late).await;
+        is_spent(cx, &config, remembered_until, "near the end of its memory").await?;
+    }
+    if Instant::now() < remembered_until {
+        cx.exactly(0).await?;
+    }
+    if cx.can_let_pass(memory) {
+        let beyond = gone_by + memory + Duration::from_secs(1);
+        cx.let_pass(beyond.saturating_duration_since(Instant::now()))
+            .await;
+        let alive = launches_at_most_one(cx, &config, &first.id).await?;
+        cx.exactly(alive).await?;
+    }
+    Ok(Arm::Held)
+}
+
+/// Demands that a replay is refused as spent, unless the token's time is over when it is answered.
+async fn is_spent(
+    cx: &Cx,
+    config: &InstanceConfig,
+    until: Instant,
+    when: &str,
+) -> Result<(), Stop> {
+    if Instant::now() >= until {
+        return Ok(());
+    }
+    let answer = cx.provisioner().launch_instance(config).await;
+    if Instant::now() >= until {
+        return Ok(());
+    }
+    let call = format!("a replay of a token {when}");
+    let error = cx.refused(&call, answer, ErrorKind::TokenSpent)?;
+    require(error.effect() == Effect::None, || {
+        format!("{call} is refused with an effect: {error}")
+    })
+}
+
+/// Demands that a token which may be forgotten is refused as spent, or launches one instance with
+/// a new id and no second one; answers how many that are.
+async fn launches_at_most_one(
+    cx: &Cx,
+    config: &InstanceConfig,
+    old: &InstanceId,
+) -> Result<usize, Stop> {
+    match cx.provisioner().launch_instance(config).await {
+        Ok(info) => {
+            require(info.id != *old, || {
+                format!("the token of the terminated {old} answered it again")
+            })?;
+            replayed(cx.provisioner(), config, &info.id, "of a used token").await?;
+            Ok(1)
+        }
+        Err(error) if error.kind() == ErrorKind::TokenSpent => Ok(0),
+        Err(error) => Err(Stop::failed("a launch with a used token", &error)),
+    }
+}
+
+pub(crate) async fn token_07_a_second_handle_knows_the_token(cx: &Cx) -> Outcome {
+    let second = cx.other_handle().await;
+    let config = cx.config_with_token();
+    let first = cx.launch_as(&config).await?;
+    replayed(&*second, &config, &first.id, "through a second handle").await?;
+    let changed = other(cx, &config)?;
+    conflicts(
+        cx,
+        &*second,
+        &changed,
+        "another config through a second handle",
+    )
+    .await?;
+    let config = cx.config_with_token();
+    let theirs = second.launch_instance(&config).await;
+    let theirs =
+        theirs.map_err(|error| Stop::failed("launch_instance of a second handle", &error))?;
+    replayed(
+        cx.provisioner(),
+        &config,
+        &theirs.id,
+        "of a second handle's launch",
+    )
+    .await?;
+    cx.exactly(2).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn token_08_a_restarted_process_knows_the_token(cx: &Cx) -> Outcome {
+    let config = cx.config_with_token();
+    let first = {
+        let lost = cx.other_handle().await;
+        let launched = lost.launch_instance(&config).await;
+        launched.map_err(|error| Stop::failed("launch_instance", &error))?
+    };
+    let reopened = cx.other_handle().await;
+    replayed(&*reopened, &config, &first.id, "after a restart").await?;
+    let changed = other(cx, &config)?;
+    conflicts(cx, &*reopened, &changed, "another config after a restart").await?;
+    cx.exactly(1).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn token_14_a_race_on_one_token_makes_one(cx: &Cx) -> Outcome {
+    let own = cx.shared();
+    race(cx, &[Arc::clone(&own)]).await?;
+    cx.exactly(1).await?;
+    race(cx, &[own, cx.other_handle().await, cx.other_handle().await]).await?;
+    cx.exactly(2).await?;
+    Ok(Arm::Held)
+}
+
+/// Launches six times at once with one token, and demands one instance. A loser of the race may be
+/// told to come back, and then gets it.
+async fn race(cx: &Cx, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<(), Stop> {
+    let config = cx.config_with_token();
+    let racers: Vec<_> = handles.iter().cycle().take(6).collect();
+    let calls = racers.iter().map(|handle| handle.launch_instance(&config));
+    let (mut winner, mut told_to_return) = (None::<InstanceId>, Vec::new());
+    for (handle, answer) in racers.iter().zip(join_all(calls).await) {
+        let id = match answer {
+            Ok(info) => info.id,
+            Err(error)
+                if error.kind() == ErrorKind::Conflict && error.retry() != RetryAdvice::Never =>
+            {
+                told_to_return.push(handle);
+                continue;
+            }
+            Err(error) => return Err(Stop::failed("a launch in a race on its token", &error)),
+        };
+        let one = winner.get_or_insert_with(|| id.clone());
+        require(*one == id, || {
+            format!(
+                "a race on one token through {} handles made {one} and {id}",
+                handles.len()
+            )
+        })?;
+    }
+    let nobody = || Stop::violated("a race on one token was won by nobody");
+    let winner = winner.ok_or_else(nobody)?;
+    for handle in told_to_return {
+        replayed(&***handle, &config, &winner, "after a race").await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! Launch tokens: the same token is the same launch, whoever repeats it and whenever.
+//!
+//! This file has what a token is compared by; [`memory`] has for how long and by whom it is known,
+//! [`find`] how a launch is looked up.
+
+mod find;
+mod memory;
+
+use std::collections::BTreeSet;
+
+use fleetwright::{
+    Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner, LaunchToken,
+    MAX_TOKEN_BYTES, PlacementField, PublicAddress, UserData, Zone,
+};
+use futures_util::future::join_all;
+
+use find::found;
+pub(crate) use find::{
+    token_09_find_launch_finds_the_instance, token_10_find_launch_launches_nothing,
+    token_11_find_launch_knows_what_is_gone,
+};
+pub(crate) use memory::{
+    token_04_a_replay_shows_the_instance_as_it_is,
+    token_05_a_launch_without_effect_frees_its_token, token_06_a_spent_token_launches_nothing,
+    token_07_a_second_handle_knows_the_token, token_08_a_restarted_process_knows_the_token,
+    token_14_a_race_on_one_token_makes_one,
+};
+
+use crate::{Arm, Cx, Outcome, Stop, require};
+
+/// A tag besides the scope's, for configs that differ in nothing else.
+const FLAVOUR: &str = "contract-flavour";
+
+pub(crate) async fn token_01_same_token_same_instance(cx: &Cx) -> Outcome {
+    let config = cx.config_with_token();
+    let first = cx.launch_as(&config).await?;
+    replayed(cx.provisioner(), &config, &first.id, "at once").await?;
+    cx.reach(&first.id, fleetwright::CloudInstanceState::Running)
+        .await?;
+    replayed(cx.provisioner(), &config, &first.id, "while it runs").await?;
+    replayed(cx.provisioner(), &config, &first.id, "once more").await?;
+    cx.exactly(1).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Cx) -> Outcome {
+    let mut config = cx.config_with_token();
+    if cx.capabilities().tags.max_tags > config.tags.len() {
+        tag(&mut config, FLAVOUR, "vanilla")?;
+    }
+    config.user_data = small_user_data(cx, b"first")?;
+    let first = cx.launch_as(&config).await?;
+    for (what, other) in others(cx, &config)? {
+        conflicts(cx, cx.provisioner(), &other, what).await?;
+    }
+    cx.exactly(1).await?;
+    replayed(cx.provisioner(), &config, &first.id, "after the conflicts").await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn token_03_equal_configs_are_equal(cx: &Cx) -> Outcome {
+    let mut config = cx.config_with_token();
+    config.user_data = small_user_data(cx, b"the same bytes")?;
+    let room = cx.capabilities().tags.max_tags.min(6);
+    for number in config.tags.len()..room {
+        tag(&mut config, &format!("contract-{number}"), "same")?;
+    }
+    let first = cx.launch_as(&config).await?;
+    let backwards = rebuilt(&config)?;
+    replayed(cx.provisioner(), &backwards, &first.id, "built backwards").await?;
+    let json = serde_json::to_string(&config).map_err(|error| Stop::Kit(error.to_string()))?;
+    let stored: InstanceConfig =
+        serde_json::from_str(&json).map_err(|error| Stop::Kit(error.to_string()))?;
+    replayed(cx.provisioner(), &stored, &first.id, "stored and read back").await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Cx) -> Outcome {
+    let mut config = cx.config();
+    config.user_data = small_user_data(cx, b"the same bytes")?;
+    let mut ids = BTreeSet::new();
+    for _ in 0..2 {
+        ids.insert(cx.launch_as(&config).await?.id);
+    }
+    let together = (0..2).map(|_| cx.launch_as(&config));
+    for answer in join_all(together).await {
+        ids.insert(answer?.id);
+    }
+    require(ids.len() == 4, || {
+        format!("4 launches without a token answered only {ids:?}")
+    })?;
+    cx.exactly(4).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn token_13_tokens_are_told_apart_exactly(cx: &Cx) -> Outcome {
+    let root = format!("t{}", cx.token());
+    let filled = format!("{root:x<width$}", width = MAX_TOKEN_BYTES - 1);
+    let texts = [
+        root.clone(),
+        root.to_uppercase(),
+        root.replace('-', "_"),
+        format!("{root}/"),
+        format!("{filled}a"),
+        format!("{filled}b"),
+    ];
+    let mut launched: Vec<(LaunchToken, InstanceId)> = Vec::new();
+    for text in texts {
+        let token = LaunchToken::new(text).map_err(|error| Stop::Kit(error.to_string()))?;
+        let mut config = cx.config();
+        config.launch_token = Some(token.clone());
+        let info = cx.launch_as(&config).await?;
+        if let Some((twin, _)) = launched.iter().find(|(_, id)| *id == info.id) {
+            let text = format!("the tokens {twin} and {token} both answered {}", info.id);
+            return Err(Stop::violated(text));
+        }
+        launched.push((token, info.id));
+    }
+    cx.exactly(launched.len()).await?;
+    for (token, id) in &launched {
+        found(cx.provisioner(), token, id, "among tokens much like it").await?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn token_15_a_zone_is_part_of_the_config(cx: &Cx) -> Outcome {
+    let none = || Stop::NotRun("the harness names no zone".to_owned());
+    let zone = cx.harness().zone().ok_or_else(none)?;
+    let mut anywhere = cx.config_with_token();
+    anywhere.placement.zone = None;
+    let first = cx.launch_as(&anywhere).await?;
+    let there = in_zone(&anywhere, &zone);
+    if !cx.capabilities().placement.contains(&PlacementField::Zone) {
+        let answer = cx.provisioner().launch_instance(&there).await;
+        let told = |kind| matches!(kind, ErrorKind::Invalid | ErrorKind::TokenConflict);
+        let refused = answer.as_ref().is_err_and(|error| told(error.kind()));
+        require(refused, || {
+            format!("zones are not declared, and a launch into {zone} answered {answer:?}")
+        })?;
+        cx.exactly(1).await?;
+        return Ok(Arm::Refused);
+    }
+    conflicts(cx, cx.provisioner(), &there, "a zone where none was given").await?;
+    let home = cx.listed(&first.id).await?.placement.zone;
+    let mut launches = 1;
+    if let Some(home) = home.filter(|home| *home != zone) {
+        let mut here = in_zone(&anywhere, &home);
+        here.launch_token = Some(cx.token());
+        cx.launch_as(&here).await?;
+        launches += 1;
+        conflicts(cx, cx.provisioner(), &in_zone(&here, &zone), "another zone").await?;
+    }
+    cx.exactly(launches).await?;
+    Ok(Arm::Held)
+}
+
+/// Repeats a launch and demands that it answers `first`.
+async fn replayed(
+    handle: &dyn InstanceProvisioner,
+    config: &InstanceConfig,
+    first: &InstanceId,
+    how: &str,
+) -> Result<InstanceInfo, Stop> {
+    let answer = handle.launch_instance(config).await;
+    let info = answer.map_err(|error| Stop::failed(&format!("the replay {how}"), &error))?;
+    require(info.id == *first, || {
+        format!(
+            "the replay {how} answered {} where the token launched {first}",
+            info.id
+        )
+    })?;
+    Ok(info)
+}
+
+/// Launches another config with a token that is taken, and demands a conflict without effect.
+async fn conflicts(
+    cx: &Cx,
+    handle: &dyn InstanceProvisioner,
+    other: &InstanceConfig,
+    what: &str,
+) -> Result<(), Stop> {
+    let answer = handle.launch_instance(other).await;
+    let call = format!("the same token with {what}");
+    let error = cx.refused(&call, answer, ErrorKind::TokenConflict)?;
+    require(error.effect() == Effect::None, || {
+        format!("{call} is a conflict of {}: {error}", error.effect())
+    })
+}
+
+/// Configs that are valid here and each differ from `config` in one thing but the token.
+fn others(cx: &Cx, config: &InstanceConfig) -> Result<Vec<(&'static str, InstanceConfig)>, Stop> {
+    let mut others = Vec::new();
+    let mut add = |what, change: &dyn Fn(&mut InstanceConfig)| {
+        let mut other = config.clone();
+        change(&mut other);
+        others.push((what, other));
+    };
+    if config.tags.get(FLAVOUR).is_some() {
+        let mut chocolate = config.clone();
+        tag(&mut chocolate, FLAVOUR, "chocolate")?;
+        add("another value of a tag", &|other| {
+            other.tags = chocolate.tags.clone();
+        });
+        add("a tag less", &|other| {
+            other.tags.remove(FLAVOUR);
+        });
+    }
+    let other_type = cx.harness().other_type();
+    if let Some(other_type) = other_type.filter(|other| *other != config.instance_type) {
+        add("another type", &|other| {
+            other.instance_type = other_type.clone();
+        });
+    }
+    let other_data = small_user_data(cx, b"other")?;
+    if other_data.is_some() {
+        add("other user data", &|other| {
+            other.user_data.clone_from(&other_data);
+        });
+        add("no user data", &|other| other.user_data = None);
+    }
+    add("another size of disk", &|other| {
+        other.disk_size_gb = std::num::NonZeroU32::new(33);
+    });
+    let addresses = &cx.capabilities().placement;
+    if addresses.contains(&PlacementField::PublicAddress) {
+        add("no public address", &|other| {
+            other.placement.public_address = match other.placement.public_address {
+                Some(PublicAddress::Absent) => None,
+                Some(PublicAddress::Assigned) | None => Some(PublicAddress::Absent),
+            };
+        });
+    }
+    Ok(others)
+}
+
+/// A config that differs from `config` in a tag, or where there is no room for one, in the disk.
+fn other(cx: &Cx, config: &InstanceConfig) -> Result<InstanceConfig, Stop> {
+    let mut other = config.clone();
+    if cx.capabilities().tags.max_tags > config.tags.len() {
+        tag(&mut other, FLAVOUR, "chocolate")?;
+    } else {
+        other.disk_size_gb = std::num::NonZeroU32::new(33);
+    }
+    Ok(other)
+}
+
+fn tag(config: &mut InstanceConfig, key: &str, value: &str) -> Result<(), Stop> {
+    let set = config.tags.insert(key, value);
+    set.map(drop).map_err(|error| Stop::Kit(error.to_string()))
+}
+
+/// User data, where the backend takes that much.
+fn small_user_data(cx: &Cx, bytes: &[u8]) -> Result<Option<UserData>, Stop> {
+    if bytes.len() > cx.capabilities().max_user_data_bytes {
+        return Ok(None);
+    }
+    let data = UserData::new(bytes).map_err(|error| Stop::Kit(error.to_string()))?;
+    Ok(Some(data))
+}
+
+/// An equal config that shares no memory with `config` and was put together in another order.
+fn rebuilt(config: &InstanceConfig) -> Result<InstanceConfig, Stop> {
+    let mut equal = config.clone();
+    equal.tags = fleetwright::Tags::new();
+    let tags: Vec<_> = config.tags.iter().collect();
+    for (key, value) in tags.into_iter().rev() {
+        tag(&mut equal, key, value)?;
+    }
+    let data = config.user_data.as_ref();
+    equal.user_data = data.and_then(|data| UserData::new(data.as_bytes()).ok());
+    let token = config.launch_token.as_ref();
+    equal.launch_token = token.and_then(|token| LaunchToken::new(token.as_str()).ok());
+    Ok(equal)
+}
+
+fn in_zone(config: &InstanceConfig, zone: &Zone) -> InstanceConfig {
+    let mut config = config.clone();
+    config.placement.zone = Some(zone.clone());
+    config
+}

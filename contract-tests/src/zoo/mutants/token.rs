@@ -1,6 +1,0 @@
-//! Backends that break the family token.
-
-use super::Mutant;
-
-/// One for each clause of the family, or more.
-pub(super) const MUTANTS: &[Mutant] = &[];

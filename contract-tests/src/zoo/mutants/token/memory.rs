@@ -1,0 +1,318 @@
+//! Backends that know a token for too short a time, or not everywhere.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    Capabilities, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken,
+    ProvisionError, Result,
+};
+
+use super::{At, Twist, conflict, launch_with, lock};
+
+/// Answers a replay with what the launch answered.
+#[derive(Default)]
+pub(super) struct AnswersOldSnapshot(Mutex<HashMap<LaunchToken, InstanceInfo>>);
+
+#[async_trait]
+impl Twist for AnswersOldSnapshot {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let info = at.inner.launch_instance(config).await?;
+        let Some(token) = config.launch_token.clone() else {
+            return Ok(info);
+        };
+        let mut snapshots = lock(&self.0);
+        let kept = snapshots.entry(token).or_insert_with(|| info.clone());
+        if kept.id != info.id {
+            *kept = info;
+        }
+        Ok(kept.clone())
+    }
+}
+
+/// Keeps no config: it compares what is asked for with what is there.
+#[derive(Default)]
+pub(super) struct ComparesTagsOfToday;
+
+#[async_trait]
+impl Twist for ComparesTagsOfToday {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let info = at.inner.launch_instance(config).await?;
+        match &config.launch_token {
+            Some(token) if info.tags != config.tags => Err(conflict(token)),
+            Some(_) | None => Ok(info),
+        }
+    }
+}
+
+/// Writes a token down before it launches, and leaves it there.
+#[derive(Default)]
+pub(super) struct PoisonsTokens(Mutex<HashMap<LaunchToken, InstanceConfig>>);
+
+#[async_trait]
+impl Twist for PoisonsTokens {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        if let Some(token) = &config.launch_token {
+            let mut taken = lock(&self.0);
+            let first = taken.entry(token.clone()).or_insert_with(|| config.clone());
+            if first != config {
+                return Err(conflict(token));
+            }
+        }
+        at.inner.launch_instance(config).await
+    }
+}
+
+/// Answers a replay as the first call was answered, refusals of the moment included.
+#[derive(Default)]
+pub(super) struct RemembersRefusals(Mutex<HashMap<LaunchToken, ProvisionError>>);
+
+#[async_trait]
+impl Twist for RemembersRefusals {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let token = config.launch_token.clone();
+        let before = token
+            .as_ref()
+            .and_then(|token| lock(&self.0).get(token).cloned());
+        if let Some(error) = before {
+            return Err(error);
+        }
+        let answer = at.inner.launch_instance(config).await;
+        let refusal = answer.as_ref().err().cloned();
+        let of_the_moment = |error: &ProvisionError| error.kind() == ErrorKind::Capacity;
+        let kept = token.zip(refusal.filter(of_the_moment));
+        lock(&self.0).extend(kept);
+        answer
+    }
+}
+
+#[derive(Default)]
+pub(super) struct LaunchesAnew;
+
+#[async_trait]
+impl Twist for LaunchesAnew {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        match at.inner.launch_instance(config).await {
+            Err(error) if error.kind() == ErrorKind::TokenSpent => {
+                launch_with(at, config, None).await
+            }
+            answer => answer,
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct AnswersTheDead;
+
+#[async_trait]
+impl Twist for AnswersTheDead {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let answer = at.inner.launch_instance(config).await;
+        let spent = |error: &ProvisionError| error.kind() == ErrorKind::TokenSpent;
+        let token = config.launch_token.as_ref();
+        if let Some(token) = token.filter(|_| answer.as_ref().is_err_and(spent)) {
+            if let LaunchRecord::Gone(kept) = at.inner.find_launch(token).await? {
+                return kept.into_iter().next().map_or(answer, Ok);
+            }
+        }
+        answer
+    }
+}
+
+/// Declares an hour on a cloud that remembers for a minute. It looks a launch up in its own books.
+#[derive(Default)]
+pub(super) struct ForgetsEarly(Mutex<HashMap<LaunchToken, LaunchRecord>>);
+
+#[async_trait]
+impl Twist for ForgetsEarly {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.token_after_terminate = Duration::from_secs(3600);
+        declared
+    }
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        let record = at.inner.find_launch(token).await?;
+        let mut books = lock(&self.0);
+        if record == LaunchRecord::NotSeen {
+            return Ok(books.get(token).cloned().unwrap_or(record));
+        }
+        books.insert(token.clone(), record.clone());
+        Ok(record)
+    }
+}
+
+/// Knows that a token was used, and takes it for none from then on.
+#[derive(Default)]
+pub(super) struct ForgetsForGood(Mutex<HashSet<LaunchToken>>);
+
+#[async_trait]
+impl Twist for ForgetsForGood {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        if let Some(token) = &config.launch_token {
+            let used = lock(&self.0).contains(token);
+            if used && at.inner.find_launch(token).await? == LaunchRecord::NotSeen {
+                return launch_with(at, config, None).await;
+            }
+        }
+        let info = at.inner.launch_instance(config).await?;
+        lock(&self.0).extend(config.launch_token.clone());
+        Ok(info)
+    }
+}
+
+/// Which handle launched with a token, and how many were open by then.
+#[derive(Default)]
+struct Launches {
+    opened: AtomicUsize,
+    by_token: Mutex<HashMap<LaunchToken, (usize, usize)>>,
+}
+
+impl Launches {
+    /// Launches, without the token where this handle has `lost` it.
+    async fn launch(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        lost: impl FnOnce(usize, usize) -> bool + Send,
+    ) -> Result<InstanceInfo> {
+        let token = config.launch_token.clone();
+        let before = token
+            .as_ref()
+            .and_then(|token| lock(&self.by_token).get(token).copied());
+        if before.is_some_and(|(handle, opened)| lost(handle, opened)) {
+            return launch_with(at, config, None).await;
+        }
+        let info = at.inner.launch_instance(config).await?;
+        let now = (at.handle, self.opened.load(Ordering::SeqCst));
+        if let Some(token) = token {
+            lock(&self.by_token).entry(token).or_insert(now);
+        }
+        Ok(info)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct KeepsPerHandle(Launches);
+
+#[async_trait]
+impl Twist for KeepsPerHandle {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        self.0
+            .launch(at, config, |handle, _| handle != at.handle)
+            .await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct ReadsTokensAtOpening(Launches);
+
+#[async_trait]
+impl Twist for ReadsTokensAtOpening {
+    fn opened(&self, handle: usize) {
+        self.0.opened.store(handle, Ordering::SeqCst);
+    }
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let lost = |handle, opened| handle != at.handle && at.handle <= opened;
+        self.0.launch(at, config, lost).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct LosesTokensOnRestart(Launches);
+
+#[async_trait]
+impl Twist for LosesTokensOnRestart {
+    fn opened(&self, handle: usize) {
+        self.0.opened.store(handle, Ordering::SeqCst);
+    }
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        self.0
+            .launch(at, config, |_, opened| at.handle > opened)
+            .await
+    }
+}
+
+/// Keeps tokens in the cloud and configs in the process: a new one compares nothing.
+#[derive(Default)]
+pub(super) struct LosesConfigsOnRestart {
+    opened: AtomicUsize,
+    first: Mutex<HashMap<LaunchToken, (usize, InstanceConfig)>>,
+}
+
+#[async_trait]
+impl Twist for LosesConfigsOnRestart {
+    fn opened(&self, handle: usize) {
+        self.opened.store(handle, Ordering::SeqCst);
+    }
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let Some(token) = &config.launch_token else {
+            return at.inner.launch_instance(config).await;
+        };
+        let first = lock(&self.first).get(token).cloned();
+        let lost = first.filter(|(opened, _)| at.handle > *opened);
+        let config = lost.map_or_else(|| config.clone(), |(_, first)| first);
+        let info = at.inner.launch_instance(&config).await?;
+        let opened = self.opened.load(Ordering::SeqCst);
+        let mut books = lock(&self.first);
+        books.entry(token.clone()).or_insert((opened, config));
+        Ok(info)
+    }
+}
+
+/// Looks whether a token is known, and only then launches: in between, another one may.
+#[derive(Default)]
+pub(super) struct LooksBeforeItLaunches {
+    made: AtomicU32,
+    native: Mutex<HashMap<LaunchToken, LaunchToken>>,
+}
+
+impl LooksBeforeItLaunches {
+    fn native(&self, token: &LaunchToken) -> Option<LaunchToken> {
+        lock(&self.native).get(token).cloned()
+    }
+}
+
+#[async_trait]
+impl Twist for LooksBeforeItLaunches {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let Some(token) = &config.launch_token else {
+            return at.inner.launch_instance(config).await;
+        };
+        let known = self.native(token);
+        let fresh = || token.item(self.made.fetch_add(1, Ordering::SeqCst));
+        let native = known.unwrap_or_else(fresh);
+        let info = launch_with(at, config, Some(native.clone())).await?;
+        lock(&self.native).entry(token.clone()).or_insert(native);
+        Ok(info)
+    }
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        let native = self.native(token);
+        at.inner.find_launch(native.as_ref().unwrap_or(token)).await
+    }
+}
+
+/// Looks before it launches, one launch at a time in each handle.
+#[derive(Default)]
+pub(super) struct QueuesPerHandle {
+    looks: LooksBeforeItLaunches,
+    queues: Mutex<HashMap<usize, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+#[async_trait]
+impl Twist for QueuesPerHandle {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let queue = Arc::clone(lock(&self.queues).entry(at.handle).or_default());
+        let _turn = queue.lock().await;
+        self.looks.launch_instance(at, config).await
+    }
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        self.looks.find_launch(at, token).await
+    }
+}
