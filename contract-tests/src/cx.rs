@@ -258,8 +258,10 @@ impl Cx {
         stopped.map_err(|error| Stop::failed("stop_instance", &error))
     }
 
-    /// Starts one.
+    /// Starts one, once reads show what was done to it before: a lagging read that still says
+    /// running must not be taken for the start's success.
     pub async fn start(&self, id: &InstanceId) -> Result<InstanceInfo, Stop> {
+        self.settle_reads().await;
         let started = self.provisioner.start_instance(id).await;
         started.map_err(|error| Stop::failed("start_instance", &error))
     }
@@ -381,12 +383,17 @@ impl Cx {
         .await
     }
 
-    /// Waits until an instance is terminated, or not found because the cloud keeps no record.
+    /// Waits until an instance is terminated, or not found because the cloud keeps no record. Not
+    /// found counts once the consistency window has passed.
     pub async fn gone(&self, id: &InstanceId) -> Result<(), Stop> {
+        let began = Instant::now();
+        let window = self.capabilities().consistency_window;
         self.eventually(&format!("{id} is terminated"), async || {
             match self.provisioner.describe_instance(id).await {
                 Ok(status) => Ok((status.state == CloudInstanceState::Terminated).then_some(())),
-                Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some(())),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    Ok((began.elapsed() >= window).then_some(()))
+                }
                 Err(error) => Err(Stop::failed("describe_instance", &error)),
             }
         })
@@ -397,7 +404,7 @@ impl Cx {
     fn pause(&self) -> Duration {
         match self.harness.time() {
             Time::Virtual => Duration::from_millis(100),
-            Time::Real => Duration::from_millis(5),
+            Time::Real => self.capabilities().poll_tick.max(Duration::from_millis(5)),
         }
     }
 }
