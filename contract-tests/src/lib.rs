@@ -10,10 +10,15 @@
 mod clause;
 mod clauses;
 mod cx;
+mod dropped;
 mod harness;
+mod history;
+mod life;
 mod list;
+mod model;
 mod recorder;
 mod report;
+mod seed;
 mod suite;
 pub mod zoo;
 
