@@ -10,12 +10,17 @@
 mod clause;
 mod clauses;
 mod cx;
+mod dropped;
 pub mod guard;
 mod harness;
+mod history;
+mod life;
 mod list;
 pub mod live;
+mod model;
 mod recorder;
 pub mod report;
+mod seed;
 mod steady;
 mod suite;
 pub mod sweep;

@@ -1,8 +1,12 @@
 //! Running clauses: one at a time, each on a fresh account, with a probe for leaks after it.
 
 use std::{
+    ops::AsyncFnOnce,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -110,9 +114,31 @@ fn on_fresh_account(clause: &Clause, factory: &Factory, transcript: &Transcript)
     let Body::Async(body) = clause.body else {
         return Ok(Arm::Held);
     };
-    let harness = factory();
+    on_account(&factory(), clause.id, transcript, async |cx| body(cx).await)
+}
+
+/// Runs one case of a clause that makes its accounts itself: like a clause of its own.
+pub(crate) fn run_case(
+    factory: &Factory,
+    clause: &str,
+    body: impl AsyncFnOnce(&Cx) -> Outcome,
+) -> Outcome {
+    let transcript = Transcript::default();
+    let outcome = on_account(&factory(), clause, &transcript, body);
+    match transcript.broken() {
+        Some(broken) => Err(Stop::Violated(broken)),
+        None => outcome,
+    }
+}
+
+fn on_account(
+    harness: &Arc<dyn Harness>,
+    clause: &str,
+    transcript: &Transcript,
+    body: impl AsyncFnOnce(&Cx) -> Outcome,
+) -> Outcome {
     block_on(harness.time(), async {
-        let cx = Cx::new(Arc::clone(&harness), &scope_of(clause), transcript.clone()).await?;
+        let cx = Cx::new(Arc::clone(harness), &scope_of(clause), transcript.clone()).await?;
         // A clause is a few dozen calls, each within the budget.
         let whole = harness.budget().saturating_mul(100);
         let outcome = timeout(whole, body(&cx)).await;
@@ -220,10 +246,12 @@ fn judge(outcome: Outcome, transcript: &Transcript) -> (Status, Option<String>) 
 }
 
 /// A scope that no other run has: clauses run in parallel, and accounts may be shared.
-fn scope_of(clause: &Clause) -> String {
+fn scope_of(clause: &str) -> String {
+    static CASES: AtomicU64 = AtomicU64::new(0);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.map(|since| since.as_nanos()).unwrap_or_default();
-    let text = format!("{}/{}/{nanos}", std::process::id(), clause.id);
+    let case = CASES.fetch_add(1, Ordering::Relaxed);
+    let text = format!("{}/{clause}/{nanos}/{case}", std::process::id());
     uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes())
         .simple()
         .to_string()

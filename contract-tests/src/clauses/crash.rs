@@ -1,27 +1,223 @@
-//! The family crash.
+//! Crashes and lost messages: whatever the caller did not hear, the token and the tags can tell.
 
-use crate::{Cx, Factory, Outcome, Stop};
+use std::time::Duration;
 
-pub(crate) async fn crash_01_a_lost_reply_is_settled(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use fleetwright::{InstanceId, InstanceProvisioner, LaunchRecord, LaunchToken};
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    Arm, Cx, Factory, Outcome, Stop, Time, WireFault, WireOp,
+    cx::names,
+    dropped::drop_after,
+    life::{Life, Step},
+    model, require,
+};
+
+/// The most calls of a life into which a fault is injected; a life makes about twenty.
+const MOST_CALLS: u64 = 80;
+
+pub(crate) async fn crash_01_a_lost_reply_is_settled(cx: &Cx) -> Outcome {
+    let faults = cx.faults(&[WireFault::ReplyLost])?;
+    let config = cx.config_with_token();
+    faults.strike(WireOp::Launch, 1, WireFault::ReplyLost).await;
+    let answer = cx.provisioner().launch_instance(&config).await;
+    cx.struck(&faults).await?;
+    cx.settle_reads().await;
+    // By tags and by token, before anything is sent again.
+    let id = match cx.exactly(1).await?.first() {
+        Some(info) => info.id.clone(),
+        None => return Err(Stop::Kit("exactly one was none".to_owned())),
+    };
+    let restarted = cx.other_handle().await;
+    for handle in [&*restarted, cx.provisioner()] {
+        let found = find(handle, config.launch_token.as_ref()).await?;
+        let right =
+            matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == id);
+        require(right, || {
+            format!("the launch of {id}, whose reply was lost, is found as {found:?}")
+        })?;
+    }
+    if let Ok(info) = answer {
+        same(&id, &info.id)?;
+    }
+    for handle in [&*restarted, cx.provisioner()] {
+        let replay = handle.launch_instance(&config).await;
+        let replay = replay.map_err(|error| Stop::failed("the replay", &error))?;
+        same(&id, &replay.id)?;
+    }
+    cx.exactly(1).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn crash_02_a_lost_request_is_settled(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn crash_02_a_lost_request_is_settled(cx: &Cx) -> Outcome {
+    let faults = cx.faults(&[WireFault::RequestLost])?;
+    let config = cx.config_with_token();
+    faults
+        .strike(WireOp::Launch, 1, WireFault::RequestLost)
+        .await;
+    let answer = cx.provisioner().launch_instance(&config).await;
+    cx.struck(&faults).await?;
+    cx.settle_reads().await;
+    let restarted = cx.other_handle().await;
+    if answer.is_err() {
+        cx.exactly(0).await?;
+        for handle in [&*restarted, cx.provisioner()] {
+            let found = find(handle, config.launch_token.as_ref()).await?;
+            require(found == LaunchRecord::NotSeen, || {
+                format!("a launch that never arrived is found as {found:?}")
+            })?;
+        }
+    }
+    let replay = cx.launch_as(&config).await?;
+    if let Ok(info) = answer {
+        same(&replay.id, &info.id)?;
+    }
+    let again = restarted.launch_instance(&config).await;
+    let again = again.map_err(|error| Stop::failed("the second replay", &error))?;
+    same(&replay.id, &again.id)?;
+    cx.exactly(1).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn crash_03_every_fault_at_every_call_converges(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Cx) -> Outcome {
+    let faults = cx.faults(&[])?;
+    let mut offered: Vec<_> = WireFault::AMBIGUOUS.to_vec();
+    offered.push(WireFault::Throttled(Duration::from_secs(2)));
+    offered.retain(|fault| faults.offers(fault));
+    if offered.is_empty() {
+        return Err(Stop::NotRun("the harness offers no such fault".to_owned()));
+    }
+    for fault in offered {
+        for nth in 1..=MOST_CALLS {
+            let mut life = Life::new(cx, &format!("{fault:?} {nth}"))?;
+            let handle = cx.other_handle().await;
+            faults.strike(WireOp::Any, nth, fault.clone()).await;
+            for step in Step::ALL {
+                let told = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
+                life.step(step, &*handle).await.map_err(told)?;
+            }
+            if !faults.clear().await {
+                break;
+            }
+        }
+    }
+    cx.exactly(0).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn crash_04_a_crash_at_every_call_converges(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn crash_04_a_crash_at_every_call_converges(cx: &Cx) -> Outcome {
+    let crashes = [WireFault::CrashBefore, WireFault::CrashAfter];
+    let faults = cx.faults(&crashes)?;
+    for fault in crashes {
+        for nth in 1..=MOST_CALLS {
+            let mut life = Life::new(cx, &format!("{fault:?} {nth}"))?;
+            let mut handle = cx.other_handle().await;
+            faults.strike(WireOp::Any, nth, fault.clone()).await;
+            for step in Step::ALL {
+                let told = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
+                let began = Instant::now();
+                loop {
+                    let done = timeout(patience(cx), life.step(step, &*handle)).await;
+                    if let Ok(done) = done {
+                        done.map_err(told)?;
+                        break;
+                    }
+                    if began.elapsed() > cx.harness().budget() * 2 {
+                        return Err(told(Stop::violated("it does not end".to_owned())));
+                    }
+                    cx.note("the process died; another one takes the step again");
+                    handle = cx.other_handle().await;
+                }
+            }
+            if !faults.clear().await {
+                break;
+            }
+        }
+    }
+    cx.exactly(0).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn crash_05_everything_is_found_again_by_tags(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Cx) -> Outcome {
+    let lost = cx.other_handle().await;
+    let mut ids = Vec::new();
+    for config in [cx.config(), cx.config_with_token(), cx.config()] {
+        let info = lost.launch_instance(&config).await;
+        ids.push(
+            info.map_err(|error| Stop::failed("launch_instance", &error))?
+                .id,
+        );
+    }
+    let stopped = lost.stop_instance(&ids[0]).await;
+    stopped.map_err(|error| Stop::failed("stop_instance", &error))?;
+    // The process dies while a launch of it is under way: how far that got, only the cloud knows.
+    let config = cx.config_with_token();
+    let crash = WireFault::CrashAfter;
+    let faults = cx.harness().faults().filter(|faults| faults.offers(&crash));
+    if let Some(faults) = &faults {
+        faults.strike(WireOp::Launch, 1, crash).await;
+        let _ = timeout(patience(cx), lost.launch_instance(&config)).await;
+        cx.struck(faults).await?;
+    } else {
+        let _ = drop_after(2, lost.launch_instance(&config)).await;
+    }
+    drop(lost);
+    let restarted = cx.other_handle().await;
+    cx.settle_reads().await;
+    let list = restarted.list_instances(&cx.filter()).await;
+    let list = list.map_err(|error| Stop::failed("list_instances", &error))?;
+    let missing: Vec<_> = ids
+        .iter()
+        .filter(|id| list.iter().all(|info| info.id != **id))
+        .collect();
+    require(missing.is_empty(), || {
+        format!("{missing:?} of a lost process are not listed by a new one")
+    })?;
+    require(list.iter().all(|info| info.tags == *cx.scope()), || {
+        format!(
+            "{} do not have the tags they were launched with",
+            names(&list)
+        )
+    })?;
+    require(faults.is_none() || list.len() == ids.len() + 1, || {
+        let seen = names(&list);
+        format!("the launch that was under way when the process died is not among {seen}")
+    })?;
+    Ok(Arm::Held)
 }
 
-pub(crate) fn crash_06_any_sequence_is_legal(_factory: &Factory) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) fn crash_06_any_sequence_is_legal(factory: &Factory) -> Outcome {
+    model::run(factory)
+}
+
+/// How long a step may take before its process is taken for dead. Too short is harmless: the step is
+/// taken again.
+fn patience(cx: &Cx) -> Duration {
+    match cx.harness().time() {
+        Time::Virtual => cx.harness().budget() / 2,
+        Time::Real => (cx.harness().budget() / 2).min(Duration::from_secs(2)),
+    }
+}
+
+async fn find(
+    handle: &dyn InstanceProvisioner,
+    token: Option<&LaunchToken>,
+) -> Result<LaunchRecord, Stop> {
+    let token = token.ok_or_else(|| Stop::Kit("a config without a token".to_owned()))?;
+    let found = handle.find_launch(token).await;
+    found.map_err(|error| Stop::failed("find_launch", &error))
+}
+
+fn same(id: &InstanceId, other: &InstanceId) -> Result<(), Stop> {
+    require(id == other, || {
+        format!("one token and one config launched both {id} and {other}")
+    })
+}
+
+/// Says in a violation what went on before it.
+fn after(stop: Stop, what: &str) -> Stop {
+    match stop {
+        Stop::Violated(seen) => Stop::Violated(format!("with {what}: {seen}")),
+        other @ (Stop::NotRun(_) | Stop::Kit(_)) => other,
+    }
 }

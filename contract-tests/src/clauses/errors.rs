@@ -1,47 +1,334 @@
-//! The family errors.
+//! Errors: the kind, the effect and the advice that a control loop acts on, and no secrets.
 
-use crate::{Cx, Outcome, Stop};
+use std::{slice, time::Duration};
 
-pub(crate) async fn errors_01_quota_is_quota(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use fleetwright::{
+    Effect, ErrorKind, Operation, OptionalVerb, ProvisionError, Result, RetryAdvice, UserData,
+};
+use futures_util::StreamExt as _;
+
+use super::calls::{CALLS, Subjects};
+use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+
+pub(crate) async fn errors_01_quota_is_quota(cx: &Cx) -> Outcome {
+    for error in refused_launches(cx, &WireFault::Quota).await? {
+        told(&error, ErrorKind::Quota, Effect::None)?;
+        require(error.retry() != RetryAdvice::SameToken, || {
+            format!("a limit does not go away by asking again at once, but: {error}")
+        })?;
+    }
+    cx.exactly(0).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_02_capacity_is_capacity(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_02_capacity_is_capacity(cx: &Cx) -> Outcome {
+    for error in refused_launches(cx, &WireFault::Capacity).await? {
+        told(&error, ErrorKind::Capacity, Effect::None)?;
+        require(!error.scopes().is_empty(), || {
+            format!("the error does not say where no machine is free: {error}")
+        })?;
+    }
+    cx.exactly(0).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_03_throttling_tells_when_to_return(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_03_throttling_tells_when_to_return(cx: &Cx) -> Outcome {
+    let wait = Duration::from_secs(7);
+    let fault = WireFault::Throttled(wait);
+    let subjects = strike_each(cx, &fault, |error| {
+        told(error, ErrorKind::Throttled, Effect::None)?;
+        let kept =
+            matches!(error.retry(), RetryAdvice::After(time) if time >= wait && time <= wait * 2);
+        require(kept, || {
+            format!("the cloud said to come back after {wait:?}, the error says: {error}")
+        })
+    })
+    .await?;
+    subjects.are_untouched(cx).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Cx) -> Outcome {
+    let judge = |error: &_| told(error, ErrorKind::Unauthenticated, Effect::None);
+    let subjects = strike_each(cx, &WireFault::BadCredentials, judge).await?;
+    subjects.are_untouched(cx).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_05_missing_rights_are_forbidden(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_05_missing_rights_are_forbidden(cx: &Cx) -> Outcome {
+    let judge = |error: &_| told(error, ErrorKind::Forbidden, Effect::None);
+    let subjects = strike_each(cx, &WireFault::Forbidden, judge).await?;
+    subjects.are_untouched(cx).await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_06_a_server_error_is_never_not_found(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_06_a_server_error_is_never_not_found(cx: &Cx) -> Outcome {
+    cx.faults(&[WireFault::ServerErrorBefore, WireFault::ServerErrorAfter])?;
+    for fault in [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter] {
+        strike_each(cx, &fault, |error| {
+            require(error.kind() == ErrorKind::Unavailable, || {
+                format!("an internal error of the cloud must be unavailable, but: {error}")
+            })?;
+            may_be_repeated(error)?;
+            effect_is_not_known(error)
+        })
+        .await?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_07_a_malformed_answer_is_an_error(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_07_a_malformed_answer_is_an_error(cx: &Cx) -> Outcome {
+    strike_each(cx, &WireFault::Malformed, |error| {
+        require(error.kind() == ErrorKind::Unexpected, || {
+            format!("an answer that cannot be read must be unexpected, but: {error}")
+        })?;
+        effect_is_not_known(error)
+    })
+    .await?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_08_a_lost_reply_is_of_unknown_effect(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_08_a_lost_reply_is_of_unknown_effect(cx: &Cx) -> Outcome {
+    let faults = cx.faults(&[WireFault::ReplyLost])?;
+    let config = cx.config_with_token();
+    faults
+        .strike_always(WireOp::Launch, WireFault::ReplyLost)
+        .await;
+    let answer = cx.provisioner().launch_instance(&config).await;
+    cx.struck(&faults).await?;
+    match answer {
+        // It has looked the token up by itself: then there must be what it found.
+        Ok(info) => {
+            let list = cx.exactly(1).await?;
+            require(list.iter().all(|one| one.id == info.id), || {
+                format!("{} was answered, but {} exists", info.id, list[0].id)
+            })?;
+        }
+        Err(error) => {
+            let silent = matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unavailable);
+            require(silent, || {
+                format!("no answer came, which is a timeout or unavailable, but: {error}")
+            })?;
+            require(error.effect() == Effect::Unknown, || {
+                format!("nobody knows what became of the launch, but: {error}")
+            })?;
+            may_be_repeated(&error)?;
+        }
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_09_an_error_names_itself(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_09_an_error_names_itself(cx: &Cx) -> Outcome {
+    for (operation, error) in errors_without_faults(cx).await? {
+        names_itself(cx, operation, &error)?;
+    }
+    let Some(faults) = cx.harness().faults() else {
+        return Ok(Arm::Held);
+    };
+    let fault = WireFault::ServerErrorBefore;
+    if faults.offers(&fault) {
+        let judge = |error: &ProvisionError| names_itself(cx, error.operation(), error);
+        strike_each(cx, &fault, judge).await?;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_10_no_secret_is_shown(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_10_no_secret_is_shown(cx: &Cx) -> Outcome {
+    // Of a length that base64 maps without a rest, so that its code stays recognisable.
+    let secret = "hunter2-hunter2-hunter2-hunter2-hunter2-";
+    let secret = &secret[..secret.len() / 3 * 3];
+    let data = |bytes: &[u8]| UserData::new(bytes).map_err(|error| Stop::Kit(error.to_string()));
+    let coded = serde_json::to_string(&data(secret.as_bytes())?);
+    let coded = coded.map_err(|error| Stop::Kit(error.to_string()))?;
+    let hides = |what: &str, shown: String| {
+        let found = shown.contains("hunter2") || shown.contains(coded.trim_matches('"'));
+        require(!found, || format!("{what} shows the user data: {shown}"))
+    };
+    let mut config = cx.config_with_token();
+    config.user_data = Some(data(secret.as_bytes())?);
+    let mut answers = vec![cx.provisioner().launch_instance(&config).await];
+    let mut other = config.clone();
+    other.disk_size_gb = std::num::NonZeroU32::new(44);
+    answers.push(cx.provisioner().launch_instance(&other).await);
+    let most = cx.capabilities().max_user_data_bytes;
+    let mut oversized = cx.config();
+    oversized.user_data = Some(data(&secret.as_bytes().repeat(most / secret.len() + 1))?);
+    answers.push(cx.provisioner().launch_instance(&oversized).await);
+    for fault in WireFault::AMBIGUOUS {
+        if let Some(faults) = cx.harness().faults().filter(|faults| faults.offers(&fault)) {
+            config.launch_token = Some(cx.token());
+            faults.strike(WireOp::Launch, 1, fault).await;
+            answers.push(cx.provisioner().launch_instance(&config).await);
+            faults.clear().await;
+        }
+    }
+    for answer in &answers {
+        hides("an answer's debug output", format!("{answer:?}"))?;
+        if let Err(error) = answer {
+            hides("an error", error.to_string())?;
+        }
+    }
+    hides(
+        "the handle's debug output",
+        format!("{:?}", cx.provisioner()),
+    )?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn errors_11_a_failed_read_has_no_effect(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Cx) -> Outcome {
+    let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
+    let subjects = Subjects::launch(cx).await?;
+    let ids = slice::from_ref(&subjects.running);
+    let kinds = [
+        WireFault::ServerErrorBefore,
+        WireFault::RequestLost,
+        WireFault::Malformed,
+    ];
+    for fault in kinds.into_iter().filter(|fault| faults.offers(fault)) {
+        for (operation, wire) in [CALLS[0], CALLS[1], CALLS[2]] {
+            faults.strike_always(wire, fault.clone()).await;
+            let mut answers = vec![subjects.call(cx, wire).await];
+            if wire == WireOp::Describe {
+                let batch = cx.provisioner().describe_instances(ids).await;
+                answers.extend(batch.into_iter().map(|answer| answer.map(drop)));
+            }
+            if wire == WireOp::List {
+                let filter = cx.filter();
+                let mut stream = cx.provisioner().stream_instances(&filter);
+                while let Some(item) = stream.next().await {
+                    answers.extend(item.is_err().then(|| item.map(drop)));
+                }
+            }
+            cx.struck(&faults).await?;
+            for answer in answers {
+                let error = failed(operation, answer)?;
+                require(error.effect() == Effect::None, || {
+                    format!("a read changes nothing, but: {error}")
+                })?;
+            }
+        }
+    }
+    subjects.are_untouched(cx).await?;
+    Ok(Arm::Held)
+}
+
+/// Strikes every launch with `fault`, and answers the errors of a launch of one and of several.
+async fn refused_launches(cx: &Cx, fault: &WireFault) -> Result<Vec<ProvisionError>, Stop> {
+    let faults = cx.faults(slice::from_ref(fault))?;
+    faults.strike_always(WireOp::Launch, fault.clone()).await;
+    let three = std::num::NonZeroU32::MIN.saturating_add(2);
+    let one = cx.provisioner().launch_instance(&cx.config()).await;
+    let several = cx.provisioner().launch_instances(&cx.config(), three).await;
+    cx.struck(&faults).await?;
+    Ok(vec![
+        failed(Operation::LaunchInstance, one)?,
+        failed(Operation::LaunchInstances, several)?,
+    ])
+}
+
+/// Strikes each of the seven calls with `fault`, and lets `judge` look at its error.
+async fn strike_each(
+    cx: &Cx,
+    fault: &WireFault,
+    judge: impl Fn(&ProvisionError) -> Result<(), Stop>,
+) -> Result<Subjects, Stop> {
+    let faults = cx.faults(slice::from_ref(fault))?;
+    let subjects = Subjects::launch(cx).await?;
+    for (operation, wire) in CALLS {
+        faults.strike_always(wire, fault.clone()).await;
+        let answer = subjects.call(cx, wire).await;
+        cx.struck(&faults).await?;
+        judge(&failed(operation, answer)?)?;
+    }
+    Ok(subjects)
+}
+
+/// The errors that can be had anywhere, with the calls they are of.
+async fn errors_without_faults(cx: &Cx) -> Result<Vec<(Operation, ProvisionError)>, Stop> {
+    let (provisioner, unknown) = (cx.provisioner(), cx.harness().unknown_id());
+    let mut errors = Vec::new();
+    let mut add = |operation, answer| {
+        errors.push((operation, failed(operation, answer)?));
+        Ok::<(), Stop>(())
+    };
+    let answer = provisioner.describe_instance(&unknown).await.map(drop);
+    add(Operation::DescribeInstance, answer)?;
+    add(
+        Operation::StopInstance,
+        provisioner.stop_instance(&unknown).await,
+    )?;
+    let answer = provisioner.start_instance(&unknown).await.map(drop);
+    add(Operation::StartInstance, answer)?;
+    add(
+        Operation::TerminateInstance,
+        provisioner.terminate_instance(&unknown).await,
+    )?;
+    let mut oversized = cx.config();
+    let bytes = vec![b'x'; cx.capabilities().max_user_data_bytes + 1];
+    let data = UserData::new(bytes).map_err(|error| Stop::Kit(error.to_string()))?;
+    oversized.user_data = Some(data);
+    let answer = provisioner.launch_instance(&oversized).await.map(drop);
+    add(Operation::LaunchInstance, answer)?;
+    let reboot = provisioner.reboot_instance(&unknown, fleetwright::Reboot::Soft);
+    add(OptionalVerb::RebootInstance.into(), reboot.await)?;
+    let console = provisioner.console_output(&unknown).await.map(drop);
+    add(OptionalVerb::ConsoleOutput.into(), console)?;
+    Ok(errors)
+}
+
+/// The error of a call that must fail.
+fn failed<T: std::fmt::Debug>(
+    operation: Operation,
+    answer: Result<T>,
+) -> Result<ProvisionError, Stop> {
+    match answer {
+        Err(error) => Ok(error),
+        Ok(value) => Err(Stop::violated(format!(
+            "{operation} cannot have succeeded, but answered {value:?}"
+        ))),
+    }
+}
+
+fn told(error: &ProvisionError, kind: ErrorKind, effect: Effect) -> Result<(), Stop> {
+    let right = error.kind() == kind && error.effect() == effect;
+    require(right, || {
+        format!("must be {kind} with {effect}, but: {error}")
+    })
+}
+
+fn may_be_repeated(error: &ProvisionError) -> Result<(), Stop> {
+    require(error.retry().delay().is_some(), || {
+        format!("the same call may succeed later, but the error advises against it: {error}")
+    })
+}
+
+/// A launch that may have happened is of unknown effect, and no change that may have happened is
+/// without one.
+fn effect_is_not_known(error: &ProvisionError) -> Result<(), Stop> {
+    let told = match error.operation() {
+        Operation::LaunchInstance => error.effect() == Effect::Unknown,
+        other => other.is_read() || error.effect() != Effect::None,
+    };
+    require(told, || {
+        format!("nobody knows what became of the call, but: {error}")
+    })
+}
+
+fn names_itself(cx: &Cx, operation: Operation, error: &ProvisionError) -> Result<(), Stop> {
+    let text = error.to_string();
+    let provider = cx.capabilities().provider.as_str();
+    require(error.provider() == provider, || {
+        format!("an error of {provider} names {}: {text}", error.provider())
+    })?;
+    require(error.operation() == operation, || {
+        format!(
+            "an error of {operation} names {}: {text}",
+            error.operation()
+        )
+    })?;
+    let named = text.contains(provider) && text.contains(operation.as_str());
+    let one_line = !text.contains(|c: char| c.is_control());
+    require(named && one_line && !error.message().is_empty(), || {
+        format!("an error must say on one line who failed at what, but: {text:?}")
+    })
 }

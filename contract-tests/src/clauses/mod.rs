@@ -1,6 +1,7 @@
 //! The bodies of the clauses, a file for each family.
 
 pub(crate) mod batch;
+mod calls;
 pub(crate) mod cancellation;
 pub(crate) mod concurrency;
 pub(crate) mod crash;

@@ -1,23 +1,202 @@
-//! The family time.
+//! Time: waiting that ends, and a clock that everything follows.
 
-use crate::{Cx, Outcome, Stop};
+use std::time::Duration;
 
-pub(crate) async fn time_01_waiting_ends_at_its_deadline(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+use fleetwright::{
+    CloudInstanceState, ErrorKind, InstanceId, InstanceStatus,
+    wait::{WaitCause, WaitError, WaitPolicy},
+};
+use tokio::time::Instant;
+
+use crate::{Arm, Cx, Outcome, Stop, Time, WireFault, WireOp, require};
+
+pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Cx) -> Outcome {
+    let id = cx.running().await?.id;
+    let deadline = (cx.capabilities().poll_tick * 3).max(Duration::from_millis(200));
+    ends_in_time(cx, &id, deadline).await?;
+    let hang = WireFault::Hang;
+    if let Some(faults) = cx.harness().faults().filter(|faults| faults.offers(&hang)) {
+        faults.strike_always(WireOp::Describe, hang).await;
+        ends_in_time(cx, &id, deadline).await?;
+        faults.clear().await;
+    }
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn time_02_waiting_ends_when_the_goal_is_lost(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn time_02_waiting_ends_when_the_goal_is_lost(cx: &Cx) -> Outcome {
+    let deadline = cx.harness().budget();
+    let running = cx.running().await?.id;
+    let lost = wait(cx, &running, CloudInstanceState::Stopped, deadline);
+    let (waited, terminated) = futures_util::future::join(lost, cx.terminate(&running)).await;
+    terminated?;
+    gave_up(&running, CloudInstanceState::Stopped, waited)?;
+    let gone = cx.terminated().await?.id;
+    cx.settle_reads().await;
+    let waited = wait(cx, &gone, CloudInstanceState::Running, deadline).await;
+    gave_up(&gone, CloudInstanceState::Running, waited)?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn time_03_waiting_is_frugal(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
+    let oracle = cx.oracle()?;
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(cx.launch().await?.id);
+    }
+    for id in &ids {
+        cx.reach(id, CloudInstanceState::Running).await?;
+    }
+    let tick = cx.capabilities().poll_tick.max(Duration::from_millis(1));
+    let ticks: u32 = if cx.can_let_pass(tick * 20) { 20 } else { 4 };
+    // Asks for more than the tick allows; the tick must win.
+    let policy = WaitPolicy::within(tick * ticks)
+        .polling(Duration::from_micros(1), Duration::from_micros(1));
+    let before = oracle.calls().await;
+    let began = Instant::now();
+    let goal = CloudInstanceState::Stopped;
+    let waiter = cx.harness().waiter();
+    let waited = waiter.for_state(cx.provisioner(), &ids, goal, &policy);
+    let answered_ok = waited.await.is_ok();
+    require(!answered_ok, || {
+        format!("{ids:?} were never stopped, and the wait for that succeeded")
+    })?;
+    let polls = began.elapsed().as_nanos() / tick.as_nanos() + 2;
+    let for_each_poll = ids.len().div_ceil(cx.capabilities().batch_size.get()) as u128;
+    let (made, most) = (oracle.calls().await - before, polls * for_each_poll);
+    require(u128::from(made) <= most, || {
+        format!(
+            "a wait of {:?} for {} instances made {made} calls, where a tick of {tick:?} allows {most}",
+            began.elapsed(),
+            ids.len(),
+        )
+    })?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn time_04_capabilities_never_change(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn time_04_capabilities_never_change(cx: &Cx) -> Outcome {
+    let declared = cx.capabilities().clone();
+    require(!declared.poll_tick.is_zero(), || {
+        "the declared poll tick is zero, which asks for busy waiting".to_owned()
+    })?;
+    require(!declared.provider.is_empty(), || {
+        "the declared provider has no name".to_owned()
+    })?;
+    let same = |after: &str| {
+        require(*cx.capabilities() == declared, || {
+            let now = cx.capabilities();
+            format!("after {after} the handle declares {now:?}, where it declared {declared:?}")
+        })
+    };
+    let info = cx.running().await?;
+    same("a launch")?;
+    cx.list(&cx.filter()).await?;
+    same("a list")?;
+    cx.stop(&info.id).await?;
+    cx.reach(&info.id, CloudInstanceState::Stopped).await?;
+    same("a stop")?;
+    let unknown = cx.harness().unknown_id();
+    let _ = cx.provisioner().describe_instance(&unknown).await;
+    same("an error")?;
+    cx.terminate(&info.id).await?;
+    cx.gone(&info.id).await?;
+    same("a terminate")?;
+    Ok(Arm::Held)
 }
 
-pub(crate) async fn time_05_transitions_follow_the_clock(_cx: &Cx) -> Outcome {
-    Err(Stop::Kit("not written".to_owned()))
+pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Cx) -> Outcome {
+    if cx.harness().time() == Time::Real {
+        return Err(Stop::NotRun("the harness's time is real".to_owned()));
+    }
+    let info = cx.launch().await?;
+    // However few look at it, it is there when its time has come.
+    cx.let_pass(cx.harness().budget()).await;
+    let status = cx.describe(&info.id).await?;
+    require(status.state == CloudInstanceState::Running, || {
+        let (id, state, budget) = (&info.id, status.state, cx.harness().budget());
+        format!("{id} is {state} after {budget:?} on the clock that the backend was given")
+    })?;
+    // One slow try may be the machine's fault, three are not.
+    let mut quickest = Duration::MAX;
+    for _ in 0..3 {
+        let began = std::time::Instant::now();
+        life(cx).await?;
+        quickest = quickest.min(began.elapsed());
+        if quickest < REAL_LIFE {
+            return Ok(Arm::Held);
+        }
+    }
+    Err(Stop::violated(format!(
+        "a life in virtual time took {quickest:?} of real time: something sleeps on another clock"
+    )))
+}
+
+/// A life in virtual time takes milliseconds of real time; this is long beyond that.
+const REAL_LIFE: Duration = Duration::from_millis(400);
+
+async fn life(cx: &Cx) -> Result<(), Stop> {
+    let info = cx.stopped().await?;
+    cx.start(&info.id).await?;
+    cx.reach(&info.id, CloudInstanceState::Running).await?;
+    cx.terminate(&info.id).await?;
+    cx.gone(&info.id).await
+}
+
+async fn wait(
+    cx: &Cx,
+    id: &InstanceId,
+    goal: CloudInstanceState,
+    deadline: Duration,
+) -> Result<Vec<InstanceStatus>, WaitError> {
+    let tick = cx.capabilities().poll_tick;
+    let policy = WaitPolicy::within(deadline).polling(tick, tick * 2);
+    let ids = std::slice::from_ref(id);
+    let waiter = cx.harness().waiter();
+    waiter.for_state(cx.provisioner(), ids, goal, &policy).await
+}
+
+/// Demands that a wait for what never comes fails when its time is up, neither earlier nor later.
+async fn ends_in_time(cx: &Cx, id: &InstanceId, deadline: Duration) -> Result<(), Stop> {
+    let began = Instant::now();
+    let waited = wait(cx, id, CloudInstanceState::Stopped, deadline).await;
+    let took = began.elapsed();
+    let error = match waited {
+        Ok(statuses) => {
+            let seen: Vec<_> = statuses.iter().map(|status| status.state).collect();
+            let text = format!("a wait until {id} is stopped succeeded, with {seen:?}");
+            return Err(Stop::violated(text));
+        }
+        Err(error) => error,
+    };
+    let right = matches!(error.cause, WaitCause::Deadline)
+        && error.unreached.iter().any(|one| one.id == *id);
+    require(right, || {
+        format!("the wait for {id} must end at its deadline and name it, but: {error}")
+    })?;
+    let on_time = took >= deadline && took <= deadline * 2 + Duration::from_secs(1);
+    require(on_time, || {
+        format!("a wait with a deadline of {deadline:?} ended after {took:?}")
+    })
+}
+
+/// Demands that a wait ended because its goal was lost, not because its time was up.
+fn gave_up(
+    id: &InstanceId,
+    goal: CloudInstanceState,
+    waited: Result<Vec<InstanceStatus>, WaitError>,
+) -> Result<(), Stop> {
+    let error = match waited {
+        Ok(_) => {
+            let text = format!("{id} is terminated, and a wait until it is {goal} succeeded");
+            return Err(Stop::violated(text));
+        }
+        Err(error) => error,
+    };
+    let lost = match &error.cause {
+        WaitCause::Unreachable(status) => status.state.is_ending(),
+        WaitCause::Failed(failed) => failed.kind() == ErrorKind::NotFound,
+        _ => false,
+    };
+    require(lost, || {
+        format!("{id} is terminated and cannot be {goal} any more, but the wait ended so: {error}")
+    })
 }

@@ -1,0 +1,76 @@
+//! The seven calls that every backend has, each on something that it can change.
+
+use fleetwright::{CloudInstanceState, InstanceId, LaunchToken, Operation, Result};
+
+use crate::{Cx, Stop, WireOp, require};
+
+/// The calls, with the call on the wire that a fault strikes. Reads come first, so that what the
+/// others change does not matter to them.
+pub(super) const CALLS: [(Operation, WireOp); 7] = [
+    (Operation::DescribeInstance, WireOp::Describe),
+    (Operation::ListInstances, WireOp::List),
+    (Operation::FindLaunch, WireOp::FindLaunch),
+    (Operation::LaunchInstance, WireOp::Launch),
+    (Operation::StopInstance, WireOp::Stop),
+    (Operation::StartInstance, WireOp::Start),
+    (Operation::TerminateInstance, WireOp::Terminate),
+];
+
+/// What the calls are made on: something runs that can be stopped, something is stopped that can be
+/// started.
+pub(super) struct Subjects {
+    pub(super) running: InstanceId,
+    pub(super) stopped: InstanceId,
+    token: LaunchToken,
+}
+
+impl Subjects {
+    /// Launches them, and lets every read show them as they are.
+    pub(super) async fn launch(cx: &Cx) -> Result<Self, Stop> {
+        let stopped = cx.stopped().await?.id;
+        let config = cx.config_with_token();
+        let running = cx.launch_as(&config).await?.id;
+        cx.reach(&running, CloudInstanceState::Running).await?;
+        cx.settle_reads().await;
+        let token = config.launch_token.unwrap_or_else(|| cx.token());
+        Ok(Self {
+            running,
+            stopped,
+            token,
+        })
+    }
+
+    /// Makes one of [`CALLS`].
+    pub(super) async fn call(&self, cx: &Cx, call: WireOp) -> Result<()> {
+        let provisioner = cx.provisioner();
+        match call {
+            WireOp::Describe => provisioner.describe_instance(&self.running).await.map(drop),
+            WireOp::List => provisioner.list_instances(&cx.filter()).await.map(drop),
+            WireOp::FindLaunch => provisioner.find_launch(&self.token).await.map(drop),
+            WireOp::Launch => {
+                let config = cx.config_with_token();
+                provisioner.launch_instance(&config).await.map(drop)
+            }
+            WireOp::Stop => provisioner.stop_instance(&self.running).await,
+            WireOp::Start => provisioner.start_instance(&self.stopped).await.map(drop),
+            WireOp::Terminate => provisioner.terminate_instance(&self.running).await,
+            WireOp::Any | WireOp::UpdateTags => Ok(()),
+        }
+    }
+
+    /// Demands that the calls changed nothing.
+    pub(super) async fn are_untouched(&self, cx: &Cx) -> Result<(), Stop> {
+        cx.exactly(2).await?;
+        let wanted = [
+            (&self.running, CloudInstanceState::Running),
+            (&self.stopped, CloudInstanceState::Stopped),
+        ];
+        for (id, state) in wanted {
+            let seen = cx.describe(id).await?.state;
+            require(seen == state, || {
+                format!("{id} was {state} and is {seen} after calls that failed without effect")
+            })?;
+        }
+        Ok(())
+    }
+}

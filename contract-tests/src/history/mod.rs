@@ -1,0 +1,240 @@
+//! Histories: concurrent launches, stops, starts and terminates, written down and judged.
+//!
+//! A few callers act on a few tokens at the same time, through two handles. For each token there must
+//! be some order of the calls that respects which ended before which began, and in which a cloud that
+//! does one thing at a time would have given the same answers.
+
+mod check;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    sync::Arc,
+    time::Duration,
+};
+
+use fleetwright::{ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner, ProvisionError};
+use futures_util::future::join_all;
+use proptest::prelude::*;
+use tokio::time::Instant;
+
+use check::{Answer, Asked, Event, Rules, is_linearizable};
+
+use crate::{Arm, Cx, Factory, Outcome, Stop, Time, cx::names, require, seed, suite::run_case};
+
+/// How many tokens the callers share.
+const TOKENS: usize = 2;
+
+/// What one caller does next.
+#[derive(Clone, Copy, Debug)]
+struct Move {
+    token: usize,
+    verb: Verb,
+    /// Moves the calls of different callers against each other.
+    pause: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Verb {
+    /// With one config or the other.
+    Launch(u8),
+    Stop,
+    Start,
+    Terminate,
+}
+
+/// Runs the clause.
+pub(crate) fn run(factory: &Factory) -> Outcome {
+    let cases = match factory().time() {
+        Time::Virtual => 64,
+        Time::Real => 8,
+    };
+    let callers = prop::collection::vec(prop::collection::vec(moves(), 1..6), 2..5);
+    seed::for_all(cases, &callers, |callers| {
+        run_case(factory, "CONCURRENCY-04", async |cx| {
+            case(cx, &callers).await
+        })
+        .map(drop)
+    })
+}
+
+fn moves() -> impl Strategy<Value = Move> {
+    let verb = prop_oneof![
+        4 => (0_u8..2).prop_map(Verb::Launch),
+        2 => Just(Verb::Terminate),
+        2 => Just(Verb::Stop),
+        1 => Just(Verb::Start),
+    ];
+    (0..TOKENS, verb, 0_u64..8).prop_map(|(token, verb, pause)| {
+        let pause = Duration::from_millis(pause);
+        Move { token, verb, pause }
+    })
+}
+
+/// What the callers of a case share: the tokens, what they are known to have launched, and the record.
+struct Board {
+    configs: Vec<[InstanceConfig; 2]>,
+    known: RefCell<BTreeMap<usize, InstanceId>>,
+    events: RefCell<Vec<(usize, Event)>>,
+    clock: Cell<u64>,
+}
+
+impl Board {
+    fn tick(&self) -> u64 {
+        self.clock.set(self.clock.get() + 1);
+        self.clock.get()
+    }
+
+    fn add(&self, token: usize, asked: Asked, answer: Answer, began: u64) {
+        let ended = self.tick();
+        let event = Event {
+            asked,
+            answer,
+            began,
+            ended,
+        };
+        self.events.borrow_mut().push((token, event));
+    }
+}
+
+async fn case(cx: &Cx, callers: &[Vec<Move>]) -> Outcome {
+    let configs = (0..TOKENS).map(|token| configs(cx, token));
+    let board = Board {
+        configs: configs.collect::<Result<_, Stop>>()?,
+        known: RefCell::default(),
+        events: RefCell::default(),
+        clock: Cell::new(0),
+    };
+    let began = Instant::now();
+    let handles = [cx.shared(), cx.other_handle().await];
+    let calling = callers.iter().enumerate().map(|(number, moves)| {
+        let handle = Arc::clone(&handles[number % handles.len()]);
+        let board = &board;
+        async move {
+            for one in moves {
+                cx.let_pass(one.pause).await;
+                call(&*handle, board, one).await;
+            }
+        }
+    });
+    join_all(calling).await;
+    cx.settle_reads().await;
+    for token in 0..TOKENS {
+        look(cx, &board, token).await?;
+    }
+    let rules = Rules {
+        tokens_may_be_forgotten: began.elapsed() >= cx.capabilities().token_after_terminate,
+        records_may_be_forgotten: began.elapsed() >= cx.capabilities().terminated_visible,
+    };
+    judge(&board, rules)?;
+    Ok(Arm::Held)
+}
+
+/// Two configs for one token, told from those of other tokens by a tag.
+fn configs(cx: &Cx, token: usize) -> Result<[InstanceConfig; 2], Stop> {
+    let mut config = cx.config_with_token();
+    let tagged = config.tags.insert("kit-token", token.to_string());
+    tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+    let mut other = config.clone();
+    let tagged = other.tags.insert("kit-other", "yes");
+    tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+    Ok([config, other])
+}
+
+/// Makes a call and writes it down, unless there is nothing yet to call about.
+async fn call(handle: &dyn InstanceProvisioner, board: &Board, one: &Move) {
+    let known = board.known.borrow().get(&one.token).cloned();
+    let began = board.tick();
+    if let Verb::Launch(config) = one.verb {
+        let answer = handle
+            .launch_instance(&board.configs[one.token][usize::from(config)])
+            .await;
+        if let Ok(info) = &answer {
+            board.known.borrow_mut().insert(one.token, info.id.clone());
+        }
+        let answer = heard(answer.map(|info| Answer::Instance(info.id)));
+        board.add(one.token, Asked::Launch(config), answer, began);
+        return;
+    }
+    let Some(id) = known else { return };
+    let (asked, answer) = match one.verb {
+        Verb::Stop => (Asked::Stop(id.clone()), handle.stop_instance(&id).await),
+        Verb::Start => {
+            let answer = handle.start_instance(&id).await.map(drop);
+            (Asked::Start(id), answer)
+        }
+        Verb::Terminate | Verb::Launch(_) => {
+            let answer = handle.terminate_instance(&id).await;
+            (Asked::Terminate(id), answer)
+        }
+    };
+    board.add(
+        one.token,
+        asked,
+        heard(answer.map(|()| Answer::Done)),
+        began,
+    );
+}
+
+/// When everybody is done: what there is of a token.
+async fn look(cx: &Cx, board: &Board, token: usize) -> Result<(), Stop> {
+    let began = board.tick();
+    let mut filter = cx.filter();
+    for (key, value) in &board.configs[token][0].tags {
+        // They came out of a `Tags`, so they go into one.
+        let _ = filter.tags.insert(key, value);
+    }
+    let mut list = cx.list(&filter).await?;
+    list.retain(|info| !info.state.is_ending());
+    require(list.len() <= 1, || {
+        format!("one token has {} at the same time", names(&list))
+    })?;
+    let seen = Answer::Live(list.pop().map(|info| info.id));
+    board.add(token, Asked::Look, seen, began);
+    Ok(())
+}
+
+fn heard(answer: Result<Answer, ProvisionError>) -> Answer {
+    match answer {
+        Ok(answer) => answer,
+        Err(error) => match error.kind() {
+            ErrorKind::TokenConflict => Answer::TokenConflict,
+            ErrorKind::TokenSpent => Answer::TokenSpent,
+            ErrorKind::WrongState => Answer::WrongState,
+            ErrorKind::NotFound => Answer::NotFound,
+            _ if error.effect() == fleetwright::Effect::None => Answer::Refused,
+            _ => Answer::Unheard,
+        },
+    }
+}
+
+fn judge(board: &Board, rules: Rules) -> Result<(), Stop> {
+    let all = board.events.borrow();
+    let mut owners: BTreeMap<&InstanceId, usize> = BTreeMap::new();
+    for (token, event) in all.iter() {
+        if let Answer::Instance(id) = &event.answer {
+            let owner = *owners.entry(id).or_insert(*token);
+            require(owner == *token, || {
+                format!("{id} was answered to launches with different tokens")
+            })?;
+        }
+    }
+    for token in 0..TOKENS {
+        let ours = all.iter().filter(|(of, _)| *of == token);
+        let mut events: Vec<_> = ours.map(|(_, event)| event.clone()).collect();
+        events.retain(|event| event.answer != Answer::Refused);
+        // A call of which nobody knows what became of it may belong anywhere.
+        let settled = events.iter().all(|event| event.answer != Answer::Unheard);
+        require(!settled || is_linearizable(&events, rules), || {
+            let lines: Vec<_> = events
+                .iter()
+                .map(|event| format!("\n    {event}"))
+                .collect();
+            format!(
+                "no order of these calls on one token explains their answers (from..to):{}",
+                lines.concat()
+            )
+        })?;
+    }
+    Ok(())
+}

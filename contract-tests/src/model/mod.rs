@@ -1,0 +1,46 @@
+//! The model-based test: generated sequences of calls, faults, dropped calls and restarts, against a
+//! reference that keeps the set of everything that may be the case.
+//!
+//! | file | what it owns |
+//! | --- | --- |
+//! | `mode` | what may be the case, and the answers a legal cloud gives then |
+//! | `step` | the alphabet, and which sequences make sense |
+//! | `slot` | what is known of one token, narrowed by every answer |
+//! | `play` | a sequence played on an account |
+
+mod mode;
+mod play;
+mod slot;
+mod step;
+
+use std::sync::atomic::Ordering;
+
+use proptest_state_machine::ReferenceStateMachine as _;
+
+use crate::{Arm, Factory, Outcome, Time, seed, suite::run_case};
+use play::Play;
+use step::Machine;
+
+/// Runs the clause: a fixed number of sequences, the same ones each time.
+pub(crate) fn run(factory: &Factory) -> Outcome {
+    let cases = match factory().time() {
+        Time::Virtual => 96,
+        Time::Real => 8,
+    };
+    let strategy = Machine::sequential_strategy(4..24);
+    seed::for_all(cases, &strategy, |(_, steps, seen)| {
+        let played = run_case(factory, "CRASH-06", async |cx| {
+            let mut play = Play::new(cx).await?;
+            for step in &steps {
+                // Without the count of what was seen, a failure shrinks to nothing.
+                if let Some(seen) = &seen {
+                    seen.fetch_add(1, Ordering::SeqCst);
+                }
+                play.take(step).await?;
+            }
+            play.finish().await?;
+            Ok(Arm::Held)
+        });
+        played.map(drop)
+    })
+}

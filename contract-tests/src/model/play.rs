@@ -1,0 +1,299 @@
+//! A sequence played on an account: every step is made, and its answer compared with the model.
+
+use std::{sync::Arc, time::Duration};
+
+use fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner,
+    ProvisionError,
+};
+use tokio::time::timeout;
+
+use super::{
+    mode::{Answer, Shape, Verb},
+    slot::Slot,
+    step::{Mishap, SLOTS, Step},
+};
+use crate::{Cx, Stop, Time, WireFault, WireOp, dropped::drop_after};
+
+/// The tag that tells the tokens apart in a list.
+const SLOT_TAG: &str = "kit-slot";
+
+pub(super) struct Play<'a> {
+    cx: &'a Cx,
+    handle: Arc<dyn InstanceProvisioner>,
+    slots: Vec<Slot>,
+    told: Vec<String>,
+}
+
+/// What a call answered: an instance, or that it is done.
+type Said = Result<Option<InstanceId>, ProvisionError>;
+
+impl<'a> Play<'a> {
+    pub(super) async fn new(cx: &'a Cx) -> Result<Self, Stop> {
+        let slots = (0..SLOTS).map(|slot| Ok(Slot::new(configs(cx, slot)?, cx.capabilities())));
+        Ok(Self {
+            cx,
+            handle: cx.other_handle().await,
+            slots: slots.collect::<Result<_, Stop>>()?,
+            told: Vec::new(),
+        })
+    }
+
+    /// Takes a step.
+    pub(super) async fn take(&mut self, step: &Step) -> Result<(), Stop> {
+        self.told.push(step.to_string());
+        match step {
+            Step::Call(slot, verb, mishap) => self.call(*slot, *verb, mishap).await,
+            Step::Look => self.look().await,
+            Step::Rest => self.rest().await,
+            Step::Restart => {
+                self.handle = self.cx.other_handle().await;
+                Ok(())
+            }
+            Step::Outside(slot, verb) => {
+                self.outside(*slot, *verb).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// In the end everything is as the model says.
+    pub(super) async fn finish(&mut self) -> Result<(), Stop> {
+        self.told.push("look at everything in the end".to_owned());
+        self.look().await
+    }
+
+    async fn call(&mut self, slot: usize, verb: Verb, mishap: &Mishap) -> Result<(), Stop> {
+        if self.slots[slot].id.is_none() && !matches!(verb, Verb::Launch(_)) {
+            self.add(" (nothing to do: no id is known)");
+            return Ok(());
+        }
+        let said = self.make(slot, verb, mishap).await;
+        let quiet = matches!(mishap, Mishap::None);
+        let Some(said) = said else {
+            self.add(" -> no answer");
+            self.slots[slot].not_hear(verb);
+            return Ok(());
+        };
+        self.add(&match &said {
+            Ok(Some(id)) => format!(" -> {id}"),
+            Ok(None) => " -> ok".to_owned(),
+            Err(error) => format!(" -> {} ({})", error.kind(), error.effect()),
+        });
+        let judged = match said {
+            Ok(Some(id)) if matches!(verb, Verb::Launch(_)) => {
+                self.slots[slot].hear_instance(verb, &id)
+            }
+            Ok(Some(id)) if self.slots[slot].id.as_ref() != Some(&id) => {
+                Err(format!("a {verb} answered another instance, {id}"))
+            }
+            Ok(_) => self.slots[slot].hear(verb, Answer::Done),
+            Err(error) => self.refused(slot, verb, &error, quiet),
+        };
+        judged.map_err(|seen| self.broken(&seen))
+    }
+
+    fn refused(
+        &mut self,
+        slot: usize,
+        verb: Verb,
+        error: &ProvisionError,
+        quiet: bool,
+    ) -> Result<(), String> {
+        let answer = match error.kind() {
+            ErrorKind::TokenConflict => Answer::TokenConflict,
+            ErrorKind::TokenSpent => Answer::TokenSpent,
+            ErrorKind::WrongState => Answer::WrongState,
+            ErrorKind::NotFound => Answer::NotFound,
+            ErrorKind::Conflict => Answer::Busy,
+            ErrorKind::Throttled => return Ok(()),
+            _ if quiet => return Err(format!("nothing was wrong with the call, but: {error}")),
+            _ => {
+                match error.effect() {
+                    Effect::None => {}
+                    Effect::Unknown | Effect::Done => self.slots[slot].not_hear(verb),
+                }
+                return Ok(());
+            }
+        };
+        self.slots[slot].hear(verb, answer)
+    }
+
+    /// Makes a call with its mishap; nothing if no answer came.
+    async fn make(&mut self, slot: usize, verb: Verb, mishap: &Mishap) -> Option<Said> {
+        match mishap {
+            Mishap::None => {
+                let said = self.plainly(slot, verb).await;
+                let window = self.cx.capabilities().consistency_window;
+                match said {
+                    // Within the window that proves nothing, so it is asked again past it.
+                    Err(error) if error.kind() == ErrorKind::NotFound && !window.is_zero() => {
+                        self.cx.settle_reads().await;
+                        Some(self.plainly(slot, verb).await)
+                    }
+                    said => Some(said),
+                }
+            }
+            Mishap::Dropped(polls) => drop_after(*polls, self.plainly(slot, verb)).await,
+            Mishap::Fault(fault) => {
+                self.strike(verb, fault).await;
+                let said = self.plainly(slot, verb).await;
+                self.clear().await;
+                Some(said)
+            }
+            Mishap::Crash(fault) => {
+                let said = if self.strike(verb, fault).await {
+                    timeout(self.patience(), self.plainly(slot, verb))
+                        .await
+                        .ok()
+                } else {
+                    drop_after(2, self.plainly(slot, verb)).await
+                };
+                self.clear().await;
+                self.handle = self.cx.other_handle().await;
+                said
+            }
+        }
+    }
+
+    async fn plainly(&self, slot: usize, verb: Verb) -> Said {
+        let (handle, slot) = (&*self.handle, &self.slots[slot]);
+        match (verb, &slot.id) {
+            (Verb::Launch(shape), _) => {
+                let launched = handle.launch_instance(slot.config(shape)).await;
+                launched.map(|info| Some(info.id))
+            }
+            (Verb::Stop, Some(id)) => handle.stop_instance(id).await.map(|()| None),
+            (Verb::Start, Some(id)) => handle.start_instance(id).await.map(|info| Some(info.id)),
+            (Verb::Terminate, Some(id)) => handle.terminate_instance(id).await.map(|()| None),
+            (Verb::Stop | Verb::Start | Verb::Terminate, None) => Ok(None),
+        }
+    }
+
+    async fn strike(&self, verb: Verb, fault: &WireFault) -> bool {
+        let operation = match verb {
+            Verb::Launch(_) => WireOp::Launch,
+            Verb::Stop => WireOp::Stop,
+            Verb::Start => WireOp::Start,
+            Verb::Terminate => WireOp::Terminate,
+        };
+        let faults = self.cx.harness().faults();
+        let Some(faults) = faults.filter(|faults| faults.offers(fault)) else {
+            return false;
+        };
+        faults.strike(operation, 1, fault.clone()).await;
+        true
+    }
+
+    async fn clear(&self) {
+        if let Some(faults) = self.cx.harness().faults() {
+            faults.clear().await;
+        }
+    }
+
+    async fn outside(&mut self, slot: usize, verb: Verb) {
+        let (outsider, id) = (self.cx.harness().outsider(), self.slots[slot].id.clone());
+        let (Some(outsider), Some(id)) = (outsider, id) else {
+            self.add(" (nothing to do)");
+            return;
+        };
+        match verb {
+            Verb::Stop => outsider.stop(&id).await,
+            Verb::Terminate => outsider.terminate(&id).await,
+            Verb::Launch(_) | Verb::Start => return,
+        }
+        // Nobody tells an outsider what came of it.
+        self.slots[slot].not_hear(verb);
+    }
+
+    /// Compares everything that reads show with the model.
+    async fn look(&mut self) -> Result<(), Stop> {
+        self.cx.settle_reads().await;
+        let list = self.handle.list_instances(&self.cx.filter()).await;
+        let list = list.map_err(|error| self.failed(&error))?;
+        for slot in 0..SLOTS {
+            let number = slot.to_string();
+            let ours = list
+                .iter()
+                .filter(|info| info.tags.get(SLOT_TAG) == Some(&*number));
+            let ours: Vec<_> = ours.cloned().collect();
+            let seen = self.slots[slot].see_list(&ours);
+            seen.map_err(|seen| self.broken(&format!("#{slot}: {seen}")))?;
+            if let Some(id) = self.slots[slot].id.clone() {
+                let state = match self.handle.describe_instance(&id).await {
+                    Ok(status) => Some(status.state),
+                    Err(error) if error.kind() == ErrorKind::NotFound => None,
+                    Err(error) => return Err(self.failed(&error)),
+                };
+                let seen = self.slots[slot].see(state);
+                seen.map_err(|seen| self.broken(&format!("#{slot}: {seen}")))?;
+            }
+            if let Some(token) = &self.slots[slot].config(Shape::Usual).launch_token {
+                let record = self.handle.find_launch(token).await;
+                let record = record.map_err(|error| self.failed(&error))?;
+                let seen = self.slots[slot].see_record(&record);
+                seen.map_err(|seen| self.broken(&format!("#{slot}: {seen}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets every transition that is under way come to its end.
+    async fn rest(&self) -> Result<(), Stop> {
+        for id in self.slots.iter().filter_map(|slot| slot.id.as_ref()) {
+            let what = format!("{id} is at rest");
+            let rested = self.cx.eventually(&what, async || {
+                match self.handle.describe_instance(id).await {
+                    Ok(status) => Ok(matches!(
+                        status.state,
+                        CloudInstanceState::Running
+                            | CloudInstanceState::Stopped
+                            | CloudInstanceState::Terminated
+                    )
+                    .then_some(())),
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some(())),
+                    Err(error) => Err(self.failed(&error)),
+                }
+            });
+            rested.await?;
+        }
+        Ok(())
+    }
+
+    fn patience(&self) -> Duration {
+        match self.cx.harness().time() {
+            Time::Virtual => self.cx.harness().budget() / 2,
+            Time::Real => (self.cx.harness().budget() / 2).min(Duration::from_secs(2)),
+        }
+    }
+
+    fn add(&mut self, more: &str) {
+        if let Some(last) = self.told.last_mut() {
+            last.push_str(more);
+        }
+    }
+
+    fn failed(&self, error: &ProvisionError) -> Stop {
+        self.broken(&format!("a read failed: {error}"))
+    }
+
+    /// The violation, with the whole sequence that led to it.
+    fn broken(&self, seen: &str) -> Stop {
+        let lines = self.told.iter().enumerate();
+        let lines: Vec<_> = lines
+            .map(|(at, told)| format!("\n    {}. {told}", at + 1))
+            .collect();
+        Stop::Violated(format!("{seen}; the sequence was:{}", lines.concat()))
+    }
+}
+
+/// Two configs for one token, told from those of the other tokens by a tag.
+fn configs(cx: &Cx, slot: usize) -> Result<[InstanceConfig; 2], Stop> {
+    let mut usual = cx.config_with_token();
+    let tagged = usual.tags.insert(SLOT_TAG, slot.to_string());
+    tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+    let mut other = usual.clone();
+    let tagged = other.tags.insert("kit-other", "yes");
+    tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+    Ok([usual, other])
+}

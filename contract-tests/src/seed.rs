@@ -1,0 +1,69 @@
+//! Generated tests that are the same in every run, until somebody asks for others.
+
+use std::cell::{Cell, RefCell};
+
+use proptest::{
+    strategy::Strategy,
+    test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
+};
+
+use crate::{Arm, Outcome, Stop};
+
+/// The environment variable that chooses other cases.
+const VARIABLE: &str = "FLEETWRIGHT_CONTRACT_SEED";
+
+/// The seed where none is given.
+const DEFAULT: u64 = 20_260_101;
+
+/// How often a failing case is made smaller before it is shown.
+const MOST_SHRINKS: u32 = 400;
+
+/// Tests `cases` generated values, and shows the smallest that breaks a promise.
+pub(crate) fn for_all<S: Strategy>(
+    cases: u32,
+    strategy: &S,
+    test: impl Fn(S::Value) -> Result<(), Stop>,
+) -> Outcome {
+    let seed = seed()?;
+    let config = Config {
+        cases,
+        max_shrink_iters: MOST_SHRINKS,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let (violated, aside) = (Cell::new(false), RefCell::new(None));
+    let ran = TestRunner::new_with_rng(config, rng).run(strategy, |value| match test(value) {
+        Err(Stop::Violated(seen)) => {
+            violated.set(true);
+            Err(TestCaseError::fail(seen))
+        }
+        Err(other) if !violated.get() => {
+            aside.replace(Some(other));
+            Err(TestCaseError::fail("set aside"))
+        }
+        // While a violation is made smaller, what is no violation is not smaller either.
+        Ok(()) | Err(_) => Ok(()),
+    });
+    if let Some(stop) = aside.take() {
+        return Err(stop);
+    }
+    match ran {
+        Ok(()) => Ok(Arm::Held),
+        Err(TestError::Fail(seen, _)) => Err(Stop::Violated(format!(
+            "{seen}\n  (seed {seed}; {VARIABLE} chooses others)"
+        ))),
+        Err(TestError::Abort(why)) => Err(Stop::Kit(format!("no cases: {why}"))),
+    }
+}
+
+fn seed() -> Result<u64, Stop> {
+    match std::env::var(VARIABLE) {
+        Err(_) => Ok(DEFAULT),
+        Ok(text) => text
+            .parse()
+            .map_err(|_| Stop::Kit(format!("{VARIABLE}={text} is no number"))),
+    }
+}
