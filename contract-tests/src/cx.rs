@@ -313,6 +313,7 @@ impl Cx {
         check: impl AsyncFn() -> Result<Option<T>, Stop>,
     ) -> Result<T, Stop> {
         let began = Instant::now();
+        let mut pause = self.pause();
         loop {
             if let Some(found) = check().await? {
                 return Ok(found);
@@ -323,7 +324,8 @@ impl Cx {
                     self.harness.budget()
                 )));
             }
-            sleep(self.pause()).await;
+            sleep(pause).await;
+            pause = pause.mul_f64(1.2).min(self.pause() * 10);
         }
     }
 

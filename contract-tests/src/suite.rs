@@ -139,8 +139,8 @@ fn on_account(
 ) -> Outcome {
     block_on(harness.time(), async {
         let cx = Cx::new(Arc::clone(harness), &scope_of(clause), transcript.clone()).await?;
-        // A clause is a few dozen calls, each within the budget.
-        let whole = harness.budget().saturating_mul(100);
+        // The longest clauses are sweeps over some hundred lives, each step within the budget.
+        let whole = harness.budget().saturating_mul(2_000);
         let outcome = timeout(whole, body(&cx)).await;
         if let Some(faults) = harness.faults() {
             faults.clear().await;

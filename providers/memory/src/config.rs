@@ -12,7 +12,7 @@ use std::{
 
 use fleetwright::{
     BatchLaunch, Capabilities, ImageId, InstanceType, Market, OptionalVerb, PlacementField,
-    TagLimits, Zone,
+    PublicAddress, TagLimits, Zone,
 };
 use fleetwright_chaos::{Clock, TokioClock};
 
@@ -120,6 +120,7 @@ pub(crate) struct Knobs {
     pub(crate) zones: Vec<Zone>,
     pub(crate) types: BTreeSet<InstanceType>,
     pub(crate) images: BTreeSet<ImageId>,
+    pub(crate) public_address: PublicAddress,
     pub(crate) quota: Option<u64>,
     pub(crate) capacity: Vec<Capacity>,
     pub(crate) buckets: BTreeMap<WireCall, (Duration, NonZeroU32)>,
@@ -149,6 +150,7 @@ impl Default for MemoryCloudBuilder {
                 zones: Vec::new(),
                 types: BTreeSet::new(),
                 images: BTreeSet::new(),
+                public_address: PublicAddress::Assigned,
                 quota: None,
                 capacity: Vec::new(),
                 buckets: BTreeMap::new(),
@@ -249,6 +251,12 @@ impl MemoryCloudBuilder {
         self.set(|knobs| {
             knobs.capabilities.verbs.remove(&verb);
         })
+    }
+
+    /// Gives public addresses only to launches that ask for one; otherwise all get one unless they
+    /// ask for none.
+    pub fn without_public_addresses(self) -> Self {
+        self.set(|knobs| knobs.public_address = PublicAddress::Absent)
     }
 
     /// Leaves a field of the placement out.

@@ -44,7 +44,7 @@ const ALL: &[Benign] = &[
     },
     Benign {
         name: "transitions take minutes",
-        make: || knobs(|cloud| cloud.timing(Timing::all(Duration::from_secs(170)))),
+        make: || knobs(|cloud| cloud.timing(Timing::all(Duration::from_secs(90)))),
     },
     Benign {
         name: "transitions take no time",
@@ -99,7 +99,7 @@ const ALL: &[Benign] = &[
         make: || {
             knobs(|cloud| {
                 let cloud = cloud.seed(5).read_lag(Duration::from_secs(20));
-                let cloud = cloud.timing(Timing::all(Duration::from_secs(60)));
+                let cloud = cloud.timing(Timing::all(Duration::from_secs(30)));
                 cloud.page_size(NonZeroUsize::MIN.saturating_add(1))
             })
         },
@@ -144,7 +144,7 @@ const ALL: &[Benign] = &[
     },
     Benign {
         name: "gives no public addresses",
-        make: TwistedHarness::factory::<odd::Private>,
+        make: || knobs(MemoryCloudBuilder::without_public_addresses),
     },
     Benign {
         name: "tells no reasons and no native states of what runs",
@@ -167,7 +167,7 @@ const ALL: &[Benign] = &[
 /// An account that others use as well, with tags that look like ours.
 fn crowded() -> MemoryHarness {
     let harness = MemoryHarness::new();
-    for scope in ["", "x", "launched by the contract kit"] {
+    for scope in ["x", "X", "launched by the contract kit"] {
         let tags = Tags::new().with(crate::SCOPE_TAG, scope);
         // The operator acts at once, so the future is ready at its first poll.
         let _ = harness.launch(tags.unwrap_or_default()).now_or_never();

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    num::NonZeroU32,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -13,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceStatus, LaunchRecord, LaunchToken, Operation, PublicAddress, Result, Seen,
+    InstanceStatus, LaunchRecord, LaunchToken, Operation, Result, Seen,
 };
 use futures_util::StreamExt as _;
 use tokio::time::sleep;
@@ -84,34 +83,6 @@ impl Twist for Throttles {
     }
 }
 
-/// Gives no public address unless asked for one.
-#[derive(Default)]
-pub(super) struct Private;
-
-fn placed(config: &InstanceConfig) -> InstanceConfig {
-    let mut config = config.clone();
-    config
-        .placement
-        .public_address
-        .get_or_insert(PublicAddress::Absent);
-    config
-}
-
-#[async_trait]
-impl Twist for Private {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
-        at.inner.launch_instance(&placed(config)).await
-    }
-    async fn launch_instances(
-        &self,
-        at: At<'_>,
-        config: &InstanceConfig,
-        count: NonZeroU32,
-    ) -> Result<Vec<InstanceInfo>> {
-        at.inner.launch_instances(&placed(config), count).await
-    }
-}
-
 /// Tells neither reasons nor native states of what runs.
 #[derive(Default)]
 pub(super) struct Silent;
@@ -126,12 +97,6 @@ fn hushed(mut info: InstanceInfo) -> InstanceInfo {
 
 #[async_trait]
 impl Twist for Silent {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
-        at.inner.launch_instance(config).await.map(hushed)
-    }
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
-        at.inner.start_instance(id).await.map(hushed)
-    }
     async fn list_instances(
         &self,
         at: At<'_>,
@@ -139,6 +104,19 @@ impl Twist for Silent {
     ) -> Result<Vec<InstanceInfo>> {
         let list = at.inner.list_instances(filter).await?;
         Ok(list.into_iter().map(hushed).collect())
+    }
+    fn stream_instances<'a>(
+        &'a self,
+        at: At<'a>,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<Seen>> {
+        let hush = |item: Result<Seen>| {
+            item.map(|seen| match seen {
+                Seen::Instance(info) => Seen::from(hushed(*info)),
+                gap @ Seen::Gap { .. } => gap,
+            })
+        };
+        at.inner.stream_instances(filter).map(hush).boxed()
     }
 }
 

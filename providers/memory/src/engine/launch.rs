@@ -55,7 +55,7 @@ impl World {
         let public_address = config
             .placement
             .public_address
-            .unwrap_or(PublicAddress::Assigned);
+            .unwrap_or(self.knobs.public_address);
         let (granted, refusal) = self.grant(&kind, public_address, missing.into());
         let all_or_nothing = self.knobs.capabilities.batch_launch == BatchLaunch::AllOrNothing;
         if let Some(refusal) = &refusal {
@@ -123,7 +123,9 @@ impl World {
     fn create(&mut self, order: &Order<'_>, zone: &Zone, market: Market) -> Option<Seq> {
         let config = order.config;
         let placement = &config.placement;
-        let public_address = placement.public_address.unwrap_or(PublicAddress::Assigned);
+        let public_address = placement
+            .public_address
+            .unwrap_or(self.knobs.public_address);
         let private_ip = self.private.take()?;
         let public_ip = match public_address {
             PublicAddress::Assigned => self.public.take(),
