@@ -26,7 +26,10 @@ fn clauses() -> impl Iterator<Item = &'static Clause> {
     CLAUSES.iter().filter(|clause| ours(clause.id))
 }
 
-fn variants() -> Vec<(&'static str, fn() -> MemoryHarness)> {
+/// A legal cloud, and what is special about it.
+type Variant = (&'static str, fn() -> MemoryHarness);
+
+fn variants() -> Vec<Variant> {
     vec![
         ("the reference", MemoryHarness::new),
         ("a read lag of 5 s", || {
