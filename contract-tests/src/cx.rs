@@ -402,6 +402,16 @@ impl Cx {
         .await
     }
 
+    /// How long a call may take before its process is taken for dead. Too short is harmless to a
+    /// clause that then opens another handle and goes on.
+    pub fn patience(&self) -> Duration {
+        let half = self.harness.budget() / 2;
+        match self.harness.time() {
+            Time::Virtual => half,
+            Time::Real => half.min(Duration::from_secs(2)),
+        }
+    }
+
     /// The pause between two tries.
     fn pause(&self) -> Duration {
         match self.harness.time() {

@@ -1,11 +1,12 @@
 //! A whole life of an instance as a careful program leads it: every step can be repeated, in the
 //! same process or in one that was started after it died.
 
-use std::{fmt, future::Future};
+use std::{fmt, future::Future, time::Duration};
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceProvisioner,
-    ProvisionError, Result, wait::WaitPolicy,
+    ProvisionError, Result,
+    wait::{self, WaitPolicy},
 };
 use tokio::time::Instant;
 
@@ -114,12 +115,15 @@ impl<'a> Life<'a> {
         id: &InstanceId,
         goal: CloudInstanceState,
     ) -> Result<(), Stop> {
-        let tick = self.cx.capabilities().poll_tick;
+        let tick = self
+            .cx
+            .capabilities()
+            .poll_tick
+            .max(Duration::from_millis(10));
         let policy = WaitPolicy::within(self.cx.harness().budget() * 2)
             .polling(tick * 10, tick * 100)
             .seeded(1);
-        let waiter = self.cx.harness().waiter();
-        let waited = waiter.for_state(handle, std::slice::from_ref(id), goal, &policy);
+        let waited = wait::for_state(handle, std::slice::from_ref(id), goal, &policy);
         let broken = |error| Stop::violated(format!("{id} must get to {goal}, but {error}"));
         waited.await.map(drop).map_err(broken)
     }

@@ -90,14 +90,14 @@ macro_rules! for_each_clause {
             async tags tags_05_reserved_prefixes_are_refused "TAGS-05" "refuse tags under the cloud's reserved prefixes as invalid, and create nothing" "reserved prefixes";
             async tags tags_06_own_tags_are_hidden "TAGS-06" "not show tags that the backend sets for itself" "nothing";
             async tags tags_07_survive_a_life "TAGS-07" "show the same tags after stop, start and terminate" "nothing";
-            async errors errors_01_quota_is_quota "ERRORS-01" "report the account's limit as quota, without effect" "fault: quota";
+            async errors errors_01_quota_is_quota "ERRORS-01" "report the account's limit as quota, without effect, and not as something to repeat at once" "fault: quota";
             async errors errors_02_capacity_is_capacity "ERRORS-02" "report missing machines as capacity, without effect, with a scope" "fault: capacity";
             async errors errors_03_throttling_tells_when_to_return "ERRORS-03" "report throttling as throttled, without effect, with the cloud's time to retry" "fault: throttled";
             async errors errors_04_bad_credentials_are_unauthenticated "ERRORS-04" "report expired credentials as unauthenticated, never as not found" "fault: bad credentials";
             async errors errors_05_missing_rights_are_forbidden "ERRORS-05" "report missing rights as forbidden" "fault: forbidden";
-            async errors errors_06_a_server_error_is_never_not_found "ERRORS-06" "report an internal error of the cloud as unavailable, never as not found, and a launch's effect as unknown" "fault: server error";
+            async errors errors_06_a_server_error_is_never_not_found "ERRORS-06" "report an internal error of the cloud as unavailable and worth repeating, never as not found, and a launch's effect as unknown" "fault: server error";
             async errors errors_07_a_malformed_answer_is_an_error "ERRORS-07" "report an answer that it cannot read as unexpected, with the effect unknown where there may be one, and never panic" "fault: malformed";
-            async errors errors_08_a_lost_reply_is_of_unknown_effect "ERRORS-08" "report a launch without an answer as of unknown effect" "fault: reply lost";
+            async errors errors_08_a_lost_reply_is_of_unknown_effect "ERRORS-08" "report a launch without an answer as of unknown effect, unless it looks the token up and answers what it finds" "fault: reply lost";
             async errors errors_09_an_error_names_itself "ERRORS-09" "name provider and operation in every error, on one line" "nothing";
             async errors errors_10_no_secret_is_shown "ERRORS-10" "show user data in no error and no debug output" "nothing";
             async errors errors_11_a_failed_read_has_no_effect "ERRORS-11" "report a failed read as without effect" "fault: server error";
@@ -123,7 +123,7 @@ macro_rules! for_each_clause {
             async concurrency concurrency_03_terminate_races "CONCURRENCY-03" "end with terminated, whatever stops and starts are under way beside a terminate" "nothing";
             sync concurrency concurrency_04_histories_are_linearizable "CONCURRENCY-04" "answer concurrent launches, stops and terminates as some order of them would" "nothing";
             async cancellation cancellation_01_a_dropped_launch_is_found_again "CANCELLATION-01" "leave at most one instance of a launch that is dropped at any point, and find it again by its token" "nothing";
-            async cancellation cancellation_02_a_dropped_change_can_be_repeated "CANCELLATION-02" "let a stop, start or terminate that was dropped at any point be repeated" "nothing";
+            async cancellation cancellation_02_a_dropped_change_can_be_repeated "CANCELLATION-02" "let a stop, start or terminate that was dropped at any point be repeated, with its full effect" "nothing";
             async cancellation cancellation_03_one_caller_s_end_is_not_another_s "CANCELLATION-03" "not touch a call because another one was dropped" "nothing";
             async crash crash_01_a_lost_reply_is_settled "CRASH-01" "find the instance of a launch whose reply was lost, by token and by tags, and launch no second one on a replay" "fault: reply lost";
             async crash crash_02_a_lost_request_is_settled "CRASH-02" "launch exactly one instance when a launch whose request was lost is repeated" "fault: request lost";
@@ -135,7 +135,7 @@ macro_rules! for_each_clause {
             async time time_02_waiting_ends_when_the_goal_is_lost "TIME-02" "let a wait fail as soon as its goal cannot be reached any more" "nothing";
             async time time_03_waiting_is_frugal "TIME-03" "let a wait for many instances poll no faster than the declared tick, with one call for all" "oracle";
             async time time_04_capabilities_never_change "TIME-04" "declare the same capabilities during the life of a handle, with a poll tick above zero and a batch and page of at least one" "nothing";
-            async time time_05_transitions_follow_the_clock "TIME-05" "carry out transitions in the time of the clock it was given" "virtual time";
+            async time time_05_transitions_follow_the_clock "TIME-05" "carry out transitions in the time of the clock it was given, however few look at them, and sleep on no other clock" "virtual time";
             async leaks leaks_01_terminate_leaves_nothing "LEAKS-01" "destroy disk, network card and address with the instance" "oracle";
             async leaks leaks_02_a_refused_launch_leaves_nothing "LEAKS-02" "leave nothing of a launch that was refused" "oracle, fault: capacity";
             async leaks leaks_03_a_launch_that_fails_late_leaves_nothing "LEAKS-03" "leave nothing of a launch that failed after it was accepted" "oracle, fault: fails late";

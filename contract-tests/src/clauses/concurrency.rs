@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, pin::pin};
 
-use fleetwright::{CloudInstanceState, ErrorKind, InstanceId, ProvisionError, Result};
+use fleetwright::{ErrorKind, InstanceId, ProvisionError, Result};
 use futures_util::future::{Either, join_all, select};
 use tokio::time::timeout;
 
@@ -80,12 +80,14 @@ pub(crate) async fn concurrency_02_launches_side_by_side(cx: &Cx) -> Outcome {
 
 pub(crate) async fn concurrency_03_terminate_races(cx: &Cx) -> Outcome {
     let race = [WireOp::Stop, WireOp::Terminate, WireOp::Start, WireOp::Stop];
-    for from in [CloudInstanceState::Running, CloudInstanceState::Stopped] {
+    for stopped in [false, true] {
         for first in 0..race.len() {
-            let id = match from {
-                CloudInstanceState::Stopped => cx.stopped().await?.id,
-                _ => cx.running().await?.id,
+            let from = if stopped {
+                cx.stopped().await
+            } else {
+                cx.running().await
             };
+            let id = from?.id;
             let order = (0..race.len()).map(|place| race[(first + place) % race.len()]);
             let calls = order.map(|call| {
                 let id = &id;

@@ -6,7 +6,7 @@ use fleetwright::{InstanceId, InstanceProvisioner, LaunchRecord, LaunchToken};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    Arm, Cx, Factory, Outcome, Stop, Time, WireFault, WireOp,
+    Arm, Cx, Factory, Outcome, Stop, WireFault, WireOp,
     cx::names,
     dropped::drop_after,
     life::{Life, Step},
@@ -117,7 +117,7 @@ pub(crate) async fn crash_04_a_crash_at_every_call_converges(cx: &Cx) -> Outcome
                 let told = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
                 let began = Instant::now();
                 loop {
-                    let done = timeout(patience(cx), life.step(step, &*handle)).await;
+                    let done = timeout(cx.patience(), life.step(step, &*handle)).await;
                     if let Ok(done) = done {
                         done.map_err(told)?;
                         break;
@@ -156,7 +156,7 @@ pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Cx) -> Outco
     let faults = cx.harness().faults().filter(|faults| faults.offers(&crash));
     if let Some(faults) = &faults {
         faults.strike(WireOp::Launch, 1, crash).await;
-        let _ = timeout(patience(cx), lost.launch_instance(&config)).await;
+        let _ = timeout(cx.patience(), lost.launch_instance(&config)).await;
         cx.struck(faults).await?;
     } else {
         let _ = drop_after(2, lost.launch_instance(&config)).await;
@@ -173,12 +173,15 @@ pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Cx) -> Outco
     require(missing.is_empty(), || {
         format!("{missing:?} of a lost process are not listed by a new one")
     })?;
-    require(list.iter().all(|info| info.tags == *cx.scope()), || {
-        format!(
-            "{} do not have the tags they were launched with",
-            names(&list)
-        )
-    })?;
+    require(
+        list.iter().all(|info| info.tags.contains_all(cx.scope())),
+        || {
+            format!(
+                "{} do not have the tags they were launched with",
+                names(&list)
+            )
+        },
+    )?;
     require(faults.is_none() || list.len() == ids.len() + 1, || {
         let seen = names(&list);
         format!("the launch that was under way when the process died is not among {seen}")
@@ -188,15 +191,6 @@ pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Cx) -> Outco
 
 pub(crate) fn crash_06_any_sequence_is_legal(factory: &Factory) -> Outcome {
     model::run(factory)
-}
-
-/// How long a step may take before its process is taken for dead. Too short is harmless: the step is
-/// taken again.
-fn patience(cx: &Cx) -> Duration {
-    match cx.harness().time() {
-        Time::Virtual => cx.harness().budget() / 2,
-        Time::Real => (cx.harness().budget() / 2).min(Duration::from_secs(2)),
-    }
 }
 
 async fn find(

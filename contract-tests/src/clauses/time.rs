@@ -56,10 +56,8 @@ pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
     let goal = CloudInstanceState::Stopped;
     let waiter = cx.harness().waiter();
     let waited = waiter.for_state(cx.provisioner(), &ids, goal, &policy);
-    let answered_ok = waited.await.is_ok();
-    require(!answered_ok, || {
-        format!("{ids:?} were never stopped, and the wait for that succeeded")
-    })?;
+    // How it ends is another clause's question.
+    let _ = waited.await;
     let polls = began.elapsed().as_nanos() / tick.as_nanos() + 2;
     let for_each_poll = ids.len().div_ceil(cx.capabilities().batch_size.get()) as u128;
     let (made, most) = (oracle.calls().await - before, polls * for_each_poll);
@@ -131,14 +129,20 @@ pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Cx) -> Outcome {
 }
 
 /// A life in virtual time takes milliseconds of real time; this is long beyond that.
-const REAL_LIFE: Duration = Duration::from_millis(400);
+const REAL_LIFE: Duration = Duration::from_millis(300);
 
 async fn life(cx: &Cx) -> Result<(), Stop> {
     let info = cx.stopped().await?;
     cx.start(&info.id).await?;
     cx.reach(&info.id, CloudInstanceState::Running).await?;
-    cx.terminate(&info.id).await?;
-    cx.gone(&info.id).await
+    let two = std::num::NonZeroU32::MIN.saturating_add(1);
+    let batch = cx.provisioner().launch_instances(&cx.config(), two).await;
+    let batch = batch.map_err(|error| Stop::failed("launch_instances", &error))?;
+    for id in batch.iter().chain([&info]).map(|info| &info.id) {
+        cx.terminate(id).await?;
+        cx.gone(id).await?;
+    }
+    Ok(())
 }
 
 async fn wait(
@@ -191,11 +195,8 @@ fn gave_up(
         }
         Err(error) => error,
     };
-    let lost = match &error.cause {
-        WaitCause::Unreachable(status) => status.state.is_ending(),
-        WaitCause::Failed(failed) => failed.kind() == ErrorKind::NotFound,
-        _ => false,
-    };
+    let lost = matches!(&error.cause, WaitCause::Unreachable(status) if status.state.is_ending())
+        || matches!(&error.cause, WaitCause::Failed(failed) if failed.kind() == ErrorKind::NotFound);
     require(lost, || {
         format!("{id} is terminated and cannot be {goal} any more, but the wait ended so: {error}")
     })

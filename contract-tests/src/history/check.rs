@@ -188,7 +188,13 @@ impl fmt::Display for Event {
                 " -> {}",
                 id.as_ref().map_or("nothing", InstanceId::as_str)
             ),
-            other => write!(f, " -> {other:?}"),
+            other @ (Answer::Done
+            | Answer::TokenConflict
+            | Answer::TokenSpent
+            | Answer::WrongState
+            | Answer::NotFound
+            | Answer::Refused
+            | Answer::Unheard) => write!(f, " -> {other:?}"),
         }
     }
 }

@@ -13,7 +13,9 @@ use std::{
     time::Duration,
 };
 
-use fleetwright::{ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner, ProvisionError};
+use fleetwright::{
+    Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner, ProvisionError,
+};
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use tokio::time::Instant;
@@ -195,17 +197,20 @@ async fn look(cx: &Cx, board: &Board, token: usize) -> Result<(), Stop> {
 }
 
 fn heard(answer: Result<Answer, ProvisionError>) -> Answer {
-    match answer {
-        Ok(answer) => answer,
-        Err(error) => match error.kind() {
-            ErrorKind::TokenConflict => Answer::TokenConflict,
-            ErrorKind::TokenSpent => Answer::TokenSpent,
-            ErrorKind::WrongState => Answer::WrongState,
-            ErrorKind::NotFound => Answer::NotFound,
-            _ if error.effect() == fleetwright::Effect::None => Answer::Refused,
-            _ => Answer::Unheard,
-        },
-    }
+    let telling = [
+        (ErrorKind::TokenConflict, Answer::TokenConflict),
+        (ErrorKind::TokenSpent, Answer::TokenSpent),
+        (ErrorKind::WrongState, Answer::WrongState),
+        (ErrorKind::NotFound, Answer::NotFound),
+    ];
+    answer.unwrap_or_else(|error| {
+        let told = telling.into_iter().find(|(kind, _)| *kind == error.kind());
+        match (told, error.effect()) {
+            (Some((_, answer)), _) => answer,
+            (None, Effect::None) => Answer::Refused,
+            (None, Effect::Done | Effect::Unknown) => Answer::Unheard,
+        }
+    })
 }
 
 fn judge(board: &Board, rules: Rules) -> Result<(), Stop> {

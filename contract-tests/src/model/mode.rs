@@ -2,7 +2,7 @@
 //!
 //! Owns the table of answers that a legal cloud gives. It never calls anything and knows no ids.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 /// What a launch token stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +61,21 @@ pub(super) enum Answer {
     NotFound,
     /// Something else is being done to it.
     Busy,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::New => "an instance that was not known",
+            Self::Known => "the instance that was known",
+            Self::Done => "success",
+            Self::TokenConflict => "token conflict",
+            Self::TokenSpent => "token spent",
+            Self::WrongState => "wrong state",
+            Self::NotFound => "not found",
+            Self::Busy => "conflict",
+        })
+    }
 }
 
 /// What the cloud may have forgotten by now, as it declares.

@@ -1,6 +1,6 @@
 //! A sequence played on an account: every step is made, and its answer compared with the model.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner,
@@ -13,7 +13,7 @@ use super::{
     slot::Slot,
     step::{Mishap, SLOTS, Step},
 };
-use crate::{Cx, Stop, Time, WireFault, WireOp, dropped::drop_after};
+use crate::{Cx, Stop, WireFault, WireOp, dropped::drop_after};
 
 /// The tag that tells the tokens apart in a list.
 const SLOT_TAG: &str = "kit-slot";
@@ -100,23 +100,25 @@ impl<'a> Play<'a> {
         error: &ProvisionError,
         quiet: bool,
     ) -> Result<(), String> {
-        let answer = match error.kind() {
-            ErrorKind::TokenConflict => Answer::TokenConflict,
-            ErrorKind::TokenSpent => Answer::TokenSpent,
-            ErrorKind::WrongState => Answer::WrongState,
-            ErrorKind::NotFound => Answer::NotFound,
-            ErrorKind::Conflict => Answer::Busy,
-            ErrorKind::Throttled => return Ok(()),
-            _ if quiet => return Err(format!("nothing was wrong with the call, but: {error}")),
-            _ => {
-                match error.effect() {
-                    Effect::None => {}
-                    Effect::Unknown | Effect::Done => self.slots[slot].not_hear(verb),
-                }
-                return Ok(());
-            }
-        };
-        self.slots[slot].hear(verb, answer)
+        let telling = [
+            (ErrorKind::TokenConflict, Answer::TokenConflict),
+            (ErrorKind::TokenSpent, Answer::TokenSpent),
+            (ErrorKind::WrongState, Answer::WrongState),
+            (ErrorKind::NotFound, Answer::NotFound),
+            (ErrorKind::Conflict, Answer::Busy),
+        ];
+        let told = telling.into_iter().find(|(kind, _)| *kind == error.kind());
+        if let Some((_, answer)) = told {
+            return self.slots[slot].hear(verb, answer);
+        }
+        if quiet && error.kind() != ErrorKind::Throttled {
+            return Err(format!("nothing was wrong with the call, but: {error}"));
+        }
+        match error.effect() {
+            Effect::None => {}
+            Effect::Unknown | Effect::Done => self.slots[slot].not_hear(verb),
+        }
+        Ok(())
     }
 
     /// Makes a call with its mishap; nothing if no answer came.
@@ -143,7 +145,7 @@ impl<'a> Play<'a> {
             }
             Mishap::Crash(fault) => {
                 let said = if self.strike(verb, fault).await {
-                    timeout(self.patience(), self.plainly(slot, verb))
+                    timeout(self.cx.patience(), self.plainly(slot, verb))
                         .await
                         .ok()
                 } else {
@@ -258,13 +260,6 @@ impl<'a> Play<'a> {
             rested.await?;
         }
         Ok(())
-    }
-
-    fn patience(&self) -> Duration {
-        match self.cx.harness().time() {
-            Time::Virtual => self.cx.harness().budget() / 2,
-            Time::Real => (self.cx.harness().budget() / 2).min(Duration::from_secs(2)),
-        }
     }
 
     fn add(&mut self, more: &str) {

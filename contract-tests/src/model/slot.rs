@@ -48,7 +48,7 @@ impl Slot {
             .iter()
             .flat_map(|mode| outcomes(*mode, verb, gone));
         let next = next.filter(|(one, _)| *one == answer);
-        self.become_one_of(next.map(|(_, mode)| mode).collect(), &format!("{answer:?}"))
+        self.become_one_of(next.map(|(_, mode)| mode).collect(), &answer.to_string())
     }
 
     /// Takes an instance that a launch answered.

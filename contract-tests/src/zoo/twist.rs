@@ -65,6 +65,18 @@ pub trait Twist: Send + Sync {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         sound.clone()
     }
+    /// What is declared once [`has_turned`](Self::has_turned).
+    fn capabilities_later(&self, sound: &Capabilities) -> Capabilities {
+        self.capabilities(sound)
+    }
+    /// Whether the later declaration is in force.
+    fn has_turned(&self) -> bool {
+        false
+    }
+    /// What the handle's debug output shows besides.
+    fn debug(&self) -> String {
+        String::new()
+    }
     fn waiter(&self) -> Option<Arc<dyn Waiter>> {
         None
     }
@@ -163,6 +175,7 @@ pub struct Twisted {
     harness: MemoryHarness,
     handle: usize,
     capabilities: Capabilities,
+    later: Capabilities,
 }
 
 impl Twisted {
@@ -177,7 +190,7 @@ impl Twisted {
 
 impl fmt::Debug for Twisted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Twisted({:?})", self.inner)
+        write!(f, "Twisted({:?}{})", self.inner, self.twist.debug())
     }
 }
 
@@ -185,7 +198,11 @@ impl fmt::Debug for Twisted {
 #[deny(clippy::missing_trait_methods)]
 impl InstanceProvisioner for Twisted {
     fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
+        if self.twist.has_turned() {
+            &self.later
+        } else {
+            &self.capabilities
+        }
     }
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         self.twist.launch_instance(self.at(), config).await
@@ -299,12 +316,14 @@ impl Harness for TwistedHarness {
         let capabilities = self.twist.capabilities(inner.capabilities());
         let handle = self.opened.fetch_add(1, Ordering::SeqCst) + 1;
         self.twist.opened(handle);
+        let later = self.twist.capabilities_later(inner.capabilities());
         Arc::new(Twisted {
             inner,
             twist: Arc::clone(&self.twist),
             harness: self.base.clone(),
             handle,
             capabilities,
+            later,
         })
     }
     fn config(&self) -> InstanceConfig {

@@ -1,6 +1,219 @@
-//! Backends that break the family time.
+//! Backends that break the family time, and ways of waiting that do.
 
-use super::Mutant;
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    Capabilities, CloudInstanceState, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    InstanceProvisioner, InstanceStatus, Result,
+    wait::{WaitCause, WaitError, WaitPolicy, for_state},
+};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{Mutant, Twist};
+use crate::{
+    Waiter,
+    zoo::{At, TwistedHarness},
+};
 
 /// One for each clause of the family, or more.
-pub(super) const MUTANTS: &[Mutant] = &[];
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "wait times out with Ok",
+        dies_of: "TIME-01",
+        make: TwistedHarness::factory::<WaitsWith<OkAtDeadline>>,
+    },
+    Mutant {
+        name: "wait ignores a terminal failure",
+        dies_of: "TIME-02",
+        make: TwistedHarness::factory::<WaitsWith<IgnoresFailure>>,
+    },
+    Mutant {
+        name: "wait busy-polls",
+        dies_of: "TIME-03",
+        make: TwistedHarness::factory::<WaitsWith<BusyPolls>>,
+    },
+    Mutant {
+        name: "batch describe is a loop",
+        dies_of: "TIME-03",
+        make: TwistedHarness::factory::<DescribesOneByOne>,
+    },
+    Mutant {
+        name: "poll tick of zero",
+        dies_of: "TIME-04",
+        make: TwistedHarness::factory::<NoTick>,
+    },
+    Mutant {
+        name: "page size learned from the first answer",
+        dies_of: "TIME-04",
+        make: TwistedHarness::factory::<LearnsPageSize>,
+    },
+    Mutant {
+        name: "std sleep instead of the injected clock",
+        dies_of: "TIME-05",
+        make: TwistedHarness::factory::<SleepsForReal>,
+    },
+];
+
+/// A sound backend that is waited for in another way.
+#[derive(Default)]
+struct WaitsWith<W>(W);
+
+#[async_trait]
+impl<W: Waiter + Clone + 'static> Twist for WaitsWith<W> {
+    fn waiter(&self) -> Option<Arc<dyn Waiter>> {
+        Some(Arc::new(self.0.clone()))
+    }
+}
+
+type Waited = std::result::Result<Vec<InstanceStatus>, WaitError>;
+
+#[derive(Clone, Default)]
+struct OkAtDeadline;
+
+#[async_trait]
+impl Waiter for OkAtDeadline {
+    async fn for_state(
+        &self,
+        provisioner: &dyn InstanceProvisioner,
+        ids: &[InstanceId],
+        goal: CloudInstanceState,
+        policy: &WaitPolicy,
+    ) -> Waited {
+        match for_state(provisioner, ids, goal, policy).await {
+            Err(error) if matches!(error.cause, WaitCause::Deadline) => Ok(error
+                .unreached
+                .into_iter()
+                .filter_map(|one| one.last)
+                .collect()),
+            waited => waited,
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct IgnoresFailure;
+
+#[async_trait]
+impl Waiter for IgnoresFailure {
+    async fn for_state(
+        &self,
+        provisioner: &dyn InstanceProvisioner,
+        ids: &[InstanceId],
+        goal: CloudInstanceState,
+        policy: &WaitPolicy,
+    ) -> Waited {
+        let deadline = Instant::now() + policy.deadline;
+        let mut waited = for_state(provisioner, ids, goal, policy).await;
+        if let Err(error) = &mut waited {
+            sleep_until(deadline).await;
+            error.cause = WaitCause::Deadline;
+        }
+        waited
+    }
+}
+
+#[derive(Clone, Default)]
+struct BusyPolls;
+
+#[async_trait]
+impl Waiter for BusyPolls {
+    async fn for_state(
+        &self,
+        provisioner: &dyn InstanceProvisioner,
+        ids: &[InstanceId],
+        goal: CloudInstanceState,
+        policy: &WaitPolicy,
+    ) -> Waited {
+        let deadline = Instant::now() + policy.deadline;
+        let once = policy.clone().at_most(NonZeroU32::MIN);
+        loop {
+            match for_state(provisioner, ids, goal, &once).await {
+                Err(mut error) if matches!(error.cause, WaitCause::PollBudget) => {
+                    if Instant::now() >= deadline {
+                        error.cause = WaitCause::Deadline;
+                        return Err(error);
+                    }
+                }
+                waited => return waited,
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+#[derive(Default)]
+struct DescribesOneByOne;
+
+#[async_trait]
+impl Twist for DescribesOneByOne {
+    async fn describe_instances(
+        &self,
+        at: At<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceStatus>> {
+        let mut answers = Vec::new();
+        for id in ids {
+            answers.extend(at.inner.describe_instances(std::slice::from_ref(id)).await);
+        }
+        answers
+    }
+}
+
+#[derive(Default)]
+struct NoTick;
+
+impl Twist for NoTick {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.poll_tick = Duration::ZERO;
+        declared
+    }
+}
+
+#[derive(Default)]
+struct LearnsPageSize(AtomicBool);
+
+#[async_trait]
+impl Twist for LearnsPageSize {
+    fn capabilities_later(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.page_size = declared.page_size.saturating_add(1);
+        declared
+    }
+    fn has_turned(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        self.0.store(true, Ordering::SeqCst);
+        at.inner.list_instances(filter).await
+    }
+}
+
+/// Paces a batch by itself.
+#[derive(Default)]
+struct SleepsForReal;
+
+#[async_trait]
+impl Twist for SleepsForReal {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        std::thread::sleep(Duration::from_millis(400));
+        at.inner.launch_instances(config, count).await
+    }
+}
