@@ -1,9 +1,9 @@
 //! Backends that break the family time, and ways of waiting that do.
 
 use std::{
-    num::NonZeroU32,
+    collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -201,19 +201,26 @@ impl Twist for LearnsPageSize {
     }
 }
 
-/// Paces a batch by itself.
+/// Believes that an instance runs only once it has booted by the wall clock; whoever looks a second
+/// time is told the truth.
 #[derive(Default)]
-struct SleepsForReal;
+struct SleepsForReal(Mutex<BTreeMap<InstanceId, std::time::Instant>>);
 
 #[async_trait]
 impl Twist for SleepsForReal {
-    async fn launch_instances(
-        &self,
-        at: At<'_>,
-        config: &InstanceConfig,
-        count: NonZeroU32,
-    ) -> Result<Vec<InstanceInfo>> {
-        std::thread::sleep(Duration::from_millis(400));
-        at.inner.launch_instances(config, count).await
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let info = at.inner.launch_instance(config).await?;
+        let mut launched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        launched.insert(info.id.clone(), std::time::Instant::now());
+        Ok(info)
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        let mut launched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_the_wall = launched.remove(id).map(|at| at.elapsed());
+        if by_the_wall.is_some_and(|elapsed| elapsed < Duration::from_secs(3600)) {
+            status.state = CloudInstanceState::Pending;
+        }
+        Ok(status)
     }
 }
