@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    num::NonZeroU32,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
