@@ -28,7 +28,8 @@ pub(crate) struct Transcript(Arc<Mutex<Log>>);
 
 #[derive(Default)]
 struct Log {
-    lines: Vec<String>,
+    lines: Vec<(String, u32)>,
+    closed: bool,
     handles: usize,
     broken: Option<String>,
     found: Found,
@@ -46,7 +47,11 @@ impl Transcript {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.with(|log| log.lines.clone())
+        let told = |(line, times): &(String, u32)| match times {
+            1 => line.clone(),
+            _ => format!("{line} ({times} times)"),
+        };
+        self.with(|log| log.lines.iter().map(told).collect())
     }
 
     /// A panic or an endless call, which breaks the contract whatever the clause is about.
@@ -55,11 +60,26 @@ impl Transcript {
     }
 
     pub(crate) fn note(&self, line: impl Into<String>) {
+        let line = line.into();
         self.with(|log| {
+            if log.closed {
+                return;
+            }
+            if let Some((last, times)) = log.lines.last_mut() {
+                if *last == line {
+                    *times += 1;
+                    return;
+                }
+            }
             if log.lines.len() < MOST_LINES {
-                log.lines.push(line.into());
+                log.lines.push((line, 1));
             }
         });
+    }
+
+    /// Writes nothing more: what comes after a violation tells nothing about it.
+    pub(crate) fn close(&self) {
+        self.with(|log| log.closed = true);
     }
 
     /// Where the violation came out.
@@ -80,6 +100,7 @@ impl Transcript {
     fn break_off(&self, what: String) {
         self.note(what.clone());
         self.with(|log| log.broken = log.broken.take().or(Some(what)));
+        self.close();
     }
 
     fn next_handle(&self) -> usize {

@@ -62,8 +62,11 @@ pub(crate) fn for_all<S: Strategy>(
 fn seed() -> Result<u64, Stop> {
     match std::env::var(VARIABLE) {
         Err(_) => Ok(DEFAULT),
-        Ok(text) => text
-            .parse()
-            .map_err(|_| Stop::Kit(format!("{VARIABLE}={text} is no number"))),
+        Ok(text) => given().ok_or_else(|| Stop::Kit(format!("{VARIABLE}={text} is no number"))),
     }
+}
+
+/// The seed that somebody asked for, for whatever else depends on one.
+pub(crate) fn given() -> Option<u64> {
+    std::env::var(VARIABLE).ok()?.parse().ok()
 }

@@ -38,6 +38,20 @@ pub enum Status {
     KitError,
 }
 
+impl Status {
+    /// The status in words.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Refused => "refused",
+            Self::Fail => "fail",
+            Self::Waived => "waived",
+            Self::NotRun => "not run",
+            Self::KitError => "kit error",
+        }
+    }
+}
+
 /// Where a violation came out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Found {
@@ -70,7 +84,7 @@ pub struct Verdict {
 impl Verdict {
     /// The whole story, for the author of the backend.
     pub fn message(&self, clause: &Clause) -> String {
-        let mut text = format!("{} {:?}\n", self.id, self.status);
+        let mut text = format!("{}: {}\n", self.id, self.status.word());
         text += &format!("  promised: a backend must {}\n", clause.promise);
         if let Some(reason) = &self.reason {
             text += &format!("  seen:     {reason}\n");
@@ -142,6 +156,9 @@ fn on_account(
         // The longest clauses are sweeps over some hundred lives, each step within the budget.
         let whole = harness.budget().saturating_mul(2_000);
         let outcome = timeout(whole, body(&cx)).await;
+        if !matches!(outcome, Ok(Ok(_))) {
+            transcript.close();
+        }
         if let Some(faults) = harness.faults() {
             faults.clear().await;
         }

@@ -200,7 +200,8 @@ pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Cx) -> Outcome {
 
 pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Cx) -> Outcome {
     let native = cx.capabilities().batch_size.get();
-    let most = native.saturating_add(2);
+    // A backend without a batch size of its own declares a huge one; no caller asks for that many.
+    let most = native.saturating_add(2).min(10_000);
     let launched = if cx.can_launch(most) {
         let count = u32::try_from(most).ok().and_then(NonZeroU32::new);
         let count = count.ok_or_else(|| Stop::Kit(format!("no batch of {most}")))?;

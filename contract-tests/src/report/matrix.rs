@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Report;
-use crate::{CLAUSES, CONTRACT_VERSION, Status};
+use crate::{CLAUSES, CONTRACT_VERSION};
 
 /// One self-contained page of `reports`, the providers side by side.
 pub fn matrix(reports: &[Report]) -> String {
@@ -54,7 +54,7 @@ fn verdict(report: &Report) -> String {
     let counts = report
         .counts()
         .into_iter()
-        .map(|(status, count)| format!("{count} {}", word(status)));
+        .map(|(status, count)| format!("{count} {}", status.word()));
     let counts = counts.collect::<Vec<_>>().join(", ");
     let whole = if report.is_conformant() {
         "conformant"
@@ -68,7 +68,7 @@ fn cell(report: &Report, id: &str) -> String {
     let Some(entry) = report.clauses.iter().find(|entry| entry.id == id) else {
         return "<td class=not_run>not in this run".to_owned();
     };
-    let word = word(entry.status);
+    let word = entry.status.word();
     let class = word.replace(' ', "_");
     match entry.reason {
         Some(_) => format!(
@@ -85,17 +85,6 @@ fn anchor(provider: &str, id: &str) -> String {
         .map(|c| if c.is_alphanumeric() { c } else { '-' })
         .collect();
     format!("{plain}-{id}")
-}
-
-const fn word(status: Status) -> &'static str {
-    match status {
-        Status::Pass => "pass",
-        Status::Refused => "refused",
-        Status::Fail => "fail",
-        Status::Waived => "waived",
-        Status::NotRun => "not run",
-        Status::KitError => "kit error",
-    }
 }
 
 fn escape(text: &str) -> String {

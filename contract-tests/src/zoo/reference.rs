@@ -30,7 +30,7 @@ impl MemoryHarness {
     /// A cloud with other knobs.
     pub fn with(turn: impl FnOnce(MemoryCloudBuilder) -> MemoryCloudBuilder) -> Self {
         let mut cloud = MemoryCloud::builder()
-            .seed(1)
+            .seed(crate::seed::given().unwrap_or(1))
             .latency(Duration::from_millis(10));
         for image in IMAGES {
             cloud = cloud.offer_image(name(image));

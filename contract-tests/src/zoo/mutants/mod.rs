@@ -10,6 +10,7 @@ mod errors;
 mod launch;
 mod leaks;
 mod list;
+mod shared;
 mod start;
 mod state;
 mod stop;
@@ -18,6 +19,8 @@ mod terminate;
 mod time;
 mod token;
 mod verbs;
+
+pub use shared::SHARED;
 
 use super::{Factory, Twist};
 
@@ -36,9 +39,6 @@ impl std::fmt::Debug for Mutant {
         write!(f, "{} ({})", self.name, self.dies_of)
     }
 }
-
-/// Clauses that no mutant dies of alone, each with why it is kept.
-pub const SHARED: &[(&str, &str)] = &[];
 
 /// Every mutant.
 pub fn all() -> Vec<&'static Mutant> {
