@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    Capabilities, ImageId, InstanceType, InvalidValue, LaunchToken, Placement, Problem, Tags,
-    UserData,
+    Capabilities, ImageId, InstanceType, InvalidValue, LaunchToken, Market, Placement, Problem,
+    PublicAddress, Tags, UserData,
 };
 
 /// The namespace of config fingerprints. Frozen: stored fingerprints must stay comparable.
@@ -150,10 +150,23 @@ impl InstanceConfig {
             text.put("security_group", group.as_str());
         }
         if let Some(public_address) = public_address {
-            text.put("public_address", &format!("{public_address:?}"));
+            // Written out, because a stored fingerprint must outlive a renamed variant.
+            text.put(
+                "public_address",
+                match public_address {
+                    PublicAddress::Assigned => "Assigned",
+                    PublicAddress::Absent => "Absent",
+                },
+            );
         }
         if let Some(market) = market {
-            text.put("market", &format!("{market:?}"));
+            text.put(
+                "market",
+                match market {
+                    Market::OnDemand => "OnDemand",
+                    Market::Spot => "Spot",
+                },
+            );
         }
     }
 }

@@ -10,9 +10,9 @@ use tokio::{
 };
 
 use crate::{
-    BoxStream, Call, CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceId,
-    InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Operation,
-    ProvisionError, Result, Seen,
+    BoxStream, Call, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken,
+    Operation, ProvisionError, Result, Seen,
     wait::{self, WaitCause, WaitError, WaitPolicy},
 };
 
@@ -92,19 +92,29 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
 
     /// Terminates everything that `filter` selects and waits until all of it is gone; answers the
     /// ids. Give it a filter with tags of your own, or it empties the account.
+    ///
+    /// What somebody else removed first counts as gone. When some cannot be terminated, the error
+    /// [carries them](ProvisionError::survivors); the others are on their way out.
     async fn terminate_matching(
         &self,
         filter: &InstanceFilter,
         policy: &WaitPolicy,
     ) -> Result<Vec<InstanceId>> {
-        let ids: Vec<_> = self
-            .list_instances(filter)
-            .await?
-            .into_iter()
-            .map(|info| info.id)
-            .collect();
-        for result in self.terminate_instances(&ids).await {
-            result?;
+        let infos = self.list_instances(filter).await?;
+        let ids: Vec<_> = infos.iter().map(|info| info.id.clone()).collect();
+        let answers = self.terminate_instances(&ids).await;
+        let (mut kept, mut failure) = (Vec::new(), None);
+        for (info, answer) in infos.into_iter().zip(answers) {
+            match answer {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    kept.push(info);
+                    failure.get_or_insert(error);
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        if let Some(error) = failure {
+            return Err(error.with_survivors(kept));
         }
         let waited = wait::for_state(self, &ids, CloudInstanceState::Terminated, policy).await;
         match waited {
@@ -126,6 +136,10 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
             match self.find_launch(token).await {
                 Ok(LaunchRecord::NotSeen) if !remaining.is_zero() => {
                     sleep(tick.max(Duration::from_millis(1)).min(remaining)).await;
+                }
+                Err(error) if error.retry().delay().is_some() && !remaining.is_zero() => {
+                    let asked = error.retry().delay().unwrap_or_default();
+                    sleep(asked.max(tick).max(Duration::from_millis(1)).min(remaining)).await;
                 }
                 settled => return settled,
             }
@@ -191,7 +205,8 @@ fn refreshed(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
     }
 }
 
-/// A failed wait as the error of the call that was waited for, which had its effect.
+/// A failed wait as the error of the call that was waited for, which had its effect. A read that
+/// failed for good is answered as it is: its own kind says what to do.
 fn in_words<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     operation: Operation,
@@ -203,6 +218,7 @@ fn in_words<P: InstanceProvisioner + ?Sized>(
         WaitCause::Unreachable(status) | WaitCause::TurnedBack(status) => {
             let needed = format!("{} ({})", error.goal, error.cause);
             call.wrong_state(&status.id, status.state, &needed)
+                .with_effect(Effect::Done)
         }
         WaitCause::Failed(failed) => return failed.clone(),
     };

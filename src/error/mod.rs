@@ -145,6 +145,13 @@ impl ProvisionError {
         })
     }
 
+    /// Says that the call had its effect all the same: a layer or a wait knows it, where the
+    /// constructor of the kind could not.
+    #[must_use]
+    pub fn with_effect(self, effect: Effect) -> Self {
+        self.change(|parts| parts.effect = effect)
+    }
+
     /// Replaces the retry advice of the kind with "not before `delay` has passed".
     #[must_use]
     pub fn retry_after(self, delay: Duration) -> Self {

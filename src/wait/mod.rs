@@ -71,12 +71,20 @@ pub async fn for_state<P: InstanceProvisioner + ?Sized>(
             ));
         };
         if answers.len() != open.len() {
-            let cause = WaitCause::Failed(miscounted(provisioner, open.len(), answers.len()));
+            let (asked, answered) = (open.len(), answers.len());
+            let message = format!("asked for {asked} instances, {answered} were answered");
+            let cause = WaitCause::Failed(unexpected(provisioner, &message));
             return Err(WaitError::new(cause, goal, poll, ids, &watches));
         }
         let mut at_least = tick;
         let mut failure = None;
         for (id, answer) in open.iter().zip(answers) {
+            if answer.as_ref().is_ok_and(|status| status.id != *id) {
+                let message = "the answers are not in the order that was asked for";
+                let cause = WaitCause::Failed(unexpected(provisioner, message));
+                failure = failure.or(Some(cause));
+                continue;
+            }
             let watch = watches.get_mut(id);
             match watch.map(|watch| watch.take(id, answer)) {
                 Some(Verdict::Failed(cause)) => failure = failure.or(Some(cause)),
@@ -108,15 +116,10 @@ pub async fn for_state<P: InstanceProvisioner + ?Sized>(
         .collect())
 }
 
-/// What a backend did that answered a batch of `asked` with `answered` results.
-fn miscounted<P: InstanceProvisioner + ?Sized>(
-    provisioner: &P,
-    asked: usize,
-    answered: usize,
-) -> ProvisionError {
+/// What to say of a backend that answers a batch in another way than it was asked.
+fn unexpected<P: InstanceProvisioner + ?Sized>(provisioner: &P, message: &str) -> ProvisionError {
     let provider = provisioner.capabilities().provider.as_str();
-    let message = format!("asked for {asked} instances, {answered} were answered");
-    Call::new(provider, Operation::DescribeInstances).unexpected(Effect::None, &message)
+    Call::new(provider, Operation::DescribeInstances).unexpected(Effect::None, message)
 }
 
 /// Why a wait ended without its goal.

@@ -68,10 +68,25 @@ async fn without_a_tick_time_still_passes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_fails_is_answered_at_once() {
-    let failed = call(Operation::FindLaunch).unavailable(Effect::None, "down");
+async fn a_look_that_fails_for_good_is_answered_at_once() {
+    let failed = call(Operation::FindLaunch).forbidden("no");
     let fake = Fake::new(secs(5)).finds([(0, Ok(LaunchRecord::NotSeen)), (2, Err(failed))]);
     let error = fake.settle_launch(&token()).await.unwrap_err();
-    assert_eq!(error.message(), "down");
+    assert_eq!(error.message(), "no");
     assert_eq!(fake.age(), secs(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_may_be_repeated_is_repeated_within_the_window() {
+    let down = || Err(call(Operation::FindLaunch).unavailable(Effect::None, "down"));
+    let fake = Fake::new(secs(5)).finds([(0, down()), (2, Ok(found()))]);
+    assert_eq!(fake.settle_launch(&token()).await.unwrap(), found());
+    assert_eq!(looks(&fake), [0, 1, 2].map(secs));
+    let fake = Fake::new(secs(5)).finds([(0, down())]);
+    let error = fake.settle_launch(&token()).await.unwrap_err();
+    assert_eq!((error.message(), fake.age()), ("down", secs(5)));
+    let throttled = Err(call(Operation::FindLaunch).throttled(secs(3)));
+    let fake = Fake::new(secs(5)).finds([(0, throttled), (3, Ok(found()))]);
+    fake.settle_launch(&token()).await.unwrap();
+    assert_eq!(looks(&fake), [0, 3].map(secs));
 }

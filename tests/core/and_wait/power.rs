@@ -116,7 +116,7 @@ async fn a_stop_that_fails_says_that_it_was_a_stop() {
     let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();
     assert_eq!(
-        (error.kind(), error.operation()),
-        (ErrorKind::WrongState, Operation::StopInstance)
+        (error.kind(), error.effect(), error.operation()),
+        (ErrorKind::WrongState, Effect::Done, Operation::StopInstance)
     );
 }

@@ -106,8 +106,31 @@ async fn one_that_cannot_be_terminated_does_not_save_the_others() {
     let fake = three().refuses("i-3", refusal.clone());
     let filter = InstanceFilter::new();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
-    assert_eq!(gone.unwrap_err().to_string(), refusal.to_string());
+    let error = gone.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.message()),
+        (refusal.kind(), refusal.message())
+    );
+    let kept: Vec<_> = error
+        .survivors()
+        .iter()
+        .map(|info| info.id.as_str())
+        .collect();
+    assert_eq!(
+        (kept, error.effect()),
+        (vec!["i-3"], Effect::Done),
+        "the others are going"
+    );
     assert_eq!(terminated(&fake), ["i-3", "i-1", "i-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_somebody_else_removed_counts_as_gone() {
+    let missing = call(Operation::TerminateInstance).not_found(&id("i-3"));
+    let fake = three().refuses("i-3", missing);
+    let filter = InstanceFilter::new();
+    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(gone.unwrap(), ids(&["i-3", "i-1", "i-2"]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use fleetwright::{
     CloudInstanceState::{self, Pending, Running, Stopped, Terminating},
-    Effect, Operation, ProvisionError,
+    Effect, InstanceStatus, Operation, ProvisionError,
     wait::{self, WaitError, WaitPolicy},
 };
 
@@ -172,6 +172,15 @@ async fn one_that_cannot_get_there_ends_the_wait_for_all() {
     let error = until(&fake, &["i-1", "i-2"], Running).await.unwrap_err();
     assert_eq!((cause(&error), fake.age()), ("unreachable", secs(1)));
     assert!(error.to_string().contains("instance i-2 is terminating"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backend_that_mixes_up_its_answers_is_not_believed() {
+    let other = InstanceStatus::new(id("i-2"), Running);
+    let fake = Fake::new(secs(0)).shows("i-1", [(0, other.into())]);
+    let error = until(&fake, &["i-1"], Running).await.unwrap_err();
+    assert_eq!((cause(&error), error.polls), ("failed", 1));
+    assert!(error.reached.is_empty(), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
