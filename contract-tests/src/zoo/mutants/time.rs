@@ -219,7 +219,8 @@ impl Twist for SleepsForReal {
         let mut status = at.inner.describe_instance(id).await?;
         let mut launched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let by_the_wall = launched.remove(id).map(|at| at.elapsed());
-        if by_the_wall.is_some_and(|elapsed| elapsed < Duration::from_secs(3600)) {
+        let runs = status.state == CloudInstanceState::Running;
+        if runs && by_the_wall.is_some_and(|elapsed| elapsed < Duration::from_secs(3600)) {
             status.state = CloudInstanceState::Pending;
         }
         Ok(status)
