@@ -15,14 +15,24 @@ pub fn directory() -> PathBuf {
     env::var_os("FLEETWRIGHT_CONTRACT_DIR").map_or_else(in_target, PathBuf::from)
 }
 
-/// Cargo marks its target folder, and a test's program lies in it.
+/// Cargo's target folder: where it is told to be, else where this program lies. Tests lie in
+/// `<target>/debug/deps`, programs in `<target>/debug`.
 fn in_target() -> PathBuf {
-    let program = env::current_exe().unwrap_or_default();
-    let target = program
-        .ancestors()
-        .find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    let told = env::var_os("CARGO_TARGET_DIR")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    let target = told.or_else(|| {
+        let program = env::current_exe().ok()?;
+        let folder = program.parent()?;
+        let profile = if folder.ends_with("deps") {
+            folder.parent()?
+        } else {
+            folder
+        };
+        Some(profile.parent()?.to_owned())
+    });
     target
-        .unwrap_or_else(|| Path::new("target"))
+        .unwrap_or_else(|| PathBuf::from("target"))
         .join("contract")
 }
 
