@@ -33,13 +33,13 @@ pub struct Options {
 
 impl Options {
     /// Reads the arguments; the first one is the program's name.
-    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    pub fn parse(
+        arguments: impl IntoIterator<Item = String>,
+        allowance: Allowance,
+    ) -> Result<Self, String> {
         let minutes = |count: u64| Duration::from_secs(count.saturating_mul(60));
         let mut options = Self {
-            allowance: Allowance {
-                max_live: 8,
-                max_time: minutes(60),
-            },
+            allowance,
             sweep: None,
             min_age: minutes(120),
             rest: Vec::new(),
@@ -67,8 +67,25 @@ impl Options {
 
 /// Runs the contract against a real cloud as the arguments say. `make` answers the harness, or why
 /// there is none here: without an account, every clause is shown as ignored, and none as passed.
+///
+/// Unless the arguments allow more, 8 instances live at once, and nothing is launched after an hour.
 pub fn main<H: Harness + 'static>(make: fn() -> Result<H, String>) -> ExitCode {
-    let options = match Options::parse(std::env::args()) {
+    let hour = Duration::from_secs(3600);
+    main_allowing(
+        make,
+        Allowance {
+            max_live: 8,
+            max_time: hour,
+        },
+    )
+}
+
+/// The same with another allowance where the arguments give none.
+pub fn main_allowing<H: Harness + 'static>(
+    make: fn() -> Result<H, String>,
+    allowance: Allowance,
+) -> ExitCode {
+    let options = match Options::parse(std::env::args(), allowance) {
         Ok(options) => options,
         Err(wrong) => {
             eprintln!("{wrong}");
@@ -223,5 +240,72 @@ impl Harness for GuardedHarness {
     }
     fn waivers(&self) -> String {
         self.inner.waivers()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Allowance = Allowance {
+        max_live: 1,
+        max_time: Duration::ZERO,
+    };
+
+    fn parsed(arguments: &[&str]) -> Result<Options, String> {
+        Options::parse(arguments.iter().map(|text| (*text).to_owned()), NOTHING)
+    }
+
+    #[test]
+    fn the_runner_s_own_arguments_are_taken_and_the_rest_handed_on() {
+        let options = parsed(&[
+            "live",
+            "LAUNCH",
+            "--max-live",
+            "4",
+            "--max-minutes",
+            "20",
+            "--list",
+        ]);
+        let options = options.unwrap();
+        assert_eq!(options.rest, ["live", "LAUNCH", "--list"]);
+        let allowance = Allowance {
+            max_live: 4,
+            max_time: Duration::from_secs(1200),
+        };
+        assert_eq!((options.allowance, options.sweep), (allowance, None));
+        assert_eq!(parsed(&["live"]).unwrap().allowance, NOTHING);
+    }
+
+    #[test]
+    fn a_sweep_is_a_dry_run_unless_it_is_told_to_apply() {
+        assert_eq!(
+            parsed(&["live", "--sweep"]).unwrap().sweep,
+            Some(Sweep::DryRun)
+        );
+        assert_eq!(
+            parsed(&["live", "--sweep", "--apply"]).unwrap().sweep,
+            Some(Sweep::Apply)
+        );
+        assert_eq!(
+            parsed(&["live", "--apply", "--sweep"]).unwrap().sweep,
+            Some(Sweep::Apply)
+        );
+        assert_eq!(
+            parsed(&["live"]).unwrap().min_age,
+            Duration::from_secs(7200)
+        );
+        let young = parsed(&["live", "--min-age-minutes", "1"]).unwrap();
+        assert_eq!(young.min_age, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_told() {
+        for arguments in [&["live", "--max-live"][..], &["live", "--max-live", "many"]] {
+            assert_eq!(
+                parsed(arguments).unwrap_err(),
+                "--max-live takes a whole number"
+            );
+        }
     }
 }

@@ -1,0 +1,100 @@
+//! The cost guard stops in time, and a sweep touches nothing but what the kit left behind.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
+
+use fleetwright::{ErrorKind, InstanceConfig, InstanceProvisioner, Tags};
+use fleetwright_contract_tests::{
+    OWNER_TAG, OWNER_VALUE,
+    guard::{Allowance, Guard, Guarded},
+    sweep::{Sweep, sweep},
+};
+use fleetwright_memory::{Clock as _, ManualClock, MemoryCloud};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn config() -> InstanceConfig {
+    InstanceConfig::builder("image", "small").build().unwrap()
+}
+
+fn owned() -> InstanceConfig {
+    let mut config = config();
+    config.tags = Tags::new().with(OWNER_TAG, OWNER_VALUE).unwrap();
+    config
+}
+
+fn guarded(max_live: usize, max_time: Duration) -> (Guarded, Arc<Guard>) {
+    let guard = Arc::new(Guard::new(Allowance { max_live, max_time }));
+    let handle = Arc::new(MemoryCloud::new().provisioner());
+    (Guarded::new(handle, Arc::clone(&guard)), guard)
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_live_at_once_than_allowed() {
+    let (handle, guard) = guarded(2, HOUR);
+    let first = handle.launch_instance(&config()).await.unwrap();
+    let two = NonZeroU32::new(2).unwrap();
+    let refused = handle.launch_instances(&config(), two).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Quota);
+    assert!(
+        refused
+            .message()
+            .contains("cost guard: 1 live and 2 more, 2 are allowed"),
+        "{refused}"
+    );
+    assert!(guard.take_refusal().unwrap().contains("cost guard"));
+    assert_eq!(guard.take_refusal(), None);
+    let second = handle.launch_instance(&config()).await.unwrap();
+    assert!(handle.launch_instance(&config()).await.is_err());
+    handle.terminate_instance(&first.id).await.unwrap();
+    handle.launch_instance(&config()).await.unwrap();
+    assert!(handle.launch_instance(&config()).await.is_err());
+    assert!(handle.terminate_instances(&[second.id]).await[0].is_ok());
+    handle
+        .launch_instances(&config(), NonZeroU32::MIN)
+        .await
+        .unwrap();
+    assert!(handle.launch_instance(&config()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_launched_when_the_time_is_up_and_everything_can_be_terminated() {
+    let (handle, guard) = guarded(2, Duration::ZERO);
+    let refused = handle.launch_instance(&config()).await.unwrap_err();
+    assert!(
+        refused.message().contains("the run is past 0ns"),
+        "{refused}"
+    );
+    assert!(guard.take_refusal().is_some());
+}
+
+#[tokio::test]
+async fn a_sweep_takes_only_what_the_kit_launched_and_only_when_it_is_old() {
+    let clock = Arc::new(ManualClock::new());
+    let cloud = MemoryCloud::builder().clock(clock.clone()).build();
+    let handle = cloud.provisioner();
+    let strangers = handle.launch_instance(&config()).await.unwrap();
+    let old = handle.launch_instance(&owned()).await.unwrap();
+    clock.advance(2 * HOUR);
+    let young = handle.launch_instance(&owned()).await.unwrap();
+    let now = clock.date_at(clock.elapsed());
+
+    let looked = sweep(&handle, Sweep::default(), HOUR, now).await.unwrap();
+    assert_eq!(
+        looked.leftovers.iter().map(|i| &i.id).collect::<Vec<_>>(),
+        [&old.id]
+    );
+    assert_eq!(looked.spared, [young.id.clone()]);
+    assert_eq!(
+        cloud.oracle().leftovers().instances.len(),
+        3,
+        "a look changes nothing"
+    );
+
+    sweep(&handle, Sweep::Apply, HOUR, now).await.unwrap();
+    clock.advance(HOUR);
+    assert_eq!(
+        cloud.oracle().leftovers().instances,
+        [strangers.id, young.id]
+    );
+}
