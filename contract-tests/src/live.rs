@@ -123,12 +123,17 @@ fn judge<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
     guard: &Arc<Guard>,
 ) -> Result<(), Failed> {
-    let harness: Arc<dyn Harness> = Arc::new(make()?);
-    let guarded = Arc::new(GuardedHarness {
-        inner: harness,
-        guard: Arc::clone(guard),
+    let first: Arc<dyn Harness> = Arc::new(make()?);
+    let guard_of_all = Arc::clone(guard);
+    let factory: Factory = Arc::new(move || {
+        // An account that could be had a moment ago can be had still.
+        let fresh = make().map(|harness| Arc::new(harness) as Arc<dyn Harness>);
+        let inner = fresh.unwrap_or_else(|_| Arc::clone(&first));
+        Arc::new(GuardedHarness {
+            inner,
+            guard: Arc::clone(&guard_of_all),
+        })
     });
-    let factory: Factory = Arc::new(move || Arc::<GuardedHarness>::clone(&guarded) as _);
     let verdict = run_and_report(clause, &factory);
     if let Some(refusal) = guard.take_refusal() {
         return Err(refusal.into());

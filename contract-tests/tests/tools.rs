@@ -84,7 +84,7 @@ async fn a_sweep_takes_only_what_the_kit_launched_and_only_when_it_is_old() {
         looked.leftovers.iter().map(|i| &i.id).collect::<Vec<_>>(),
         [&old.id]
     );
-    assert_eq!(looked.spared, [young.id.clone()]);
+    assert_eq!(looked.spared, std::slice::from_ref(&young.id));
     assert_eq!(
         cloud.oracle().leftovers().instances.len(),
         3,
