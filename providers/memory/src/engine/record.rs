@@ -28,8 +28,6 @@ pub(crate) struct Record {
     pub(crate) launched: Duration,
     /// The disk, until it is destroyed with the instance.
     pub(crate) disk: Option<Disk>,
-    /// The network card, until it is destroyed with the instance.
-    pub(crate) mac: Option<MacAddress>,
     /// Whether a machine is taken by it.
     pub(crate) holds_machine: bool,
     pub(crate) boots: u32,
@@ -57,6 +55,8 @@ pub(crate) struct Version {
     pub(crate) since: Duration,
     pub(crate) state: NativeState,
     pub(crate) reason: Option<Arc<str>>,
+    /// The network card, until it is destroyed with the instance.
+    pub(crate) mac: Option<MacAddress>,
     pub(crate) private_ip: Option<Ipv4Addr>,
     pub(crate) public_ip: Option<Ipv4Addr>,
     pub(crate) tags: Arc<Tags>,
@@ -74,7 +74,6 @@ pub(crate) struct View {
     pub(crate) security_groups: Vec<SecurityGroupId>,
     pub(crate) public_address: PublicAddress,
     pub(crate) market: Market,
-    pub(crate) mac: Option<MacAddress>,
     pub(crate) launched: chrono::DateTime<chrono::Utc>,
 }
 
@@ -139,7 +138,6 @@ impl Record {
             security_groups: self.security_groups.clone(),
             public_address: self.public_address,
             market: self.market,
-            mac: self.mac,
             launched,
         }
     }
