@@ -154,11 +154,7 @@ impl World {
                 image: config.image.clone(),
             }]),
         };
-        self.index.change(
-            seq,
-            &super::index::Memberships::new(),
-            &record.memberships(),
-        );
+        self.index.change(seq, &[], &record.standings());
         self.by_id.insert(record.id.clone(), seq);
         self.records.insert(seq, record);
         self.usage.instances += 1;

@@ -165,7 +165,7 @@ impl World {
         let Some(record) = self.records.get_mut(&seq) else {
             return;
         };
-        let before = record.memberships();
+        let before = record.standings();
         let mut next = record.current().clone();
         change(&mut next);
         next.since = now;
@@ -185,16 +185,16 @@ impl World {
         let Some(record) = self.records.get_mut(&seq) else {
             return;
         };
-        let before = record.memberships();
+        let before = record.standings();
         record.prune(oldest);
         self.reindex(seq, &before);
     }
 
-    fn reindex(&mut self, seq: Seq, before: &index::Memberships) {
+    fn reindex(&mut self, seq: Seq, before: &[index::Standing]) {
         let after = self
             .records
             .get(&seq)
-            .map(Record::memberships)
+            .map(Record::standings)
             .unwrap_or_default();
         self.index.change(seq, before, &after);
     }
@@ -202,7 +202,7 @@ impl World {
     /// A terminated instance is forgotten.
     fn vanish(&mut self, seq: Seq) {
         if let Some(record) = self.records.get(&seq) {
-            let before = record.memberships();
+            let before = record.standings();
             self.by_id.remove(&record.id.clone());
             self.records.remove(&seq);
             self.reindex(seq, &before);

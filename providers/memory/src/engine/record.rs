@@ -9,7 +9,7 @@ use fleetwright::{
 
 use super::{
     Seq,
-    index::{Life, Memberships},
+    index::{Life, Standing},
 };
 use crate::state::NativeState;
 
@@ -107,10 +107,9 @@ impl Record {
         }
     }
 
-    /// Where the index must find it: under the tags and lives of every version that can be seen.
-    pub(super) fn memberships(&self) -> Memberships {
-        let mut all = Memberships::new();
-        for version in &self.versions {
+    /// How the index must find it: as every version that can be seen.
+    pub(super) fn standings(&self) -> Vec<Standing> {
+        let standing = |version: &Version| {
             let life = match version.state {
                 NativeState::Deleted => Life::Over,
                 NativeState::Provisioning
@@ -120,12 +119,9 @@ impl Record {
                 | NativeState::Halted
                 | NativeState::Deleting => Life::Going,
             };
-            all.insert((life, None));
-            for (key, value) in &*version.tags {
-                all.insert((life, Some((key.to_owned(), value.to_owned()))));
-            }
-        }
-        all
+            (life, Arc::clone(&version.tags))
+        };
+        self.versions.iter().map(standing).collect()
     }
 
     /// The record as of `version`.
