@@ -96,8 +96,9 @@ enum Event {
     Prune(Seq),
     /// A terminated instance vanishes.
     Vanish(Seq),
-    /// A token whose instances are terminated is forgotten, unless it was used anew since.
-    Forget(LaunchToken, u64),
+    /// A token whose instances are terminated is forgotten, unless it was used anew since (the
+    /// first instance tells).
+    Forget(LaunchToken, Option<Seq>),
 }
 
 impl World {
@@ -146,7 +147,7 @@ impl World {
             Event::Settle(seq, transition) => self.settle(seq, transition),
             Event::Prune(seq) => self.prune(seq),
             Event::Vanish(seq) => self.vanish(seq),
-            Event::Forget(token, use_number) => self.forget(&token, use_number),
+            Event::Forget(token, first) => self.forget(&token, first),
         }
     }
 
