@@ -25,6 +25,8 @@ mod pool;
 mod power;
 mod read;
 mod record;
+#[cfg(test)]
+mod tests;
 
 use std::{
     cmp::Reverse,
