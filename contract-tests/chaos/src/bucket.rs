@@ -13,6 +13,10 @@ use crate::Clock;
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticker, NoOpMiddleware<Nanos>>;
 
+/// The longest that a bucket takes to fill, and that it follows its clock: 136 years. The limiter
+/// counts nanoseconds in 64 bits and panics where they run over.
+const LONGEST: Duration = Duration::from_secs(1 << 32);
+
 /// Holds `burst` tokens and gets one back every `period`.
 pub struct Bucket {
     burst: NonZeroU32,
@@ -21,10 +25,11 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket. A `period` of zero is taken as one nanosecond: practically no limit.
+    /// A full bucket. A `period` of zero is taken as one nanosecond: practically no limit. One that
+    /// would fill the bucket in more than 136 years is cut so that it takes those.
     pub fn new(period: Duration, burst: NonZeroU32, clock: Arc<dyn Clock>) -> Self {
         let clock = Ticker(clock);
-        let every = period.max(Duration::from_nanos(1));
+        let every = period.clamp(Duration::from_nanos(1), LONGEST / burst.get());
         let quota = Quota::with_period(every).unwrap_or(Quota::per_second(burst));
         let limiter = RateLimiter::direct_with_clock(quota.allow_burst(burst), clock.clone());
         Self {
@@ -63,11 +68,7 @@ impl clock::Clock for Ticker {
 
     fn now(&self) -> Nanos {
         // The limiter looks one burst back, so time must not begin at zero.
-        Nanos::from(
-            self.0
-                .elapsed()
-                .saturating_add(Duration::from_secs(1 << 32)),
-        )
+        Nanos::from(self.0.elapsed().min(LONGEST) + LONGEST)
     }
 }
 
@@ -110,6 +111,35 @@ mod tests {
             assert_eq!(bucket.take(ONE), Ok(()));
             clock.advance(Duration::from_nanos(1));
         }
+    }
+
+    #[test]
+    fn no_period_burst_or_time_is_too_long() {
+        for period in [
+            Duration::ZERO,
+            Duration::from_secs(1),
+            LONGEST,
+            Duration::MAX,
+        ] {
+            for burst in [1, 2, u32::MAX] {
+                let clock = Arc::new(ManualClock::new());
+                let bucket = Bucket::new(period, tokens(burst), clock.clone());
+                for step in [Duration::ZERO, LONGEST / 2, LONGEST, Duration::MAX] {
+                    clock.advance(step);
+                    for count in [1, burst] {
+                        if let Err(wait) = bucket.take(tokens(count)) {
+                            assert!(wait <= LONGEST, "{wait:?}");
+                        }
+                    }
+                }
+            }
+        }
+        let clock = Arc::new(ManualClock::new());
+        let bucket = Bucket::new(Duration::MAX, tokens(2), clock.clone());
+        assert_eq!(bucket.take(tokens(2)), Ok(()));
+        assert_eq!(bucket.take(ONE), Err(LONGEST / 2));
+        clock.advance(LONGEST / 2);
+        assert_eq!(bucket.take(ONE), Ok(()));
     }
 
     proptest! {

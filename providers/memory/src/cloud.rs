@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -27,7 +28,6 @@ pub struct MemoryCloud {
 }
 
 /// What the account's handles share.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) capabilities: Capabilities,
     pub(crate) latency: Duration,
@@ -45,7 +45,7 @@ impl MemoryCloud {
 
     /// An account whose knobs can be turned first.
     pub fn builder() -> MemoryCloudBuilder {
-        MemoryCloudBuilder::default()
+        MemoryCloudBuilder::new()
     }
 
     pub(crate) fn begin(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
@@ -124,6 +124,15 @@ impl Shared {
         let mut world = lock(&self.world);
         world.catch_up();
         work(&mut world)
+    }
+}
+
+impl fmt::Debug for Shared {
+    /// Shows nothing of what is in the account: it may be large, and consoles are nobody's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("provider", &self.capabilities.provider)
+            .finish_non_exhaustive()
     }
 }
 

@@ -126,8 +126,9 @@ pub(crate) struct Knobs {
     pub(crate) buckets: BTreeMap<WireCall, (Duration, NonZeroU32)>,
 }
 
-impl Default for MemoryCloudBuilder {
-    fn default() -> Self {
+impl MemoryCloudBuilder {
+    /// The knobs of a well-behaved cloud.
+    pub(crate) fn new() -> Self {
         const HOUR: Duration = Duration::from_secs(3600);
         let mut tags = TagLimits::new(50, 128, 256);
         tags.reserved_prefixes = vec!["memory:".to_owned()];
@@ -157,9 +158,7 @@ impl Default for MemoryCloudBuilder {
             },
         }
     }
-}
 
-impl MemoryCloudBuilder {
     /// Where all chance comes from: ids, lags, console sessions.
     pub fn seed(self, seed: u64) -> Self {
         self.set(|knobs| knobs.seed = seed)

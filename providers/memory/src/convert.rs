@@ -13,7 +13,7 @@ pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
     info.state_reason = view.version.reason.map(|reason| reason.to_string());
     info.private_ip = view.version.private_ip.map(Into::into);
     info.public_ip = view.version.public_ip.map(Into::into);
-    info.mac_address = view.mac;
+    info.mac_address = view.version.mac;
     info.launch_time = Some(view.launched);
     info.tags = (*view.version.tags).clone();
     info.image = Some(view.version.image);

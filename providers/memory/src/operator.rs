@@ -14,7 +14,8 @@ use crate::{
     error::Refusal,
 };
 
-/// Acts on the account past every handle: no wire, no faults, no count of calls.
+/// Acts on the account past every handle: no wire, no faults, no count of calls or of records
+/// touched, and no zone is out of its reach.
 #[derive(Clone, Debug)]
 pub struct Operator {
     shared: Arc<Shared>,
@@ -91,7 +92,7 @@ impl Operator {
         work: impl FnOnce(&mut World) -> Result<T, Refusal>,
     ) -> Result<T> {
         let call = Call::new("memory operator", operation);
-        let answer = self.shared.look(work);
+        let answer = self.shared.look(|world| world.past_the_wire(work));
         answer.map_err(|refusal| refusal.into_error(&call, std::time::Duration::ZERO))
     }
 }

@@ -108,42 +108,23 @@ impl Oracle {
 
     /// One instance, if there is a record of it.
     pub fn instance(&self, id: &InstanceId) -> Option<Truth> {
-        self.instances()
-            .into_iter()
-            .find(|truth| truth.info.id == *id)
+        self.shared
+            .look(|world| Some(truth(world, world.record(id)?)))
     }
 
     /// What exists in the whole account.
     pub fn leftovers(&self) -> Leftovers {
-        let mut left = self.leftovers_of(&Tags::new());
         self.shared.look(|world| {
+            let mut left = left_of(world, &Tags::new());
             let in_use = world.private.in_use().chain(world.public.in_use());
             left.addresses = in_use.map(IpAddr::from).collect();
-        });
-        left
+            left
+        })
     }
 
     /// What exists of the instances that carry `tags`.
     pub fn leftovers_of(&self, tags: &Tags) -> Leftovers {
-        let mut left = Leftovers::default();
-        for truth in self.instances() {
-            if !truth.info.tags.contains_all(tags) {
-                continue;
-            }
-            if !truth.info.state.is_final() {
-                left.instances.push(truth.info.id);
-            }
-            left.disks.extend(truth.disk.map(|disk| disk.name));
-            left.network_cards.extend(truth.info.mac_address);
-            left.addresses.extend(
-                truth
-                    .info
-                    .private_ip
-                    .into_iter()
-                    .chain(truth.info.public_ip),
-            );
-        }
-        left
+        self.shared.look(|world| left_of(world, tags))
     }
 
     /// The images made of instances, by name.
@@ -171,6 +152,23 @@ impl Oracle {
     pub fn records_touched(&self) -> u64 {
         self.shared.look(|world| world.records_touched)
     }
+}
+
+fn left_of(world: &World, tags: &Tags) -> Leftovers {
+    let mut left = Leftovers::default();
+    for truth in world.records.values().map(|record| truth(world, record)) {
+        if !truth.info.tags.contains_all(tags) {
+            continue;
+        }
+        if !truth.info.state.is_final() {
+            left.instances.push(truth.info.id);
+        }
+        left.disks.extend(truth.disk.map(|disk| disk.name));
+        left.network_cards.extend(truth.info.mac_address);
+        let addresses = [truth.info.private_ip, truth.info.public_ip];
+        left.addresses.extend(addresses.into_iter().flatten());
+    }
+    left
 }
 
 fn truth(world: &World, record: &Record) -> Truth {

@@ -1,45 +1,36 @@
 //! The trait on the simulated cloud: only the order of calls.
-//!
-//! Owns what belongs to one handle: which instances it launched lately, so that it can wait out the
-//! consistency window instead of answering "not found" about its own launch.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    num::NonZeroU32,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, fmt, num::NonZeroU32, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ErrorKind, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, Operation, OptionalVerb, Reboot, Result, Scope, Seen,
-    SnapshotRequest, TagChange, collect_complete,
+    InstanceType, LaunchRecord, LaunchToken, Operation, OptionalVerb, ProvisionError, Reboot,
+    Result, Scope, Seen, SnapshotRequest, TagChange, collect_complete,
 };
 use futures_util::{StreamExt as _, stream};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::{
     convert,
     engine::{Launched, Order, World},
     error::Refusal,
+    launches::Launches,
     wire::{Served, Wire, WireCall},
 };
 
 /// A handle on a [`MemoryCloud`](crate::MemoryCloud) account.
-#[derive(Debug)]
 pub struct MemoryProvisioner {
     wire: Wire,
-    /// What this handle launched within the last consistency window.
-    launched: Mutex<HashMap<InstanceId, Instant>>,
+    launched: Launches,
 }
 
 impl MemoryProvisioner {
     pub(crate) fn new(wire: Wire) -> Self {
         Self {
             wire,
-            launched: Mutex::new(HashMap::new()),
+            launched: Launches::default(),
         }
     }
 
@@ -61,36 +52,16 @@ impl MemoryProvisioner {
                 .into_iter()
                 .map(|view| convert::info(view, native))
                 .collect();
-            Ok((infos, refusal))
+            let error = refusal.map(|no| self.refused(operation, no, served));
+            Ok((infos, error))
         };
-        let (infos, refusal) = self.wire.call(operation, WireCall::Launch, work).await?;
-        self.remember(&infos);
-        match refusal {
+        let (infos, error) = self.wire.call(operation, WireCall::Launch, work).await?;
+        let window = self.capabilities().consistency_window;
+        self.launched.note(&infos, window);
+        match error {
             None => Ok(infos),
-            Some(refusal) => {
-                let window = self.capabilities().consistency_window;
-                let error = refusal.into_error(&self.call(operation), window);
-                Err(error.with_survivors(infos))
-            }
+            Some(error) => Err(error.with_survivors(infos)),
         }
-    }
-
-    /// Notes what was launched just now, and drops what was launched long ago.
-    fn remember(&self, infos: &[InstanceInfo]) {
-        let window = self.capabilities().consistency_window;
-        if window.is_zero() {
-            return;
-        }
-        let mut launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
-        launched.retain(|_, at| at.elapsed() < window);
-        launched.extend(infos.iter().map(|info| (info.id.clone(), Instant::now())));
-    }
-
-    /// Whether this handle launched it so lately that a read may not show it yet.
-    fn may_be_hidden(&self, id: &InstanceId) -> bool {
-        let window = self.capabilities().consistency_window;
-        let launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
-        launched.get(id).is_some_and(|at| at.elapsed() < window)
     }
 
     /// Describes many with one call for each batch, and asks again for own launches that are not
@@ -100,21 +71,33 @@ impl MemoryProvisioner {
         operation: Operation,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
+        let Capabilities {
+            consistency_window,
+            poll_tick,
+            ..
+        } = self.capabilities();
+        let pause = (*poll_tick).min(*consistency_window);
+        let may_be_hidden = |id| self.launched.within(id, *consistency_window);
+        // Noted before the read is made: its answer may be looked at when the window is long over.
+        let mut young: Vec<_> = ids.iter().map(may_be_hidden).collect();
         let mut answers = self.describe_once(operation, ids).await;
         loop {
+            let missing = |answer: &Result<_>| {
+                answer
+                    .as_ref()
+                    .is_err_and(|error: &ProvisionError| error.kind() == ErrorKind::NotFound)
+            };
             let hidden: Vec<usize> = (0..ids.len())
-                .filter(|at| {
-                    let missing = answers[*at]
-                        .as_ref()
-                        .is_err_and(|e| e.kind() == ErrorKind::NotFound);
-                    missing && self.may_be_hidden(&ids[*at])
-                })
+                .filter(|at| young[*at] && missing(&answers[*at]))
                 .collect();
             if hidden.is_empty() {
                 return answers;
             }
-            sleep(self.capabilities().poll_tick.max(Duration::from_millis(1))).await;
+            sleep(pause.max(Duration::from_millis(1))).await;
             let again: Vec<_> = hidden.iter().map(|at| ids[*at].clone()).collect();
+            for at in &hidden {
+                young[*at] = may_be_hidden(&ids[*at]);
+            }
             let found = self.describe_once(operation, &again).await;
             for (at, answer) in hidden.into_iter().zip(found) {
                 answers[at] = answer;
@@ -145,26 +128,26 @@ impl MemoryProvisioner {
         ids: &[InstanceId],
         one: impl Fn(&mut World, &Served, &InstanceId) -> Result<T, Refusal> + Send + Sync,
     ) -> Vec<Result<T>> {
-        let call = self.call(operation);
-        let window = self.capabilities().consistency_window;
         let mut answers = Vec::with_capacity(ids.len());
         for batch in ids.chunks(self.capabilities().batch_size.get()) {
             let work = |world: &mut World, served: &Served| {
-                Ok(batch
-                    .iter()
-                    .map(|id| one(world, served, id))
-                    .collect::<Vec<_>>())
+                let answer =
+                    |id| one(world, served, id).map_err(|no| self.refused(operation, no, served));
+                Ok(batch.iter().map(answer).collect::<Vec<_>>())
             };
             match self.wire.call(operation, wire_call, work).await {
-                Ok(results) => answers.extend(
-                    results
-                        .into_iter()
-                        .map(|r| r.map_err(|no| no.into_error(&call, window))),
-                ),
+                Ok(results) => answers.extend(results),
                 Err(error) => answers.extend(batch.iter().map(|_| Err(error.clone()))),
             }
         }
         answers
+    }
+
+    /// The error of a part of a call that was served.
+    fn refused(&self, operation: Operation, refusal: Refusal, served: &Served) -> ProvisionError {
+        let window = self.capabilities().consistency_window;
+        let error = refusal.into_error(&self.call(operation), window);
+        error.with_request_id(served.request.as_str())
     }
 
     /// Makes the call of an optional verb, if it is declared.
@@ -199,7 +182,7 @@ impl MemoryProvisioner {
             })
         };
         let pages = stream::unfold(Next::Page(None, BTreeSet::new()), page);
-        pages.flat_map(stream::iter).boxed()
+        pages.flat_map(stream::iter).fuse().boxed()
     }
 
     async fn page(
@@ -212,11 +195,9 @@ impl MemoryProvisioner {
         let work = |world: &mut World, served: &Served| {
             let page = world.page(filter, after, served.lag);
             let native = served.native.as_deref();
-            let infos: Vec<_> = page
-                .views
-                .into_iter()
-                .map(|v| convert::info(v, native))
-                .collect();
+            let infos = page.views.into_iter().map(|v| convert::info(v, native));
+            // What the cloud selected by its own state may be shown in one that nobody knows.
+            let infos: Vec<_> = infos.filter(|info| filter.matches(info)).collect();
             Ok((infos, page.next, world.zones_down()))
         };
         let (infos, next, down) = self.wire.call(operation, WireCall::ListPage, work).await?;
@@ -239,6 +220,14 @@ impl MemoryProvisioner {
 
     fn call(&self, operation: Operation) -> Call {
         Call::new(self.capabilities().provider.as_str(), operation)
+    }
+}
+
+impl fmt::Debug for MemoryProvisioner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryProvisioner")
+            .field("wire", &self.wire)
+            .finish_non_exhaustive()
     }
 }
 

@@ -107,6 +107,8 @@ pub(crate) struct Wire {
 /// What the engine's work is told about the call that it serves.
 #[derive(Debug)]
 pub(crate) struct Served {
+    /// The cloud's name for the request.
+    pub(crate) request: String,
     /// How far reads lag behind.
     pub(crate) lag: Lag,
     /// The native state to show for every instance, if the cloud says something nobody knows.
@@ -134,14 +136,14 @@ impl Wire {
         let call = Call::new(shared.capabilities.provider.as_str(), operation);
         self.travel().await;
         let fault = shared.faults.strike(wire_call.as_str());
-        let request = shared.count(wire_call);
-        let told = |error: ProvisionError| error.with_request_id(format!("req-{request}"));
+        let request = format!("req-{}", shared.count(wire_call));
+        let served = Served::under(fault.as_ref(), request);
+        let told = |error: ProvisionError| error.with_request_id(served.request.as_str());
         if let Some(fault) = &fault {
             self.strike(fault, Phase::Before, &call)
                 .await
                 .map_err(told)?;
         }
-        let served = Served::under(fault.as_ref());
         let answer = shared.serve(wire_call, |world| work(world, &served));
         if let Some(fault) = &fault {
             self.strike(fault, Phase::After, &call)
@@ -167,7 +169,8 @@ impl Wire {
     /// What a fault does in this phase of a call.
     async fn strike(&self, fault: &Fault, now: Phase, call: &Call) -> Result<()> {
         match fault {
-            Fault::Refused(refused) if now == Phase::Before => {
+            // Before the cloud acts, which is the first time that it is asked.
+            Fault::Refused(refused) => {
                 let window = self.shared.capabilities.consistency_window;
                 Err(Refusal::from(*refused).into_error(call, window))
             }
@@ -184,8 +187,7 @@ impl Wire {
             Fault::Malformed if now == Phase::After => {
                 Err(call.unexpected(Effect::Unknown, "the cloud's answer cannot be read"))
             }
-            Fault::Refused(_)
-            | Fault::Lost(_)
+            Fault::Lost(_)
             | Fault::ServerError(_)
             | Fault::Hang(_)
             | Fault::Crash(_)
@@ -198,8 +200,9 @@ impl Wire {
 }
 
 impl Served {
-    fn under(fault: Option<&Fault>) -> Self {
+    fn under(fault: Option<&Fault>, request: String) -> Self {
         let mut served = Self {
+            request,
             lag: Lag::Chance,
             native: None,
             doom: None,

@@ -40,6 +40,8 @@ impl World {
     ) -> Result<ImageId, Refusal> {
         let fits = |state| matches!(state, NativeState::Active | NativeState::Halted);
         self.find_in(id, "running or stopped", fits)?;
+        // The fields are public, so a name need not have come through the constructor.
+        SnapshotRequest::new(request.name.as_str()).map_err(Refusal::Invalid)?;
         self.knobs
             .capabilities
             .tags
@@ -60,6 +62,7 @@ impl World {
             tags: request.tags.clone(),
         };
         let image = made.id.clone();
+        self.image_ids.insert(image.clone());
         self.images.insert(request.name.clone(), made);
         Ok(image)
     }

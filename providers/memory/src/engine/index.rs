@@ -1,8 +1,9 @@
 //! Finding instances by tag without touching the others.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     ops::Bound,
+    sync::Arc,
 };
 
 use fleetwright::Tags;
@@ -16,11 +17,11 @@ pub(super) enum Life {
     Over,
 }
 
+/// A life with the tags that an instance had in it.
+pub(super) type Standing = (Life, Arc<Tags>);
+
 /// A life and a tag; no tag means all of that life.
 type Key = (Life, Option<(String, String)>);
-
-/// Under which keys an instance is found.
-pub(super) type Memberships = BTreeSet<Key>;
 
 /// Every instance under each of its tags, in the order of launch.
 #[derive(Debug, Default)]
@@ -30,17 +31,17 @@ pub(super) struct TagIndex {
 
 impl TagIndex {
     /// Moves an instance from where it was to where it is.
-    pub(super) fn change(&mut self, seq: Seq, before: &Memberships, after: &Memberships) {
-        for key in before.difference(after) {
-            if let Some(set) = self.sets.get_mut(key) {
-                set.remove(&seq);
-                if set.is_empty() {
-                    self.sets.remove(key);
+    pub(super) fn change(&mut self, seq: Seq, before: &[Standing], after: &[Standing]) {
+        for key in before.iter().flat_map(keys) {
+            if let Entry::Occupied(mut set) = self.sets.entry(key) {
+                set.get_mut().remove(&seq);
+                if set.get().is_empty() {
+                    set.remove();
                 }
             }
         }
-        for key in after.difference(before) {
-            self.sets.entry(key.clone()).or_default().insert(seq);
+        for key in after.iter().flat_map(keys) {
+            self.sets.entry(key).or_default().insert(seq);
         }
     }
 
@@ -89,6 +90,17 @@ impl TagIndex {
     }
 }
 
+/// Every key under which an instance with this standing is found.
+fn keys((life, tags): &Standing) -> impl Iterator<Item = Key> + use<'_> {
+    let life = *life;
+    let tags = tags
+        .iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    std::iter::once(None)
+        .chain(tags.map(Some))
+        .map(move |tag| (life, tag))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,25 +111,24 @@ mod tests {
         pairs: &[(&str, &str)],
         after: Option<Seq>,
     ) -> Vec<Seq> {
-        let tags = pairs
-            .iter()
-            .fold(Tags::new(), |tags, (k, v)| tags.with(*k, *v).unwrap());
-        index.find(lives, &tags, after).collect()
+        index.find(lives, &tags(pairs), after).collect()
     }
 
-    fn member(life: Life, pairs: &[(&str, &str)]) -> Memberships {
-        let tags = pairs
-            .iter()
-            .map(|(k, v)| (life, Some(((*k).to_owned(), (*v).to_owned()))));
-        tags.chain([(life, None)]).collect()
+    fn tags(pairs: &[(&str, &str)]) -> Tags {
+        let with = |tags: Tags, (key, value): &(&str, &str)| tags.with(*key, *value).unwrap();
+        pairs.iter().fold(Tags::new(), with)
+    }
+
+    fn standing(life: Life, pairs: &[(&str, &str)]) -> Vec<Standing> {
+        vec![(life, Arc::new(tags(pairs)))]
     }
 
     #[test]
     fn an_instance_is_found_under_all_its_tags_and_moves() {
         let mut index = TagIndex::default();
-        let none = Memberships::new();
-        let both = member(Life::Going, &[("a", "1"), ("b", "2")]);
-        let one = member(Life::Going, &[("a", "1")]);
+        let none = Vec::new();
+        let both = standing(Life::Going, &[("a", "1"), ("b", "2")]);
+        let one = standing(Life::Going, &[("a", "1")]);
         index.change(1, &none, &both);
         index.change(2, &none, &one);
         index.change(3, &none, &both);
@@ -135,14 +146,14 @@ mod tests {
             []
         );
         assert_eq!(found(&index, &[Life::Over], &[], None), []);
-        let over = member(Life::Over, &[("a", "1"), ("b", "2")]);
+        let over = standing(Life::Over, &[("a", "1"), ("b", "2")]);
         index.change(1, &both, &over);
         assert_eq!(found(&index, &[Life::Going], &[("b", "2")], None), [3]);
         assert_eq!(
             found(&index, &[Life::Going, Life::Over], &[("b", "2")], None),
             [1, 3]
         );
-        let seen_both_ways = both.union(&over).cloned().collect();
+        let seen_both_ways = [both.clone(), over.clone()].concat();
         index.change(3, &both, &seen_both_ways);
         assert_eq!(
             found(&index, &[Life::Going, Life::Over], &[("b", "2")], None),

@@ -36,8 +36,13 @@ pub(super) struct TokenEntry {
     instances: Vec<Seq>,
     /// How many of them are not terminated.
     going: u64,
-    /// Which use of the token this is.
-    use_number: u64,
+}
+
+impl TokenEntry {
+    /// The first instance that it launched: what tells one use of a token from the next.
+    fn first(&self) -> Option<Seq> {
+        self.instances.first().copied()
+    }
 }
 
 impl World {
@@ -149,7 +154,6 @@ impl World {
                 name: self.names.disk(),
                 size_gb: config.disk_size_gb.unwrap_or(DEFAULT_DISK_GB),
             }),
-            mac: Some(self.names.mac()),
             holds_machine: false,
             boots: 0,
             console: Vec::new(),
@@ -159,6 +163,7 @@ impl World {
                 since: self.now,
                 state: NativeState::Provisioning,
                 reason: None,
+                mac: Some(self.names.mac()),
                 private_ip: Some(private_ip),
                 public_ip,
                 tags: Arc::new(config.tags.clone()),
@@ -166,11 +171,7 @@ impl World {
                 image: config.image.clone(),
             }]),
         };
-        self.index.change(
-            seq,
-            &super::index::Memberships::new(),
-            &record.memberships(),
-        );
+        self.index.change(seq, &[], &record.standings());
         self.by_id.insert(record.id.clone(), seq);
         self.records.insert(seq, record);
         self.usage.instances += 1;
@@ -184,12 +185,10 @@ impl World {
             return;
         };
         if earlier.is_empty() {
-            self.events_made += 1;
             let entry = TokenEntry {
                 fingerprint: order.config.fingerprint(order.count),
                 instances: made.to_vec(),
                 going: made.len() as u64,
-                use_number: self.events_made,
             };
             self.tokens.insert(token.clone(), entry);
         } else if let Some(entry) = self.tokens.get_mut(token) {
@@ -205,16 +204,17 @@ impl World {
         };
         entry.going -= 1;
         if entry.going == 0 {
-            let event = Event::Forget(token.clone(), entry.use_number);
+            let event = Event::Forget(token.clone(), entry.first());
             self.after(self.knobs.capabilities.token_after_terminate, event);
         }
     }
 
-    pub(super) fn forget(&mut self, token: &LaunchToken, use_number: u64) {
+    /// Forgets a token, unless it has been used anew since it launched `first`.
+    pub(super) fn forget(&mut self, token: &LaunchToken, first: Option<Seq>) {
         if self
             .tokens
             .get(token)
-            .is_some_and(|entry| entry.use_number == use_number)
+            .is_some_and(|entry| entry.first() == first)
         {
             self.tokens.remove(token);
         }

@@ -1,6 +1,6 @@
 //! Quota and capacity.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use fleetwright::{InstanceType, Market, PublicAddress, Zone};
 
@@ -86,8 +86,12 @@ impl World {
     pub(super) fn release_machine(&mut self, seq: Seq) {
         if let Some(record) = self.records.get_mut(&seq) {
             if std::mem::take(&mut record.holds_machine) {
-                if let Some(count) = self.usage.machines.get_mut(&kind_of(record)) {
-                    *count -= 1;
+                // Kinds that nothing runs on are not kept, or asking for capacity would cost ever more.
+                if let Entry::Occupied(mut count) = self.usage.machines.entry(kind_of(record)) {
+                    *count.get_mut() -= 1;
+                    if *count.get() == 0 {
+                        count.remove();
+                    }
                 }
             }
         }

@@ -1,6 +1,9 @@
 //! Ids that are never reused, and addresses that are, but not soon.
 
-use std::{collections::BTreeSet, net::Ipv4Addr};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    net::Ipv4Addr,
+};
 
 use fleetwright::{ImageId, InstanceId, MacAddress};
 
@@ -49,57 +52,60 @@ impl Names {
     }
 }
 
-/// A range of addresses, handed out in turn, so that one given back is not given out again soon.
+/// A range of addresses, those never used first, then those given back longest ago.
 #[derive(Debug)]
 pub(crate) struct AddressPool {
     first: u32,
-    size: u64,
-    next: u64,
+    size: u32,
+    /// How many of the range were ever handed out.
+    begun: u32,
+    /// Given back, the longest ago first.
+    returned: VecDeque<Ipv4Addr>,
     used: BTreeSet<Ipv4Addr>,
 }
 
 impl AddressPool {
-    /// 10.0.0.0/8, without its first address.
+    /// 10.0.0.0/8, without its first and last address.
     pub(super) const fn private() -> Self {
         Self::new(Ipv4Addr::new(10, 0, 0, 1), (1 << 24) - 2)
     }
 
-    /// 198.18.0.0/15, which is set apart for tests, without its first address.
+    /// 198.18.0.0/15, which is set apart for tests, without its first and last address.
     pub(super) const fn public() -> Self {
         Self::new(Ipv4Addr::new(198, 18, 0, 1), (1 << 17) - 2)
     }
 
-    const fn new(first: Ipv4Addr, size: u64) -> Self {
+    const fn new(first: Ipv4Addr, size: u32) -> Self {
         Self {
             first: first.to_bits(),
             size,
-            next: 0,
+            begun: 0,
+            returned: VecDeque::new(),
             used: BTreeSet::new(),
         }
     }
 
     /// How many are left.
     pub(super) fn left(&self) -> u64 {
-        self.size - self.used.len() as u64
+        u64::from(self.size - self.begun) + self.returned.len() as u64
     }
 
     /// The next free address, or nothing when all are in use.
     pub(super) fn take(&mut self) -> Option<Ipv4Addr> {
-        if self.left() == 0 {
-            return None;
-        }
-        loop {
-            let offset = u32::try_from(self.next % self.size).unwrap_or(0);
-            self.next += 1;
-            let address = Ipv4Addr::from_bits(self.first + offset);
-            if self.used.insert(address) {
-                return Some(address);
-            }
-        }
+        let address = if self.begun < self.size {
+            self.begun += 1;
+            Ipv4Addr::from_bits(self.first + self.begun - 1)
+        } else {
+            self.returned.pop_front()?
+        };
+        self.used.insert(address);
+        Some(address)
     }
 
     pub(super) fn give_back(&mut self, address: Ipv4Addr) {
-        self.used.remove(&address);
+        if self.used.remove(&address) {
+            self.returned.push_back(address);
+        }
     }
 
     /// Those in use.
@@ -150,7 +156,7 @@ mod tests {
             (AddressPool::private(), Ipv4Addr::new(10, 255, 255, 254)),
             (AddressPool::public(), Ipv4Addr::new(198, 19, 255, 254)),
         ] {
-            pool.next = pool.size - 1;
+            pool.begun = pool.size - 1;
             assert_eq!(pool.take(), Some(last));
         }
     }

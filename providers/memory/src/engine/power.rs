@@ -1,6 +1,6 @@
 //! Stop, start, terminate, reboot: commands begin a transition, and time ends it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use fleetwright::{InstanceId, PublicAddress};
 
@@ -106,10 +106,9 @@ impl World {
     }
 
     fn enter(&mut self, seq: Seq, state: NativeState, reason: &str) {
-        let reason: Option<Arc<str>> = Some(reason.into());
         self.revise(seq, |version| {
             version.state = state;
-            version.reason = reason;
+            version.reason = Some(reason.into());
         });
     }
 
@@ -139,18 +138,23 @@ impl World {
     /// The instance and all that was launched with it are gone.
     pub(super) fn end(&mut self, seq: Seq, reason: &str) {
         self.release_machine(seq);
-        self.release_public(seq);
         let Some(record) = self.records.get_mut(&seq) else {
             return;
         };
         record.disk = None;
-        record.mac = None;
-        let (private_ip, token) = (record.current().private_ip, record.token.clone());
+        let (last, token) = (record.current(), record.token.clone());
+        let (private_ip, public_ip) = (last.private_ip, last.public_ip);
         if let Some(address) = private_ip {
             self.private.give_back(address);
         }
-        self.revise(seq, |version| version.private_ip = None);
-        self.enter(seq, NativeState::Deleted, reason);
+        if let Some(address) = public_ip {
+            self.public.give_back(address);
+        }
+        self.revise(seq, |version| {
+            version.state = NativeState::Deleted;
+            version.reason = Some(reason.into());
+            (version.mac, version.private_ip, version.public_ip) = (None, None, None);
+        });
         self.usage.instances -= 1;
         if let Some(token) = token {
             self.token_lost_one(&token);

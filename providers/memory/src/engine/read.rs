@@ -29,7 +29,6 @@ impl World {
     pub(super) fn moment(&mut self, lag: Lag) -> Option<Duration> {
         let window = self.knobs.capabilities.consistency_window;
         let behind = match lag {
-            Lag::Chance if window.is_zero() => Duration::ZERO,
             Lag::Chance => self.lag_dice.up_to(window),
             Lag::Whole => window,
         };

@@ -9,7 +9,7 @@ use fleetwright::{
 
 use super::{
     Seq,
-    index::{Life, Memberships},
+    index::{Life, Standing},
 };
 use crate::state::NativeState;
 
@@ -28,8 +28,6 @@ pub(crate) struct Record {
     pub(crate) launched: Duration,
     /// The disk, until it is destroyed with the instance.
     pub(crate) disk: Option<Disk>,
-    /// The network card, until it is destroyed with the instance.
-    pub(crate) mac: Option<MacAddress>,
     /// Whether a machine is taken by it.
     pub(crate) holds_machine: bool,
     pub(crate) boots: u32,
@@ -57,6 +55,8 @@ pub(crate) struct Version {
     pub(crate) since: Duration,
     pub(crate) state: NativeState,
     pub(crate) reason: Option<Arc<str>>,
+    /// The network card, until it is destroyed with the instance.
+    pub(crate) mac: Option<MacAddress>,
     pub(crate) private_ip: Option<Ipv4Addr>,
     pub(crate) public_ip: Option<Ipv4Addr>,
     pub(crate) tags: Arc<Tags>,
@@ -74,7 +74,6 @@ pub(crate) struct View {
     pub(crate) security_groups: Vec<SecurityGroupId>,
     pub(crate) public_address: PublicAddress,
     pub(crate) market: Market,
-    pub(crate) mac: Option<MacAddress>,
     pub(crate) launched: chrono::DateTime<chrono::Utc>,
 }
 
@@ -108,10 +107,9 @@ impl Record {
         }
     }
 
-    /// Where the index must find it: under the tags and lives of every version that can be seen.
-    pub(super) fn memberships(&self) -> Memberships {
-        let mut all = Memberships::new();
-        for version in &self.versions {
+    /// How the index must find it: as every version that can be seen.
+    pub(super) fn standings(&self) -> Vec<Standing> {
+        let standing = |version: &Version| {
             let life = match version.state {
                 NativeState::Deleted => Life::Over,
                 NativeState::Provisioning
@@ -121,12 +119,9 @@ impl Record {
                 | NativeState::Halted
                 | NativeState::Deleting => Life::Going,
             };
-            all.insert((life, None));
-            for (key, value) in &*version.tags {
-                all.insert((life, Some((key.to_owned(), value.to_owned()))));
-            }
-        }
-        all
+            (life, Arc::clone(&version.tags))
+        };
+        self.versions.iter().map(standing).collect()
     }
 
     /// The record as of `version`.
@@ -139,7 +134,6 @@ impl Record {
             security_groups: self.security_groups.clone(),
             public_address: self.public_address,
             market: self.market,
-            mac: self.mac,
             launched,
         }
     }

@@ -1,0 +1,125 @@
+//! Many at once: a result for each, all or nothing or in parts, and calls by the batch.
+
+use std::num::NonZeroUsize;
+
+use fleetwright::{
+    CloudInstanceState::{Pending, Running},
+    ErrorKind, InstanceId, InstanceProvisioner as _, Operation,
+};
+use fleetwright_memory::WireCall;
+
+use crate::support::{brisk, builder, ids, live, many, open, pass, plain, seconds, state};
+
+fn unknown() -> InstanceId {
+    InstanceId::new("i-unknown").unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_one_call_and_equal_instances() {
+    let (cloud, provisioner) = open(builder());
+    let batch = provisioner
+        .launch_instances(&plain(), many(2_500))
+        .await
+        .unwrap();
+    assert_eq!(live(&cloud), ids(&batch));
+    assert!(
+        batch
+            .iter()
+            .all(|info| info.tags == plain().tags && info.state == Pending)
+    );
+    assert_eq!(cloud.oracle().total_calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn batches_of_verbs_answer_each_in_the_order_asked() {
+    let (cloud, provisioner) = open(brisk());
+    let two = ids(&provisioner
+        .launch_instances(&plain(), many(2))
+        .await
+        .unwrap());
+    pass(seconds(1)).await;
+    let asked = [two[1].clone(), unknown(), two[0].clone(), two[1].clone()];
+    let described = provisioner.describe_instances(&asked).await;
+    let found: Vec<_> = described
+        .iter()
+        .map(|a| a.as_ref().ok().map(|s| &s.id))
+        .collect();
+    assert_eq!(found, [Some(&two[1]), None, Some(&two[0]), Some(&two[1])]);
+    let kinds = |errors: Vec<Option<fleetwright::ProvisionError>>, operation| {
+        let kinds: Vec<_> = errors
+            .iter()
+            .map(|e| e.as_ref().map(|e| e.kind()))
+            .collect();
+        assert_eq!(kinds, [None, Some(ErrorKind::NotFound), None, None]);
+        let error = errors[1].as_ref().unwrap();
+        assert_eq!(error.operation(), operation);
+        assert!(error.request_id().is_some(), "{error}");
+    };
+    let errors =
+        |answers: Vec<fleetwright::Result<()>>| answers.into_iter().map(Result::err).collect();
+    kinds(
+        described.into_iter().map(Result::err).collect(),
+        Operation::DescribeInstances,
+    );
+    kinds(
+        errors(provisioner.stop_instances(&asked).await),
+        Operation::StopInstances,
+    );
+    pass(seconds(1)).await;
+    let started = provisioner.start_instances(&asked).await;
+    assert_eq!(started[0].as_ref().unwrap().id, two[1]);
+    assert_eq!(started[2].as_ref().unwrap().state, Pending);
+    kinds(
+        started.into_iter().map(Result::err).collect(),
+        Operation::StartInstances,
+    );
+    pass(seconds(1)).await;
+    assert_eq!(state(&provisioner, &two[0]).await, Running);
+    kinds(
+        errors(provisioner.terminate_instances(&asked).await),
+        Operation::TerminateInstances,
+    );
+    pass(seconds(1)).await;
+    assert!(cloud.oracle().leftovers().is_nothing());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_ids_is_cut_into_calls_of_the_declared_size() {
+    let size = NonZeroUsize::new(3).unwrap();
+    let (cloud, provisioner) = open(brisk().batch_size(size));
+    let oracle = cloud.oracle();
+    let all = ids(&provisioner
+        .launch_instances(&plain(), many(7))
+        .await
+        .unwrap());
+    pass(seconds(1)).await;
+    assert_eq!(provisioner.describe_instances(&all).await.len(), 7);
+    assert_eq!(oracle.calls_of(WireCall::Describe), 3);
+    assert_eq!(provisioner.stop_instances(&all[..6]).await.len(), 6);
+    assert_eq!(oracle.calls_of(WireCall::Stop), 2);
+    pass(seconds(1)).await;
+    assert_eq!(provisioner.start_instances(&all[..1]).await.len(), 1);
+    assert_eq!(oracle.calls_of(WireCall::Start), 1);
+    assert_eq!(provisioner.terminate_instances(&[]).await.len(), 0);
+    assert_eq!(oracle.calls_of(WireCall::Terminate), 0);
+    assert_eq!(oracle.total_calls(), 7);
+    assert_eq!(oracle.calls().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_failure_of_one_call_is_the_answer_of_its_part_of_the_batch() {
+    use fleetwright_memory::{Fault, Phase, Rule};
+    let size = NonZeroUsize::new(2).unwrap();
+    let (cloud, provisioner) = open(brisk().batch_size(size));
+    let all = ids(&provisioner
+        .launch_instances(&plain(), many(5))
+        .await
+        .unwrap());
+    let lost = Rule::nth(WireCall::Terminate, 2, Fault::Lost(Phase::Before));
+    cloud.faults().add(lost);
+    let answers = provisioner.terminate_instances(&all).await;
+    let failed: Vec<_> = answers.iter().map(Result::is_err).collect();
+    assert_eq!(failed, [false, false, true, true, false]);
+    pass(seconds(1)).await;
+    assert_eq!(live(&cloud), all[2..4]);
+}

@@ -1,0 +1,122 @@
+//! Every call on the wire as a plain function, for sweeps over all of them.
+
+use std::fmt::Write as _;
+
+use fleetwright::{
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner as _, InstanceType, Reboot, Result,
+    SnapshotRequest, TagChange,
+};
+use fleetwright_memory::{MemoryCloud, MemoryCloudBuilder, MemoryProvisioner, WireCall};
+
+use crate::support::{all_blue, open, running, stopped, token, with_token};
+
+pub(crate) const ALL: [WireCall; 14] = WireCall::ALL;
+
+/// A cloud that is ready for a call.
+pub(crate) struct Made {
+    pub(crate) cloud: MemoryCloud,
+    pub(crate) provisioner: MemoryProvisioner,
+    /// What the call is about.
+    pub(crate) id: InstanceId,
+}
+
+/// The config that [`make`] launches.
+pub(crate) fn launch_config() -> InstanceConfig {
+    with_token("swept")
+}
+
+/// A cloud with one instance in a state that `call` works on, and nothing under way.
+pub(crate) async fn ready(call: WireCall, builder: MemoryCloudBuilder) -> Made {
+    let (cloud, provisioner) = open(builder);
+    let id = if matches!(call, WireCall::Start | WireCall::Resize) {
+        stopped(&provisioner).await.id
+    } else {
+        running(&provisioner).await.id
+    };
+    Made {
+        cloud,
+        provisioner,
+        id,
+    }
+}
+
+/// Makes `call`, and answers as little as all calls have in common.
+pub(crate) async fn make(
+    call: WireCall,
+    provisioner: &MemoryProvisioner,
+    id: &InstanceId,
+) -> Result<()> {
+    match call {
+        WireCall::Launch => provisioner
+            .launch_instance(&launch_config())
+            .await
+            .map(drop),
+        WireCall::Terminate => provisioner.terminate_instance(id).await,
+        WireCall::Stop => provisioner.stop_instance(id).await,
+        WireCall::Start => provisioner.start_instance(id).await.map(drop),
+        WireCall::Describe => provisioner.describe_instance(id).await.map(drop),
+        WireCall::ListPage => provisioner.list_instances(&all_blue()).await.map(drop),
+        WireCall::FindLaunch => provisioner.find_launch(&token("swept")).await.map(drop),
+        WireCall::UpdateTags => {
+            let change = TagChange::new().set("swept", "yes").unwrap();
+            provisioner.update_tags(id, &change).await
+        }
+        WireCall::Reboot => provisioner.reboot_instance(id, Reboot::Soft).await,
+        WireCall::Resize => {
+            let to = InstanceType::new("large").unwrap();
+            provisioner.resize_instance(id, &to).await
+        }
+        WireCall::Reimage => {
+            let image = ImageId::new("image-2").unwrap();
+            provisioner.reimage_instance(id, &image).await
+        }
+        WireCall::ConsoleOutput => provisioner.console_output(id).await.map(drop),
+        WireCall::ConsoleSession => provisioner.console_session(id).await.map(drop),
+        WireCall::Snapshot => {
+            let request = SnapshotRequest::new("swept").unwrap();
+            provisioner.snapshot_image(id, &request).await.map(drop)
+        }
+        other => panic!("{other} is new: say how it is made"),
+    }
+}
+
+/// Whether `call` changes something where nothing stands in its way.
+pub(crate) fn changes(call: WireCall) -> bool {
+    !matches!(
+        call,
+        WireCall::Describe
+            | WireCall::ListPage
+            | WireCall::FindLaunch
+            | WireCall::ConsoleOutput
+            | WireCall::ConsoleSession
+    )
+}
+
+/// Everything that the oracle knows, to be compared.
+pub(crate) fn picture(cloud: &MemoryCloud) -> String {
+    let oracle = cloud.oracle();
+    let mut text = format!("{:?}\n{:?}\n", oracle.leftovers(), oracle.images());
+    for truth in oracle.instances() {
+        writeln!(text, "{truth:?}").unwrap();
+    }
+    text
+}
+
+/// What a repeated call must come to: all but when it was launched, how often it booted and on
+/// which disk.
+pub(crate) fn outcome(cloud: &MemoryCloud) -> String {
+    let oracle = cloud.oracle();
+    let images: Vec<_> = oracle
+        .images()
+        .into_iter()
+        .map(|image| image.name)
+        .collect();
+    let mut text = format!("{images:?}\n");
+    for truth in oracle.instances() {
+        let (mut info, token) = (truth.info, truth.token);
+        info.launch_time = None;
+        let disks = truth.disk.iter().count();
+        writeln!(text, "{info:?} {token:?} {disks} {}", truth.holds_machine).unwrap();
+    }
+    text
+}

@@ -1,0 +1,161 @@
+//! Reads that lag behind, up to the declared window and never longer.
+
+use std::time::Duration;
+
+use fleetwright::{
+    CloudInstanceState::Terminated, ErrorKind, InstanceFilter, InstanceInfo,
+    InstanceProvisioner as _, InstanceStatus, LaunchRecord, RetryAdvice, TagChange,
+};
+use fleetwright_memory::{Fault, MemoryCloud, Rule, WireCall};
+
+use crate::support::{
+    all_blue, brisk, live, open, pass, seconds, token, truth, virtually, with_token,
+};
+
+const WINDOW: Duration = seconds(5);
+
+/// What was true of one instance, second by second.
+struct History(Vec<Option<InstanceInfo>>);
+
+impl History {
+    fn note(&mut self, cloud: &MemoryCloud) {
+        let all = cloud.oracle().instances();
+        self.0.push(all.into_iter().next().map(|truth| truth.info));
+    }
+
+    /// Everything that a read made now may show: the truth at any moment of the window.
+    fn visible(&self) -> &[Option<InstanceInfo>] {
+        let reach = usize::try_from(WINDOW.as_secs()).unwrap() + 1;
+        &self.0[self.0.len().saturating_sub(reach)..]
+    }
+}
+
+/// A life with a change every few seconds; `step` says which second it is.
+async fn live_on(cloud: &MemoryCloud, step: u64) {
+    let operator = cloud.operator();
+    let id = cloud
+        .oracle()
+        .instances()
+        .first()
+        .map(|t| t.info.id.clone());
+    let number = TagChange::new().set("number", step.to_string()).unwrap();
+    match (step, id) {
+        (2, _) => drop(operator.launch(&with_token("t")).unwrap()),
+        (10, Some(id)) => operator.stop(&id).unwrap(),
+        (17, Some(id)) => operator.start(&id).unwrap(),
+        (25, Some(id)) => operator.terminate(&id).unwrap(),
+        (3..=24, Some(id)) if step % 2 == 0 => operator.update_tags(&id, &number).unwrap(),
+        _ => {}
+    }
+}
+
+/// What a life of 40 seconds looked like to reads that lag by the chance of `seed`.
+async fn lags(seed: u64) -> (u32, u32) {
+    let cloud = brisk().seed(seed).read_lag(WINDOW).build();
+    let mut history = History(vec![None; 6]);
+    let (mut fresh, mut stale) = (0, 0);
+    for step in 0..40 {
+        live_on(&cloud, step).await;
+        history.note(&cloud);
+        // A new handle each time, so that none waits for its own launch.
+        let (reader, visible) = (cloud.provisioner(), history.visible());
+        let everything = InstanceFilter::new().in_any_state();
+        let listed = reader.list_instances(&everything).await.unwrap();
+        let seen = listed.into_iter().next();
+        assert!(visible.contains(&seen), "seed {seed} step {step}: {seen:?}");
+        if seen == *history.0.last().unwrap() {
+            fresh += 1;
+        } else {
+            stale += 1;
+        }
+        let live = reader.list_instances(&InstanceFilter::new()).await.unwrap();
+        let possible = |info: &InstanceInfo| info.state != Terminated;
+        match live.first() {
+            Some(info) => assert!(possible(info) && visible.contains(&Some(info.clone()))),
+            None => assert!(!visible.iter().all(|v| v.as_ref().is_some_and(possible))),
+        }
+        if let Some(id) = cloud
+            .oracle()
+            .instances()
+            .first()
+            .map(|t| t.info.id.clone())
+        {
+            let seen = reader.describe_instance(&id).await;
+            match seen {
+                Ok(status) => {
+                    let shows = |v: &InstanceInfo| InstanceStatus::from(v.clone()) == status;
+                    assert!(
+                        visible.iter().flatten().any(shows),
+                        "step {step}: {status:?}"
+                    );
+                }
+                Err(error) => {
+                    assert!(visible.contains(&None), "seed {seed} step {step}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::NotFound);
+                    assert_eq!(error.retry(), RetryAdvice::After(WINDOW));
+                }
+            }
+        }
+        match reader.find_launch(&token("t")).await.unwrap() {
+            LaunchRecord::NotSeen => assert!(visible.contains(&None)),
+            LaunchRecord::Found(seen) | LaunchRecord::Gone(seen) => {
+                assert!(visible.contains(&seen.into_iter().next()));
+            }
+        }
+        pass(seconds(1)).await;
+    }
+    (fresh, stale)
+}
+
+#[test]
+fn a_read_shows_what_was_true_within_the_window_and_nothing_else() {
+    let mut all = (0, 0);
+    for seed in 0..40 {
+        let (fresh, stale) = virtually(lags(seed));
+        all = (all.0 + fresh, all.1 + stale);
+    }
+    assert!(all.0 > 100 && all.1 > 100, "both happen: {all:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_window_every_read_is_the_truth() {
+    let (cloud, provisioner) = open(brisk());
+    for step in 0..40 {
+        live_on(&cloud, step).await;
+        let everything = InstanceFilter::new().in_any_state();
+        let listed = provisioner.list_instances(&everything).await.unwrap();
+        let truths = cloud.oracle().instances();
+        let infos: Vec<_> = truths.into_iter().map(|truth| truth.info).collect();
+        assert_eq!(listed, infos);
+        pass(seconds(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_read_shows_the_whole_window_ago() {
+    let (cloud, provisioner) = open(brisk().read_lag(WINDOW));
+    let stale = |call: WireCall| Rule::always(call, Fault::StaleRead);
+    for call in [WireCall::Describe, WireCall::ListPage, WireCall::FindLaunch] {
+        cloud.faults().add(stale(call));
+    }
+    let mut history = Vec::new();
+    cloud.operator().launch(&with_token("t")).unwrap();
+    let id = live(&cloud)[0].clone();
+    for step in 0..30_usize {
+        let number = TagChange::new().set("number", step.to_string()).unwrap();
+        cloud.operator().update_tags(&id, &number).unwrap();
+        history.push(truth(&cloud, &id).info);
+        let then = step.checked_sub(5).map(|then| history[then].clone());
+        let listed = provisioner.list_instances(&all_blue()).await.unwrap();
+        assert_eq!(listed, then.clone().into_iter().collect::<Vec<_>>());
+        let described = provisioner.describe_instance(&id).await.ok();
+        assert_eq!(described, then.clone().map(InstanceStatus::from));
+        let found = provisioner.find_launch(&token("t")).await.unwrap();
+        let record = then.map_or(LaunchRecord::NotSeen, |then| {
+            LaunchRecord::Found(vec![then])
+        });
+        assert_eq!(found, record);
+        pass(seconds(1)).await;
+    }
+    assert_eq!(cloud.faults().unstruck(), []);
+}

@@ -1,0 +1,135 @@
+//! Pages of a list: asked for when wanted, true while things change, and failing as one.
+
+use std::{collections::BTreeSet, num::NonZeroUsize};
+
+use fleetwright::{
+    Effect, ErrorKind, InstanceFilter, InstanceInfo, InstanceProvisioner as _, Operation, Seen,
+    TagChange,
+};
+use fleetwright_memory::{Fault, MemoryCloud, MemoryCloudBuilder, Phase, Rule, WireCall};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+
+use crate::support::{all_blue, brisk, ids, many, open, pass, plain, seconds};
+
+fn pages_of(size: usize) -> MemoryCloudBuilder {
+    brisk().page_size(NonZeroUsize::new(size).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_account_is_one_empty_page() {
+    let (cloud, provisioner) = open(pages_of(1));
+    assert_eq!(
+        provisioner
+            .list_instances(&InstanceFilter::new())
+            .await
+            .unwrap(),
+        []
+    );
+    assert_eq!(cloud.oracle().total_calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_is_asked_for_when_it_is_wanted() {
+    let (cloud, provisioner) = open(pages_of(2));
+    let launched = provisioner
+        .launch_instances(&plain(), many(5))
+        .await
+        .unwrap();
+    let filter = InstanceFilter::new();
+    let mut stream = provisioner.stream_instances(&filter);
+    for (number, info) in launched.iter().enumerate() {
+        match stream.next().await.unwrap().unwrap() {
+            Seen::Instance(seen) => assert_eq!(*seen, *info),
+            gap @ Seen::Gap { .. } => panic!("{gap:?}"),
+        }
+        let calls = cloud.oracle().calls_of(WireCall::ListPage);
+        assert_eq!(calls, number as u64 / 2 + 1);
+    }
+    for _ in 0..3 {
+        assert!(stream.next().await.is_none());
+    }
+}
+
+/// Lists page by page, and lets `between` change the cloud after each page.
+async fn listed_while(
+    cloud: &MemoryCloud,
+    filter: &InstanceFilter,
+    mut between: impl FnMut(u32),
+) -> Vec<InstanceInfo> {
+    let provisioner = cloud.provisioner();
+    let mut stream = provisioner.stream_instances(filter);
+    let (mut list, mut step) = (Vec::new(), 0);
+    while let Some(seen) = stream.try_next().await.unwrap() {
+        if let Seen::Instance(info) = seen {
+            list.push(*info);
+        }
+        step += 1;
+        between(step);
+        pass(seconds(1)).await;
+    }
+    list
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_between_pages_lose_and_double_nothing_that_stays() {
+    for size in 1..6 {
+        let (cloud, provisioner) = open(pages_of(size).terminated_visible(seconds(1)));
+        let all = ids(&provisioner
+            .launch_instances(&plain(), many(20))
+            .await
+            .unwrap());
+        pass(seconds(1)).await;
+        let operator = cloud.operator();
+        let away = TagChange::new().remove("fleet").unwrap();
+        // Each step one instance goes, one loses its tag, one comes and one stops.
+        let list = listed_while(&cloud, &all_blue(), |step| {
+            let at = step as usize;
+            if at < 10 {
+                operator.terminate(&all[20 - at]).unwrap();
+                operator.update_tags(&all[at], &away).unwrap();
+                operator.launch(&plain()).unwrap();
+            }
+            operator.stop(&all[0]).unwrap();
+        })
+        .await;
+        let unique: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
+        assert_eq!(unique.len(), list.len(), "pages of {size}: none twice");
+        for stayed in [&all[0], &all[10]] {
+            assert!(
+                unique.contains(stayed),
+                "pages of {size}: {stayed} is missing"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_page_fails_the_list_and_ends_the_stream() {
+    for (page, before) in [(1, 0), (2, 3), (3, 6)] {
+        let (cloud, provisioner) = open(pages_of(3));
+        provisioner
+            .launch_instances(&plain(), many(8))
+            .await
+            .unwrap();
+        let lost = || Rule::nth(WireCall::ListPage, page, Fault::Lost(Phase::After));
+        cloud.faults().add(lost());
+        let error = provisioner.list_instances(&all_blue()).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect()),
+            (ErrorKind::Timeout, Effect::None)
+        );
+        assert_eq!(error.operation(), Operation::ListInstances);
+        cloud.faults().add(lost());
+        let filter = all_blue();
+        let seen: Vec<_> = provisioner.stream_instances(&filter).collect().await;
+        assert_eq!(seen.len(), before + 1);
+        let error = seen[before].as_ref().unwrap_err();
+        assert_eq!(error.operation(), Operation::StreamInstances);
+        assert!(seen[..before].iter().all(Result::is_ok));
+        assert_eq!(cloud.faults().unstruck(), []);
+        assert_eq!(
+            provisioner.list_instances(&all_blue()).await.unwrap().len(),
+            8
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! A handle that waits for what it launched, no longer than the window.
+
+use std::time::Duration;
+
+use fleetwright::{
+    CloudInstanceState::Running, ErrorKind, InstanceProvisioner as _, InstanceProvisionerExt as _,
+    LaunchRecord, RetryAdvice,
+};
+use fleetwright_memory::{Fault, Rule, WireCall};
+
+use crate::support::{
+    brisk, builder, found, ids, many, open, pass, plain, seconds, token, with_token,
+};
+
+const WINDOW: Duration = seconds(5);
+
+#[tokio::test(start_paused = true)]
+async fn the_launching_handle_waits_for_what_it_launched() {
+    for latency in [Duration::ZERO, seconds(1), seconds(4)] {
+        let (cloud, provisioner) = open(brisk().read_lag(WINDOW).latency(latency));
+        cloud
+            .faults()
+            .add(Rule::always(WireCall::Describe, Fault::StaleRead));
+        let launched = provisioner
+            .launch_instances(&plain(), many(3))
+            .await
+            .unwrap();
+        let other = cloud.provisioner();
+        let error = other.describe_instance(&launched[0].id).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.retry()),
+            (ErrorKind::NotFound, RetryAdvice::After(WINDOW))
+        );
+        let unknown = fleetwright::InstanceId::new("i-unknown").unwrap();
+        let mut asked = ids(&launched);
+        asked.push(unknown.clone());
+        let began = tokio::time::Instant::now();
+        let answers = provisioner.describe_instances(&asked).await;
+        for (info, answer) in launched.iter().zip(&answers) {
+            assert_eq!(answer.as_ref().unwrap().id, info.id);
+        }
+        assert_eq!(answers[3].as_ref().unwrap_err().kind(), ErrorKind::NotFound);
+        assert!(
+            began.elapsed() >= WINDOW.saturating_sub(latency),
+            "{:?}",
+            began.elapsed()
+        );
+        assert!(
+            began.elapsed() <= WINDOW + latency * 2,
+            "{:?}",
+            began.elapsed()
+        );
+        // Nobody waits for what was never launched, or by somebody else.
+        let began = tokio::time::Instant::now();
+        provisioner.describe_instance(&unknown).await.unwrap_err();
+        assert_eq!(began.elapsed(), latency);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_does_not_wait_longer_than_the_window() {
+    // The cloud asks for polls an hour apart, and the window is five seconds.
+    let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_tick(seconds(3_600)));
+    let stale = Rule::nth(WireCall::Describe, 1, Fault::StaleRead);
+    cloud.faults().add(stale);
+    let info = provisioner.launch_instance(&plain()).await.unwrap();
+    let began = tokio::time::Instant::now();
+    provisioner.describe_instance(&info.id).await.unwrap();
+    assert_eq!(began.elapsed(), WINDOW);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_polls_at_the_declared_pace_while_it_waits() {
+    for (tick, calls) in [(seconds(1), 6), (Duration::ZERO, 5_001)] {
+        let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_tick(tick));
+        cloud
+            .faults()
+            .add(Rule::always(WireCall::Describe, Fault::StaleRead));
+        let info = provisioner.launch_instance(&plain()).await.unwrap();
+        provisioner.describe_instance(&info.id).await.unwrap();
+        assert_eq!(cloud.oracle().calls_of(WireCall::Describe), calls);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_that_was_held_up_still_knows_its_own_launch() {
+    // The read is made within the window, and its answer is looked at long after.
+    let (cloud, provisioner) = open(brisk().read_lag(WINDOW).latency(seconds(2)));
+    let info = provisioner.launch_instance(&plain()).await.unwrap();
+    cloud
+        .faults()
+        .add(Rule::nth(WireCall::Describe, 1, Fault::StaleRead));
+    let mut describing = Box::pin(provisioner.describe_instance(&info.id));
+    let waker = futures_util::task::noop_waker();
+    let mut context = std::task::Context::from_waker(&waker);
+    for held_up in [seconds(1), seconds(100)] {
+        assert!(describing.as_mut().poll(&mut context).is_pending());
+        tokio::time::advance(held_up).await;
+    }
+    let status = describing.await.unwrap();
+    assert_eq!((status.id, status.state), (info.id, Running));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_forgets_its_launches_once_the_window_has_passed() {
+    let (cloud, provisioner) = open(brisk().read_lag(WINDOW).terminated_visible(seconds(0)));
+    let info = provisioner.launch_instance(&plain()).await.unwrap();
+    cloud.operator().terminate(&info.id).unwrap();
+    pass(WINDOW).await;
+    let began = tokio::time::Instant::now();
+    let error = provisioner.describe_instance(&info.id).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_launch_is_settled_once_the_window_has_passed() {
+    let (cloud, provisioner) = open(builder().read_lag(WINDOW));
+    cloud
+        .faults()
+        .add(Rule::always(WireCall::FindLaunch, Fault::StaleRead));
+    let began = tokio::time::Instant::now();
+    let record = provisioner.settle_launch(&token("t")).await.unwrap();
+    assert_eq!((record, began.elapsed()), (LaunchRecord::NotSeen, WINDOW));
+    let info = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    let record = cloud
+        .provisioner()
+        .settle_launch(&token("t"))
+        .await
+        .unwrap();
+    assert_eq!(ids(&found(record)), [info.id]);
+}

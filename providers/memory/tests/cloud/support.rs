@@ -1,0 +1,158 @@
+//! What the tests share: short words for configs, time and the truth.
+
+use std::{future::Future, num::NonZeroU32, time::Duration};
+
+use fleetwright::{
+    CloudInstanceState, ConfigBuilder, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    InstanceProvisioner, LaunchRecord, LaunchToken, ProvisionError, Zone,
+    wait::{self, WaitPolicy},
+};
+use fleetwright_memory::{MemoryCloud, MemoryCloudBuilder, MemoryProvisioner, Timing, Truth};
+
+/// Long enough for every transition.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+pub(crate) const POLICY: WaitPolicy = WaitPolicy::within(Duration::from_secs(600)).seeded(1);
+
+pub(crate) const fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+pub(crate) fn many(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).unwrap()
+}
+
+pub(crate) fn token(text: &str) -> LaunchToken {
+    LaunchToken::new(text).unwrap()
+}
+
+pub(crate) fn zone(name: &str) -> Zone {
+    Zone::new(name).unwrap()
+}
+
+/// A config of the fleet `blue`, to be made more of.
+pub(crate) fn blue() -> ConfigBuilder {
+    InstanceConfig::builder("image-1", "small").tag("fleet", "blue")
+}
+
+/// The fleet `blue`.
+pub(crate) fn all_blue() -> InstanceFilter {
+    InstanceFilter::tagged("fleet", "blue").unwrap()
+}
+
+/// The plain config of the fleet `blue`.
+pub(crate) fn plain() -> InstanceConfig {
+    blue().build().unwrap()
+}
+
+pub(crate) fn with_token(token: &str) -> InstanceConfig {
+    blue().launch_token(token).build().unwrap()
+}
+
+pub(crate) fn in_zone(name: &str) -> InstanceConfig {
+    let mut config = plain();
+    config.placement.zone = Some(zone(name));
+    config
+}
+
+pub(crate) fn builder() -> MemoryCloudBuilder {
+    MemoryCloud::builder().seed(1)
+}
+
+/// A cloud in which every transition takes a second.
+pub(crate) fn brisk() -> MemoryCloudBuilder {
+    builder().timing(Timing::all(seconds(1)))
+}
+
+pub(crate) fn open(builder: MemoryCloudBuilder) -> (MemoryCloud, MemoryProvisioner) {
+    let cloud = builder.build();
+    let provisioner = cloud.provisioner();
+    (cloud, provisioner)
+}
+
+/// Lets virtual time pass.
+pub(crate) async fn pass(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+/// Runs `test` on a runtime of its own whose clock is virtual: for cases of a property.
+pub(crate) fn virtually<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(test)
+}
+
+pub(crate) async fn wait_for(
+    provisioner: &MemoryProvisioner,
+    id: &InstanceId,
+    goal: CloudInstanceState,
+) {
+    let ids = std::slice::from_ref(id);
+    wait::for_state(provisioner, ids, goal, &POLICY)
+        .await
+        .unwrap();
+}
+
+/// An instance that runs.
+pub(crate) async fn running(provisioner: &MemoryProvisioner) -> InstanceInfo {
+    let info = provisioner.launch_instance(&plain()).await.unwrap();
+    wait_for(provisioner, &info.id, CloudInstanceState::Running).await;
+    info
+}
+
+/// An instance that is stopped.
+pub(crate) async fn stopped(provisioner: &MemoryProvisioner) -> InstanceInfo {
+    let info = running(provisioner).await;
+    provisioner.stop_instance(&info.id).await.unwrap();
+    wait_for(provisioner, &info.id, CloudInstanceState::Stopped).await;
+    info
+}
+
+pub(crate) async fn state(provisioner: &MemoryProvisioner, id: &InstanceId) -> CloudInstanceState {
+    provisioner.describe_instance(id).await.unwrap().state
+}
+
+pub(crate) fn truth(cloud: &MemoryCloud, id: &InstanceId) -> Truth {
+    cloud.oracle().instance(id).unwrap()
+}
+
+pub(crate) fn ids(infos: &[InstanceInfo]) -> Vec<InstanceId> {
+    infos.iter().map(|info| info.id.clone()).collect()
+}
+
+/// The instances of a launch of which something is left.
+pub(crate) fn found(record: LaunchRecord) -> Vec<InstanceInfo> {
+    match record {
+        LaunchRecord::Found(found) => found,
+        LaunchRecord::Gone(_) | LaunchRecord::NotSeen => panic!("{record:?}"),
+    }
+}
+
+/// The instances of a launch of which nothing is left.
+pub(crate) fn gone(record: LaunchRecord) -> Vec<InstanceInfo> {
+    match record {
+        LaunchRecord::Gone(gone) => gone,
+        LaunchRecord::Found(_) | LaunchRecord::NotSeen => panic!("{record:?}"),
+    }
+}
+
+/// The ids of all instances that are not terminated, in the order of launch.
+pub(crate) fn live(cloud: &MemoryCloud) -> Vec<InstanceId> {
+    cloud.oracle().leftovers().instances
+}
+
+/// How many of `config` can be launched until one is refused, and the refusal.
+pub(crate) async fn fill(
+    provisioner: &MemoryProvisioner,
+    config: &InstanceConfig,
+) -> (u32, ProvisionError) {
+    for number in 0.. {
+        if let Err(error) = provisioner.launch_instance(config).await {
+            return (number, error);
+        }
+    }
+    unreachable!("a refusal comes before the numbers end")
+}

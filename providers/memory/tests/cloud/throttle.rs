@@ -1,0 +1,97 @@
+//! Throttling: a bucket for each call, and the time told is the time it takes.
+
+use std::time::Duration;
+
+use fleetwright::{Effect, ErrorKind, InstanceProvisioner as _, RetryAdvice};
+use fleetwright_memory::{ManualClock, WireCall};
+
+use crate::{
+    calls::{self, make, picture},
+    support::{brisk, live, many, open, pass, plain, seconds, virtually},
+};
+
+#[test]
+fn every_call_has_a_bucket_of_its_own() {
+    for throttled in calls::ALL {
+        virtually(async {
+            // Made ready from outside, so that the bucket is full.
+            let (cloud, provisioner) = open(brisk().throttle(throttled, seconds(10), many(1)));
+            let id = cloud.operator().launch(&plain()).unwrap().id;
+            pass(seconds(1)).await;
+            if matches!(throttled, WireCall::Start | WireCall::Resize) {
+                cloud.operator().stop(&id).unwrap();
+                pass(seconds(1)).await;
+            }
+            make(throttled, &provisioner, &id).await.unwrap();
+            pass(seconds(3)).await;
+            let before = picture(&cloud);
+            let error = make(throttled, &provisioner, &id).await.unwrap_err();
+            assert_eq!(
+                (error.kind(), error.effect()),
+                (ErrorKind::Throttled, Effect::None)
+            );
+            assert_eq!(error.retry(), RetryAdvice::After(seconds(7)), "{throttled}");
+            assert_eq!(error.native_code(), Some("Throttling"));
+            assert_eq!(picture(&cloud), before, "{throttled}");
+            // Another handle draws from the same bucket, and other calls from others.
+            let other = cloud.provisioner();
+            assert!(make(throttled, &other, &id).await.is_err());
+            for call in [WireCall::ListPage, WireCall::FindLaunch] {
+                assert_eq!(make(call, &other, &id).await.is_err(), call == throttled);
+            }
+            pass(seconds(7)).await;
+            make(throttled, &provisioner, &id).await.unwrap();
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_is_served_and_a_batch_is_one_call() {
+    let (cloud, provisioner) = open(brisk().throttle(WireCall::Launch, seconds(1), many(3)));
+    for _ in 0..3 {
+        provisioner
+            .launch_instances(&plain(), many(5))
+            .await
+            .unwrap();
+    }
+    let error = provisioner.launch_instance(&plain()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Throttled);
+    assert_eq!(live(&cloud).len(), 15);
+    assert_eq!(
+        cloud.oracle().calls_of(WireCall::Launch),
+        4,
+        "refused ones are counted"
+    );
+    pass(seconds(2)).await;
+    provisioner.launch_instance(&plain()).await.unwrap();
+    provisioner.launch_instance(&plain()).await.unwrap();
+    provisioner.launch_instance(&plain()).await.unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bucket_follows_the_clouds_clock() {
+    let clock = std::sync::Arc::new(ManualClock::new());
+    let knobs = brisk().throttle(WireCall::Launch, seconds(1), many(1));
+    let (_, provisioner) = open(knobs.clock(clock.clone()));
+    provisioner.launch_instance(&plain()).await.unwrap();
+    pass(seconds(100)).await;
+    let error = provisioner.launch_instance(&plain()).await.unwrap_err();
+    assert_eq!(error.retry(), RetryAdvice::After(seconds(1)));
+    clock.advance(seconds(1));
+    provisioner.launch_instance(&plain()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn extreme_buckets_do_not_break_the_cloud() {
+    for period in [Duration::ZERO, Duration::MAX] {
+        for burst in [1, u32::MAX] {
+            let clock = std::sync::Arc::new(ManualClock::new());
+            let knobs = brisk().throttle(WireCall::Launch, period, many(burst));
+            let (_, provisioner) = open(knobs.clock(clock.clone()));
+            provisioner.launch_instance(&plain()).await.unwrap();
+            clock.advance(Duration::MAX);
+            // Served or throttled, but answered.
+            let _ = provisioner.launch_instance(&plain()).await;
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Launch tokens: one intent is one launch, through everything.
+
+use std::sync::Arc;
+
+use fleetwright::{
+    CloudInstanceState::{Running, Stopped, Terminated},
+    Effect, ErrorKind, InstanceConfig, InstanceProvisioner as _, LaunchRecord, PublicAddress,
+    RetryAdvice,
+};
+use futures_util::future::join_all;
+
+use crate::support::{
+    blue, brisk, builder, found, gone, ids, live, many, open, pass, plain, seconds, token, truth,
+    with_token, zone,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_answers_the_same_instance_as_it_is_now() {
+    let (cloud, provisioner) = open(brisk());
+    let first = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    pass(seconds(1)).await;
+    let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    assert_eq!((&replay.id, replay.state), (&first.id, Running));
+    provisioner.stop_instance(&first.id).await.unwrap();
+    pass(seconds(1)).await;
+    let change = fleetwright::TagChange::new().set("fleet", "red").unwrap();
+    provisioner.update_tags(&first.id, &change).await.unwrap();
+    // Its tags have changed since, and the config that launched it is still its config.
+    let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    assert_eq!((&replay.id, replay.state), (&first.id, Stopped));
+    assert_eq!(replay, truth(&cloud, &first.id).info);
+    assert_eq!(live(&cloud).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_token_every_launch_is_its_own() {
+    let (cloud, provisioner) = open(brisk());
+    let one = provisioner.launch_instance(&plain()).await.unwrap();
+    let two = provisioner.launch_instance(&plain()).await.unwrap();
+    let three = provisioner.launch_instance(&with_token("a")).await.unwrap();
+    let four = provisioner.launch_instance(&with_token("b")).await.unwrap();
+    assert_eq!(live(&cloud), ids(&[one, two, three, four]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_survives_its_handle() {
+    let (cloud, provisioner) = open(brisk());
+    let first = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    drop(provisioner);
+    let cloud = cloud.clone();
+    for _ in 0..3 {
+        let reopened = cloud.provisioner();
+        let found = reopened.find_launch(&token("t")).await.unwrap();
+        assert_eq!(
+            found,
+            LaunchRecord::Found(vec![truth(&cloud, &first.id).info])
+        );
+        let replay = reopened.launch_instance(&with_token("t")).await.unwrap();
+        assert_eq!(replay.id, first.id);
+        pass(seconds(1)).await;
+    }
+    assert_eq!(live(&cloud), [first.id]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_token_with_anything_else_is_a_conflict() {
+    let (cloud, provisioner) = open(brisk());
+    let first = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    let changes: [fn(&mut InstanceConfig); 8] = [
+        |config| config.image = fleetwright::ImageId::new("image-2").unwrap(),
+        |config| config.instance_type = fleetwright::InstanceType::new("large").unwrap(),
+        |config| config.user_data = Some(fleetwright::UserData::new("x").unwrap()),
+        |config| config.tags = fleetwright::Tags::new(),
+        |config| config.disk_size_gb = Some(many(8)),
+        |config| config.placement.zone = Some(zone("mem-b")),
+        |config| config.placement.public_address = Some(PublicAddress::Absent),
+        |config| config.placement.market = Some(fleetwright::Market::Spot),
+    ];
+    for change in changes {
+        let mut other = with_token("t");
+        change(&mut other);
+        let error = provisioner.launch_instance(&other).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect(), error.retry()),
+            (ErrorKind::TokenConflict, Effect::None, RetryAdvice::Never)
+        );
+    }
+    let error = provisioner
+        .launch_instances(&with_token("t"), many(2))
+        .await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::TokenConflict);
+    let one = provisioner
+        .launch_instances(&with_token("t"), many(1))
+        .await;
+    assert_eq!(ids(&one.unwrap()), [first.id]);
+    assert_eq!(live(&cloud).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spent_token_never_launches_until_it_is_forgotten() {
+    let (cloud, provisioner) = open(
+        brisk()
+            .token_after_terminate(seconds(30))
+            .terminated_visible(seconds(10)),
+    );
+    let first = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    provisioner.terminate_instance(&first.id).await.unwrap();
+    // It is spent as soon as what it launched is on its way out.
+    let error = provisioner
+        .launch_instance(&with_token("t"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TokenSpent);
+    let record = provisioner.find_launch(&token("t")).await.unwrap();
+    assert_eq!(
+        gone(record)[0].state,
+        fleetwright::CloudInstanceState::Terminating
+    );
+    pass(seconds(1)).await;
+    for second in 0..30 {
+        let error = provisioner
+            .launch_instance(&with_token("t"))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect(), error.retry()),
+            (ErrorKind::TokenSpent, Effect::None, RetryAdvice::Never)
+        );
+        let other = blue().tag("x", "").launch_token("t").build().unwrap();
+        let error = provisioner.launch_instance(&other).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TokenConflict);
+        let record = provisioner.find_launch(&token("t")).await.unwrap();
+        let left: Vec<_> = gone(record).into_iter().map(|info| info.state).collect();
+        let expected: &[_] = if second < 10 { &[Terminated] } else { &[] };
+        assert_eq!(left, expected, "second {second}");
+        pass(seconds(1)).await;
+    }
+    let found = provisioner.find_launch(&token("t")).await.unwrap();
+    assert_eq!(found, LaunchRecord::NotSeen);
+    let second = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    assert_ne!(second.id, first.id);
+    assert_eq!(live(&cloud), std::slice::from_ref(&second.id));
+    // The old use's end forgets nothing of the new one.
+    pass(seconds(100)).await;
+    let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
+    assert_eq!(replay.id, second.id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_forgets_at_once_launches_anew_at_once() {
+    let (cloud, provisioner) = open(brisk().token_after_terminate(seconds(0)));
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let info = provisioner.launch_instance(&with_token("t")).await.unwrap();
+        assert!(!seen.contains(&info.id));
+        assert_eq!(live(&cloud), std::slice::from_ref(&info.id));
+        provisioner.terminate_instance(&info.id).await.unwrap();
+        seen.push(info.id);
+        pass(seconds(1)).await;
+        let found = provisioner.find_launch(&token("t")).await.unwrap();
+        assert_eq!(found, LaunchRecord::NotSeen);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_without_effect_frees_its_token() {
+    let (cloud, provisioner) = open(brisk().quota(0));
+    let error = provisioner
+        .launch_instance(&with_token("t"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Quota, Effect::None)
+    );
+    let found = provisioner.find_launch(&token("t")).await.unwrap();
+    assert_eq!(found, LaunchRecord::NotSeen);
+    cloud.operator().set_quota(Some(1));
+    let other = blue().tag("x", "").launch_token("t").build().unwrap();
+    provisioner.launch_instance(&other).await.unwrap();
+    // At the quota, the replay of what is there launches nothing and is no error.
+    provisioner.launch_instance(&other).await.unwrap();
+    assert_eq!(live(&cloud).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn launches_of_one_token_at_once_are_one_launch() {
+    let (cloud, provisioner) = open(builder().latency(seconds(1)));
+    let (provisioner, other) = (Arc::new(provisioner), Arc::new(cloud.provisioner()));
+    let config = with_token("t");
+    let calls = (0..50).map(|number| {
+        let handle = if number % 2 == 0 {
+            &provisioner
+        } else {
+            &other
+        };
+        handle.launch_instance(&config)
+    });
+    let answers: Vec<_> = join_all(calls)
+        .await
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(live(&cloud), [answers[0].id.clone()]);
+    assert!(answers.iter().all(|info| info.id == answers[0].id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_token_is_not_seen_and_found_records_follow_the_launch() {
+    let (_, provisioner) = open(brisk());
+    let record = provisioner.find_launch(&token("t")).await.unwrap();
+    assert_eq!(record, LaunchRecord::NotSeen);
+    let config = with_token("t");
+    let three = provisioner
+        .launch_instances(&config, many(3))
+        .await
+        .unwrap();
+    provisioner.terminate_instance(&three[1].id).await.unwrap();
+    pass(seconds(1)).await;
+    let record = provisioner.find_launch(&token("t")).await.unwrap();
+    let found = found(record);
+    assert_eq!(ids(&found), ids(&three));
+    assert_eq!(found[1].state, Terminated);
+    for info in &three {
+        provisioner.terminate_instance(&info.id).await.unwrap();
+    }
+    pass(seconds(1)).await;
+    let record = provisioner.find_launch(&token("t")).await.unwrap();
+    assert_eq!(ids(&gone(record)), ids(&three));
+}

@@ -1,0 +1,198 @@
+//! Zones that cannot be reached: calls to them fail, lists have gaps, and nothing is guessed.
+
+use std::num::NonZeroUsize;
+
+use fleetwright::{
+    CloudInstanceState::{Running, Terminated},
+    Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, ProvisionError, RetryAdvice,
+    Scope, Seen,
+};
+use fleetwright_memory::{MemoryCloud, MemoryProvisioner};
+use futures_util::TryStreamExt as _;
+
+use crate::{
+    calls::{self, Made},
+    support::{
+        all_blue, brisk, ids, in_zone, live, many, open, pass, seconds, token, virtually,
+        with_token, zone,
+    },
+};
+
+/// Two zones with three instances each, one after the other.
+async fn two_zones() -> (
+    MemoryCloud,
+    MemoryProvisioner,
+    Vec<fleetwright::InstanceInfo>,
+) {
+    let (cloud, provisioner) = open(brisk().page_size(NonZeroUsize::new(2).unwrap()));
+    let mut launched = Vec::new();
+    for number in 0..6 {
+        let config = in_zone(if number % 2 == 0 { "mem-a" } else { "mem-b" });
+        launched.push(provisioner.launch_instance(&config).await.unwrap());
+    }
+    (cloud, provisioner, launched)
+}
+
+async fn seen(
+    provisioner: &MemoryProvisioner,
+    filter: &InstanceFilter,
+) -> (Vec<fleetwright::InstanceId>, Vec<(Scope, ProvisionError)>) {
+    let all: Vec<_> = provisioner
+        .stream_instances(filter)
+        .try_collect()
+        .await
+        .unwrap();
+    let (mut instances, mut gaps) = (Vec::new(), Vec::new());
+    for seen in all {
+        match seen {
+            Seen::Instance(info) => instances.push(info.id),
+            Seen::Gap { scope, error } => gaps.push((scope, error)),
+        }
+    }
+    (instances, gaps)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_a_zone_is_incomplete_and_names_it() {
+    let (cloud, provisioner, launched) = two_zones().await;
+    let operator = cloud.operator();
+    operator.cut_off(zone("mem-b"));
+    let error = provisioner.list_instances(&all_blue()).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Incomplete, Effect::None)
+    );
+    assert_eq!(error.scopes(), [Scope::zone(zone("mem-b"))]);
+    let (instances, gaps) = seen(&provisioner, &all_blue()).await;
+    let here: Vec<_> = launched
+        .iter()
+        .step_by(2)
+        .map(|info| info.id.clone())
+        .collect();
+    assert_eq!(instances, here);
+    assert_eq!(gaps.len(), 1);
+    let (scope, error) = &gaps[0];
+    assert_eq!(*scope, Scope::zone(zone("mem-b")));
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Unavailable, Effect::None)
+    );
+    assert_eq!(error.scopes(), std::slice::from_ref(scope));
+    operator.cut_off(zone("mem-a"));
+    let error = provisioner.list_instances(&all_blue()).await.unwrap_err();
+    let both = [Scope::zone(zone("mem-a")), Scope::zone(zone("mem-b"))];
+    assert_eq!(error.scopes(), both);
+    assert_eq!(seen(&provisioner, &all_blue()).await.0, []);
+    operator.reconnect(zone("mem-a"));
+    operator.reconnect(zone("mem-b"));
+    let list = provisioner.list_instances(&all_blue()).await.unwrap();
+    assert_eq!(ids(&list), ids(&launched));
+    assert_eq!(seen(&provisioner, &all_blue()).await.1.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_zone_that_was_away_for_one_page_is_a_gap() {
+    let (cloud, provisioner, launched) = two_zones().await;
+    let filter = all_blue();
+    let mut stream = provisioner.stream_instances(&filter);
+    let (mut instances, mut gaps) = (0, 0);
+    cloud.operator().cut_off(zone("mem-b"));
+    while let Some(item) = stream.try_next().await.unwrap() {
+        cloud.operator().reconnect(zone("mem-b"));
+        match item {
+            Seen::Instance(_) => instances += 1,
+            Seen::Gap { .. } => gaps += 1,
+        }
+    }
+    assert_eq!(gaps, 1);
+    assert!(instances < launched.len());
+}
+
+#[test]
+fn every_call_to_a_zone_that_is_away_is_refused_without_effect() {
+    for call in calls::ALL {
+        virtually(async {
+            let Made {
+                cloud,
+                provisioner,
+                id,
+                ..
+            } = calls::ready(call, brisk()).await;
+            if call == fleetwright_memory::WireCall::ListPage {
+                return;
+            }
+            if call == fleetwright_memory::WireCall::FindLaunch {
+                let config = calls::launch_config();
+                provisioner.launch_instance(&config).await.unwrap();
+                pass(seconds(1)).await;
+            }
+            cloud.operator().cut_off(zone("mem-a"));
+            let before = calls::picture(&cloud);
+            let error = calls::make(call, &provisioner, &id).await.unwrap_err();
+            assert_eq!(
+                (error.kind(), error.effect(), error.retry()),
+                (ErrorKind::Unavailable, Effect::None, RetryAdvice::SameToken),
+                "{call}"
+            );
+            assert_eq!(error.scopes(), [Scope::zone(zone("mem-a"))]);
+            assert_eq!(error.native_code(), Some("ZoneUnavailable"));
+            assert_eq!(calls::picture(&cloud), before, "{call}");
+            cloud.operator().reconnect(zone("mem-a"));
+            calls::make(call, &provisioner, &id).await.unwrap();
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_other_zone_goes_on_and_so_does_time() {
+    let (cloud, provisioner, launched) = two_zones().await;
+    provisioner
+        .terminate_instance(&launched[1].id)
+        .await
+        .unwrap();
+    cloud.operator().cut_off(zone("mem-b"));
+    pass(seconds(1)).await;
+    let states = provisioner.describe_instances(&ids(&launched)).await;
+    let (here, there): (Vec<_>, Vec<_>) = states.into_iter().partition(Result::is_ok);
+    assert_eq!((here.len(), there.len()), (3, 3));
+    assert!(
+        here.into_iter()
+            .all(|status| status.unwrap().state == Running)
+    );
+    provisioner
+        .launch_instance(&in_zone("mem-a"))
+        .await
+        .unwrap();
+    cloud.operator().reconnect(zone("mem-b"));
+    let status = provisioner
+        .describe_instance(&launched[1].id)
+        .await
+        .unwrap();
+    assert_eq!(status.state, Terminated);
+    assert_eq!(live(&cloud).len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_not_denied_while_its_zone_is_away() {
+    let (cloud, provisioner) = open(brisk());
+    let config = with_token("t");
+    let two = provisioner
+        .launch_instances(&config, many(2))
+        .await
+        .unwrap();
+    cloud.operator().cut_off(zone("mem-a"));
+    let error = provisioner.find_launch(&token("t")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = provisioner
+        .launch_instances(&config, many(2))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Unavailable, Effect::None)
+    );
+    assert_eq!(live(&cloud), ids(&two));
+    // An unknown token has no zone, and its absence is told.
+    let record = provisioner.find_launch(&token("other")).await.unwrap();
+    assert_eq!(record, fleetwright::LaunchRecord::NotSeen);
+}
