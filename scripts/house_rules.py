@@ -119,6 +119,16 @@ def readme_states_core_count(readme, count):
             for stated in found if int(stated) != count]
 
 
+def readme_states_clause_count(readme, clause_list):
+    """`clause_list`: the source of the list of clauses."""
+    count = len(re.findall(r'"[A-Z]+-\d\d" "', clause_list))
+    found = re.findall(r"<!-- clauses -->\s*(\d+)\s*<!-- /clauses -->", readme)
+    if not found:
+        return [f"README.md: does not state the number of clauses; write `<!-- clauses -->{count}<!-- /clauses -->`"]
+    return [f"README.md: says that the contract has {stated} clauses, the list has {count}; correct the number"
+            for stated in found if int(stated) != count]
+
+
 def provider_has_common_files(provider, files):
     """`files`: the paths inside the provider's directory."""
     exceptions = PROVIDER_EXCEPTIONS.get(provider, {})
@@ -168,6 +178,7 @@ RULES = [
     arrows_are_allowed,
     tree_is_free_of,
     readme_states_core_count,
+    readme_states_clause_count,
     provider_has_common_files,
     manifest_inherits_lints,
     text_names_no_registry,

@@ -35,6 +35,10 @@ CASES = [
     (rules.readme_states_core_count, ("<!-- core-deps -->6<!-- /core-deps -->", 7), "says that core has 6"),
     (rules.readme_states_core_count, ("<!-- core-deps -->7<!-- /core-deps -->", 7), None),
 
+    (rules.readme_states_clause_count, ("no number", '"LIST-01" "x"'), "clauses -->1<!--"),
+    (rules.readme_states_clause_count, ("<!-- clauses -->2<!-- /clauses -->", '"LIST-01" "x"'), "has 2 clauses"),
+    (rules.readme_states_clause_count, ("<!-- clauses -->1<!-- /clauses -->", '"LIST-01" "x"'), None),
+
     (rules.provider_has_common_files, ("ec2", COMMON - {"src/convert.rs"}), "providers/ec2/src/convert.rs: missing"),
     (rules.provider_has_common_files, ("gcp", MEMORY | {"tests/live.rs"}), "providers/gcp/src/client.rs: missing"),
     (rules.provider_has_common_files, ("memory", MEMORY - {"src/engine/mod.rs"}), "providers/memory/src/engine/mod.rs"),

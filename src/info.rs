@@ -35,7 +35,7 @@ pub struct InstanceInfo {
     /// The hardware address of its first network card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<MacAddress>,
-    /// When it was launched.
+    /// When it was launched; some clouds tell when it was last started instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_time: Option<DateTime<Utc>>,
     /// Its tags, exactly as they were given; a backend's reserved ones are left out.

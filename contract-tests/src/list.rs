@@ -74,7 +74,7 @@ macro_rules! for_each_clause {
             async start start_03_addresses_are_fresh "START-03" "answer a start with the addresses that the instance has from now on, and never show those it had before" "nothing";
             async start start_04_a_terminated_instance_cannot_be_started "START-04" "refuse to start a terminating or terminated instance as wrong state, or as not found where no record is kept, and leave it terminated" "nothing";
             async start start_05_an_unknown_id_is_not_found "START-05" "answer not found to a start of an id that no instance has" "nothing";
-            async start start_06_the_answer_is_complete "START-06" "answer a start with the instance's tags, launch time, image and type as they were" "nothing";
+            async start start_06_the_answer_is_complete "START-06" "answer a start with the instance's tags, image and type as they were, and with a launch time" "nothing";
             async start start_07_a_stopping_instance_is_busy_or_starts "START-07" "refuse to start a stopping instance as a conflict with a time to retry, or start it once it has stopped" "nothing";
             async terminate terminate_01_then_describe "TERMINATE-01" "describe a terminated instance as terminating, then terminated, without an error for as long as declared" "nothing";
             async terminate terminate_02_twice_is_fine "TERMINATE-02" "accept a second terminate of the same instance, while it is terminating and while it is remembered" "nothing";

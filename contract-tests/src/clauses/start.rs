@@ -136,6 +136,10 @@ pub(crate) async fn start_06_the_answer_is_complete(cx: &Cx) -> Outcome {
     expected.public_ip = answer.public_ip;
     expected.mac_address = answer.mac_address;
     expected.placement = answer.placement.clone();
+    // Some clouds tell when it was last started; what they know at all they must still tell.
+    if answer.launch_time.is_some() {
+        expected.launch_time = answer.launch_time;
+    }
     let changed = differences(&expected, &answer);
     require(changed.is_empty(), || {
         format!(

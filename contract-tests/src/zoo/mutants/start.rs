@@ -63,9 +63,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<AnswersWithoutTags>,
     },
     Mutant {
-        name: "start answers a new launch time",
+        name: "start answers without its launch time",
         dies_of: "START-06",
-        make: TwistedHarness::factory::<AnswersNewLaunchTime>,
+        make: TwistedHarness::factory::<AnswersWithoutLaunchTime>,
     },
     Mutant {
         name: "start of stopping can never be retried",
@@ -233,16 +233,14 @@ impl Twist for AnswersWithoutTags {
     }
 }
 
-/// Takes the last boot for the launch.
 #[derive(Default)]
-struct AnswersNewLaunchTime;
+struct AnswersWithoutLaunchTime;
 
 #[async_trait]
-impl Twist for AnswersNewLaunchTime {
+impl Twist for AnswersWithoutLaunchTime {
     async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let mut info = at.inner.start_instance(id).await?;
-        let boot = chrono::TimeDelta::seconds(60);
-        info.launch_time = info.launch_time.map(|launched| launched + boot);
+        info.launch_time = None;
         Ok(info)
     }
 }
