@@ -34,8 +34,8 @@ pub use harness::{
 };
 pub use list::CLAUSES;
 pub use suite::{
-    Found, Status, Verdict, clause, run_and_report, run_clause, run_provisioner_contract_tests,
-    test_clause,
+    Found, Status, Verdict, clause, keep_regressions_in, run_and_report, run_clause,
+    run_provisioner_contract_tests, test_clause,
 };
 
 /// The version of the contract. Clauses are added with a minor version; a promise is changed or

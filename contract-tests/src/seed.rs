@@ -1,10 +1,16 @@
 //! Generated tests that are the same in every run, until somebody asks for others.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    sync::OnceLock,
+};
 
 use proptest::{
     strategy::Strategy,
-    test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
+    test_runner::{
+        Config, FailurePersistence, FileFailurePersistence, RngAlgorithm, TestCaseError, TestError,
+        TestRng, TestRunner,
+    },
 };
 
 use crate::{Arm, Outcome, Stop};
@@ -18,8 +24,25 @@ const DEFAULT: u64 = 20_260_101;
 /// How often a failing case is made smaller before it is shown.
 const MOST_SHRINKS: u32 = 400;
 
-/// Tests `cases` generated values, and shows the smallest that breaks a promise.
+/// Where the cases that once broke a promise are kept, to be tried first from then on.
+static REGRESSIONS: OnceLock<&'static str> = OnceLock::new();
+
+/// Keeps broken cases in `folder`: beside the backend's own tests, where its author commits them.
+pub(crate) fn keep_regressions_in(folder: &'static str) {
+    // The first word counts; a test binary has one folder.
+    let _ = REGRESSIONS.set(folder);
+}
+
+/// The file of a clause's broken cases, as proptest reads and writes it.
+fn regressions(clause: &str) -> Option<Box<dyn FailurePersistence>> {
+    let path = format!("{}/contract-{clause}.txt", REGRESSIONS.get()?);
+    // Once for each of two clauses in the life of a test binary.
+    Some(Box::new(FileFailurePersistence::Direct(path.leak())))
+}
+
+/// Tests `cases` generated values, and shows the smallest that breaks the promise of `clause`.
 pub(crate) fn for_all<S: Strategy>(
+    clause: &str,
     cases: u32,
     strategy: &S,
     test: impl Fn(S::Value) -> Result<(), Stop>,
@@ -28,7 +51,7 @@ pub(crate) fn for_all<S: Strategy>(
     let config = Config {
         cases,
         max_shrink_iters: MOST_SHRINKS,
-        failure_persistence: None,
+        failure_persistence: regressions(clause),
         ..Config::default()
     };
     let mut bytes = [0; 32];
@@ -36,13 +59,15 @@ pub(crate) fn for_all<S: Strategy>(
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let (violated, aside) = (Cell::new(false), RefCell::new(None));
     let ran = TestRunner::new_with_rng(config, rng).run(strategy, |value| match test(value) {
+        // Nothing that is no violation may end up among the regressions.
+        _ if aside.borrow().is_some() => Ok(()),
         Err(Stop::Violated(seen)) => {
             violated.set(true);
             Err(TestCaseError::fail(seen))
         }
         Err(other) if !violated.get() => {
             aside.replace(Some(other));
-            Err(TestCaseError::fail("set aside"))
+            Ok(())
         }
         // While a violation is made smaller, what is no violation is not smaller either.
         Ok(()) | Err(_) => Ok(()),

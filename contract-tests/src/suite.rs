@@ -17,7 +17,7 @@ use tokio::{runtime, time::timeout};
 use crate::{
     Arm, Body, CLAUSES, Clause, Cx, Factory, Harness, Missing, Outcome, Stop, Time,
     recorder::{Transcript, panic_message},
-    report, waiver,
+    report, seed, waiver,
 };
 
 /// What became of a clause.
@@ -274,6 +274,13 @@ fn scope_of(clause: &str) -> String {
         .to_string()
 }
 
+/// Keeps the sequences that once broke a promise of a generated clause in `folder`, and tries them
+/// first from then on. [`contract_tests!`](crate::contract_tests) says `proptest-regressions` beside
+/// the backend's manifest; commit what appears there.
+pub fn keep_regressions_in(folder: &'static str) {
+    seed::keep_regressions_in(folder);
+}
+
 /// The clause with this id.
 pub fn clause(id: &str) -> Option<&'static Clause> {
     CLAUSES.iter().find(|clause| clause.id == id)
@@ -365,6 +372,10 @@ macro_rules! __contract_tests {
         $(
             #[test]
             fn $name() {
+                $crate::keep_regressions_in(concat!(
+                    env!("CARGO_MANIFEST_DIR"),
+                    "/proptest-regressions"
+                ));
                 $crate::test_clause($id, $make);
             }
         )*

@@ -52,7 +52,7 @@ pub(crate) fn run(factory: &Factory) -> Outcome {
         Time::Real => 8,
     };
     let callers = prop::collection::vec(prop::collection::vec(moves(), 1..6), 2..5);
-    seed::for_all(cases, &callers, |callers| {
+    seed::for_all("CONCURRENCY-04", cases, &callers, |callers| {
         run_case(factory, "CONCURRENCY-04", async |cx| {
             case(cx, &callers).await
         })

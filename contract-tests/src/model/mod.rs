@@ -28,7 +28,7 @@ pub(crate) fn run(factory: &Factory) -> Outcome {
         Time::Real => 8,
     };
     let strategy = Machine::sequential_strategy(4..24);
-    seed::for_all(cases, &strategy, |(_, steps, seen)| {
+    seed::for_all("CRASH-06", cases, &strategy, |(_, steps, seen)| {
         let played = run_case(factory, "CRASH-06", async |cx| {
             let mut play = Play::new(cx).await?;
             for step in &steps {
