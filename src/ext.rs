@@ -11,8 +11,8 @@ use tokio::{
 
 use crate::{
     BoxStream, Call, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
-    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken,
-    Operation, ProvisionError, Result, Seen,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InvalidValue, LaunchRecord,
+    LaunchToken, Operation, Problem, ProvisionError, Result, Seen,
     wait::{self, WaitCause, WaitError, WaitPolicy},
 };
 
@@ -49,27 +49,14 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
             }
             (Err(error), _) => return Err(error),
         };
-        let waited = one(self, &info.id, CloudInstanceState::Running, policy).await;
-        match waited {
-            Ok(status) => Ok(refreshed(info, status)),
-            Err(error) => {
-                let error = in_words(self, Operation::LaunchInstance, error);
-                Err(error.with_survivors(vec![info]))
-            }
-        }
+        up(self, Operation::LaunchInstance, info, policy).await
     }
 
     /// Starts an instance and waits until it runs; its addresses are those of now. When it does not
     /// come up, the error [carries it](ProvisionError::survivors).
     async fn start_and_wait(&self, id: &InstanceId, policy: &WaitPolicy) -> Result<InstanceInfo> {
         let info = self.start_instance(id).await?;
-        match one(self, id, CloudInstanceState::Running, policy).await {
-            Ok(status) => Ok(refreshed(info, status)),
-            Err(error) => {
-                let error = in_words(self, Operation::StartInstance, error);
-                Err(error.with_survivors(vec![info]))
-            }
-        }
+        up(self, Operation::StartInstance, info, policy).await
     }
 
     /// Stops an instance and waits until it is stopped.
@@ -91,7 +78,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     }
 
     /// Terminates everything that `filter` selects and waits until all of it is gone; answers the
-    /// ids. Give it a filter with tags of your own, or it empties the account.
+    /// ids. A filter without tags would empty the account, so it is refused as invalid.
     ///
     /// What somebody else removed first counts as gone. When some cannot be terminated, the error
     /// [carries them](ProvisionError::survivors); the others are on their way out.
@@ -100,21 +87,29 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
         filter: &InstanceFilter,
         policy: &WaitPolicy,
     ) -> Result<Vec<InstanceId>> {
+        if filter.tags.is_empty() {
+            let call = Call::new(
+                self.capabilities().provider.as_str(),
+                Operation::TerminateInstances,
+            );
+            return Err(call.invalid(InvalidValue::new("filter.tags", Problem::Empty)));
+        }
         let infos = self.list_instances(filter).await?;
         let ids: Vec<_> = infos.iter().map(|info| info.id.clone()).collect();
         let answers = self.terminate_instances(&ids).await;
-        let (mut kept, mut failure) = (Vec::new(), None);
+        let (mut kept, mut failure, mut effect) = (Vec::new(), None, Effect::None);
         for (info, answer) in infos.into_iter().zip(answers) {
             match answer {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
+                    effect = effect.max(error.effect());
                     kept.push(info);
                     failure.get_or_insert(error);
                 }
-                Ok(()) | Err(_) => {}
+                Ok(()) | Err(_) => effect = effect.max(Effect::Done),
             }
         }
         if let Some(error) = failure {
-            return Err(error.with_survivors(kept));
+            return Err(error.with_survivors(kept).with_effect(effect));
         }
         let waited = wait::for_state(self, &ids, CloudInstanceState::Terminated, policy).await;
         match waited {
@@ -172,6 +167,34 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
 #[async_trait]
 impl<P: InstanceProvisioner + ?Sized> InstanceProvisionerExt for P {}
 
+/// Waits until what `operation` answered runs. Where it does not come up, the error carries it as it
+/// was last seen, unless nothing of it is left.
+async fn up<P: InstanceProvisioner + ?Sized>(
+    provisioner: &P,
+    operation: Operation,
+    info: InstanceInfo,
+    policy: &WaitPolicy,
+) -> Result<InstanceInfo> {
+    let ids = std::slice::from_ref(&info.id);
+    let goal = CloudInstanceState::Running;
+    match wait::for_state_after(provisioner, ids, goal, policy, Some(info.state)).await {
+        Ok(mut all) => Ok(refreshed(info, all.remove(0))),
+        Err(error) => {
+            let seen = error.unreached.first();
+            let last = seen.and_then(|one| one.last.clone());
+            let unseen = seen.and_then(|one| one.error.as_ref());
+            let left = match last {
+                _ if unseen.is_some_and(|error| error.kind() == ErrorKind::NotFound) => None,
+                Some(status) if status.state.is_final() => None,
+                Some(status) => Some(refreshed(info, status)),
+                None => Some(info),
+            };
+            let error = in_words(provisioner, operation, error);
+            Err(error.with_survivors(left.into_iter().collect()))
+        }
+    }
+}
+
 /// Waits for one instance.
 async fn one<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
@@ -206,7 +229,7 @@ fn refreshed(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
 }
 
 /// A failed wait as the error of the call that was waited for, which had its effect. A read that
-/// failed for good is answered as it is: its own kind says what to do.
+/// failed for good keeps its own kind, which says what to do.
 fn in_words<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     operation: Operation,
@@ -220,7 +243,7 @@ fn in_words<P: InstanceProvisioner + ?Sized>(
             call.wrong_state(&status.id, status.state, &needed)
                 .with_effect(Effect::Done)
         }
-        WaitCause::Failed(failed) => return failed.clone(),
+        WaitCause::Failed(failed) => return failed.clone().with_effect(Effect::Done),
     };
     made.with_source(error)
 }

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
+    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
     LaunchRecord, LaunchToken, Operation, Reboot, Result, Scope, Seen, SnapshotRequest, TagChange,
 };
@@ -37,6 +37,9 @@ struct State {
     live: BTreeSet<InstanceId>,
     /// Launches under way, which may come to live.
     under_way: usize,
+    /// Launches that were dropped or never answered, by token: they may live, until the same token
+    /// is answered or the sweep after the clause has taken them.
+    perhaps: Vec<(Option<LaunchToken>, usize)>,
     refused: Option<String>,
 }
 
@@ -60,11 +63,16 @@ impl Guard {
     }
 
     /// Sets `count` launches aside, or says why not.
-    fn set_aside(&self, count: usize) -> Result<(), String> {
+    fn set_aside(
+        self: &Arc<Self>,
+        config: &InstanceConfig,
+        count: usize,
+    ) -> Result<Ticket, String> {
         let Allowance { max_live, max_time } = self.allowance;
         let late = self.began.elapsed() > max_time;
         self.with(|state| {
-            let live = state.live.len() + state.under_way;
+            let perhaps: usize = state.perhaps.iter().map(|(_, count)| count).sum();
+            let live = state.live.len() + state.under_way + perhaps;
             let why = if late {
                 format!("cost guard: the run is past {max_time:?}; allow more time")
             } else if live + count > max_live {
@@ -73,24 +81,73 @@ impl Guard {
                 )
             } else {
                 state.under_way += count;
-                return Ok(());
+                let token = config.launch_token.clone();
+                // Asking again with its token settles a launch of unknown outcome.
+                state
+                    .perhaps
+                    .retain(|(other, _)| token.is_none() || *other != token);
+                return Ok(Ticket {
+                    guard: Arc::clone(self),
+                    token,
+                    count,
+                    settled: false,
+                });
             };
             state.refused = Some(why.clone());
             Err(why)
         })
     }
 
-    fn launched(&self, set_aside: usize, instances: &[InstanceInfo]) {
-        self.with(|state| {
-            state.under_way -= set_aside;
-            state
-                .live
-                .extend(instances.iter().map(|info| info.id.clone()));
-        });
+    /// The clause is over and its sweep has taken what was left: nothing lives on unseen.
+    pub fn clause_is_over(&self) {
+        self.with(|state| state.perhaps.clear());
     }
 
     fn terminated(&self, id: &InstanceId) {
         self.with(|state| state.live.remove(id));
+    }
+}
+
+/// Launches set aside. One that is dropped before it is answered may have come to live, so its place
+/// stays taken until its token is answered or the clause is over.
+#[derive(Debug)]
+struct Ticket {
+    guard: Arc<Guard>,
+    token: Option<LaunchToken>,
+    count: usize,
+    settled: bool,
+}
+
+impl Ticket {
+    /// The launch was answered: its instances live, and what is left of the places is free.
+    fn settle(mut self, answer: &Result<Vec<InstanceInfo>>) {
+        let unknown = answer
+            .as_ref()
+            .is_err_and(|error| error.effect() == Effect::Unknown);
+        if unknown {
+            return;
+        }
+        self.settled = true;
+        let made = match answer {
+            Ok(infos) => infos.as_slice(),
+            Err(error) => error.survivors(),
+        };
+        self.guard.with(|state| {
+            state.under_way -= self.count;
+            state.live.extend(made.iter().map(|info| info.id.clone()));
+        });
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.settled {
+            let token = self.token.take();
+            self.guard.with(|state| {
+                state.under_way -= self.count;
+                state.perhaps.push((token, self.count));
+            });
+        }
     }
 }
 
@@ -107,10 +164,15 @@ impl Guarded {
         Self { inner, guard }
     }
 
-    fn set_aside(&self, operation: Operation, count: usize) -> Result<()> {
+    fn set_aside(
+        &self,
+        operation: Operation,
+        config: &InstanceConfig,
+        count: usize,
+    ) -> Result<Ticket> {
         let call = Call::new(self.capabilities().provider.as_str(), operation);
         self.guard
-            .set_aside(count)
+            .set_aside(config, count)
             .map_err(|why| call.quota(Scope::Account, &why))
     }
 }
@@ -122,15 +184,9 @@ impl InstanceProvisioner for Guarded {
         self.inner.capabilities()
     }
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        self.set_aside(Operation::LaunchInstance, 1)?;
+        let ticket = self.set_aside(Operation::LaunchInstance, config, 1)?;
         let answer = self.inner.launch_instance(config).await;
-        self.guard.launched(
-            1,
-            answer
-                .as_ref()
-                .map(std::slice::from_ref)
-                .unwrap_or_default(),
-        );
+        ticket.settle(&answer.clone().map(|info| vec![info]));
         answer
     }
     async fn launch_instances(
@@ -139,13 +195,9 @@ impl InstanceProvisioner for Guarded {
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
         let wanted = usize::try_from(count.get()).unwrap_or(usize::MAX);
-        self.set_aside(Operation::LaunchInstances, wanted)?;
+        let ticket = self.set_aside(Operation::LaunchInstances, config, wanted)?;
         let answer = self.inner.launch_instances(config, count).await;
-        let made = match &answer {
-            Ok(infos) => infos.as_slice(),
-            Err(error) => error.survivors(),
-        };
-        self.guard.launched(wanted, made);
+        ticket.settle(&answer);
         answer
     }
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {

@@ -44,6 +44,7 @@ impl Options {
             min_age: minutes(120),
             rest: Vec::new(),
         };
+        let mut apply = false;
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             let mut number = || {
@@ -57,11 +58,18 @@ impl Options {
                 "--max-minutes" => options.allowance.max_time = minutes(number()?),
                 "--min-age-minutes" => options.min_age = minutes(number()?),
                 "--sweep" => options.sweep = options.sweep.or(Some(Sweep::DryRun)),
-                "--apply" => options.sweep = Some(Sweep::Apply),
+                "--apply" => apply = true,
                 _ => options.rest.push(argument),
             }
         }
-        Ok(options)
+        match (apply, options.sweep) {
+            (false, _) => Ok(options),
+            (true, Some(_)) => Ok(Self {
+                sweep: Some(Sweep::Apply),
+                ..options
+            }),
+            (true, None) => Err("--apply goes with --sweep".to_owned()),
+        }
     }
 }
 
@@ -135,6 +143,7 @@ fn judge<H: Harness + 'static>(
         })
     });
     let verdict = run_and_report(clause, &factory);
+    guard.clause_is_over();
     if let Some(refusal) = guard.take_refusal() {
         return Err(refusal.into());
     }
@@ -300,6 +309,8 @@ mod tests {
             parsed(&["live"]).unwrap().min_age,
             Duration::from_secs(7200)
         );
+        let alone = parsed(&["live", "--apply"]).unwrap_err();
+        assert_eq!(alone, "--apply goes with --sweep");
         let young = parsed(&["live", "--min-age-minutes", "1"]).unwrap();
         assert_eq!(young.min_age, Duration::from_secs(60));
     }

@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use fleetwright::{InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, Result, Tags};
+use fleetwright::{
+    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, Result, Tags,
+};
 
 use crate::{OWNER_TAG, OWNER_VALUE};
 
@@ -53,7 +55,11 @@ pub async fn sweep<P: InstanceProvisioner + ?Sized>(
     if how == Sweep::Apply {
         let ids: Vec<_> = swept.leftovers.iter().map(|info| info.id.clone()).collect();
         for answer in provisioner.terminate_instances(&ids).await {
-            answer?;
+            match answer {
+                // It went by itself meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                answer => answer?,
+            }
         }
     }
     Ok(swept)

@@ -9,7 +9,7 @@ use fleetwright_contract_tests::{
     guard::{Allowance, Guard, Guarded},
     sweep::{Sweep, sweep},
 };
-use fleetwright_memory::{Clock as _, ManualClock, MemoryCloud};
+use fleetwright_memory::{Clock as _, Fault, ManualClock, MemoryCloud, Phase, Rule, WireCall};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -55,6 +55,43 @@ async fn no_more_live_at_once_than_allowed() {
         .await
         .unwrap();
     assert!(handle.launch_instance(&config()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_was_dropped_or_lost_counts_until_its_token_is_answered() {
+    let cloud = MemoryCloud::builder()
+        .latency(Duration::from_secs(2))
+        .build();
+    let guard = Arc::new(Guard::new(Allowance {
+        max_live: 1,
+        max_time: HOUR,
+    }));
+    let handle = Guarded::new(Arc::new(cloud.provisioner()), Arc::clone(&guard));
+    let mut config = config();
+    config.launch_token = Some("t-1".parse().unwrap());
+    let dropped =
+        tokio::time::timeout(Duration::from_secs(1), handle.launch_instance(&config)).await;
+    assert!(dropped.is_err());
+    let mut other = config.clone();
+    other.launch_token = Some("t-2".parse().unwrap());
+    assert!(
+        handle.launch_instance(&other).await.is_err(),
+        "the first may live"
+    );
+    cloud
+        .faults()
+        .add(Rule::nth(WireCall::Launch, 1, Fault::Lost(Phase::After)));
+    assert!(
+        handle.launch_instance(&config).await.is_err(),
+        "its reply was lost"
+    );
+    assert!(
+        handle.launch_instance(&other).await.is_err(),
+        "and it lives"
+    );
+    let first = handle.launch_instance(&config).await.unwrap();
+    handle.terminate_instance(&first.id).await.unwrap();
+    handle.launch_instance(&other).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

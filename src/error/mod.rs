@@ -145,8 +145,8 @@ impl ProvisionError {
         })
     }
 
-    /// Says that the call had its effect all the same: a layer or a wait knows it, where the
-    /// constructor of the kind could not.
+    /// Replaces the effect: a layer or a wait may know it where the constructor of the kind could
+    /// not.
     #[must_use]
     pub fn with_effect(self, effect: Effect) -> Self {
         self.change(|parts| parts.effect = effect)
@@ -246,7 +246,7 @@ impl Error for ProvisionError {
 const MAX_MESSAGE_CHARS: usize = 600;
 
 /// `text` on one line, and short enough to be read.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_control() || c.is_whitespace());
     let line = words
         .filter(|word| !word.is_empty())

@@ -18,7 +18,7 @@ use watch::{Verdict, Watch};
 
 use crate::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceProvisioner, InstanceStatus, Operation,
-    ProvisionError,
+    ProvisionError, error::one_line,
 };
 
 /// The shortest delay, whatever was declared: a wait never spins.
@@ -44,12 +44,24 @@ pub async fn for_state<P: InstanceProvisioner + ?Sized>(
     goal: CloudInstanceState,
     policy: &WaitPolicy,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
+    for_state_after(provisioner, ids, goal, policy, None).await
+}
+
+/// The same for instances that a call has just answered as `before`, so that one which turns back
+/// between two polls is told as well.
+pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
+    provisioner: &P,
+    ids: &[InstanceId],
+    goal: CloudInstanceState,
+    policy: &WaitPolicy,
+    before: Option<CloudInstanceState>,
+) -> Result<Vec<InstanceStatus>, WaitError> {
     let window = provisioner.capabilities().consistency_window;
     let tick = provisioner.capabilities().poll_tick.max(SHORTEST);
     let deadline = policy.ends(Instant::now());
     let mut watches: BTreeMap<&InstanceId, Watch> = ids
         .iter()
-        .map(|id| (id, Watch::new(goal, window)))
+        .map(|id| (id, Watch::new(goal, window, before)))
         .collect();
     let mut delays = policy.delays();
     for poll in 1_u32.. {
@@ -142,7 +154,7 @@ pub enum WaitCause {
 impl fmt::Display for WaitCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let told = |f: &mut fmt::Formatter<'_>, status: &InstanceStatus, what| {
-            let reason = status.state_reason.as_deref().unwrap_or("no reason given");
+            let reason = one_line(status.state_reason.as_deref().unwrap_or("no reason given"));
             write!(
                 f,
                 "instance {} {what} {} ({reason})",

@@ -71,8 +71,12 @@ impl WaitPolicy {
     pub(super) fn delays(&self) -> impl Iterator<Item = Duration> + Send + use<> {
         let mut builder = ExponentialBuilder::new()
             .with_factor(1.5)
-            .with_min_delay(self.first_delay)
-            .with_max_delay(self.max_delay.max(self.first_delay))
+            .with_min_delay(self.first_delay.max(Duration::from_millis(1)))
+            .with_max_delay(
+                self.max_delay
+                    .max(self.first_delay)
+                    .max(Duration::from_millis(1)),
+            )
             .without_max_times()
             .with_jitter();
         if let Some(seed) = self.jitter_seed {

@@ -33,14 +33,18 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(goal: CloudInstanceState, window: Duration) -> Self {
+    pub(super) fn new(
+        goal: CloudInstanceState,
+        window: Duration,
+        before: Option<CloudInstanceState>,
+    ) -> Self {
         Self {
             goal,
             window,
             began: Instant::now(),
             last: None,
             error: None,
-            was_on_its_way: false,
+            was_on_its_way: before.is_some_and(|state| state.leads_to(goal)),
             away_since: None,
         }
     }

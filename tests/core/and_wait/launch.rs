@@ -68,7 +68,7 @@ async fn a_launch_is_answered_when_it_runs_with_what_is_known_by_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_fails_late_tells_why_and_carries_what_it_made() {
+async fn a_launch_that_fails_late_tells_why_and_leaves_nothing() {
     let mut gone = InstanceStatus::new(id("i-1"), Terminated);
     gone.state_reason = Some("out of capacity".into());
     let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into()), (2, gone.into())]);
@@ -84,7 +84,10 @@ async fn a_launch_that_fails_late_tells_why_and_carries_what_it_made() {
             Operation::LaunchInstance
         )
     );
-    assert_eq!(error.survivors(), [launched()]);
+    assert!(
+        error.survivors().is_empty(),
+        "what is terminated does not exist"
+    );
     assert_eq!(
         error.message(),
         "instance i-1 is terminated; it must be running (instance i-1 is terminated (out of capacity))"
@@ -106,7 +109,14 @@ async fn a_launch_that_is_not_up_in_time_is_a_timeout_that_carries_it() {
             (error.kind(), error.effect(), error.operation()),
             (ErrorKind::Timeout, Effect::Done, Operation::LaunchInstance)
         );
-        assert_eq!(error.survivors(), [launched()]);
+        let mut last_seen = launched();
+        last_seen.native_state = None;
+        (
+            last_seen.private_ip,
+            last_seen.public_ip,
+            last_seen.mac_address,
+        ) = (None, None, None);
+        assert_eq!(error.survivors(), [last_seen], "as the last poll showed it");
         assert_eq!(error.provider(), "fake");
         assert!(error.source().unwrap().is::<WaitError>());
     }
@@ -230,4 +240,17 @@ async fn a_launch_that_somebody_ends_is_an_error_at_once() {
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::WrongState);
     assert_eq!(fake.age(), secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_vanishes_leaves_nothing() {
+    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, poll().not_found(&id("i-1")).into())]);
+    fake.info = Ok(launched());
+    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::NotFound, Effect::Done)
+    );
+    assert!(error.survivors().is_empty());
 }

@@ -9,7 +9,7 @@ use fleetwright::{
 };
 
 use super::{half_a_minute, running};
-use crate::fake::{Fake, call, id, secs};
+use crate::fake::{Fake, call, id, poll, secs};
 
 /// What a start answers: the addresses of before.
 fn started() -> InstanceInfo {
@@ -57,8 +57,33 @@ async fn a_start_that_turns_back_is_an_error_that_had_an_effect() {
         error.message(),
         "instance i-1 is stopped; it must be running (instance i-1 turned back to stopped (out of capacity))"
     );
-    assert_eq!(error.survivors(), [started()]);
+    let kept = &error.survivors()[0];
+    assert_eq!(
+        (&kept.id, kept.state),
+        (&id("i-1"), Stopped),
+        "as it is now"
+    );
     assert_eq!(fake.age(), secs(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_fails_between_two_polls_is_told_when_the_window_has_passed() {
+    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Stopped.into())]);
+    fake.info = Ok(started());
+    let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    assert_eq!(waited.unwrap_err().kind(), ErrorKind::WrongState);
+    assert_eq!(fake.age(), secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_whose_end_cannot_be_read_was_a_stop_all_the_same() {
+    let fake = Fake::new(secs(5)).shows("i-1", [(0, poll().forbidden("no").into())]);
+    let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    let error = waited.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Forbidden, Effect::Done)
+    );
 }
 
 #[tokio::test(start_paused = true)]

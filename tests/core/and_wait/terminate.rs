@@ -81,10 +81,49 @@ async fn all_that_match_are_terminated_and_waited_for() {
     assert_eq!(fake.age(), secs(3));
 }
 
+/// A filter that selects something.
+fn blue() -> InstanceFilter {
+    InstanceFilter::tagged("fleet-id", "blue").unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_without_tags_is_refused_and_nothing_is_listed() {
+    let fake = three();
+    let gone = fake
+        .terminate_matching(&InstanceFilter::new(), &half_a_minute())
+        .await;
+    let error = gone.unwrap_err();
+    assert_eq!(error.invalid_value().unwrap().field(), "filter.tags");
+    assert!(terminated(&fake).is_empty() && fake.calls(Operation::ListInstances).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_all_are_refused_nothing_was_done_and_what_is_unknown_stays_so() {
+    let refusal = call(Operation::TerminateInstance).forbidden("protected");
+    let lost = call(Operation::TerminateInstance).timeout(Effect::Unknown);
+    let all = |last| {
+        let fake = three()
+            .refuses("i-3", refusal.clone())
+            .refuses("i-1", refusal.clone());
+        fake.refuses("i-2", last)
+    };
+    for (last, effect) in [(refusal.clone(), Effect::None), (lost, Effect::Unknown)] {
+        let gone = all(last)
+            .terminate_matching(&blue(), &half_a_minute())
+            .await;
+        let error = gone.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect()),
+            (ErrorKind::Forbidden, effect)
+        );
+        assert_eq!(error.survivors().len(), 3);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn where_nothing_matches_nothing_is_terminated() {
     let fake = Fake::new(secs(0));
-    let filter = InstanceFilter::new();
+    let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     assert_eq!(gone.unwrap(), []);
     assert!(terminated(&fake).is_empty() && fake.polls().is_empty());
@@ -94,7 +133,7 @@ async fn where_nothing_matches_nothing_is_terminated() {
 async fn what_cannot_be_listed_is_not_terminated() {
     let mut fake = three();
     fake.listed = Err(call(Operation::ListInstances).incomplete([]));
-    let filter = InstanceFilter::new();
+    let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     assert_eq!(gone.unwrap_err().kind(), ErrorKind::Incomplete);
     assert!(terminated(&fake).is_empty());
@@ -104,7 +143,7 @@ async fn what_cannot_be_listed_is_not_terminated() {
 async fn one_that_cannot_be_terminated_does_not_save_the_others() {
     let refusal = call(Operation::TerminateInstance).forbidden("protected");
     let fake = three().refuses("i-3", refusal.clone());
-    let filter = InstanceFilter::new();
+    let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     let error = gone.unwrap_err();
     assert_eq!(
@@ -128,7 +167,7 @@ async fn one_that_cannot_be_terminated_does_not_save_the_others() {
 async fn one_that_somebody_else_removed_counts_as_gone() {
     let missing = call(Operation::TerminateInstance).not_found(&id("i-3"));
     let fake = three().refuses("i-3", missing);
-    let filter = InstanceFilter::new();
+    let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     assert_eq!(gone.unwrap(), ids(&["i-3", "i-1", "i-2"]));
 }
@@ -136,7 +175,7 @@ async fn one_that_somebody_else_removed_counts_as_gone() {
 #[tokio::test(start_paused = true)]
 async fn one_that_does_not_go_in_time_is_a_timeout() {
     let fake = three().shows("i-2", [(0, Terminating.into())]);
-    let filter = InstanceFilter::new();
+    let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     let error = gone.unwrap_err();
     assert_eq!(

@@ -75,10 +75,6 @@ pub const SHARED: &[(&str, &str)] = &[
         "the errors of a list are among those that ERRORS-09 makes",
     ),
     (
-        "LIST-12",
-        "what a list does not carry cannot be compared after a start",
-    ),
-    (
         "STOP-01",
         "a stop that is not shown breaks the order of states too",
     ),
