@@ -29,7 +29,8 @@ pub struct Capabilities {
     pub max_user_data_bytes: usize,
     /// The most instances in one page of a list: what one native call brings at best.
     pub page_size: NonZeroUsize,
-    /// The most ids or instances in one native batch call; larger batches are cut into several.
+    /// The most ids in one native batch call; larger batches of ids are cut into several. A launch
+    /// is never cut, so that it stays one unit.
     pub batch_size: NonZeroUsize,
     /// What a batch launch does when only a part can be had.
     pub batch_launch: BatchLaunch,

@@ -1,6 +1,6 @@
 //! What is convenient and needs nothing but the trait.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
@@ -116,6 +116,31 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
             Ok(_) => Ok(ids),
             Err(error) => Err(in_words(self, Operation::TerminateInstances, error)),
         }
+    }
+
+    /// What became of a batch of `count`, whichever way the backend launches batches: by the
+    /// batch's token, or where that shows nothing, by the tokens of its items.
+    async fn find_launches(&self, token: &LaunchToken, count: NonZeroU32) -> Result<LaunchRecord> {
+        let whole = self.find_launch(token).await?;
+        if whole != LaunchRecord::NotSeen {
+            return Ok(whole);
+        }
+        let (mut made, mut seen) = (Vec::new(), false);
+        for index in 0..count.get() {
+            match self.find_launch(&token.item(index)).await? {
+                LaunchRecord::Found(infos) | LaunchRecord::Gone(infos) => {
+                    seen = true;
+                    made.extend(infos);
+                }
+                LaunchRecord::NotSeen => {}
+            }
+        }
+        let forgotten = seen && made.is_empty();
+        Ok(if forgotten {
+            LaunchRecord::Gone(made)
+        } else {
+            LaunchRecord::of(made)
+        })
     }
 
     /// Settles what became of a launch that was sent before this call: answers as soon as the

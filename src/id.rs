@@ -1,6 +1,6 @@
 //! Names that a cloud gives or takes, each its own type so that none is passed for another.
 //!
-//! Owns what every name has in common: it is not empty, fits in [`MAX_BYTES`], and holds no control
+//! Owns what every name has in common: it is not empty, fits in [`MAX_NAME_BYTES`], and holds no control
 //! character. What a name means is the backend's business; this module never looks inside.
 
 use std::{fmt, str::FromStr, sync::Arc};
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::{InvalidValue, Problem};
 
 /// The longest name in bytes: room for the longest resource path any cloud hands out.
-pub const MAX_BYTES: usize = 2048;
+pub const MAX_NAME_BYTES: usize = 2048;
 
 /// Checks `text` as a name of the field `field`.
 fn checked(field: &'static str, text: &str) -> Result<Arc<str>, InvalidValue> {
     if text.trim().is_empty() {
         return Err(InvalidValue::new(field, Problem::Empty));
     }
-    if text.len() > MAX_BYTES {
-        let (actual, limit) = (text.len(), MAX_BYTES);
+    if text.len() > MAX_NAME_BYTES {
+        let (actual, limit) = (text.len(), MAX_NAME_BYTES);
         return Err(InvalidValue::new(
             field,
             Problem::TooLong {
@@ -48,7 +48,7 @@ macro_rules! name_type {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes `text` as it is: not empty, at most [`MAX_BYTES`], no space or control
+            /// Takes `text` as it is: not empty, at most [`MAX_NAME_BYTES`], no space or control
             /// character anywhere.
             pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidValue> {
                 checked($field, text.as_ref()).map(Self)
@@ -90,6 +90,12 @@ macro_rules! name_type {
             type Error = InvalidValue;
             fn try_from(text: &str) -> Result<Self, InvalidValue> {
                 Self::new(text)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
             }
         }
 
@@ -135,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused_with_field_and_rule() {
-        let long = "x".repeat(MAX_BYTES + 1);
+        let long = "x".repeat(MAX_NAME_BYTES + 1);
         let cases = [
             ("", "image: is empty; give a value or leave the field out"),
             (
@@ -156,7 +162,7 @@ mod tests {
             assert_eq!(ImageId::new(text).unwrap_err().to_string(), message);
             assert!(serde_json::from_value::<ImageId>(text.into()).is_err());
         }
-        assert!(ImageId::new("x".repeat(MAX_BYTES)).is_ok());
+        assert!(ImageId::new("x".repeat(MAX_NAME_BYTES)).is_ok());
     }
 
     #[test]
@@ -172,7 +178,7 @@ mod tests {
         #[test]
         fn any_name_round_trips_to_the_byte(text in r"[^\s\p{C}]{1,64}") {
             let id = InstanceId::new(&text).unwrap();
-            prop_assert_eq!(id.as_str(), &text);
+            prop_assert_eq!((id.as_str(), id.as_ref()), (text.as_str(), text.as_str()));
             prop_assert_eq!(&text.parse::<InstanceId>().unwrap(), &id);
             prop_assert_eq!(&InstanceId::try_from(text.as_str()).unwrap(), &id);
             let json = serde_json::to_string(&id).unwrap();

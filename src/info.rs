@@ -130,7 +130,7 @@ pub enum LaunchRecord {
     Gone(Vec<InstanceInfo>),
     /// The cloud shows no launch with this token. That proves there is none only once the declared
     /// [consistency window](crate::Capabilities::consistency_window) has passed since the launch
-    /// was sent.
+    /// was sent. For a batch, ask [`find_launches`](crate::InstanceProvisionerExt::find_launches).
     NotSeen,
 }
 

@@ -1,7 +1,8 @@
 //! Why a value was refused before it reached any cloud.
 //!
-//! Owns the one error of every constructor and limit check in this crate. It never carries the
-//! refused value itself, because that value may be a secret in the wrong field.
+//! Owns the one error of every constructor and limit check in this crate. Of the
+//! refused value it tells at most a character or the beginning of a tag's key, because the value may
+//! be a secret in the wrong field.
 
 use std::fmt;
 

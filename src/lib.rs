@@ -28,7 +28,7 @@ pub use error::{Call, Effect, ErrorKind, ProvisionError, Result, RetryAdvice, Sc
 pub use ext::InstanceProvisionerExt;
 pub use filter::InstanceFilter;
 pub use futures_util::stream::BoxStream;
-pub use id::{ImageId, InstanceId, InstanceType, MAX_BYTES, NetworkId, SecurityGroupId, Zone};
+pub use id::{ImageId, InstanceId, InstanceType, MAX_NAME_BYTES, NetworkId, SecurityGroupId, Zone};
 pub use info::{InstanceInfo, InstanceStatus, LaunchRecord};
 pub use invalid::{InvalidValue, Problem};
 pub use mac::MacAddress;
@@ -37,7 +37,7 @@ pub use placement::{Market, Placement, PlacementField, PublicAddress};
 pub use provisioner::InstanceProvisioner;
 pub use seen::{Seen, collect_complete};
 pub use state::CloudInstanceState;
-pub use tags::{KeyCase, RESERVED_PREFIX, TagLimits, Tags};
+pub use tags::{Iter as TagsIter, KeyCase, RESERVED_PREFIX, TagLimits, Tags};
 pub use token::{LaunchToken, MAX_TOKEN_BYTES};
 pub use user_data::UserData;
 pub use verbs::{ConsoleOutput, ConsoleSession, Reboot, SnapshotRequest, TagChange};

@@ -27,7 +27,8 @@ const CONCURRENT_CALLS: usize = 8;
 /// The whole text is `docs/contract.md`; the ids below are its clauses, and each has a test in
 /// `fleetwright-contract-tests`.
 ///
-/// - Every call but a launch without a token may be repeated: it is idempotent (CRASH-03).
+/// - Every call but a launch without a token and a reboot may be repeated: it is idempotent
+///   (CRASH-03).
 /// - A call that fails says whether it [had an effect](crate::Effect). A lost reply or a server's
 ///   error is never reported as "not found" (ERRORS-06, ERRORS-08).
 /// - A future that is dropped at any point, or a process killed at any point, leaves nothing that
@@ -127,7 +128,8 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///
     /// The provided body launches one by one, with [item tokens](LaunchToken::item) derived from
     /// the config's, and stops at the first failure. [`find_launch`](Self::find_launch) then knows
-    /// the items by their own tokens; a backend that overrides this finds them by the batch's.
+    /// the items by their own tokens only; a backend that overrides this finds them by the batch's.
+    /// [`find_launches`](crate::InstanceProvisionerExt::find_launches) looks in both ways.
     async fn launch_instances(
         &self,
         config: &InstanceConfig,

@@ -112,6 +112,19 @@ impl TryFrom<String> for LaunchToken {
     }
 }
 
+impl TryFrom<&str> for LaunchToken {
+    type Error = InvalidValue;
+    fn try_from(text: &str) -> Result<Self, InvalidValue> {
+        Self::new(text)
+    }
+}
+
+impl AsRef<str> for LaunchToken {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl From<LaunchToken> for String {
     fn from(token: LaunchToken) -> Self {
         token.0.as_ref().to_owned()
@@ -171,7 +184,8 @@ mod tests {
         #[test]
         fn any_token_round_trips(text in "[!-~]{1,128}") {
             let token: LaunchToken = text.parse().unwrap();
-            prop_assert_eq!(token.as_str(), &text);
+            prop_assert_eq!((token.as_str(), token.as_ref()), (text.as_str(), text.as_str()));
+            prop_assert_eq!(&LaunchToken::try_from(text.as_str()).unwrap(), &token);
             let json = serde_json::to_string(&token).unwrap();
             prop_assert_eq!(&serde_json::from_str::<LaunchToken>(&json).unwrap(), &token);
             prop_assert_eq!(String::from(token), text);

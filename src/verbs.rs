@@ -9,13 +9,30 @@ use crate::{InvalidValue, Problem, Tags, tags};
 
 /// A change of tags, applied as one: `set` is added or replaced, `remove` is taken away.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(try_from = "RawTagChange")]
 #[non_exhaustive]
 pub struct TagChange {
     /// Tags to add or replace.
     pub set: Tags,
     /// Keys to take away; one that is not there is no error.
     pub remove: BTreeSet<String>,
+}
+
+/// A change as it is read, before its keys are checked.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawTagChange {
+    set: Tags,
+    remove: BTreeSet<String>,
+}
+
+impl TryFrom<RawTagChange> for TagChange {
+    type Error = InvalidValue;
+    fn try_from(raw: RawTagChange) -> Result<Self, InvalidValue> {
+        let RawTagChange { set, remove } = raw;
+        remove.iter().try_for_each(|key| tags::check_key(key))?;
+        Ok(Self { set, remove })
+    }
 }
 
 impl TagChange {
@@ -127,14 +144,32 @@ impl fmt::Debug for ConsoleSession {
 
 /// What image to make of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "RawSnapshotRequest")]
 #[non_exhaustive]
 pub struct SnapshotRequest {
     /// The image's name, unique in the account. Asking again with the same name and the same
     /// instance answers the same image, so a lost reply does no harm.
     pub name: String,
     /// The image's tags.
-    #[serde(default)]
     pub tags: Tags,
+}
+
+/// A request as it is read, before its name is checked.
+#[derive(Deserialize)]
+struct RawSnapshotRequest {
+    name: String,
+    #[serde(default)]
+    tags: Tags,
+}
+
+impl TryFrom<RawSnapshotRequest> for SnapshotRequest {
+    type Error = InvalidValue;
+    fn try_from(raw: RawSnapshotRequest) -> Result<Self, InvalidValue> {
+        Ok(Self {
+            tags: raw.tags,
+            ..Self::new(raw.name)?
+        })
+    }
 }
 
 impl SnapshotRequest {
@@ -171,6 +206,7 @@ impl SnapshotRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_last_word_on_a_key_counts() {
@@ -198,6 +234,14 @@ mod tests {
         assert!(TagChange::new().remove("fleetwright:x").is_err());
         let back: TagChange = serde_json::from_str(r#"{"later":1}"#).unwrap();
         assert_eq!(back, TagChange::new());
+        let json = serde_json::to_string(&change).unwrap();
+        assert_eq!(serde_json::from_str::<TagChange>(&json).unwrap(), change);
+        for reserved in [r#"{"remove":["fleetwright:x"]}"#, r#"{"remove":[""]}"#] {
+            assert!(
+                serde_json::from_str::<TagChange>(reserved).is_err(),
+                "{reserved}"
+            );
+        }
     }
 
     #[test]
@@ -226,6 +270,32 @@ mod tests {
                 error.starts_with("snapshot name: ") && error.contains(part),
                 "{error}"
             );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_change_and_any_snapshot_is_read_as_it_was_written(
+            set in proptest::collection::btree_map("[a-zé ]{1,4}", "[a-zé ]{0,4}", 0..4),
+            remove in proptest::collection::btree_set("[A-Z]{1,4}", 0..4),
+            name in "[!-~]{1,128}",
+        ) {
+            let tags = Tags::try_from(set).unwrap();
+            let change = TagChange { set: tags.clone(), remove };
+            let json = serde_json::to_string(&change).unwrap();
+            prop_assert_eq!(serde_json::from_str::<TagChange>(&json).unwrap(), change);
+            let request = SnapshotRequest { tags, ..SnapshotRequest::new(name).unwrap() };
+            let json = serde_json::to_string(&request).unwrap();
+            prop_assert_eq!(serde_json::from_str::<SnapshotRequest>(&json).unwrap(), request);
+        }
+
+        #[test]
+        fn a_snapshot_s_name_is_taken_or_refused_alike_by_hand_and_by_reading(name in ".{0,8}") {
+            let read = serde_json::from_value(serde_json::json!({ "name": name, "later": 1 }));
+            match SnapshotRequest::new(name) {
+                Ok(request) => prop_assert_eq!(request, read.unwrap()),
+                Err(_) => prop_assert!(read.is_err()),
+            }
         }
     }
 }

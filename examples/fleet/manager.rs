@@ -76,7 +76,9 @@ impl FleetManager {
     }
 
     /// Launches the instance of a slot. The tokens of earlier attempts are spent, so the first one
-    /// that is not names the launch that is wanted now.
+    /// that is not names the launch that is wanted now. That holds for as long as the cloud
+    /// remembers spent tokens (`token_after_terminate`); a manager that must not forget sooner
+    /// stores the attempt of each slot.
     pub(crate) async fn fill(&self, slot: u32) -> Result<InstanceInfo, Box<dyn Error>> {
         let mut attempt = 1;
         loop {

@@ -125,7 +125,8 @@ impl fmt::Display for Effect {
 pub enum RetryAdvice {
     /// Unchanged, it would only fail again.
     Never,
-    /// It may be repeated, a launch only with the same token; every other call is idempotent.
+    /// It may be repeated: a launch only with the same token, so one without a token must not be;
+    /// a reboot boots again; every other call is idempotent.
     SameToken,
     /// As [`SameToken`](Self::SameToken), but not before this time has passed.
     After(Duration),

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use fleetwright::{
     CloudInstanceState::{Pending, Terminated},
-    Effect, InstanceInfo, InstanceProvisionerExt as _, LaunchRecord, LaunchToken, Operation,
+    Effect, InstanceConfig, InstanceInfo, InstanceProvisioner as _, InstanceProvisionerExt as _,
+    LaunchRecord, LaunchToken, Operation,
 };
 
 use crate::fake::{Fake, call, id, secs};
@@ -89,4 +90,57 @@ async fn a_look_that_may_be_repeated_is_repeated_within_the_window() {
     let fake = Fake::new(secs(5)).finds([(0, throttled), (3, Ok(found()))]);
     fake.settle_launch(&token()).await.unwrap();
     assert_eq!(looks(&fake), [0, 3].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_found_by_its_own_token_or_by_those_of_its_items() {
+    let three = std::num::NonZeroU32::new(3).unwrap();
+    let fake = Fake::new(secs(0)).finds([(0, Ok(found()))]);
+    assert_eq!(fake.find_launches(&token(), three).await.unwrap(), found());
+    assert_eq!(
+        fake.calls(Operation::FindLaunch).len(),
+        1,
+        "the batch itself is known"
+    );
+    let fake = Fake::new(secs(0));
+    let settled = fake.find_launches(&token(), three).await.unwrap();
+    assert_eq!(settled, LaunchRecord::NotSeen);
+    let asked: Vec<_> = fake
+        .calls(Operation::FindLaunch)
+        .into_iter()
+        .map(|c| c.about)
+        .collect();
+    let items = [0, 1, 2].map(|index| vec![token().item(index).to_string()]);
+    assert_eq!(asked[1..], items);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_was_launched_one_by_one_is_found_item_by_item() {
+    let cloud = fleetwright_memory::MemoryCloud::builder()
+        .terminated_visible(secs(1))
+        .build();
+    let (memory, three) = (cloud.provisioner(), std::num::NonZeroU32::new(3).unwrap());
+    let mut config = InstanceConfig::builder("image", "small").build().unwrap();
+    let mut ids = Vec::new();
+    for index in [0, 2] {
+        config.launch_token = Some(token().item(index));
+        ids.push(memory.launch_instance(&config).await.unwrap().id);
+    }
+    let LaunchRecord::Found(made) = memory.find_launches(&token(), three).await.unwrap() else {
+        panic!("two of three were launched");
+    };
+    assert_eq!(
+        made.iter().map(|info| &info.id).collect::<Vec<_>>(),
+        ids.iter().collect::<Vec<_>>()
+    );
+    for id in &ids {
+        memory.terminate_instance(id).await.unwrap();
+    }
+    tokio::time::sleep(secs(60)).await;
+    let gone = memory.find_launches(&token(), three).await.unwrap();
+    assert_eq!(
+        gone,
+        LaunchRecord::Gone(vec![]),
+        "the tokens are all that is left"
+    );
 }
