@@ -38,13 +38,6 @@ pub(super) struct TokenEntry {
     going: u64,
 }
 
-impl TokenEntry {
-    /// The first instance that it launched: what tells one use of a token from the next.
-    fn first(&self) -> Option<Seq> {
-        self.instances.first().copied()
-    }
-}
-
 impl World {
     /// Launches, or answers what the same token launched before.
     pub(crate) fn launch(&mut self, order: &Order<'_>) -> Result<Launched, Refusal> {
@@ -204,20 +197,14 @@ impl World {
         };
         entry.going -= 1;
         if entry.going == 0 {
-            let event = Event::Forget(token.clone(), entry.first());
+            let event = Event::Forget(token.clone());
             self.after(self.knobs.capabilities.token_after_terminate, event);
         }
     }
 
-    /// Forgets a token, unless it has been used anew since it launched `first`.
-    pub(super) fn forget(&mut self, token: &LaunchToken, first: Option<Seq>) {
-        if self
-            .tokens
-            .get(token)
-            .is_some_and(|entry| entry.first() == first)
-        {
-            self.tokens.remove(token);
-        }
+    /// Forgets a token. Until then it launches nothing, so nothing new is forgotten with it.
+    pub(super) fn forget(&mut self, token: &LaunchToken) {
+        self.tokens.remove(token);
     }
 
     /// What a token launched, as a lagging read sees it: nothing where it shows no launch, an empty

@@ -99,9 +99,8 @@ enum Event {
     Prune(Seq),
     /// A terminated instance vanishes.
     Vanish(Seq),
-    /// A token whose instances are terminated is forgotten, unless it was used anew since (the
-    /// first instance tells).
-    Forget(LaunchToken, Option<Seq>),
+    /// A token whose instances are terminated is forgotten.
+    Forget(LaunchToken),
 }
 
 impl World {
@@ -151,7 +150,7 @@ impl World {
             Event::Settle(seq, transition) => self.settle(seq, transition),
             Event::Prune(seq) => self.prune(seq),
             Event::Vanish(seq) => self.vanish(seq),
-            Event::Forget(token, first) => self.forget(&token, first),
+            Event::Forget(token) => self.forget(&token),
         }
     }
 

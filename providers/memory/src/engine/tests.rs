@@ -116,7 +116,7 @@ fn an_event_after_its_instance_has_vanished_does_nothing() {
     world.happen(Event::Settle(1, 0));
     world.happen(Event::Prune(1));
     world.happen(Event::Vanish(1));
-    world.happen(Event::Forget(LaunchToken::new("t").unwrap(), Some(1)));
+    world.happen(Event::Forget(LaunchToken::new("t").unwrap()));
     assert!(world.records.is_empty() && world.events.is_empty());
 }
 
