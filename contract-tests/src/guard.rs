@@ -71,7 +71,11 @@ impl Guard {
         let Allowance { max_live, max_time } = self.allowance;
         let late = self.began.elapsed() > max_time;
         self.with(|state| {
-            let perhaps: usize = state.perhaps.iter().map(|(_, count)| count).sum();
+            // Asking again with its token settles a launch of unknown outcome: it is not another one.
+            let token = config.launch_token.clone();
+            let another = |other: &Option<LaunchToken>| token.is_none() || *other != token;
+            let perhaps = state.perhaps.iter().filter(|(other, _)| another(other));
+            let perhaps: usize = perhaps.map(|(_, count)| count).sum();
             let live = state.live.len() + state.under_way + perhaps;
             let why = if late {
                 format!("cost guard: the run is past {max_time:?}; allow more time")
@@ -81,11 +85,7 @@ impl Guard {
                 )
             } else {
                 state.under_way += count;
-                let token = config.launch_token.clone();
-                // Asking again with its token settles a launch of unknown outcome.
-                state
-                    .perhaps
-                    .retain(|(other, _)| token.is_none() || *other != token);
+                state.perhaps.retain(|(other, _)| another(other));
                 return Ok(Ticket {
                     guard: Arc::clone(self),
                     token,
