@@ -355,8 +355,11 @@ pub fn run_provisioner_contract_tests<H: Harness + 'static>(make: fn() -> H) {
 /// Emits one `#[test]` for each clause of the contract, against the harness that the given function
 /// makes.
 ///
-/// ```ignore
-/// fleetwright_contract_tests::contract_tests!(MyHarness::new);
+/// ```
+/// use fleetwright_contract_tests::{contract_tests, zoo::MemoryHarness};
+///
+/// contract_tests!(MemoryHarness::new);
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! contract_tests {
