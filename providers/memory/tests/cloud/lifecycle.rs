@@ -163,3 +163,15 @@ async fn every_state_tells_its_reason() {
     );
     assert_eq!(live(&cloud), []);
 }
+
+#[tokio::test(start_paused = true)]
+async fn without_public_addresses_only_a_launch_that_asks_gets_one() {
+    let (_, provisioner) = open(brisk().without_public_addresses());
+    let silent = provisioner.launch_instance(&plain()).await.unwrap();
+    assert_eq!(silent.public_ip, None);
+    assert_eq!(silent.placement.public_address, Some(PublicAddress::Absent));
+    let mut asking = plain();
+    asking.placement.public_address = Some(PublicAddress::Assigned);
+    let asking = provisioner.launch_instance(&asking).await.unwrap();
+    assert!(asking.public_ip.is_some());
+}
