@@ -9,6 +9,7 @@ mod forward;
 mod id;
 mod info;
 mod invalid;
+pub mod layer;
 mod mac;
 mod operation;
 mod placement;

@@ -152,6 +152,16 @@ impl ProvisionError {
         self.change(|parts| parts.effect = effect)
     }
 
+    /// Names another operation: a layer that serves a call by another one answers an error of what
+    /// was asked.
+    #[must_use]
+    pub fn with_operation(self, operation: Operation) -> Self {
+        if self.operation() == operation {
+            return self;
+        }
+        self.change(|parts| parts.call = Call::new(parts.call.provider(), operation))
+    }
+
     /// Replaces the retry advice of the kind with "not before `delay` has passed".
     #[must_use]
     pub fn retry_after(self, delay: Duration) -> Self {

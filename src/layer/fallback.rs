@@ -1,0 +1,374 @@
+//! Other offerings, when the cloud has no machine of the one that was asked for.
+//!
+//! Owns the order in which alternatives are tried, and which offerings lacked capacity lately. It
+//! moves a launch on only when the attempt before it is known to have launched nothing, and only
+//! for want of capacity: a quota, a mistake in the config or an outage is answered as it is.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::{Launched, Layer, Request, signal};
+use crate::{
+    BoxStream, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisionerExt as _,
+    InstanceType, InvalidValue, LaunchRecord, LaunchToken, Market, Operation, ProvisionError,
+    Result, Scope, Seen, Tags, Zone,
+};
+
+/// What to launch instead. A field that is not set stays as the config has it.
+///
+/// ```
+/// use fleetwright::{Market, layer::Alternative};
+///
+/// let alternative = Alternative::new("spot-b").zone("zone-b")?.market(Market::Spot);
+/// assert_eq!(alternative.name(), "spot-b");
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    name: String,
+    instance_type: Option<InstanceType>,
+    zone: Option<Zone>,
+    market: Option<Market>,
+}
+
+impl Alternative {
+    /// An alternative by this name, which is so far what the config asks for.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            instance_type: None,
+            zone: None,
+            market: None,
+        }
+    }
+
+    /// Of another type.
+    pub fn instance_type(mut self, name: impl AsRef<str>) -> Result<Self, InvalidValue> {
+        self.instance_type = Some(InstanceType::new(name)?);
+        Ok(self)
+    }
+
+    /// In another zone.
+    pub fn zone(mut self, name: impl AsRef<str>) -> Result<Self, InvalidValue> {
+        self.zone = Some(Zone::new(name)?);
+        Ok(self)
+    }
+
+    /// On another market.
+    #[must_use]
+    pub const fn market(mut self, market: Market) -> Self {
+        self.market = Some(market);
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn applied(&self, config: &InstanceConfig) -> InstanceConfig {
+        let mut config = config.clone();
+        if let Some(instance_type) = &self.instance_type {
+            config.instance_type = instance_type.clone();
+        }
+        if let Some(zone) = &self.zone {
+            config.placement.zone = Some(zone.clone());
+        }
+        if self.market.is_some() {
+            config.placement.market = self.market;
+        }
+        config
+    }
+}
+
+/// Which alternatives there are.
+#[derive(Clone, Debug)]
+pub struct FallbackPolicy {
+    alternatives: Vec<Alternative>,
+    remember: Duration,
+    tag: Option<String>,
+}
+
+impl FallbackPolicy {
+    /// Tries these in this order, and remembers for three minutes which lacked capacity.
+    ///
+    /// The list is the whole order: begin it with an alternative that changes nothing to try first
+    /// what the config asks for.
+    pub fn new(alternatives: impl IntoIterator<Item = Alternative>) -> Self {
+        Self {
+            alternatives: alternatives.into_iter().collect(),
+            remember: Duration::from_secs(180),
+            tag: None,
+        }
+    }
+
+    /// Does not ask again so long for an offering that lacked capacity.
+    #[must_use]
+    pub const fn remembering_for(mut self, time: Duration) -> Self {
+        self.remember = time;
+        self
+    }
+
+    /// Tags each instance under `key` with the name of its alternative, in the very call that
+    /// launches it. The names must then be values that the cloud takes.
+    pub fn tagging(mut self, key: impl Into<String>) -> Result<Self, InvalidValue> {
+        let key = key.into();
+        for alternative in &self.alternatives {
+            Tags::new().with(key.as_str(), alternative.name())?;
+        }
+        self.tag = Some(key);
+        Ok(self)
+    }
+
+    /// The configs to try, by the names of their alternatives. Of equal ones only the first.
+    fn configs(&self, config: &InstanceConfig) -> Vec<(&str, InstanceConfig)> {
+        let mut tried: Vec<InstanceConfig> = Vec::new();
+        let mut configs = Vec::new();
+        for alternative in &self.alternatives {
+            let mut other = alternative.applied(config);
+            if tried.contains(&other) {
+                continue;
+            }
+            tried.push(other.clone());
+            if let Some(key) = &self.tag {
+                // Both were checked together when the policy was made.
+                let _ = other.tags.insert(key.as_str(), alternative.name());
+            }
+            configs.push((alternative.name(), other));
+        }
+        if configs.is_empty() {
+            configs.push(("as asked", config.clone()));
+        }
+        configs
+    }
+}
+
+/// Launches the first of several offerings that has capacity.
+///
+/// - All alternatives of a launch have its token, so the backend itself keeps them to one instance,
+///   and [`find_launch`](crate::InstanceProvisioner::find_launch) finds it. A replay that meets
+///   the token under another alternative answers that one's instance.
+/// - An attempt whose outcome is unknown is looked up before the next begins; where it cannot be
+///   settled, its error is the answer.
+/// - An offering that lacked capacity is passed over for a time, by the scope that its error names:
+///   one zone, one type in all zones. When all are, the launch is refused without a call, with the
+///   time after which the first may be asked again.
+/// - A batch that was launched in part is not moved: its error carries the survivors.
+/// - Which alternative it got, an instance tells by its type and placement, and by its tag where
+///   the policy [sets one](FallbackPolicy::tagging).
+///
+/// Capacity that fails after a launch was accepted is not seen here: the instance is then
+/// terminated with the cloud's reason, and its token is spent.
+#[derive(Debug)]
+pub struct Fallback {
+    policy: FallbackPolicy,
+    lacking: Mutex<Vec<(Scope, Instant)>>,
+}
+
+impl Fallback {
+    /// Falls back as `policy` says.
+    pub const fn new(policy: FallbackPolicy) -> Self {
+        Self {
+            policy,
+            lacking: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The offerings that are passed over now.
+    pub fn lacking(&self) -> Vec<Scope> {
+        let mut lacking = self.lock();
+        lacking.retain(|(_, until)| *until > Instant::now());
+        lacking.iter().map(|(scope, _)| scope.clone()).collect()
+    }
+
+    /// Until when `config` is not asked for.
+    fn lacks(&self, config: &InstanceConfig) -> Option<Instant> {
+        let (now, lacking) = (Instant::now(), self.lock());
+        let of_it = lacking
+            .iter()
+            .filter(|(scope, until)| *until > now && covers(scope, config));
+        of_it.map(|(_, until)| *until).max()
+    }
+
+    fn remember(&self, error: &ProvisionError, config: &InstanceConfig) {
+        let now = Instant::now();
+        let Some(until) = now.checked_add(self.policy.remember) else {
+            return;
+        };
+        let mut scopes = error.scopes().to_vec();
+        if !scopes.iter().any(|scope| covers(scope, config)) {
+            scopes.push(offering(config));
+        }
+        let mut lacking = self.lock();
+        lacking.retain(|(scope, until)| *until > now && !scopes.contains(scope));
+        lacking.extend(scopes.into_iter().map(|scope| (scope, until)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(Scope, Instant)>> {
+        // Nothing under the lock panics.
+        self.lacking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Layer for Fallback {
+    async fn launch<'a, T: Launched + 'a>(
+        &'a self,
+        request: Request<'a>,
+        config: &'a InstanceConfig,
+        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+    ) -> Result<T> {
+        let configs = self.policy.configs(config);
+        let (mut refused, mut passed_over) = (None, None);
+        for (name, config) in &configs {
+            if let Some(until) = self.lacks(config) {
+                signal::falls_back(&request, name, "remembered");
+                passed_over = Some(passed_over.map_or(until, |first: Instant| first.min(until)));
+                continue;
+            }
+            let error = match send(config.clone()).await {
+                Ok(launched) => return Ok(launched),
+                Err(error) => error,
+            };
+            if error.kind() == ErrorKind::TokenConflict {
+                return replay(&configs, name, &send, error).await;
+            }
+            if !launched_nothing(&request, &error).await {
+                return Err(error);
+            }
+            self.remember(&error, config);
+            signal::falls_back(&request, name, "capacity");
+            refused = Some(error);
+        }
+        match (refused, passed_over) {
+            (Some(error), _) => Err(error),
+            (None, until) => {
+                // Nothing was asked, so nobody has looked whether the token was launched before.
+                if let Some(token) = request.token {
+                    let known = known(&request, token).await?;
+                    if known != LaunchRecord::NotSeen {
+                        let error = request.call.token_conflict(token);
+                        return replay(&configs, "", &send, error).await;
+                    }
+                }
+                Err(nothing_left(&request, config, until))
+            }
+        }
+    }
+
+    async fn call<'a, T: Send + 'a>(
+        &'a self,
+        _: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+    ) -> Result<T> {
+        send().await
+    }
+
+    async fn batch<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+    ) -> Vec<Result<T>> {
+        send(request.ids.to_vec()).await
+    }
+
+    fn stream<'a>(
+        &'a self,
+        _: Request<'a>,
+        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<Seen>> {
+        open()
+    }
+}
+
+/// Whether a launch failed for want of capacity and is known to have made nothing.
+async fn launched_nothing(request: &Request<'_>, error: &ProvisionError) -> bool {
+    if error.kind() != ErrorKind::Capacity {
+        return false;
+    }
+    match (error.effect(), request.token) {
+        (Effect::None, _) => true,
+        // An earlier attempt of it went unanswered.
+        (Effect::Unknown, Some(token)) => {
+            matches!(known(request, token).await, Ok(LaunchRecord::NotSeen))
+        }
+        (Effect::Done, _) | (Effect::Unknown, None) => false,
+    }
+}
+
+/// What the cloud knows of the token, once the consistency window has passed.
+async fn known(request: &Request<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    let record = request.inner.settle_launch(token).await?;
+    if record == LaunchRecord::NotSeen && request.operation() == Operation::LaunchInstances {
+        // The window is over by now, so one look at the items of a batch is enough.
+        return request.inner.find_launches(token, request.count).await;
+    }
+    Ok(record)
+}
+
+/// The token was used before, with an alternative: whichever answers it without a conflict. Nothing
+/// new is launched by asking, because the token is taken.
+async fn replay<'a, T>(
+    configs: &[(&str, InstanceConfig)],
+    asked: &str,
+    send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
+    conflict: ProvisionError,
+) -> Result<T> {
+    for (_, config) in configs.iter().filter(|(name, _)| *name != asked) {
+        match send(config.clone()).await {
+            Err(error) if error.kind() == ErrorKind::TokenConflict => {}
+            answer => return answer,
+        }
+    }
+    Err(conflict)
+}
+
+/// The refusal of a launch of which every alternative is passed over.
+fn nothing_left(
+    request: &Request<'_>,
+    config: &InstanceConfig,
+    until: Option<Instant>,
+) -> ProvisionError {
+    let message = "every alternative lacked capacity lately; wait, or offer more alternatives";
+    let error = request.call.capacity(offering(config), message);
+    match until {
+        Some(until) => error.retry_after(until.saturating_duration_since(Instant::now())),
+        None => error,
+    }
+}
+
+/// The offering that `config` asks for.
+fn offering(config: &InstanceConfig) -> Scope {
+    Scope::Offering {
+        instance_type: Some(config.instance_type.clone()),
+        zone: config.placement.zone.clone(),
+        market: config.placement.market,
+    }
+}
+
+/// Whether `config` asks for what `scope` is about.
+fn covers(scope: &Scope, config: &InstanceConfig) -> bool {
+    match scope {
+        Scope::Offering {
+            instance_type,
+            zone,
+            market,
+        } => {
+            let placement = &config.placement;
+            instance_type
+                .as_ref()
+                .is_none_or(|of| *of == config.instance_type)
+                && zone
+                    .as_ref()
+                    .is_none_or(|of| placement.zone.as_ref() == Some(of))
+                && market.is_none_or(|of| placement.market.unwrap_or(Market::OnDemand) == of)
+        }
+        Scope::Network(network) => config.placement.network.as_ref() == Some(network),
+        Scope::Region | Scope::Account => true,
+        Scope::Instance(_) => false,
+    }
+}

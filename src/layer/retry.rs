@@ -1,0 +1,389 @@
+//! Repeating calls, as their errors advise.
+//!
+//! Owns when a call is sent again, and what its caller is told of all attempts together. It reads
+//! an error's advice and effect and nothing else, and it never sends a launch again whose outcome
+//! is unknown, unless with the same token.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use futures_util::{StreamExt as _, future::BoxFuture, stream};
+use tokio::time::{Instant, sleep};
+
+use super::{Launched, Layer, Request, RetryBudget, signal};
+use crate::{
+    BoxStream, Effect, InstanceConfig, InstanceId, InstanceInfo, InstanceProvisionerExt as _,
+    LaunchRecord, LaunchToken, Operation, ProvisionError, Result, Seen,
+};
+
+/// How patiently to repeat.
+///
+/// A delay doubles from [`first_delay`](Self::first_delay) to [`max_delay`](Self::max_delay), made
+/// longer by a random part of itself. Where the cloud asks for more, that is kept; where that is
+/// past the deadline, the call is given up at once with the cloud's error.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RetryPolicy {
+    /// The most times that a call is sent.
+    pub max_attempts: NonZeroU32,
+    /// How long after the first attempt began another one may begin.
+    pub deadline: Duration,
+    /// The delay after the first attempt.
+    pub first_delay: Duration,
+    /// The longest delay, before the random part.
+    pub max_delay: Duration,
+    /// How many repetitions all calls have together.
+    pub budget: RetryBudget,
+    /// Makes the random part repeatable.
+    pub jitter_seed: Option<u64>,
+}
+
+impl Default for RetryPolicy {
+    /// Five attempts within five minutes, from a fifth of a second to twenty seconds apart.
+    fn default() -> Self {
+        Self {
+            max_attempts: NonZeroU32::MIN.saturating_add(4),
+            deadline: Duration::from_secs(300),
+            first_delay: Duration::from_millis(200),
+            max_delay: Duration::from_secs(20),
+            budget: RetryBudget::default(),
+            jitter_seed: None,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Sends a call so many times at most.
+    #[must_use]
+    pub const fn attempts(mut self, most: NonZeroU32) -> Self {
+        self.max_attempts = most;
+        self
+    }
+
+    /// Begins no attempt later than this after the first.
+    #[must_use]
+    pub const fn within(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Waits for `first`, and then ever longer, at last for `max`.
+    #[must_use]
+    pub const fn delays(mut self, first: Duration, max: Duration) -> Self {
+        self.first_delay = first;
+        self.max_delay = max;
+        self
+    }
+
+    /// Takes repetitions out of `budget`.
+    #[must_use]
+    pub fn budget(mut self, budget: RetryBudget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Makes the random part of the delays repeatable.
+    #[must_use]
+    pub const fn seeded(mut self, seed: u64) -> Self {
+        self.jitter_seed = Some(seed);
+        self
+    }
+
+    fn backoff(&self) -> ExponentialBackoff {
+        const SHORTEST: Duration = Duration::from_millis(1);
+        let first = self.first_delay.max(SHORTEST);
+        let mut builder = ExponentialBuilder::new()
+            .with_factor(2.0)
+            .with_min_delay(first)
+            .with_max_delay(self.max_delay.max(first))
+            .without_max_times()
+            .with_jitter();
+        if let Some(seed) = self.jitter_seed {
+            builder = builder.with_jitter_seed(seed);
+        }
+        builder.build()
+    }
+}
+
+/// Repeats calls.
+///
+/// - A read, and a change that is idempotent, is repeated whenever the error says that it may be.
+/// - A launch is repeated with its token, or after an error without effect. When it is given up and
+///   its outcome is unknown, its token is looked up once more, and what it launched is the answer.
+/// - A reboot is repeated after an error without effect only.
+/// - Of a batch, those items are repeated whose errors say so, in one call.
+/// - A stream is opened again as long as nothing was read from it.
+///
+/// The error of a call that was given up is that of its last attempt, with the effect and the
+/// survivors of all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Retry {
+    policy: RetryPolicy,
+}
+
+impl Retry {
+    /// Repeats as `policy` says.
+    pub const fn new(policy: RetryPolicy) -> Self {
+        Self { policy }
+    }
+
+    /// Sends until it succeeds or must be given up.
+    async fn repeat<'a, T>(
+        &self,
+        request: &Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
+    ) -> Result<T> {
+        let mut course = Course::new(&self.policy);
+        let mut past = Past::default();
+        loop {
+            let answer = signal::attempt(request, course.attempt, send()).await;
+            let error = match answer {
+                Ok(value) => {
+                    self.policy.budget.deposit();
+                    return Ok(value);
+                }
+                Err(error) => past.with(error),
+            };
+            let Some(delay) = course.pause(request, wanted(request, &error)) else {
+                return Err(error);
+            };
+            signal::repeats(request, &error, course.attempt, delay);
+            sleep(delay).await;
+        }
+    }
+
+    /// What became of a launch that was given up.
+    async fn look_up<'a>(
+        &self,
+        request: &Request<'a>,
+        token: &'a LaunchToken,
+    ) -> Result<LaunchRecord> {
+        let (inner, count) = (request.inner, request.count);
+        let batch = request.operation() == Operation::LaunchInstances;
+        let request = Request::new(inner, Operation::FindLaunch).with_token(Some(token));
+        self.repeat(&request, || {
+            Box::pin(async move {
+                if batch {
+                    inner.find_launches(token, count).await
+                } else {
+                    inner.find_launch(token).await
+                }
+            })
+        })
+        .await
+    }
+}
+
+impl Layer for Retry {
+    async fn call<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+    ) -> Result<T> {
+        self.repeat(&request, send).await
+    }
+
+    async fn launch<'a, T: Launched + 'a>(
+        &'a self,
+        request: Request<'a>,
+        config: &'a InstanceConfig,
+        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+    ) -> Result<T> {
+        let answer = self.repeat(&request, || send(config.clone())).await;
+        match (answer, request.token) {
+            // A last attempt that was refused for good says what is wrong, and is the answer.
+            (Err(error), Some(token))
+                if error.effect() == Effect::Unknown && error.retry().delay().is_some() =>
+            {
+                let found = match self.look_up(&request, token).await {
+                    Ok(LaunchRecord::Found(found)) => found,
+                    // Not seen is no proof before the window has passed, and what is gone is not
+                    // an answer: the launch is as unknown as it was.
+                    Ok(LaunchRecord::Gone(_) | LaunchRecord::NotSeen) | Err(_) => Vec::new(),
+                };
+                // The token may be another config's, which no refusal has told yet.
+                let ours = found.iter().all(|info| is_made_of(info, config));
+                let answer = ours.then(|| T::whole(found, request.count)).flatten();
+                answer.ok_or(error)
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    async fn batch<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+    ) -> Vec<Result<T>> {
+        let mut course = Course::new(&self.policy);
+        let mut answers: Vec<Option<Result<T>>> = request.ids.iter().map(|_| None).collect();
+        let mut pasts: Vec<Past> = request.ids.iter().map(|_| Past::default()).collect();
+        let mut open: Vec<usize> = (0..request.ids.len()).collect();
+        while !open.is_empty() {
+            let ids: Vec<_> = open.iter().map(|at| request.ids[*at].clone()).collect();
+            let asked = ids.len();
+            let sent = signal::attempt_batch(&request, course.attempt, send(ids)).await;
+            let (mut again, mut longest, mut last) = (Vec::new(), None, None);
+            for (at, answer) in open.into_iter().zip(request.fitted(asked, sent)) {
+                let answer = answer.map_err(|error| pasts[at].with(error));
+                if let Err(error) = &answer {
+                    if let Some(delay) = wanted(&request, error) {
+                        again.push(at);
+                        longest = longest.max(Some(delay));
+                        last = Some(error.clone());
+                    }
+                }
+                answers[at] = Some(answer);
+            }
+            if again.len() < asked {
+                self.policy.budget.deposit();
+            }
+            open = match (course.pause(&request, longest), last) {
+                (Some(delay), Some(error)) => {
+                    signal::repeats(&request, &error, course.attempt, delay);
+                    sleep(delay).await;
+                    again
+                }
+                _ => Vec::new(),
+            };
+        }
+        // Every id was open in the first round, so every one has its answer.
+        answers.into_iter().flatten().collect()
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: Request<'a>,
+        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<Seen>> {
+        let begun = async move {
+            let mut course = Course::new(&self.policy);
+            loop {
+                let mut items = open();
+                let first = signal::attempt_stream(&request, course.attempt, items.next()).await;
+                if let Some(Err(error)) = &first {
+                    if let Some(delay) = course.pause(&request, wanted(&request, error)) {
+                        signal::repeats(&request, error, course.attempt, delay);
+                        sleep(delay).await;
+                        continue;
+                    }
+                } else {
+                    self.policy.budget.deposit();
+                }
+                return stream::iter(first).chain(items);
+            }
+        };
+        stream::once(begun).flatten().boxed()
+    }
+}
+
+/// How long to wait at least before this call is sent again; nothing where it must not be.
+fn wanted(request: &Request<'_>, error: &ProvisionError) -> Option<Duration> {
+    let without_effect = error.effect() == Effect::None;
+    let allowed = match request.operation() {
+        Operation::LaunchInstance | Operation::LaunchInstances => {
+            request.token.is_some() || without_effect
+        }
+        Operation::RebootInstance => without_effect,
+        Operation::TerminateInstance
+        | Operation::TerminateInstances
+        | Operation::StopInstance
+        | Operation::StopInstances
+        | Operation::StartInstance
+        | Operation::StartInstances
+        | Operation::DescribeInstance
+        | Operation::DescribeInstances
+        | Operation::ListInstances
+        | Operation::StreamInstances
+        | Operation::FindLaunch
+        | Operation::UpdateTags
+        | Operation::ResizeInstance
+        | Operation::ReimageInstance
+        | Operation::ConsoleOutput
+        | Operation::ConsoleSession
+        | Operation::SnapshotImage => true,
+    };
+    error.retry().delay().filter(|_| allowed)
+}
+
+/// Whether `info` shows nothing that `config` did not ask for.
+fn is_made_of(info: &InstanceInfo, config: &InstanceConfig) -> bool {
+    let zone = &config.placement.zone;
+    info.tags == config.tags
+        && info
+            .image
+            .as_ref()
+            .is_none_or(|image| *image == config.image)
+        && info
+            .instance_type
+            .as_ref()
+            .is_none_or(|t| *t == config.instance_type)
+        && (zone.is_none() || info.placement.zone == *zone)
+}
+
+/// Where a call is in its attempts.
+struct Course<'p> {
+    policy: &'p RetryPolicy,
+    delays: ExponentialBackoff,
+    began: Instant,
+    attempt: u32,
+}
+
+impl<'p> Course<'p> {
+    fn new(policy: &'p RetryPolicy) -> Self {
+        Self {
+            policy,
+            delays: policy.backoff(),
+            began: Instant::now(),
+            attempt: 1,
+        }
+    }
+
+    /// Goes on to the next attempt, after the time answered; nothing where there is none.
+    fn pause(&mut self, request: &Request<'_>, wanted: Option<Duration>) -> Option<Duration> {
+        let wanted = wanted?;
+        if self.attempt >= self.policy.max_attempts.get() {
+            return None;
+        }
+        let delay = self
+            .delays
+            .next()
+            .unwrap_or(self.policy.max_delay)
+            .max(wanted);
+        let begins = self.began.elapsed().checked_add(delay)?;
+        if begins > self.policy.deadline {
+            return None;
+        }
+        if !self.policy.budget.withdraw() {
+            signal::budget_is_spent(request);
+            return None;
+        }
+        self.attempt += 1;
+        Some(delay)
+    }
+}
+
+/// What earlier attempts left behind.
+#[derive(Default)]
+struct Past {
+    effect: Option<Effect>,
+    survivors: Vec<InstanceInfo>,
+}
+
+impl Past {
+    /// `error` as the error of all attempts so far.
+    fn with(&mut self, error: ProvisionError) -> ProvisionError {
+        for info in error.survivors() {
+            self.survivors.retain(|known| known.id != info.id);
+            self.survivors.push(info.clone());
+        }
+        let effect = self.effect.max(Some(error.effect()));
+        self.effect = effect;
+        let error = if self.survivors.is_empty() {
+            error
+        } else {
+            error.with_survivors(self.survivors.clone())
+        };
+        error.with_effect(effect.unwrap_or(Effect::None))
+    }
+}
