@@ -95,12 +95,13 @@ macro_rules! for_each_clause {
             async errors errors_03_throttling_tells_when_to_return "ERRORS-03" "report throttling as throttled, without effect, with the cloud's time to retry" "fault: throttled";
             async errors errors_04_bad_credentials_are_unauthenticated "ERRORS-04" "report expired credentials as unauthenticated, never as not found" "fault: bad credentials";
             async errors errors_05_missing_rights_are_forbidden "ERRORS-05" "report missing rights as forbidden" "fault: forbidden";
-            async errors errors_06_a_server_error_is_never_not_found "ERRORS-06" "report an internal error of the cloud as unavailable and worth repeating, never as not found, and a launch's effect as unknown" "fault: server error";
-            async errors errors_07_a_malformed_answer_is_an_error "ERRORS-07" "report an answer that it cannot read as unexpected, with the effect unknown where there may be one, and never panic" "fault: malformed";
+            async errors errors_06_a_server_error_is_never_not_found "ERRORS-06" "report an internal error of the cloud as unavailable and worth repeating, never as not found, and a launch's effect as unknown unless it looks the token up and answers what it finds" "fault: server error";
+            async errors errors_07_a_malformed_answer_is_an_error "ERRORS-07" "report an answer that it cannot read as unexpected, with the effect unknown where there may be one, or look a launch's token up and answer what it finds, and never panic" "fault: malformed";
             async errors errors_08_a_lost_reply_is_of_unknown_effect "ERRORS-08" "report a launch without an answer as of unknown effect, unless it looks the token up and answers what it finds" "fault: reply lost";
             async errors errors_09_an_error_names_itself "ERRORS-09" "name provider and operation in every error, on one line" "nothing";
             async errors errors_10_no_secret_is_shown "ERRORS-10" "show user data in no error and no debug output" "nothing";
             async errors errors_11_a_failed_read_has_no_effect "ERRORS-11" "report a failed read as without effect" "fault: server error";
+            async errors errors_12_a_throttled_call_is_not_repeated_early "ERRORS-12" "keep the cloud's time to retry when it repeats a throttled call by itself" "oracle, fault: throttled";
             async batch batch_01_launches_as_many_as_asked_for "BATCH-01" "launch exactly as many instances as asked for, all different, all with their tags" "nothing";
             async batch batch_02_a_token_names_the_whole_batch "BATCH-02" "answer a replay of a batch with the same instances, and launch nothing more" "nothing";
             async batch batch_03_another_count_is_a_conflict "BATCH-03" "refuse the token of a batch with another count as a token conflict" "nothing";
@@ -122,6 +123,7 @@ macro_rules! for_each_clause {
             async concurrency concurrency_02_launches_side_by_side "CONCURRENCY-02" "launch as many instances as there are launches under way at the same time" "nothing";
             async concurrency concurrency_03_terminate_races "CONCURRENCY-03" "end with terminated, whatever stops and starts are under way beside a terminate" "nothing";
             sync concurrency concurrency_04_histories_are_linearizable "CONCURRENCY-04" "answer concurrent launches, stops and terminates as some order of them would" "nothing";
+            async concurrency concurrency_05_each_caller_gets_its_own_answer "CONCURRENCY-05" "answer each of many calls under way at the same time with its own instance, whichever of the others fail or are dropped" "nothing";
             async cancellation cancellation_01_a_dropped_launch_is_found_again "CANCELLATION-01" "leave at most one instance of a launch that is dropped at any point, and find it again by its token" "nothing";
             async cancellation cancellation_02_a_dropped_change_can_be_repeated "CANCELLATION-02" "let a stop, start or terminate that was dropped at any point be repeated, with its full effect" "nothing";
             async cancellation cancellation_03_one_caller_s_end_is_not_another_s "CANCELLATION-03" "not touch a call because another one was dropped" "nothing";
@@ -131,6 +133,7 @@ macro_rules! for_each_clause {
             async crash crash_04_a_crash_at_every_call_converges "CRASH-04" "end with exactly one instance, then none, wherever in a life the process dies and is restarted" "fault: crash";
             async crash crash_05_everything_is_found_again_by_tags "CRASH-05" "list through a new handle, by tags alone, everything that a lost process launched" "nothing";
             sync crash crash_06_any_sequence_is_legal "CRASH-06" "answer any sequence of calls, faults, dropped calls and restarts as the model allows" "nothing";
+            async crash crash_07_what_cannot_be_repeated_is_sent_once "CRASH-07" "not send a launch without a token, or a reboot, again while its outcome is unknown" "oracle, fault: reply lost";
             async time time_01_waiting_ends_at_its_deadline "TIME-01" "let a wait fail at its deadline, and never answer success for a goal that was not reached" "nothing";
             async time time_02_waiting_ends_when_the_goal_is_lost "TIME-02" "let a wait fail as soon as its goal cannot be reached any more" "nothing";
             async time time_03_waiting_is_frugal "TIME-03" "let a wait for many instances poll no faster than the declared tick, with one call for all" "oracle";

@@ -40,22 +40,29 @@ impl Subjects {
         })
     }
 
-    /// Makes one of [`CALLS`].
-    pub(super) async fn call(&self, cx: &Cx, call: WireOp) -> Result<()> {
+    /// Makes one of [`CALLS`], and answers what a launch launched, with its token.
+    pub(super) async fn call(
+        &self,
+        cx: &Cx,
+        call: WireOp,
+    ) -> Result<Option<(LaunchToken, InstanceId)>> {
         let provisioner = cx.provisioner();
-        match call {
+        let changed = match call {
             WireOp::Describe => provisioner.describe_instance(&self.running).await.map(drop),
             WireOp::List => provisioner.list_instances(&cx.filter()).await.map(drop),
             WireOp::FindLaunch => provisioner.find_launch(&self.token).await.map(drop),
             WireOp::Launch => {
-                let config = cx.config_with_token();
-                provisioner.launch_instance(&config).await.map(drop)
+                let (token, mut config) = (cx.token(), cx.config());
+                config.launch_token = Some(token.clone());
+                let launched = provisioner.launch_instance(&config).await;
+                return launched.map(|info| Some((token, info.id)));
             }
             WireOp::Stop => provisioner.stop_instance(&self.running).await,
             WireOp::Start => provisioner.start_instance(&self.stopped).await.map(drop),
             WireOp::Terminate => provisioner.terminate_instance(&self.running).await,
             WireOp::Any | WireOp::UpdateTags => Ok(()),
-        }
+        };
+        changed.map(|()| None)
     }
 
     /// Demands that the calls changed nothing.

@@ -2,14 +2,23 @@
 
 use std::{collections::BTreeSet, pin::pin};
 
-use fleetwright::{ErrorKind, InstanceId, ProvisionError, Result};
-use futures_util::future::{Either, join_all, select};
+use fleetwright::{CloudInstanceState, ErrorKind, InstanceId, ProvisionError, Result};
+use futures_util::future::{Either, join, join_all, join3, select};
 use tokio::time::timeout;
 
-use crate::{Arm, Cx, Factory, Outcome, Stop, WireFault, WireOp, cx::names, history, require};
+use crate::{
+    Arm, Cx, Factory, Outcome, Stop, WireFault, WireOp, cx::names, dropped::drop_after, history,
+    require,
+};
 
 /// How many launches are under way at the same time.
 const LAUNCHES: usize = 12;
+
+/// How many ask at the same time, each for an instance of its own.
+const CALLERS: usize = 4;
+
+/// The most polls after which a caller beside them is dropped.
+const MOST_POLLS: usize = 12;
 
 pub(crate) async fn concurrency_01_calls_do_not_wait_for_each_other(cx: &Cx) -> Outcome {
     let faults = cx.faults(&[WireFault::Hang])?;
@@ -116,6 +125,93 @@ pub(crate) async fn concurrency_03_terminate_races(cx: &Cx) -> Outcome {
 
 pub(crate) fn concurrency_04_histories_are_linearizable(factory: &Factory) -> Outcome {
     history::run(factory)
+}
+
+pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Cx) -> Outcome {
+    let mut ids = Vec::new();
+    for _ in 0..CALLERS {
+        ids.push(cx.running().await?.id);
+    }
+    cx.settle_reads().await;
+    let (handle, unknown) = (cx.provisioner(), cx.harness().unknown_id());
+    for polls in 0..MOST_POLLS {
+        // Between each two callers one that is dropped, and one whose call fails.
+        let dropped = join_all(
+            ids.iter()
+                .map(|id| drop_after(polls, handle.describe_instance(id))),
+        );
+        let failing = join_all(ids.iter().map(|_| handle.describe_instance(&unknown)));
+        let asked = join_all(ids.iter().map(|id| handle.describe_instance(id)));
+        let (dropped, failing, answers) = join3(dropped, failing, asked).await;
+        for (id, answer) in ids.iter().zip(answers) {
+            let status = answer.map_err(|error| beside(id, "describe", &error))?;
+            require(status.id == *id, || {
+                format!(
+                    "one of {CALLERS} callers asked for {id} and was told of {}",
+                    status.id
+                )
+            })?;
+        }
+        for answer in failing {
+            cx.refused(
+                "describe_instance of an unknown id",
+                answer,
+                ErrorKind::NotFound,
+            )?;
+        }
+        if dropped.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    let stops = ids.iter().map(|id| handle.stop_instance(id));
+    let (unknown_stop, stops) = join(handle.stop_instance(&unknown), join_all(stops)).await;
+    cx.refused(
+        "stop_instance of an unknown id",
+        unknown_stop,
+        ErrorKind::NotFound,
+    )?;
+    for (id, answer) in ids.iter().zip(stops) {
+        answer.map_err(|error| beside(id, "stop", &error))?;
+    }
+    for id in &ids {
+        cx.reach(id, CloudInstanceState::Stopped).await?;
+    }
+    cx.settle_reads().await;
+    let starts = ids.iter().map(|id| handle.start_instance(id));
+    let (unknown_start, starts) = join(handle.start_instance(&unknown), join_all(starts)).await;
+    cx.refused(
+        "start_instance of an unknown id",
+        unknown_start,
+        ErrorKind::NotFound,
+    )?;
+    for (id, answer) in ids.iter().zip(starts) {
+        let info = answer.map_err(|error| beside(id, "start", &error))?;
+        require(info.id == *id, || {
+            format!("a start of {id} beside others answered {}", info.id)
+        })?;
+    }
+    // One of them is left alone, and must be left alone.
+    let (kept, given_up) = (&ids[0], &ids[1..]);
+    let ends = given_up.iter().map(|id| handle.terminate_instance(id));
+    let (unknown_end, ends) = join(handle.terminate_instance(&unknown), join_all(ends)).await;
+    cx.refused(
+        "terminate_instance of an unknown id",
+        unknown_end,
+        ErrorKind::NotFound,
+    )?;
+    for (id, answer) in given_up.iter().zip(ends) {
+        answer.map_err(|error| beside(id, "terminate", &error))?;
+    }
+    for id in given_up {
+        cx.gone(id).await?;
+    }
+    cx.reach(kept, CloudInstanceState::Running).await?;
+    Ok(Arm::Held)
+}
+
+/// A call that must succeed, whatever becomes of those beside it.
+fn beside(id: &InstanceId, call: &str, error: &ProvisionError) -> Stop {
+    Stop::violated(format!("a {call} of {id} beside others failed: {error}"))
 }
 
 /// Makes a call on `id`; a launch and a list need none.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use fleetwright::{InstanceId, InstanceProvisioner, LaunchRecord, LaunchToken};
+use fleetwright::{
+    InstanceId, InstanceProvisioner, LaunchRecord, LaunchToken, OptionalVerb, Reboot,
+};
 use tokio::time::{Instant, timeout};
 
 use crate::{
@@ -191,6 +193,44 @@ pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Cx) -> Outco
 
 pub(crate) fn crash_06_any_sequence_is_legal(factory: &Factory) -> Outcome {
     model::run(factory)
+}
+
+pub(crate) async fn crash_07_what_cannot_be_repeated_is_sent_once(cx: &Cx) -> Outcome {
+    let (oracle, lost) = (cx.oracle()?, WireFault::ReplyLost);
+    let faults = cx.faults(std::slice::from_ref(&lost))?;
+    faults.strike(WireOp::Launch, 1, lost.clone()).await;
+    let answer = cx.provisioner().launch_instance(&cx.config()).await;
+    cx.struck(&faults).await?;
+    cx.note(format!(
+        "a launch without a token lost its reply: {answer:?}"
+    ));
+    cx.exactly(1).await?;
+    if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
+        return Ok(Arm::Held);
+    }
+    let id = cx.running().await?.id;
+    let boots = async || {
+        let truth = oracle.instances(cx.scope()).await;
+        let of_it = truth.into_iter().find(|truth| truth.info.id == id);
+        of_it.and_then(|truth| truth.boots)
+    };
+    let before = boots().await;
+    // Whichever call of a reboot it strikes, one boot is all that may come of it.
+    faults.strike(WireOp::Any, 1, lost).await;
+    let answer = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
+    cx.struck(&faults).await?;
+    cx.note(format!("a reboot lost a reply: {answer:?}"));
+    let (before, after) = (
+        before.unwrap_or_default(),
+        boots().await.unwrap_or_default(),
+    );
+    require(after <= before + 1, || {
+        format!(
+            "one reboot of {id} whose reply was lost booted it {} times",
+            after - before
+        )
+    })?;
+    Ok(Arm::Held)
 }
 
 async fn find(

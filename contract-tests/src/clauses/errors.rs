@@ -3,9 +3,11 @@
 use std::{slice, time::Duration};
 
 use fleetwright::{
-    Effect, ErrorKind, Operation, OptionalVerb, ProvisionError, Result, RetryAdvice, UserData,
+    Effect, ErrorKind, InstanceId, LaunchRecord, LaunchToken, Operation, OptionalVerb,
+    ProvisionError, Result, RetryAdvice, UserData,
 };
 use futures_util::StreamExt as _;
+use tokio::time::{Instant, timeout};
 
 use super::calls::{CALLS, Subjects};
 use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
@@ -65,7 +67,7 @@ pub(crate) async fn errors_05_missing_rights_are_forbidden(cx: &Cx) -> Outcome {
 pub(crate) async fn errors_06_a_server_error_is_never_not_found(cx: &Cx) -> Outcome {
     cx.faults(&[WireFault::ServerErrorBefore, WireFault::ServerErrorAfter])?;
     for fault in [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter] {
-        strike_each(cx, &fault, |error| {
+        strike_each_unheard(cx, &fault, |error| {
             require(error.kind() == ErrorKind::Unavailable, || {
                 format!("an internal error of the cloud must be unavailable, but: {error}")
             })?;
@@ -78,7 +80,7 @@ pub(crate) async fn errors_06_a_server_error_is_never_not_found(cx: &Cx) -> Outc
 }
 
 pub(crate) async fn errors_07_a_malformed_answer_is_an_error(cx: &Cx) -> Outcome {
-    strike_each(cx, &WireFault::Malformed, |error| {
+    strike_each_unheard(cx, &WireFault::Malformed, |error| {
         require(error.kind() == ErrorKind::Unexpected, || {
             format!("an answer that cannot be read must be unexpected, but: {error}")
         })?;
@@ -104,15 +106,17 @@ pub(crate) async fn errors_08_a_lost_reply_is_of_unknown_effect(cx: &Cx) -> Outc
                 format!("{} was answered, but {} exists", info.id, list[0].id)
             })?;
         }
-        Err(error) => {
-            let silent = matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unavailable);
-            require(silent, || {
-                format!("no answer came, which is a timeout or unavailable, but: {error}")
-            })?;
-            require(error.effect() == Effect::Unknown, || {
-                format!("nobody knows what became of the launch, but: {error}")
-            })?;
-            may_be_repeated(&error)?;
+        Err(error) => unheard_of(&error)?,
+    }
+    if faults.offers(&WireFault::Hang) {
+        faults.strike_always(WireOp::Launch, WireFault::Hang).await;
+        let config = cx.config_with_token();
+        let launch = cx.provisioner().launch_instance(&config);
+        let answer = timeout(cx.patience(), launch).await;
+        faults.clear().await;
+        // A backend may leave it to its caller to lose patience.
+        if let Ok(Err(error)) = answer {
+            unheard_of(&error)?;
         }
     }
     Ok(Arm::Held)
@@ -193,7 +197,7 @@ pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Cx) -> Outcome {
     for fault in kinds.into_iter().filter(|fault| faults.offers(fault)) {
         for wire in [WireOp::Describe, WireOp::List, WireOp::FindLaunch] {
             faults.strike_always(wire, fault.clone()).await;
-            let mut answers = vec![subjects.call(cx, wire).await];
+            let mut answers = vec![subjects.call(cx, wire).await.map(drop)];
             if wire == WireOp::Describe {
                 let batch = cx.provisioner().describe_instances(ids).await;
                 answers.extend(batch.into_iter().map(|answer| answer.map(drop)));
@@ -213,6 +217,28 @@ pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Cx) -> Outcome {
                 })?;
             }
         }
+    }
+    subjects.are_untouched(cx).await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn errors_12_a_throttled_call_is_not_repeated_early(cx: &Cx) -> Outcome {
+    let wait = Duration::from_secs(2);
+    let (oracle, fault) = (cx.oracle()?, WireFault::Throttled(wait));
+    let faults = cx.faults(slice::from_ref(&fault))?;
+    let subjects = Subjects::launch(cx).await?;
+    for (operation, wire) in CALLS {
+        faults.strike_always(wire, fault.clone()).await;
+        let (began, before) = (Instant::now(), oracle.calls().await);
+        let _ = subjects.call(cx, wire).await;
+        let (took, sent) = (began.elapsed(), oracle.calls().await - before);
+        cx.struck(&faults).await?;
+        let repeated = u32::try_from(sent.saturating_sub(1)).unwrap_or(u32::MAX);
+        require(wait.saturating_mul(repeated) <= took, || {
+            format!(
+                "the cloud asks for {wait:?} of quiet, and {operation} was sent {sent} times in {took:?}"
+            )
+        })?;
     }
     subjects.are_untouched(cx).await?;
     Ok(Arm::Held)
@@ -247,6 +273,41 @@ async fn strike_each(
         judge(&failed(operation, answer)?)?;
     }
     Ok(subjects)
+}
+
+/// The same with a fault after which the call may have been carried out: a launch may then also
+/// have looked its token up, and must have answered what that finds.
+async fn strike_each_unheard(
+    cx: &Cx,
+    fault: &WireFault,
+    judge: impl Fn(&ProvisionError) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let faults = cx.faults(slice::from_ref(fault))?;
+    let subjects = Subjects::launch(cx).await?;
+    for (operation, wire) in CALLS {
+        faults.strike_always(wire, fault.clone()).await;
+        let answer = subjects.call(cx, wire).await;
+        cx.struck(&faults).await?;
+        match answer {
+            Ok(Some((token, id))) => is_what_the_token_finds(cx, &token, &id).await?,
+            answer => judge(&failed(operation, answer)?)?,
+        }
+    }
+    Ok(())
+}
+
+async fn is_what_the_token_finds(
+    cx: &Cx,
+    token: &LaunchToken,
+    id: &InstanceId,
+) -> Result<(), Stop> {
+    cx.settle_reads().await;
+    let found = cx.provisioner().find_launch(token).await;
+    let found = found.map_err(|error| Stop::failed("find_launch", &error))?;
+    let same = matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
+    require(same, || {
+        format!("a launch whose answer was lost answered {id}, but its token finds {found:?}")
+    })
 }
 
 /// The errors that can be had anywhere, with the calls they are of.
@@ -301,6 +362,18 @@ fn told(error: &ProvisionError, kind: ErrorKind, effect: Effect) -> Result<(), S
     require(right, || {
         format!("must be {kind} with {effect}, but: {error}")
     })
+}
+
+/// A launch without an answer.
+fn unheard_of(error: &ProvisionError) -> Result<(), Stop> {
+    let silent = matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unavailable);
+    require(silent, || {
+        format!("no answer came, which is a timeout or unavailable, but: {error}")
+    })?;
+    require(error.effect() == Effect::Unknown, || {
+        format!("nobody knows what became of the launch, but: {error}")
+    })?;
+    may_be_repeated(error)
 }
 
 fn may_be_repeated(error: &ProvisionError) -> Result<(), Stop> {

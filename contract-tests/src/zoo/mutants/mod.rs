@@ -8,6 +8,7 @@ mod crash;
 mod describe;
 mod errors;
 mod launch;
+mod layers;
 mod leaks;
 mod list;
 mod shared;
@@ -61,6 +62,7 @@ pub fn all() -> Vec<&'static Mutant> {
         crash::MUTANTS,
         time::MUTANTS,
         leaks::MUTANTS,
+        layers::MUTANTS,
     ]
     .into_iter()
     .flatten()

@@ -53,6 +53,10 @@ pub const SHARED: &[(&str, &str)] = &[
         "two reads that disagree also disagree as list and stream",
     ),
     (
+        "DESCRIBE-01",
+        "a description of another instance is also the wrong answer to one of many callers",
+    ),
+    (
         "DESCRIBE-02",
         "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
     ),
