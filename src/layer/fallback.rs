@@ -16,7 +16,7 @@ use super::{Launched, Layer, Request, signal};
 use crate::{
     BoxStream, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisionerExt as _,
     InstanceType, InvalidValue, LaunchRecord, LaunchToken, Market, Operation, ProvisionError,
-    Result, Scope, Seen, Tags, Zone,
+    Result, RetryAdvice, Scope, Seen, Tags, Zone,
 };
 
 /// What to launch instead. A field that is not set stays as the config has it.
@@ -152,7 +152,8 @@ impl FallbackPolicy {
 ///
 /// - All alternatives of a launch have its token, so the backend itself keeps them to one instance,
 ///   and [`find_launch`](crate::InstanceProvisioner::find_launch) finds it. A replay that meets
-///   the token under another alternative answers that one's instance.
+///   the token under another alternative answers that one's instance: two configs that differ only
+///   in what an alternative sets are one launch here.
 /// - An attempt whose outcome is unknown is looked up before the next begins; where it cannot be
 ///   settled, its error is the answer.
 /// - An offering that lacked capacity is passed over for a time, by the scope that its error names:
@@ -320,11 +321,17 @@ async fn replay<'a, T>(
 ) -> Result<T> {
     for (_, config) in configs.iter().filter(|(name, _)| *name != asked) {
         match send(config.clone()).await {
-            Err(error) if error.kind() == ErrorKind::TokenConflict => {}
+            Err(error) if is_not_the_one(&error) => {}
             answer => return answer,
         }
     }
     Err(conflict)
+}
+
+/// Whether the token is not this alternative's: it says so, or refuses for good whatever is asked.
+fn is_not_the_one(error: &ProvisionError) -> bool {
+    let for_good = error.effect() == Effect::None && error.retry() == RetryAdvice::Never;
+    for_good && error.kind() != ErrorKind::TokenSpent
 }
 
 /// The refusal of a launch of which every alternative is passed over.
