@@ -25,6 +25,7 @@ mod steady;
 mod suite;
 pub mod sweep;
 pub mod waiver;
+mod wrapped;
 pub mod zoo;
 
 pub use clause::{Arm, Body, Clause, Factory, Outcome, Stop, require};
@@ -37,6 +38,7 @@ pub use suite::{
     Found, Status, Verdict, clause, keep_regressions_in, run_and_report, run_clause,
     run_provisioner_contract_tests, test_clause,
 };
+pub use wrapped::Wrapped;
 
 /// The version of the contract. Clauses are added with a minor version; a promise is changed or
 /// taken away with a major one.
