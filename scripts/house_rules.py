@@ -30,6 +30,7 @@ ARROWS = {
     "fleetwright-examples": {
         "fleetwright", "fleetwright-memory", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure",
     },
+    "layers": ANYTHING,
     "compute": ANYTHING,
     "conformance": ANYTHING,
     "simulate": ANYTHING,

@@ -32,6 +32,10 @@ stage_fmt() {
 
 stage_clippy() {
     cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+    local features
+    for features in '' limit metrics trace; do
+        cargo clippy --locked -p fleetwright --lib --no-default-features --features "$features" -- -D warnings
+    done
 }
 
 # With private items the links in private docs are checked too; a public link to a private item still is an error.
@@ -52,6 +56,7 @@ stage_examples() {
     run_example 'nothing left' run --locked
     run_example 'nothing left' run --locked --bin direct
     run_example '0 machines are left on' run --locked --bin custom
+    run_example 'nothing left' run --locked -p layers
 }
 
 run_example() {
