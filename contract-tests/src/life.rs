@@ -52,7 +52,8 @@ pub(crate) struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    /// A life that is told from others of the same clause by a tag of its own.
+    /// A life that is told from others of the same clause by a tag of its own. A backend need not
+    /// hold every tag, so the name is of letters, digits and hyphens.
     pub(crate) fn new(cx: &'a Cx, name: &str) -> Result<Self, Stop> {
         let mut config = cx.config_with_token();
         let tagged = config.tags.insert("kit-life", name);

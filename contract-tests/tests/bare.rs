@@ -1,7 +1,7 @@
 //! What a harness does not offer is not run, and never counts as passed.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
-use std::sync::Arc;
+use std::{num::NonZeroUsize, sync::Arc};
 
 use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
 use fleetwright_contract_tests::{
@@ -64,4 +64,13 @@ fn what_a_bare_harness_lacks_is_not_run_and_the_rest_holds() {
 #[should_panic(expected = "the harness has no oracle")]
 fn a_test_that_was_not_run_fails_unless_the_harness_says_that_it_may_stay_so() {
     test_clause(clause("LEAKS-01").unwrap().id, Bare::new);
+}
+
+#[test]
+fn a_clause_that_would_have_to_launch_thousands_is_not_run() {
+    let huge = NonZeroUsize::new(1_000).unwrap();
+    let factory: Factory =
+        Arc::new(move || Arc::new(MemoryHarness::with(|cloud| cloud.page_size(huge))));
+    let verdict = run_clause(clause("LIST-03").unwrap(), &factory);
+    assert_eq!(verdict.status, Status::NotRun, "{:?}", verdict.reason);
 }

@@ -269,16 +269,10 @@ fn each_answered<T: std::fmt::Debug>(
     })?;
     let unknown = cx.harness().unknown_id();
     for (id, answer) in asked.iter().zip(answers) {
-        let as_promised = match answer {
-            Ok(_) => *id != unknown,
-            Err(error) => *id == unknown && error.kind() == ErrorKind::NotFound,
-        };
-        require(as_promised, || {
-            let wanted = if *id == unknown {
-                "not found"
-            } else {
-                "success"
-            };
+        let wanted = (*id == unknown).then_some(ErrorKind::NotFound);
+        let failed = answer.as_ref().err().map(ProvisionError::kind);
+        require(failed == wanted, || {
+            let wanted = wanted.map_or("success".to_owned(), |kind| kind.to_string());
             format!("{call} must answer {wanted} for {id}, but: {answer:?}")
         })?;
     }

@@ -1,11 +1,11 @@
 //! Crashes and lost messages: whatever the caller did not hear, the token and the tags can tell.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use fleetwright::{
     InstanceId, InstanceProvisioner, LaunchRecord, LaunchToken, OptionalVerb, Reboot,
 };
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::{
     Arm, Cx, Factory, Outcome, Stop, WireFault, WireOp,
@@ -89,9 +89,9 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Cx) -> Out
     if offered.is_empty() {
         return Err(Stop::NotRun("the harness offers no such fault".to_owned()));
     }
-    for fault in offered {
+    for (kind, fault) in offered.into_iter().enumerate() {
         for nth in 1..=MOST_CALLS {
-            let mut life = Life::new(cx, &format!("{fault:?} {nth}"))?;
+            let mut life = Life::new(cx, &format!("{kind}-{nth}"))?;
             let handle = cx.other_handle().await;
             faults.strike(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
@@ -110,26 +110,25 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Cx) -> Out
 pub(crate) async fn crash_04_a_crash_at_every_call_converges(cx: &Cx) -> Outcome {
     let crashes = [WireFault::CrashBefore, WireFault::CrashAfter];
     let faults = cx.faults(&crashes)?;
-    for fault in crashes {
+    for (kind, fault) in crashes.into_iter().enumerate() {
         for nth in 1..=MOST_CALLS {
-            let mut life = Life::new(cx, &format!("{fault:?} {nth}"))?;
+            let mut life = Life::new(cx, &format!("{kind}-{nth}"))?;
             let mut handle = cx.other_handle().await;
             faults.strike(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
                 let told = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
-                let began = Instant::now();
-                loop {
-                    let done = timeout(cx.patience(), life.step(step, &*handle)).await;
-                    if let Ok(done) = done {
-                        done.map_err(told)?;
-                        break;
+                let taken = timeout(cx.harness().budget().saturating_mul(2), async {
+                    loop {
+                        let done = timeout(cx.patience(), life.step(step, &*handle)).await;
+                        if let Ok(done) = done {
+                            return done;
+                        }
+                        cx.note("the process died; another one takes the step again");
+                        handle = cx.other_handle().await;
                     }
-                    if began.elapsed() > cx.harness().budget() * 2 {
-                        return Err(told(Stop::violated("it does not end".to_owned())));
-                    }
-                    cx.note("the process died; another one takes the step again");
-                    handle = cx.other_handle().await;
-                }
+                });
+                let endless = |_| Err(Stop::violated("it does not end"));
+                taken.await.unwrap_or_else(endless).map_err(told)?;
             }
             if !faults.clear().await {
                 break;
@@ -168,10 +167,8 @@ pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Cx) -> Outco
     cx.settle_reads().await;
     let list = restarted.list_instances(&cx.filter()).await;
     let list = list.map_err(|error| Stop::failed("list_instances", &error))?;
-    let missing: Vec<_> = ids
-        .iter()
-        .filter(|id| list.iter().all(|info| info.id != **id))
-        .collect();
+    let listed: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
+    let missing: Vec<_> = ids.iter().filter(|id| !listed.contains(id)).collect();
     require(missing.is_empty(), || {
         format!("{missing:?} of a lost process are not listed by a new one")
     })?;

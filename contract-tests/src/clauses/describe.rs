@@ -103,18 +103,15 @@ async fn terminated_by_now(
     began: Instant,
 ) -> Result<Option<()>, Stop> {
     let answer = handle.describe_instance(id).await;
-    let since = began.elapsed();
-    match answer {
-        Ok(status) => Ok((status.state == Terminated).then_some(())),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let visible = cx.capabilities().terminated_visible;
-            require(since >= visible, || {
-                format!("{id} is not found {since:?} after it was terminated, within {visible:?}")
-            })?;
-            Ok(Some(()))
-        }
-        Err(error) => Err(Stop::failed("describe_instance", &error)),
+    if cx.is_forgotten(answer.as_ref().err(), began) {
+        return Ok(Some(()));
     }
+    let status = answer.map_err(|error| {
+        let (since, visible) = (began.elapsed(), cx.capabilities().terminated_visible);
+        let call = format!("describing {id} {since:?} after its terminate, within {visible:?},");
+        Stop::failed(&call, &error)
+    })?;
+    Ok((status.state == Terminated).then_some(()))
 }
 
 pub(crate) async fn describe_05_another_handle_is_told_to_wait(cx: &Cx) -> Outcome {

@@ -145,8 +145,7 @@ pub(crate) async fn errors_09_an_error_names_itself(cx: &Cx) -> Outcome {
 
 pub(crate) async fn errors_10_no_secret_is_shown(cx: &Cx) -> Outcome {
     // Of a length that base64 maps without a rest, so that its code stays recognisable.
-    let secret = "hunter2-hunter2-hunter2-hunter2-hunter2-";
-    let secret = &secret[..secret.len() / 3 * 3];
+    let secret = "hunter2-hunter2-hunter2-hunter2-hunter2";
     let data = |bytes: &[u8]| UserData::new(bytes).map_err(|error| Stop::Kit(error.to_string()));
     let coded = serde_json::to_string(&data(secret.as_bytes())?);
     let coded = coded.map_err(|error| Stop::Kit(error.to_string()))?;
@@ -162,7 +161,9 @@ pub(crate) async fn errors_10_no_secret_is_shown(cx: &Cx) -> Outcome {
     answers.push(cx.provisioner().launch_instance(&other).await);
     let most = cx.capabilities().max_user_data_bytes;
     let mut oversized = cx.config();
-    oversized.user_data = Some(data(&secret.as_bytes().repeat(most / secret.len() + 1))?);
+    let mut bytes = secret.as_bytes().to_vec();
+    bytes.resize(most + 1, b'x');
+    oversized.user_data = Some(data(&bytes)?);
     answers.push(cx.provisioner().launch_instance(&oversized).await);
     for fault in WireFault::AMBIGUOUS {
         if let Some(faults) = cx.harness().faults().filter(|faults| faults.offers(&fault)) {
@@ -396,6 +397,8 @@ fn effect_is_not_known(error: &ProvisionError) -> Result<(), Stop> {
     })
 }
 
+/// Demands that an error names its provider and its operation and says something. That its text
+/// shows all of it on one line is the core's doing.
 fn names_itself(cx: &Cx, operation: Operation, error: &ProvisionError) -> Result<(), Stop> {
     let text = error.to_string();
     let provider = cx.capabilities().provider.as_str();
@@ -408,9 +411,7 @@ fn names_itself(cx: &Cx, operation: Operation, error: &ProvisionError) -> Result
             error.operation()
         )
     })?;
-    let named = text.contains(provider) && text.contains(operation.as_str());
-    let one_line = !text.contains(|c: char| c.is_control());
-    require(named && one_line && !error.message().is_empty(), || {
-        format!("an error must say on one line who failed at what, but: {text:?}")
+    require(!error.message().is_empty(), || {
+        format!("an error of {operation} says nothing: {text}")
     })
 }

@@ -103,8 +103,9 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Cx) -> Outcome {
         let list = cx.list(&by(tag.clone())).await?;
         let listed: Vec<_> = list.iter().map(|info| &info.id).collect();
         for (other, its) in &launched {
-            require(listed.contains(&its) == (its == id), || {
-                let wrongly = if its == id { "lacks" } else { "shows" };
+            let (shown, wanted) = (listed.contains(&its), its == id);
+            require(shown == wanted, || {
+                let wrongly = if shown { "shows" } else { "lacks" };
                 format!("a list by {tag:?} {wrongly} {its}, which has {other:?}")
             })?;
         }
@@ -140,7 +141,7 @@ pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(cx: &Cx) ->
     selects_exactly(cx, &cx.filter(), &[&live]).await?;
     let list = cx.list(&cx.filter().in_state(Terminated)).await?;
     // It was terminated after `began`, so this list had to show it unless more time has passed.
-    let still_visible = began.elapsed() < cx.capabilities().terminated_visible;
+    let may_be_forgotten = cx.may_be_forgotten(began);
     require(list.iter().all(|info| info.state == Terminated), || {
         format!("a list of the terminated shows others: {}", names(&list))
     })?;
@@ -148,7 +149,7 @@ pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(cx: &Cx) ->
     require(any.iter().any(|info| info.id == live), || {
         format!("a list in any state lacks {live}, which lives")
     })?;
-    if !still_visible {
+    if may_be_forgotten {
         return Ok(Arm::Weaker);
     }
     require(list.iter().any(|info| info.id == gone), || {

@@ -4,7 +4,7 @@ use std::{cell::RefCell, time::Duration};
 
 use fleetwright::{
     CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
-    ErrorKind, InstanceId, InstanceStatus,
+    ErrorKind, InstanceId, InstanceStatus, ProvisionError,
 };
 use tokio::time::Instant;
 
@@ -171,24 +171,24 @@ pub(crate) async fn state_04_a_launch_that_fails_late_says_why(cx: &Cx) -> Outco
     let what = format!("{id}, whose launch failed, is terminated");
     let ended = cx.eventually(&what, async || {
         let asked = Instant::now();
-        match cx.provisioner().describe_instance(id).await {
-            Ok(status) if status.state == Terminated => Ok(Some(Some(status))),
-            Ok(status) => {
-                require(status.state != Running, || {
-                    format!("the launch of {id} failed, and it is running")
-                })?;
-                *alive.borrow_mut() = asked;
-                Ok(None)
-            }
-            // It may be forgotten before anybody looks, if the backend says so.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                require(alive.borrow().elapsed() + window >= visible, || {
-                    format!("the launch of {id} failed, and it is not found within {visible:?}")
-                })?;
-                Ok(Some(None))
-            }
-            Err(error) => Err(Stop::failed("describe_instance", &error)),
+        let answer = cx.provisioner().describe_instance(id).await;
+        let not_found = |error: &ProvisionError| error.kind() == ErrorKind::NotFound;
+        // It may be forgotten before anybody looks, if the backend says so.
+        let late = alive.borrow().elapsed() + window >= visible;
+        if late && answer.as_ref().is_err_and(not_found) {
+            return Ok(Some(None));
         }
+        let status = answer.map_err(|error| {
+            Stop::violated(format!("the launch of {id} failed, and then: {error}"))
+        })?;
+        if status.state == Terminated {
+            return Ok(Some(Some(status)));
+        }
+        require(status.state != Running, || {
+            format!("the launch of {id} failed, and it is running")
+        })?;
+        *alive.borrow_mut() = asked;
+        Ok(None)
     });
     let Some(status) = ended.await? else {
         return Ok(Arm::Weaker);

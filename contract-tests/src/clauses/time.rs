@@ -12,7 +12,8 @@ use crate::{Arm, Cx, Outcome, Stop, Time, WireFault, WireOp, require};
 
 pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Cx) -> Outcome {
     let id = cx.running().await?.id;
-    let deadline = (cx.capabilities().poll_tick * 3).max(Duration::from_millis(200));
+    let deadline = cx.capabilities().poll_tick.saturating_mul(3);
+    let deadline = deadline.max(Duration::from_millis(200));
     ends_in_time(cx, &id, deadline).await?;
     let hang = WireFault::Hang;
     if let Some(faults) = cx.harness().faults().filter(|faults| faults.offers(&hang)) {
@@ -47,9 +48,13 @@ pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
         cx.reach(id, CloudInstanceState::Running).await?;
     }
     let tick = cx.capabilities().poll_tick.max(Duration::from_millis(1));
-    let ticks: u32 = if cx.can_let_pass(tick * 20) { 20 } else { 4 };
+    let ticks: u32 = if cx.can_let_pass(tick.saturating_mul(20)) {
+        20
+    } else {
+        4
+    };
     // Asks for more than the tick allows; the tick must win.
-    let policy = WaitPolicy::within(tick * ticks)
+    let policy = WaitPolicy::within(tick.saturating_mul(ticks))
         .polling(Duration::from_micros(1), Duration::from_micros(1));
     let before = oracle.calls().await;
     let began = Instant::now();
@@ -123,7 +128,7 @@ async fn wait(
     deadline: Duration,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
     let tick = cx.capabilities().poll_tick;
-    let policy = WaitPolicy::within(deadline).polling(tick, tick * 2);
+    let policy = WaitPolicy::within(deadline).polling(tick, tick.saturating_mul(2));
     let ids = std::slice::from_ref(id);
     let waiter = cx.harness().waiter();
     waiter.for_state(cx.provisioner(), ids, goal, &policy).await
@@ -147,8 +152,10 @@ async fn ends_in_time(cx: &Cx, id: &InstanceId, deadline: Duration) -> Result<()
     require(right, || {
         format!("the wait for {id} must end at its deadline and name it, but: {error}")
     })?;
-    let on_time = took >= deadline && took <= deadline * 2 + Duration::from_secs(1);
-    require(on_time, || {
+    let latest = deadline
+        .saturating_mul(2)
+        .saturating_add(Duration::from_secs(1));
+    require((deadline..=latest).contains(&took), || {
         format!("a wait with a deadline of {deadline:?} ended after {took:?}")
     })
 }

@@ -46,6 +46,10 @@ pub(crate) async fn verbs_01_update_tags(cx: &Cx) -> Outcome {
     Ok(Arm::Held)
 }
 
+/// The most that is tried where a backend declares still more.
+const MOST_TAGS: usize = 1_000;
+const MOST_CHARS: usize = 100_000;
+
 /// Changes of which a part is good and another part is beyond a limit.
 fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, Stop> {
     let good = || {
@@ -53,12 +57,12 @@ fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, 
         Ok::<_, InvalidValue>(change)
     };
     let mut changes = Vec::new();
-    if limits.max_value_chars < 100_000 {
+    if limits.max_value_chars <= MOST_CHARS {
         let long = "x".repeat(limits.max_value_chars + 1);
         let change = good().and_then(|change| change.set("long", long));
         changes.push(("a value that is too long", change.map_err(unfit)?));
     }
-    if limits.max_tags < 1_000 {
+    if limits.max_tags <= MOST_TAGS {
         let more = |change: TagChange, at| change.set(format!("more-{at}"), "x");
         let change = good().and_then(|change| (0..limits.max_tags).try_fold(change, more));
         changes.push(("too many tags", change.map_err(unfit)?));
@@ -218,8 +222,9 @@ pub(crate) async fn verbs_06_console_session(cx: &Cx) -> Outcome {
         require(!format!("{session:?}").contains(&session.url), || {
             format!("the debug output of {id}'s console session shows its address")
         })?;
-        let over = session.expires_at.zip(info.launch_time);
-        require(over.is_none_or(|(end, launch)| end > launch), || {
+        let times = session.expires_at.zip(info.launch_time);
+        let over = times.filter(|(end, launch)| end <= launch);
+        require(over.is_none(), || {
             format!("the console session of {id} ended before it was launched: {over:?}")
         })?;
         opened.push((id, session.url));

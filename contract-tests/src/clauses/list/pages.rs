@@ -145,22 +145,23 @@ pub(crate) async fn list_13_the_stream_is_the_list(cx: &Cx) -> Outcome {
 }
 
 pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outcome {
-    let (mut stable, mut passing) = (Vec::new(), Vec::new());
-    for at in 0..pages_if_possible(cx) + 1 {
-        if at < 2 * STEPS {
+    // Those that go are among the first, so that what follows them moves up.
+    let (mut stable, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..STEPS {
+        for passing in [&mut first, &mut second] {
             passing.push(cx.launch().await?.id);
+            stable.push(cx.launch().await?.id);
         }
-        stable.push(cx.launch().await?.id);
     }
-    for id in stable.iter().chain(&passing) {
+    stable.extend(cx.launch_many(pages_if_possible(cx)).await?);
+    for id in stable.iter().chain(&first).chain(&second) {
         cx.reach(id, Running).await?;
     }
     cx.settle_reads().await;
     let filter = cx.filter().in_state(Running);
-    let (first, second) = passing.split_at(passing.len() / 2);
 
     let (listed, changed) = join(cx.list(&filter), async {
-        for id in first {
+        for id in &first {
             come_and_go(cx, id).await?;
         }
         Ok::<_, Stop>(())
@@ -190,6 +191,9 @@ pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outco
 /// How many instances come and go during one list.
 const STEPS: usize = 2;
 
+/// The most instances that a clause has beside those that fill a page.
+const MOST_BESIDE: usize = 6 * STEPS;
+
 /// One instance leaves and another comes.
 async fn come_and_go(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
     cx.terminate(id).await?;
@@ -217,7 +221,7 @@ fn affordable(cx: &Cx, page: usize, pages: usize) -> Result<(), Stop> {
 /// One more than a page holds, or a few where that is too many.
 fn pages_if_possible(cx: &Cx) -> usize {
     let count = cx.capabilities().page_size.get().saturating_add(1).max(3);
-    if cx.can_launch(count.saturating_add(4 * STEPS)) {
+    if cx.can_launch(count.saturating_add(MOST_BESIDE)) {
         count
     } else {
         5

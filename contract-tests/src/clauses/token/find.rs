@@ -82,7 +82,7 @@ async fn is_gone(
 ) -> Result<(), Stop> {
     let id = &launched.id;
     let record = looked_up(cx.provisioner(), token).await?;
-    let remembered = terminated.elapsed() < cx.capabilities().token_after_terminate;
+    let may_be_forgotten = terminated.elapsed() >= cx.capabilities().token_after_terminate;
     match record {
         LaunchRecord::Gone(kept) => {
             let wrong = kept
@@ -92,7 +92,7 @@ async fn is_gone(
                 format!("the launch of {id} is gone {when}, and shows {wrong:?}")
             })
         }
-        LaunchRecord::NotSeen => require(!remembered, || {
+        LaunchRecord::NotSeen => require(may_be_forgotten, || {
             format!("the launch of {id} is not seen {when}, though its token is remembered")
         }),
         LaunchRecord::Found(_) => Err(Stop::violated(format!(

@@ -44,10 +44,8 @@ pub(crate) async fn token_01_same_token_same_instance(cx: &Cx) -> Outcome {
 }
 
 pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Cx) -> Outcome {
-    let mut config = cx.config_with_token();
-    if cx.capabilities().tags.max_tags > config.tags.len() {
-        tag(&mut config, FLAVOUR, "vanilla")?;
-    }
+    let plain = cx.config_with_token();
+    let mut config = flavoured(cx, &plain, "vanilla")?.unwrap_or(plain);
     config.user_data = small_user_data(cx, b"first")?;
     let first = cx.launch_as(&config).await?;
     for (what, other) in others(cx, &config)? {
@@ -235,13 +233,24 @@ fn others(cx: &Cx, config: &InstanceConfig) -> Result<Vec<(&'static str, Instanc
 
 /// A config that differs from `config` in a tag, or where there is no room for one, in the disk.
 fn other(cx: &Cx, config: &InstanceConfig) -> Result<InstanceConfig, Stop> {
-    let mut other = config.clone();
-    if cx.capabilities().tags.max_tags > config.tags.len() {
-        tag(&mut other, FLAVOUR, "chocolate")?;
-    } else {
-        other.disk_size_gb = std::num::NonZeroU32::new(33);
+    if let Some(other) = flavoured(cx, config, "chocolate")? {
+        return Ok(other);
     }
+    let mut other = config.clone();
+    other.disk_size_gb = std::num::NonZeroU32::new(33);
     Ok(other)
+}
+
+/// `config` with a flavour, or nothing where the declared limits leave no room for it.
+fn flavoured(
+    cx: &Cx,
+    config: &InstanceConfig,
+    flavour: &str,
+) -> Result<Option<InstanceConfig>, Stop> {
+    let mut flavoured = config.clone();
+    tag(&mut flavoured, FLAVOUR, flavour)?;
+    let fits = cx.capabilities().tags.check(&flavoured.tags).is_ok();
+    Ok(fits.then_some(flavoured))
 }
 
 fn tag(config: &mut InstanceConfig, key: &str, value: &str) -> Result<(), Stop> {
@@ -251,11 +260,9 @@ fn tag(config: &mut InstanceConfig, key: &str, value: &str) -> Result<(), Stop> 
 
 /// User data, where the backend takes that much.
 fn small_user_data(cx: &Cx, bytes: &[u8]) -> Result<Option<UserData>, Stop> {
-    if bytes.len() > cx.capabilities().max_user_data_bytes {
-        return Ok(None);
-    }
     let data = UserData::new(bytes).map_err(|error| Stop::Kit(error.to_string()))?;
-    Ok(Some(data))
+    let fits = data.check(cx.capabilities().max_user_data_bytes).is_ok();
+    Ok(fits.then_some(data))
 }
 
 /// An equal config that shares no memory with `config` and was put together in another order.

@@ -159,6 +159,22 @@ const ALL: &[Benign] = &[
         make: TwistedHarness::factory::<odd::Drops>,
     },
     Benign {
+        name: "repeats a launch whose answer was lost",
+        make: TwistedHarness::factory::<odd::Repeats>,
+    },
+    Benign {
+        name: "refuses tags with symbols and in other alphabets",
+        make: TwistedHarness::factory::<odd::PlainTags>,
+    },
+    Benign {
+        name: "takes a while to make an image",
+        make: TwistedHarness::factory::<odd::SlowImages>,
+    },
+    Benign {
+        name: "one launch at a time with one token",
+        make: TwistedHarness::factory::<odd::OneByOne>,
+    },
+    Benign {
         name: "full of foreign instances",
         make: || Arc::new(|| Arc::new(crowded())),
     },

@@ -1,9 +1,9 @@
 //! Oddities that no knob of the memory cloud makes.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -11,13 +11,18 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceStatus, LaunchRecord, LaunchToken, Operation, Result, Seen,
+    BoxStream, Call, ErrorKind, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    InstanceStatus, InvalidValue, LaunchRecord, LaunchToken, Operation, Problem, Result,
+    RetryAdvice, Seen, SnapshotRequest,
 };
 use futures_util::StreamExt as _;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::zoo::{At, Twist};
+
+fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Lists in another order each time.
 #[derive(Default)]
@@ -45,7 +50,7 @@ pub(super) struct Throttles(Mutex<BTreeMap<Operation, usize>>);
 
 impl Throttles {
     fn pass(&self, operation: Operation) -> Result<()> {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = lock(&self.0);
         let count = calls.entry(operation).or_default();
         *count += 1;
         if *count % 2 == 1 {
@@ -155,5 +160,97 @@ impl Twist for Drops {
             item
         };
         at.inner.stream_instances(filter).then(slowly).boxed()
+    }
+}
+
+/// Sends a launch again by itself when nobody knows what became of it.
+#[derive(Default)]
+pub(super) struct Repeats;
+
+#[async_trait]
+impl Twist for Repeats {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let answer = at.inner.launch_instance(config).await;
+        match &answer {
+            Err(error) if error.kind() == ErrorKind::Timeout && config.launch_token.is_some() => {
+                at.inner.launch_instance(config).await
+            }
+            _ => answer,
+        }
+    }
+}
+
+/// Holds plain tags only.
+#[derive(Default)]
+pub(super) struct PlainTags;
+
+#[async_trait]
+impl Twist for PlainTags {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || " -_.".contains(c);
+        let mut words = config.tags.iter().flat_map(|(key, value)| [key, value]);
+        if words.any(|word| !word.chars().all(plain)) {
+            let instead = "letters, digits and spaces".to_owned();
+            let value = InvalidValue::new("tags", Problem::NotOffered { instead });
+            return Err(Call::new("memory", Operation::LaunchInstance).invalid(value));
+        }
+        at.inner.launch_instance(config).await
+    }
+}
+
+/// Can launch from an image only a while after it was made.
+#[derive(Default)]
+pub(super) struct SlowImages(Mutex<BTreeMap<ImageId, Instant>>);
+
+#[async_trait]
+impl Twist for SlowImages {
+    async fn snapshot_image(
+        &self,
+        at: At<'_>,
+        id: &InstanceId,
+        request: &SnapshotRequest,
+    ) -> Result<ImageId> {
+        let image = at.inner.snapshot_image(id, request).await?;
+        let mut made = lock(&self.0);
+        made.entry(image.clone()).or_insert_with(Instant::now);
+        Ok(image)
+    }
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let made = lock(&self.0).get(&config.image).copied();
+        if made.is_some_and(|made| made.elapsed() < Duration::from_secs(40)) {
+            let later = RetryAdvice::After(Duration::from_secs(10));
+            let call = Call::new("memory", Operation::LaunchInstance);
+            return Err(call.conflict("the image is being made", later));
+        }
+        at.inner.launch_instance(config).await
+    }
+}
+
+/// Lets who launches with a token that is under way come back later.
+#[derive(Default)]
+pub(super) struct OneByOne(Mutex<BTreeSet<LaunchToken>>);
+
+/// A launch, for as long as somebody waits for it.
+struct UnderWay<'a>(&'a Mutex<BTreeSet<LaunchToken>>, &'a LaunchToken);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        lock(self.0).remove(self.1);
+    }
+}
+
+#[async_trait]
+impl Twist for OneByOne {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let Some(token) = &config.launch_token else {
+            return at.inner.launch_instance(config).await;
+        };
+        if !lock(&self.0).insert(token.clone()) {
+            let later = RetryAdvice::After(Duration::from_millis(50));
+            let call = Call::new("memory", Operation::LaunchInstance);
+            return Err(call.conflict("a launch with the token is under way", later));
+        }
+        let _until_then = UnderWay(&self.0, token);
+        at.inner.launch_instance(config).await
     }
 }
