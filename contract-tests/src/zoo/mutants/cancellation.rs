@@ -6,14 +6,18 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use fleetwright::{
     Call, Effect, InstanceConfig, InstanceId, InstanceInfo, LaunchRecord, LaunchToken, Operation,
-    Result,
+    Result, RetryAdvice,
 };
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::{
+    sync::{Mutex as AsyncMutex, watch},
+    time::sleep,
+};
 
 use super::{Mutant, Twist};
 use crate::zoo::{At, TwistedHarness};
@@ -34,6 +38,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "dropped stop is under way for ever",
         dies_of: "CANCELLATION-02",
         make: TwistedHarness::factory::<DroppedStopGoesOn>,
+    },
+    Mutant {
+        name: "dropped start is under way for ever",
+        dies_of: "CANCELLATION-02",
+        make: TwistedHarness::factory::<DroppedStartGoesOn>,
+    },
+    Mutant {
+        name: "dropped terminate is in the way of the next",
+        dies_of: "CANCELLATION-02",
+        make: TwistedHarness::factory::<DroppedTerminateIsInTheWay>,
     },
     Mutant {
         name: "caller that shares a call fails when the other is dropped",
@@ -125,6 +139,45 @@ impl Twist for DroppedStopGoesOn {
         let answer = at.inner.stop_instance(id).await;
         locked(&self.0).remove(&(at.handle, id.clone()));
         answer
+    }
+}
+
+/// Looks twice before it starts an instance, and takes a start for one that is under way already.
+#[derive(Default)]
+struct DroppedStartGoesOn(Mutex<BTreeSet<InstanceId>>);
+
+#[async_trait]
+impl Twist for DroppedStartGoesOn {
+    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+        for _ in 0..2 {
+            at.inner.describe_instance(id).await?;
+        }
+        let first = locked(&self.0).insert(id.clone());
+        if let Some(truth) = at.truth(id).filter(|_| !first) {
+            return Ok(truth.info);
+        }
+        let answer = at.inner.start_instance(id).await;
+        locked(&self.0).remove(id);
+        answer
+    }
+}
+
+/// Tidies up after a terminate, and refuses another one until that is done.
+#[derive(Default)]
+struct DroppedTerminateIsInTheWay(Mutex<BTreeSet<InstanceId>>);
+
+#[async_trait]
+impl Twist for DroppedTerminateIsInTheWay {
+    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        if locked(&self.0).contains(id) {
+            let call = at.call(Operation::TerminateInstance);
+            return Err(call.conflict("a terminate is under way", RetryAdvice::SameToken));
+        }
+        at.inner.terminate_instance(id).await?;
+        locked(&self.0).insert(id.clone());
+        sleep(Duration::from_millis(1)).await;
+        locked(&self.0).remove(id);
+        Ok(())
     }
 }
 

@@ -7,9 +7,10 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, LaunchToken, Result,
+    CloudInstanceState, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
+    LaunchToken, Operation, Result, RetryAdvice,
 };
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::sync::{Mutex as AsyncMutex, RwLock, watch};
 
 use super::{Mutant, Twist};
 use crate::zoo::{At, TwistedHarness};
@@ -22,6 +23,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<LockHeldAcrossAwait>,
     },
     Mutant {
+        name: "lists wait for the launches under way",
+        dies_of: "CONCURRENCY-01",
+        make: TwistedHarness::factory::<ListsWaitForLaunches>,
+    },
+    Mutant {
         name: "equal launches under way are merged whatever their tokens",
         dies_of: "CONCURRENCY-02",
         make: TwistedHarness::factory::<MergesEqualLaunches>,
@@ -30,6 +36,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "terminate gives way to a start under way",
         dies_of: "CONCURRENCY-03",
         make: TwistedHarness::factory::<TerminateGivesWay>,
+    },
+    Mutant {
+        name: "what was started comes back after its end",
+        dies_of: "CONCURRENCY-03",
+        make: TwistedHarness::factory::<StartedComesBack>,
+    },
+    Mutant {
+        name: "terminate beside a start is told as a conflict",
+        dies_of: "CONCURRENCY-03",
+        make: TwistedHarness::factory::<TerminateIsToldAsConflict>,
     },
     Mutant {
         name: "config not compared with that of a launch under way",
@@ -65,6 +81,26 @@ impl Twist for LockHeldAcrossAwait {
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let _one_at_a_time = self.0.lock().await;
+        at.inner.list_instances(filter).await
+    }
+}
+
+/// Shows a list when nothing is being added to it.
+#[derive(Default)]
+struct ListsWaitForLaunches(RwLock<()>);
+
+#[async_trait]
+impl Twist for ListsWaitForLaunches {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let _beside_others = self.0.read().await;
+        at.inner.launch_instance(config).await
+    }
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        drop(self.0.write().await);
         at.inner.list_instances(filter).await
     }
 }
@@ -135,6 +171,51 @@ impl Twist for TerminateGivesWay {
             return Ok(());
         }
         at.inner.terminate_instance(id).await
+    }
+}
+
+/// Tells once of the end of an instance that it has started, and then what it remembers.
+#[derive(Default)]
+struct StartedComesBack(Mutex<BTreeMap<InstanceId, CloudInstanceState>>);
+
+#[async_trait]
+impl Twist for StartedComesBack {
+    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+        let answer = at.inner.start_instance(id).await;
+        locked(&self.0).insert(id.clone(), CloudInstanceState::Terminated);
+        answer
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        if let Some(next) = locked(&self.0)
+            .get_mut(id)
+            .filter(|_| status.state.is_final())
+        {
+            status.state = std::mem::replace(next, CloudInstanceState::Running);
+        }
+        Ok(status)
+    }
+}
+
+/// Terminates whatever is under way, and says that it does not.
+#[derive(Default)]
+struct TerminateIsToldAsConflict(Mutex<BTreeSet<InstanceId>>);
+
+#[async_trait]
+impl Twist for TerminateIsToldAsConflict {
+    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+        locked(&self.0).insert(id.clone());
+        let _until_then = UnderWay(&self.0, id);
+        at.inner.start_instance(id).await
+    }
+    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        let beside = locked(&self.0).contains(id);
+        at.inner.terminate_instance(id).await?;
+        if beside {
+            let call = at.call(Operation::TerminateInstance);
+            return Err(call.conflict("a start is under way", RetryAdvice::SameToken));
+        }
+        Ok(())
     }
 }
 

@@ -1,14 +1,17 @@
 //! Backends that break the family verbs: consoles, images, and verbs on the wrong instance.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use async_trait::async_trait;
 use fleetwright::{
-    CloudInstanceState, ConsoleOutput, ConsoleSession, ErrorKind, ImageId, InstanceId, Reboot,
-    Result, SnapshotRequest, TagChange,
+    CloudInstanceState, ConsoleOutput, ConsoleSession, Effect, ErrorKind, ImageId, InstanceConfig,
+    InstanceId, InstanceInfo, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
 
 use super::{Mutant, Twist};
@@ -35,6 +38,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "snapshot asked again makes a second image",
         dies_of: "VERBS-07",
         make: TwistedHarness::factory::<SnapshotsAgain>,
+    },
+    Mutant {
+        name: "launch of a fresh image is of unknown effect",
+        dies_of: "VERBS-07",
+        make: TwistedHarness::factory::<LosesSightOfFreshImages>,
     },
     Mutant {
         name: "snapshot answers another instance's image",
@@ -192,5 +200,35 @@ impl Twist for ConsoleOfTerminated {
             Err(error) if error.kind() == ErrorKind::WrongState => Ok(ConsoleOutput::new("")),
             answer => answer,
         }
+    }
+}
+
+/// Does not know what became of the first launch from an image that it has made.
+#[derive(Default)]
+struct LosesSightOfFreshImages(Mutex<BTreeSet<ImageId>>);
+
+#[async_trait]
+impl Twist for LosesSightOfFreshImages {
+    async fn snapshot_image(
+        &self,
+        at: At<'_>,
+        id: &InstanceId,
+        request: &SnapshotRequest,
+    ) -> Result<ImageId> {
+        let image = at.inner.snapshot_image(id, request).await?;
+        let mut fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        fresh.insert(image.clone());
+        Ok(image)
+    }
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let fresh = {
+            let mut fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            fresh.remove(&config.image)
+        };
+        if fresh {
+            let call = at.call(Operation::LaunchInstance);
+            return Err(call.unavailable(Effect::Unknown, "still copying"));
+        }
+        at.inner.launch_instance(config).await
     }
 }

@@ -29,6 +29,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<FindsAnsweredLaunchesOnly>,
     },
     Mutant {
+        name: "launch whose reply was lost is answered under another id",
+        dies_of: "CRASH-01",
+        make: TwistedHarness::factory::<RenamesLostLaunches>,
+    },
+    Mutant {
         name: "look-up believes its own notes",
         dies_of: "CRASH-02",
         make: TwistedHarness::factory::<BelievesItsNotes>,
@@ -103,6 +108,30 @@ impl Twist for FindsAnsweredLaunchesOnly {
             return Ok(LaunchRecord::NotSeen);
         }
         at.inner.find_launch(token).await
+    }
+}
+
+/// Answers the replay of a launch without an answer under an id that it makes up.
+#[derive(Default)]
+struct RenamesLostLaunches(Mutex<BTreeSet<LaunchToken>>);
+
+#[async_trait]
+impl Twist for RenamesLostLaunches {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let answer = at.inner.launch_instance(config).await;
+        let lost = matches!(&answer, Err(error) if error.kind() == ErrorKind::Timeout);
+        let mut tokens = locked(&self.0);
+        tokens.extend(config.launch_token.clone().filter(|_| lost));
+        let renamed = config
+            .launch_token
+            .as_ref()
+            .filter(|token| tokens.contains(token));
+        answer.map(|mut info| {
+            if renamed.is_some() {
+                info.id = InstanceId::new(info.id.as_str().to_uppercase()).unwrap_or(info.id);
+            }
+            info
+        })
     }
 }
 

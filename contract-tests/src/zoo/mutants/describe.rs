@@ -5,9 +5,9 @@ use std::{collections::HashMap, sync::Mutex, time::Duration};
 use async_trait::async_trait;
 use fleetwright::{
     Call, Capabilities,
-    CloudInstanceState::{self, Pending, Running, Stopped, Terminated},
-    ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, Operation,
-    Result,
+    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
+    Effect, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
+    Operation, Result,
 };
 use fleetwright_memory::WireCall;
 use tokio::time::Instant;
@@ -54,7 +54,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "terminated instance forgotten before its time",
         dies_of: "DESCRIBE-04",
         make: || {
-            let short = || MemoryHarness::with(|c| c.terminated_visible(Duration::from_secs(60)));
+            let short = || MemoryHarness::with(|c| c.terminated_visible(Duration::from_secs(2500)));
             TwistedHarness::factory_on::<DeclaresAnHour>(short)
         },
     },
@@ -66,7 +66,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "another handle's lag not declared",
         dies_of: "DESCRIBE-05",
-        make: TwistedHarness::factory::<HidesFreshLaunches>,
+        make: TwistedHarness::factory::<HidesFreshLaunches<1>>,
+    },
+    Mutant {
+        name: "another handle's lag outlasts the window",
+        dies_of: "DESCRIBE-05",
+        make: || TwistedHarness::factory_on::<HidesFreshLaunches<10>>(lagging),
+    },
+    Mutant {
+        name: "another handle's lag is told as an outage",
+        dies_of: "DESCRIBE-05",
+        make: || TwistedHarness::factory_on::<NotFoundIsAnOutage>(lagging),
     },
     Mutant {
         name: "reads lag twice as long as declared",
@@ -77,6 +87,26 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "started instance listed as stopped for a while",
         dies_of: "DESCRIBE-06",
         make: TwistedHarness::factory::<ListsStartsLate>,
+    },
+    Mutant {
+        name: "stopped instance described as running for a while",
+        dies_of: "DESCRIBE-06",
+        make: TwistedHarness::factory::<DescribesStopsLate>,
+    },
+    Mutant {
+        name: "reads lag longer than declared when all goes wrong",
+        dies_of: "DESCRIBE-06",
+        make: || TwistedHarness::factory_on::<ReadsUntilFresh>(lagging),
+    },
+    Mutant {
+        name: "terminating instance listed as running",
+        dies_of: "DESCRIBE-06",
+        make: TwistedHarness::factory::<ListsEndingAsRunning>,
+    },
+    Mutant {
+        name: "terminating instance not described",
+        dies_of: "DESCRIBE-06",
+        make: TwistedHarness::factory::<DoesNotDescribeEnding>,
     },
 ];
 
@@ -183,7 +213,7 @@ impl Twist for TerminatedIsNotFound {
     }
 }
 
-/// On a cloud that keeps terminated instances for a minute.
+/// On a cloud that keeps terminated instances for less.
 #[derive(Default)]
 struct DeclaresAnHour;
 
@@ -210,12 +240,31 @@ impl Twist for NotFoundForGood {
     }
 }
 
-/// Knows of another handle's launch a second later.
 #[derive(Default)]
-struct HidesFreshLaunches(Mutex<HashMap<InstanceId, (usize, Instant)>>);
+struct NotFoundIsAnOutage;
 
 #[async_trait]
-impl Twist for HidesFreshLaunches {
+impl Twist for NotFoundIsAnOutage {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let answer = at.inner.describe_instance(id).await;
+        answer.map_err(|error| {
+            if error.kind() != ErrorKind::NotFound {
+                return error;
+            }
+            let call = at.call(Operation::DescribeInstance);
+            let time = error.retry().delay().unwrap_or_default();
+            let outage = call.unavailable(Effect::None, "not there yet");
+            outage.retry_after(time)
+        })
+    }
+}
+
+/// Knows of another handle's launch so many seconds later.
+#[derive(Default)]
+struct HidesFreshLaunches<const SECONDS: u64>(Mutex<HashMap<InstanceId, (usize, Instant)>>);
+
+#[async_trait]
+impl<const SECONDS: u64> Twist for HidesFreshLaunches<SECONDS> {
     async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         let now = (at.handle, Instant::now());
@@ -224,11 +273,11 @@ impl Twist for HidesFreshLaunches {
     }
     async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
         let launched = lock(&self.0).get(id).copied();
-        let second = Duration::from_secs(1);
-        let hidden = launched.filter(|(by, at_)| *by != at.handle && at_.elapsed() < second);
+        let lag = Duration::from_secs(SECONDS);
+        let hidden = launched.filter(|(by, at_)| *by != at.handle && at_.elapsed() < lag);
         if hidden.is_some() {
             let error = Call::new("memory", Operation::DescribeInstance).not_found(id);
-            return Err(error.retry_after(second));
+            return Err(error.retry_after(lag));
         }
         at.inner.describe_instance(id).await
     }
@@ -271,5 +320,93 @@ impl Twist for ListsStartsLate {
             }
         }
         Ok(list)
+    }
+}
+
+#[derive(Default)]
+struct ListsEndingAsRunning;
+
+#[async_trait]
+impl Twist for ListsEndingAsRunning {
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            if info.state == Terminating {
+                info.state = Running;
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// Does not know the native word for it.
+#[derive(Default)]
+struct DoesNotDescribeEnding;
+
+#[async_trait]
+impl Twist for DoesNotDescribeEnding {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let status = at.inner.describe_instance(id).await?;
+        if status.state.is_ending() {
+            let call = at.call(Operation::DescribeInstance);
+            return Err(call.unexpected(Effect::None, "no such state"));
+        }
+        Ok(status)
+    }
+}
+
+/// Describes a stopped instance from a copy that is refreshed rarely.
+#[derive(Default)]
+struct DescribesStopsLate(Mutex<HashMap<InstanceId, Instant>>);
+
+#[async_trait]
+impl Twist for DescribesStopsLate {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        at.inner.stop_instance(id).await?;
+        lock(&self.0).insert(id.clone(), Instant::now());
+        Ok(())
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        let stopped = lock(&self.0).get(id).copied();
+        let lately = |at: Instant| at.elapsed() < Duration::from_secs(1);
+        if status.state == Stopping && stopped.is_some_and(lately) {
+            status.state = Running;
+        }
+        Ok(status)
+    }
+}
+
+/// Declares half of the cloud's consistency window, and asks until chance shows it what is new.
+#[derive(Default)]
+struct ReadsUntilFresh;
+
+#[async_trait]
+impl Twist for ReadsUntilFresh {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        DeclaresHalfTheLag.capabilities(sound)
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        for _ in 0..30 {
+            let status = at.inner.describe_instance(id).await?;
+            if at.state(id) == Some(status.state) {
+                return Ok(status);
+            }
+        }
+        at.inner.describe_instance(id).await
+    }
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        at.inner.list_instances(filter).await?;
+        let all = at.harness.cloud().oracle().instances().into_iter();
+        let infos = all.map(|truth| truth.info);
+        Ok(infos.filter(|info| filter.matches(info)).collect())
     }
 }

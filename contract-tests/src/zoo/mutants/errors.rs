@@ -7,13 +7,17 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, Effect, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceStatus, InvalidValue, LaunchRecord, LaunchToken, Operation, Problem, ProvisionError,
-    Result, Scope,
+    BoxStream, Call, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
+    InstanceId, InstanceInfo, InstanceStatus, InvalidValue, LaunchRecord, LaunchToken, Operation,
+    Problem, ProvisionError, Result, Scope, Seen,
 };
+use futures_util::StreamExt as _;
 
 use super::{Mutant, Twist};
-use crate::zoo::{At, TwistedHarness};
+use crate::{
+    Harness as _,
+    zoo::{At, TwistedHarness},
+};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -43,6 +47,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<AuthFailureIsNotFound>,
     },
     Mutant {
+        name: "stop with bad credentials carried out",
+        dies_of: "ERRORS-04",
+        make: TwistedHarness::factory::<StopsWithoutCredentials>,
+    },
+    Mutant {
         name: "missing rights as expired credentials",
         dies_of: "ERRORS-05",
         make: TwistedHarness::factory::<ForbiddenIsUnauthenticated>,
@@ -58,6 +67,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<ServerErrorIsNotSeen>,
     },
     Mutant {
+        name: "500 of a launch as without effect",
+        dies_of: "ERRORS-06",
+        make: TwistedHarness::factory::<ServerErrorHasNoEffect>,
+    },
+    Mutant {
         name: "malformed body panics",
         dies_of: "ERRORS-07",
         make: TwistedHarness::factory::<MalformedPanics>,
@@ -66,6 +80,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "lost reply reported as without effect",
         dies_of: "ERRORS-08",
         make: TwistedHarness::factory::<LostReplyHasNoEffect>,
+    },
+    Mutant {
+        name: "lost launch taken for another instance",
+        dies_of: "ERRORS-08",
+        make: TwistedHarness::factory::<MistakesLostLaunches>,
     },
     Mutant {
         name: "error names another operation",
@@ -86,6 +105,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "failed list claims survivors",
         dies_of: "ERRORS-11",
         make: TwistedHarness::factory::<FailedListClaimsSurvivors>,
+    },
+    Mutant {
+        name: "failed batch of descriptions of unknown effect",
+        dies_of: "ERRORS-11",
+        make: TwistedHarness::factory::<FailedDescriptionsHaveEffect>,
+    },
+    Mutant {
+        name: "failed stream of unknown effect",
+        dies_of: "ERRORS-11",
+        make: TwistedHarness::factory::<FailedStreamHasEffect>,
     },
 ];
 
@@ -166,6 +195,21 @@ impl Twist for AuthFailureIsNotFound {
     }
 }
 
+/// Looks at the credentials when the work is done.
+#[derive(Default)]
+struct StopsWithoutCredentials;
+
+#[async_trait]
+impl Twist for StopsWithoutCredentials {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        let answer = at.inner.stop_instance(id).await;
+        if matches!(&answer, Err(error) if error.kind() == ErrorKind::Unauthenticated) {
+            at.harness.cloud().operator().stop(id)?;
+        }
+        answer
+    }
+}
+
 #[derive(Default)]
 struct ForbiddenIsUnauthenticated;
 
@@ -204,6 +248,19 @@ impl Twist for ServerErrorIsNotSeen {
 }
 
 #[derive(Default)]
+struct ServerErrorHasNoEffect;
+
+#[async_trait]
+impl Twist for ServerErrorHasNoEffect {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let answer = at.inner.launch_instance(config).await;
+        instead(answer, ErrorKind::Unavailable, |call| {
+            call.unavailable(Effect::None, "try again")
+        })
+    }
+}
+
+#[derive(Default)]
 struct MalformedPanics;
 
 #[async_trait]
@@ -228,6 +285,23 @@ impl Twist for LostReplyHasNoEffect {
         instead(answer, ErrorKind::Timeout, |call| {
             call.timeout(Effect::None)
         })
+    }
+}
+
+/// Looks a launch up whose reply was lost, and mixes up what it finds.
+#[derive(Default)]
+struct MistakesLostLaunches;
+
+#[async_trait]
+impl Twist for MistakesLostLaunches {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        match at.inner.launch_instance(config).await {
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(InstanceInfo::new(
+                at.harness.unknown_id(),
+                CloudInstanceState::Pending,
+            )),
+            answer => answer,
+        }
     }
 }
 
@@ -301,5 +375,36 @@ impl Twist for FailedListClaimsSurvivors {
             let seen = all.into_iter().map(|truth| truth.info);
             error.with_survivors(seen.filter(|info| filter.matches(info)).take(1).collect())
         })
+    }
+}
+
+#[derive(Default)]
+struct FailedDescriptionsHaveEffect;
+
+#[async_trait]
+impl Twist for FailedDescriptionsHaveEffect {
+    async fn describe_instances(
+        &self,
+        at: At<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceStatus>> {
+        let answers = at.inner.describe_instances(ids).await.into_iter();
+        let unknown = |error: ProvisionError| error.with_effect(Effect::Unknown);
+        answers.map(|answer| answer.map_err(unknown)).collect()
+    }
+}
+
+#[derive(Default)]
+struct FailedStreamHasEffect;
+
+impl Twist for FailedStreamHasEffect {
+    fn stream_instances<'a>(
+        &'a self,
+        at: At<'a>,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<Seen>> {
+        let unknown = |error: ProvisionError| error.with_effect(Effect::Unknown);
+        let items = at.inner.stream_instances(filter);
+        items.map(move |item| item.map_err(unknown)).boxed()
     }
 }

@@ -4,9 +4,9 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, CloudInstanceState, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceType, InvalidValue, Operation, PlacementField, Problem, ProvisionError, Result,
-    UserData,
+    Call, CloudInstanceState, Effect, ImageId, InstanceConfig, InstanceFilter, InstanceId,
+    InstanceInfo, InstanceType, InvalidValue, Operation, PlacementField, Problem, ProvisionError,
+    Result, UserData,
 };
 
 use super::{
@@ -69,6 +69,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "an unknown image is replaced",
         dies_of: "LAUNCH-07",
         make: TwistedHarness::factory::<ReplacesUnknownImages>,
+    },
+    Mutant {
+        name: "an unknown image is an outage",
+        dies_of: "LAUNCH-07",
+        make: TwistedHarness::factory::<UnknownImageIsAnOutage>,
     },
     Mutant {
         name: "validates after creating",
@@ -260,6 +265,20 @@ impl Twist for ReplacesUnknownImages {
             }
         })
         .await
+    }
+}
+
+#[derive(Default)]
+struct UnknownImageIsAnOutage;
+
+#[async_trait]
+impl Twist for UnknownImageIsAnOutage {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        if unknown_image(at, config) {
+            let call = at.call(Operation::LaunchInstance);
+            return Err(call.unavailable(Effect::None, "no answer from the images"));
+        }
+        at.inner.launch_instance(config).await
     }
 }
 

@@ -16,7 +16,7 @@ use fleetwright::{
 
 use super::{Mutant, Twist};
 use crate::{
-    Oracle, Truth,
+    Harness as _, Oracle, Truth,
     zoo::{At, TwistedHarness},
 };
 
@@ -36,6 +36,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "network card of a refused launch left behind",
         dies_of: "LEAKS-02",
         make: TwistedHarness::factory::<LeavesCardOfRefused>,
+    },
+    Mutant {
+        name: "refused launch tells of a survivor",
+        dies_of: "LEAKS-02",
+        make: TwistedHarness::factory::<TellsOfSurvivor>,
     },
     Mutant {
         name: "disk of a launch that failed late left behind",
@@ -160,6 +165,21 @@ impl Twist for LeavesCardOfRefused {
     }
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
         self.0.seen_by(sound, |_| false)
+    }
+}
+
+#[derive(Default)]
+struct TellsOfSurvivor;
+
+#[async_trait]
+impl Twist for TellsOfSurvivor {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let answer = at.inner.launch_instance(config).await;
+        answer.map_err(|error| {
+            let id = at.harness.unknown_id();
+            let made_up = InstanceInfo::new(id, CloudInstanceState::Pending);
+            error.with_survivors(vec![made_up])
+        })
     }
 }
 

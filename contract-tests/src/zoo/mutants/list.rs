@@ -12,14 +12,15 @@ use crate::zoo::{At, TwistedHarness};
 
 use self::{
     filters::{
-        AllForNothing, CountsTheLastState, CountsTwoStates, FoldsCase, HidesLaunchTimes,
-        HidesTerminated, IgnoresUnknownKeys, MatchesPatterns, MatchesPrefixes, MatchesUntagged,
-        OmitsStopped, OrsTags, ShowsOnePowerState, TakesFourTags,
+        AllForNothing, CountsTheLastState, CountsTwoStates, FoldsCase, FoldsCaseOfKeys,
+        HidesLaunchTimes, HidesTerminated, IgnoresUnknownKeys, MatchesPatterns, MatchesPrefixes,
+        MatchesUntagged, OmitsStopped, OrsTags, ShowsOnePowerState, TakesFourTags,
+        TripsOverPatterns,
     },
     pages::{
-        DoublesAtTheBoundary, EndsAtAnEmptyPage, HidesGaps, LosesAtTheBoundary, PagesByOffset,
-        ReadsPages, StreamsAllStates, StreamsOnePage, StreamsWithoutGaps, SwallowsLaterErrors,
-        UnnamedGaps, pages_of_three, pages_of_twenty,
+        DoublesAtTheBoundary, DoublesTheFirst, EndsAtAnEmptyPage, HidesGaps, LosesAtTheBoundary,
+        PagesByOffset, ReadsPages, StreamsAllStates, StreamsGapsOnly, StreamsOnePage,
+        StreamsWithoutGaps, SwallowsLaterErrors, UnnamedGaps, pages_of_three, pages_of_twenty,
     },
 };
 
@@ -81,6 +82,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<Lists<FoldsCase>>,
     },
     Mutant {
+        name: "keys of a filter case-insensitive",
+        dies_of: "LIST-05",
+        make: TwistedHarness::factory::<Lists<FoldsCaseOfKeys>>,
+    },
+    Mutant {
+        name: "a tag that looks like a pattern is an outage",
+        dies_of: "LIST-05",
+        make: TwistedHarness::factory::<TripsOverPatterns>,
+    },
+    Mutant {
         name: "filter by pattern",
         dies_of: "LIST-05",
         make: TwistedHarness::factory::<Lists<MatchesPatterns>>,
@@ -131,6 +142,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<StreamsWithoutGaps>,
     },
     Mutant {
+        name: "the stream ends at an unreachable part",
+        dies_of: "LIST-10",
+        make: TwistedHarness::factory::<StreamsGapsOnly>,
+    },
+    Mutant {
         name: "untagged instances match every filter",
         dies_of: "LIST-11",
         make: TwistedHarness::factory::<Lists<MatchesUntagged>>,
@@ -154,6 +170,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "pages by offset",
         dies_of: "LIST-14",
         make: || TwistedHarness::factory_on::<Lists<PagesByOffset>>(pages_of_three),
+    },
+    Mutant {
+        name: "a list by state shows its first twice",
+        dies_of: "LIST-14",
+        make: TwistedHarness::factory::<Lists<DoublesTheFirst>>,
     },
 ];
 

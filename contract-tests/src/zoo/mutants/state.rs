@@ -9,9 +9,9 @@ use std::{
 use async_trait::async_trait;
 use fleetwright::{
     Call,
-    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated},
-    ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
-    LaunchRecord, Operation, Result,
+    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
+    Effect, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
+    LaunchRecord, Operation, ProvisionError, Result,
 };
 use tokio::time::Instant;
 
@@ -29,6 +29,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "stopping instance shown as running for a moment",
         dies_of: "STATE-01",
         make: TwistedHarness::factory::<StopsAsRunning>,
+    },
+    Mutant {
+        name: "terminating instance not described",
+        dies_of: "STATE-01",
+        make: TwistedHarness::factory::<DoesNotDescribeTerminating>,
+    },
+    Mutant {
+        name: "terminated instance not described once it was to be stopped",
+        dies_of: "STATE-02",
+        make: TwistedHarness::factory::<SpoiledByStop>,
     },
     Mutant {
         name: "terminated comes back",
@@ -59,6 +69,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "reason of a late failure dropped",
         dies_of: "STATE-04",
         make: TwistedHarness::factory::<DropsTheReason>,
+    },
+    Mutant {
+        name: "reason of a late failure not listed",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<ListsNoReasons>,
     },
     Mutant {
         name: "launch that failed late goes on booting",
@@ -138,6 +153,46 @@ struct StopsAsRunning(FirstSeen);
 impl Twist for StopsAsRunning {
     async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
         self.0.show_later(at, id, [Stopping, Running]).await
+    }
+}
+
+/// The refusal of a description that cannot be read.
+fn unreadable(at: At<'_>) -> ProvisionError {
+    let call = at.call(Operation::DescribeInstance);
+    call.unexpected(Effect::None, "no such state")
+}
+
+#[derive(Default)]
+struct DoesNotDescribeTerminating;
+
+#[async_trait]
+impl Twist for DoesNotDescribeTerminating {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        match at.inner.describe_instance(id).await? {
+            status if status.state == Terminating => Err(unreadable(at)),
+            status => Ok(status),
+        }
+    }
+}
+
+/// Spoils the record of a terminated instance that somebody wants to stop.
+#[derive(Default)]
+struct SpoiledByStop(Mutex<HashSet<InstanceId>>);
+
+#[async_trait]
+impl Twist for SpoiledByStop {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        let answer = at.inner.stop_instance(id).await;
+        if answer.is_err() {
+            lock(&self.0).insert(id.clone());
+        }
+        answer
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        if lock(&self.0).contains(id) {
+            return Err(unreadable(at));
+        }
+        at.inner.describe_instance(id).await
     }
 }
 
@@ -282,6 +337,24 @@ struct DropsTheReason;
 impl Twist for DropsTheReason {
     async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
         described(at, id, |status| status.state_reason = None).await
+    }
+}
+
+#[derive(Default)]
+struct ListsNoReasons;
+
+#[async_trait]
+impl Twist for ListsNoReasons {
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            info.state_reason = None;
+        }
+        Ok(list)
     }
 }
 

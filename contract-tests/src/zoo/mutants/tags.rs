@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use fleetwright::{
-    CloudInstanceState, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, LaunchToken,
-    Problem, Result, TagChange, Tags,
+    CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    LaunchToken, Operation, Problem, Result, TagChange, Tags,
 };
 
 use super::{
@@ -29,6 +29,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "value lower-cased",
         dies_of: "TAGS-01",
         make: TwistedHarness::factory::<LowersValues>,
+    },
+    Mutant {
+        name: "tags in other alphabets are an outage",
+        dies_of: "TAGS-01",
+        make: TwistedHarness::factory::<TripsOverAlphabets>,
     },
     Mutant {
         name: "tags without a value dropped",
@@ -300,5 +305,19 @@ impl Relist for LosesTagsOfTerminated {
             }
         }
         Ok(list)
+    }
+}
+
+#[derive(Default)]
+struct TripsOverAlphabets;
+
+#[async_trait]
+impl Twist for TripsOverAlphabets {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        if config.tags.iter().any(|(_, value)| !value.is_ascii()) {
+            let call = at.call(Operation::LaunchInstance);
+            return Err(call.unavailable(Effect::None, "bad request"));
+        }
+        at.inner.launch_instance(config).await
     }
 }

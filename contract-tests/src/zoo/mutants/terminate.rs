@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, InstanceStatus,
-    LaunchToken, Operation, Result, RetryAdvice,
+    CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo,
+    InstanceStatus, LaunchToken, Operation, Result, RetryAdvice,
 };
 
 use super::{Mutant, Twist};
@@ -65,6 +65,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a start under way swallows the terminate",
         dies_of: "TERMINATE-06",
         make: TwistedHarness::factory::<StartSwallowsTerminate>,
+    },
+    Mutant {
+        name: "a start that comes after the terminate is an outage",
+        dies_of: "TERMINATE-06",
+        make: TwistedHarness::factory::<LateStartIsAnOutage>,
+    },
+    Mutant {
+        name: "terminate takes an outage for an unknown id",
+        dies_of: "TERMINATE-07",
+        make: TwistedHarness::factory::<OutageIsNotFound>,
     },
     Mutant {
         name: "terminate's error swallowed",
@@ -275,5 +285,38 @@ struct SwallowsForbidden;
 impl Twist for SwallowsForbidden {
     async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
         terminate_forgiving(at, id, ErrorKind::Forbidden).await
+    }
+}
+
+#[derive(Default)]
+struct LateStartIsAnOutage;
+
+#[async_trait]
+impl Twist for LateStartIsAnOutage {
+    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+        let answer = at.inner.start_instance(id).await;
+        answer.map_err(|error| {
+            if error.kind() == ErrorKind::WrongState {
+                let call = at.call(Operation::StartInstance);
+                return call.unavailable(Effect::None, "no such disk");
+            }
+            error
+        })
+    }
+}
+
+#[derive(Default)]
+struct OutageIsNotFound;
+
+#[async_trait]
+impl Twist for OutageIsNotFound {
+    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        let answer = at.inner.terminate_instance(id).await;
+        answer.map_err(|error| {
+            if error.kind() == ErrorKind::Unavailable {
+                return at.call(Operation::TerminateInstance).not_found(id);
+            }
+            error
+        })
     }
 }

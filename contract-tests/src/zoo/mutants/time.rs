@@ -32,6 +32,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<WaitsWith<OkAtDeadline>>,
     },
     Mutant {
+        name: "wait names nobody at its deadline",
+        dies_of: "TIME-01",
+        make: TwistedHarness::factory::<WaitsWith<NamesNobody>>,
+    },
+    Mutant {
+        name: "wait ends long after its deadline",
+        dies_of: "TIME-01",
+        make: TwistedHarness::factory::<WaitsWith<EndsLate>>,
+    },
+    Mutant {
         name: "wait ignores a terminal failure",
         dies_of: "TIME-02",
         make: TwistedHarness::factory::<WaitsWith<IgnoresFailure>>,
@@ -40,6 +50,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "wait busy-polls",
         dies_of: "TIME-03",
         make: TwistedHarness::factory::<WaitsWith<BusyPolls>>,
+    },
+    Mutant {
+        name: "wait polls a little faster than the tick",
+        dies_of: "TIME-03",
+        make: TwistedHarness::factory::<WaitsWith<PollsHastily>>,
     },
     Mutant {
         name: "batch describe is a loop",
@@ -133,20 +148,90 @@ impl Waiter for BusyPolls {
         goal: CloudInstanceState,
         policy: &WaitPolicy,
     ) -> Waited {
-        let deadline = Instant::now() + policy.deadline;
-        let once = policy.clone().at_most(NonZeroU32::MIN);
-        loop {
-            match for_state(provisioner, ids, goal, &once).await {
-                Err(mut error) if matches!(error.cause, WaitCause::PollBudget) => {
-                    if Instant::now() >= deadline {
-                        error.cause = WaitCause::Deadline;
-                        return Err(error);
-                    }
+        let pause = Duration::from_millis(1);
+        poll_every(pause, provisioner, ids, goal, policy).await
+    }
+}
+
+/// Waits with this pause between two polls, whatever the backend declares.
+async fn poll_every(
+    pause: Duration,
+    provisioner: &dyn InstanceProvisioner,
+    ids: &[InstanceId],
+    goal: CloudInstanceState,
+    policy: &WaitPolicy,
+) -> Waited {
+    let deadline = Instant::now() + policy.deadline;
+    let once = policy.clone().at_most(NonZeroU32::MIN);
+    loop {
+        match for_state(provisioner, ids, goal, &once).await {
+            Err(mut error) if matches!(error.cause, WaitCause::PollBudget) => {
+                if Instant::now() >= deadline {
+                    error.cause = WaitCause::Deadline;
+                    return Err(error);
                 }
-                waited => return waited,
             }
-            sleep(Duration::from_millis(1)).await;
+            waited => return waited,
         }
+        sleep(pause).await;
+    }
+}
+
+#[derive(Clone, Default)]
+struct PollsHastily;
+
+#[async_trait]
+impl Waiter for PollsHastily {
+    async fn for_state(
+        &self,
+        provisioner: &dyn InstanceProvisioner,
+        ids: &[InstanceId],
+        goal: CloudInstanceState,
+        policy: &WaitPolicy,
+    ) -> Waited {
+        let pause = provisioner.capabilities().poll_tick.mul_f64(0.6);
+        poll_every(pause, provisioner, ids, goal, policy).await
+    }
+}
+
+#[derive(Clone, Default)]
+struct NamesNobody;
+
+#[async_trait]
+impl Waiter for NamesNobody {
+    async fn for_state(
+        &self,
+        provisioner: &dyn InstanceProvisioner,
+        ids: &[InstanceId],
+        goal: CloudInstanceState,
+        policy: &WaitPolicy,
+    ) -> Waited {
+        let waited = for_state(provisioner, ids, goal, policy).await;
+        waited.map_err(|mut error| {
+            error.unreached.clear();
+            error
+        })
+    }
+}
+
+/// Looks at the time when the cloud has answered.
+#[derive(Clone, Default)]
+struct EndsLate;
+
+#[async_trait]
+impl Waiter for EndsLate {
+    async fn for_state(
+        &self,
+        provisioner: &dyn InstanceProvisioner,
+        ids: &[InstanceId],
+        goal: CloudInstanceState,
+        policy: &WaitPolicy,
+    ) -> Waited {
+        let waited = for_state(provisioner, ids, goal, policy).await;
+        if matches!(&waited, Err(error) if matches!(error.cause, WaitCause::Deadline)) {
+            sleep(Duration::from_secs(60)).await;
+        }
+        waited
     }
 }
 

@@ -35,6 +35,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<CutsValues>,
     },
     Mutant {
+        name: "update_tags sets as many tags as fit",
+        dies_of: "VERBS-01",
+        make: TwistedHarness::factory::<SetsWhatFits>,
+    },
+    Mutant {
         name: "declared verb unimplemented",
         dies_of: "VERBS-02",
         make: TwistedHarness::factory::<DeclaresTooMuch>,
@@ -150,6 +155,22 @@ impl Twist for CutsValues {
             set.map_err(|value| at.call(Operation::UpdateTags).invalid(value))?;
         }
         at.inner.update_tags(id, &cut).await
+    }
+}
+
+#[derive(Default)]
+struct SetsWhatFits;
+
+#[async_trait]
+impl Twist for SetsWhatFits {
+    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+        let has = at.truth(id).map_or(0, |truth| truth.info.tags.len());
+        let room = at.inner.capabilities().tags.max_tags.saturating_sub(has);
+        let mut fits = change.clone();
+        for (key, _) in change.set.iter().skip(room) {
+            fits.set.remove(key);
+        }
+        at.inner.update_tags(id, &fits).await
     }
 }
 

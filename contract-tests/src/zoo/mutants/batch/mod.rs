@@ -1,4 +1,6 @@
-//! Backends that break the family batch.
+//! Backends that break the family batch. This file has the batches that are launched.
+
+mod items;
 
 use std::{
     collections::BTreeMap,
@@ -8,10 +10,13 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BatchLaunch, Call, Capabilities, InstanceConfig, InstanceId, InstanceInfo, InstanceStatus,
-    LaunchToken, Operation, ProvisionError, Result, TagChange,
+    BatchLaunch, Capabilities, Effect, InstanceConfig, InstanceInfo, LaunchToken, Result, TagChange,
 };
 
+use self::items::{
+    DescribesInItsOrder, DescribesOneBatch, FailsWholeDescriptions, FailsWholeStarts,
+    FailsWholeTerminations, LeavesMissingOut, StopsUntilFailure,
+};
 use super::{Mutant, Twist};
 use crate::{
     SCOPE_TAG,
@@ -41,6 +46,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: TwistedHarness::factory::<ReplaysTheFirst>,
     },
     Mutant {
+        name: "a replay of a batch answers its first for each",
+        dies_of: "BATCH-02",
+        make: TwistedHarness::factory::<ReplaysTheFirstForEach>,
+    },
+    Mutant {
         name: "the count of a batch is not compared",
         dies_of: "BATCH-03",
         make: TwistedHarness::factory::<IgnoresTheCount>,
@@ -54,6 +64,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "all or nothing leaves a part",
         dies_of: "BATCH-04",
         make: || TwistedHarness::factory_on::<DeclaresAllOrNothing>(partial),
+    },
+    Mutant {
+        name: "all or nothing does not know which",
+        dies_of: "BATCH-04",
+        make: TwistedHarness::factory::<DoesNotKnowItsEffect>,
     },
     Mutant {
         name: "one missing fails a whole batch of descriptions",
@@ -95,6 +110,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         dies_of: "BATCH-08",
         make: || TwistedHarness::factory_on::<LaunchesOneBatch>(batches_of_ten),
     },
+    Mutant {
+        name: "the last of a native batch is answered for the first of the next",
+        dies_of: "BATCH-08",
+        make: || TwistedHarness::factory_on::<DoublesAtTheBoundary>(batches_of_ten),
+    },
 ];
 
 fn partial() -> MemoryHarness {
@@ -103,17 +123,6 @@ fn partial() -> MemoryHarness {
 
 fn batches_of_ten() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.batch_size(NonZeroUsize::MIN.saturating_add(9)))
-}
-
-/// The refusal of an id that no instance has.
-fn not_found(operation: Operation, id: &InstanceId) -> ProvisionError {
-    Call::new("memory", operation).not_found(id)
-}
-
-/// The first of `ids` that no instance has.
-fn missing<'a>(at: At<'_>, ids: &'a [InstanceId]) -> Option<&'a InstanceId> {
-    let oracle = at.harness.cloud().oracle();
-    ids.iter().find(|id| oracle.instance(id).is_none())
 }
 
 #[derive(Default)]
@@ -210,6 +219,28 @@ impl Twist for ReplaysTheFirst {
     }
 }
 
+/// Finds what a token launched, and answers the first of it over and over.
+#[derive(Default)]
+struct ReplaysTheFirstForEach(Launched);
+
+#[async_trait]
+impl Twist for ReplaysTheFirstForEach {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut infos = at.inner.launch_instances(config, count).await?;
+        if self.0.count(config).is_some() {
+            let first = infos[0].clone();
+            infos.fill(first);
+        }
+        self.0.note(config, count);
+        Ok(infos)
+    }
+}
+
 #[derive(Default)]
 struct IgnoresTheCount(Launched);
 
@@ -256,122 +287,18 @@ impl Twist for DeclaresAllOrNothing {
 }
 
 #[derive(Default)]
-struct FailsWholeDescriptions;
+struct DoesNotKnowItsEffect;
 
 #[async_trait]
-impl Twist for FailsWholeDescriptions {
-    async fn describe_instances(
+impl Twist for DoesNotKnowItsEffect {
+    async fn launch_instances(
         &self,
         at: At<'_>,
-        ids: &[InstanceId],
-    ) -> Vec<Result<InstanceStatus>> {
-        if let Some(missing) = missing(at, ids) {
-            let error = not_found(Operation::DescribeInstances, missing);
-            return ids.iter().map(|_| Err(error.clone())).collect();
-        }
-        at.inner.describe_instances(ids).await
-    }
-}
-
-#[derive(Default)]
-struct LeavesMissingOut;
-
-#[async_trait]
-impl Twist for LeavesMissingOut {
-    async fn describe_instances(
-        &self,
-        at: At<'_>,
-        ids: &[InstanceId],
-    ) -> Vec<Result<InstanceStatus>> {
-        let mut answers = at.inner.describe_instances(ids).await;
-        answers.retain(Result::is_ok);
-        answers
-    }
-}
-
-/// Answers the good ones as they come, and the missing where they were asked for.
-#[derive(Default)]
-struct DescribesInItsOrder;
-
-#[async_trait]
-impl Twist for DescribesInItsOrder {
-    async fn describe_instances(
-        &self,
-        at: At<'_>,
-        ids: &[InstanceId],
-    ) -> Vec<Result<InstanceStatus>> {
-        let mut answers = at.inner.describe_instances(ids).await;
-        let mut found: Vec<_> = answers.iter().flatten().cloned().collect();
-        found.sort_by(|a, b| b.id.cmp(&a.id));
-        for answer in &mut answers {
-            if answer.is_ok() {
-                *answer = found.pop().map_or_else(|| answer.clone(), Ok);
-            }
-        }
-        answers
-    }
-}
-
-#[derive(Default)]
-struct FailsWholeTerminations;
-
-#[async_trait]
-impl Twist for FailsWholeTerminations {
-    async fn terminate_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
-        if let Some(missing) = missing(at, ids) {
-            let error = not_found(Operation::TerminateInstances, missing);
-            return ids.iter().map(|_| Err(error.clone())).collect();
-        }
-        at.inner.terminate_instances(ids).await
-    }
-}
-
-#[derive(Default)]
-struct StopsUntilFailure;
-
-#[async_trait]
-impl Twist for StopsUntilFailure {
-    async fn stop_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
-        let mut answers: Vec<Result<()>> = Vec::new();
-        for id in ids {
-            let failed = answers.last().and_then(|last| last.clone().err());
-            answers.push(match failed {
-                Some(error) => Err(error),
-                None => at.inner.stop_instance(id).await,
-            });
-        }
-        answers
-    }
-}
-
-#[derive(Default)]
-struct FailsWholeStarts;
-
-#[async_trait]
-impl Twist for FailsWholeStarts {
-    async fn start_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        if let Some(missing) = missing(at, ids) {
-            let error = not_found(Operation::StartInstances, missing);
-            return ids.iter().map(|_| Err(error.clone())).collect();
-        }
-        at.inner.start_instances(ids).await
-    }
-}
-
-#[derive(Default)]
-struct DescribesOneBatch;
-
-#[async_trait]
-impl Twist for DescribesOneBatch {
-    async fn describe_instances(
-        &self,
-        at: At<'_>,
-        ids: &[InstanceId],
-    ) -> Vec<Result<InstanceStatus>> {
-        let most = at.inner.capabilities().batch_size.get();
-        at.inner
-            .describe_instances(&ids[..ids.len().min(most)])
-            .await
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let answer = at.inner.launch_instances(config, count).await;
+        answer.map_err(|error| error.with_effect(Effect::Unknown))
     }
 }
 
@@ -389,5 +316,25 @@ impl Twist for LaunchesOneBatch {
         let most = NonZeroU32::try_from(at.inner.capabilities().batch_size);
         let count = most.map_or(count, |most| count.min(most));
         at.inner.launch_instances(config, count).await
+    }
+}
+
+#[derive(Default)]
+struct DoublesAtTheBoundary;
+
+#[async_trait]
+impl Twist for DoublesAtTheBoundary {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut infos = at.inner.launch_instances(config, count).await?;
+        let native = at.inner.capabilities().batch_size.get();
+        if infos.len() > native {
+            infos[native] = infos[native - 1].clone();
+        }
+        Ok(infos)
     }
 }

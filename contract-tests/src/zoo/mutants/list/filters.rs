@@ -1,10 +1,13 @@
 //! Lists that select the wrong instances, or show too little of them.
 
 use async_trait::async_trait;
-use fleetwright::{CloudInstanceState, InstanceFilter, InstanceInfo, Result, Tags};
+use fleetwright::{
+    CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceInfo, Operation, Result,
+    Tags,
+};
 
 use super::Relist;
-use crate::zoo::At;
+use crate::zoo::{At, Twist};
 
 /// Selects by states as it should, and by tags as `fits` says.
 async fn select(
@@ -113,6 +116,38 @@ impl Relist for FoldsCase {
 }
 
 /// Hands values to a native filter that takes `*` and `?` for patterns.
+#[derive(Default)]
+pub(super) struct FoldsCaseOfKeys;
+
+#[async_trait]
+impl Relist for FoldsCaseOfKeys {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let fits = |tags: &Tags| {
+            let partner = |(key, value): (&str, &str)| {
+                let mut pairs = tags.iter();
+                pairs.any(|(its, its_value)| its.eq_ignore_ascii_case(key) && its_value == value)
+            };
+            filter.tags.iter().all(partner)
+        };
+        select(at, filter, fits).await
+    }
+}
+
+/// Has a database that takes some values for patterns, and chokes on them.
+#[derive(Default)]
+pub(super) struct TripsOverPatterns;
+
+#[async_trait]
+impl Twist for TripsOverPatterns {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        if config.tags.iter().any(|(_, value)| value.contains('?')) {
+            let call = at.call(Operation::LaunchInstance);
+            return Err(call.unavailable(Effect::None, "bad query"));
+        }
+        at.inner.launch_instance(config).await
+    }
+}
+
 #[derive(Default)]
 pub(super) struct MatchesPatterns;
 

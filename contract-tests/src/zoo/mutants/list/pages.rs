@@ -68,6 +68,19 @@ impl Relist for DoublesAtTheBoundary {
 
 /// Filters each page itself, and takes one on which nothing fits for the end.
 #[derive(Default)]
+pub(super) struct DoublesTheFirst;
+
+#[async_trait]
+impl Relist for DoublesTheFirst {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        let first = list.first().cloned();
+        list.extend(first.filter(|_| !filter.states.is_empty()));
+        Ok(list)
+    }
+}
+
+#[derive(Default)]
 pub(super) struct EndsAtAnEmptyPage;
 
 #[async_trait]
@@ -182,6 +195,28 @@ impl Twist for StreamsWithoutGaps {
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<Seen>> {
         without_gaps(at.inner.stream_instances(filter))
+    }
+}
+
+#[derive(Default)]
+pub(super) struct StreamsGapsOnly;
+
+#[async_trait]
+impl Twist for StreamsGapsOnly {
+    fn stream_instances<'a>(
+        &'a self,
+        at: At<'a>,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<Seen>> {
+        let all = at.inner.stream_instances(filter).collect::<Vec<_>>();
+        let shown = |mut items: Vec<Result<Seen>>| {
+            let is_gap = |item: &Result<Seen>| matches!(item, Ok(Seen::Gap { .. }));
+            if items.iter().any(is_gap) {
+                items.retain(is_gap);
+            }
+            stream::iter(items)
+        };
+        stream::once(all).flat_map(shown).boxed()
     }
 }
 

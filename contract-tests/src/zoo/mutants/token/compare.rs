@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use fleetwright::{
     Call, CloudInstanceState, ErrorKind, InstanceConfig, InstanceInfo, InvalidValue, LaunchRecord,
-    LaunchToken, Operation, Problem, Result, UserData,
+    LaunchToken, Operation, Problem, Result, UserData, Zone,
 };
 
 use super::{At, Twist, conflict, launch_with, lock};
@@ -239,5 +239,26 @@ impl Twist for TokenAndZone {
             None => token,
         };
         launch_with(at, config, config.launch_token.clone().map(in_zone)).await
+    }
+}
+
+/// Knows a token by the zone that it came with first, if it came with one.
+#[derive(Default)]
+pub(super) struct TokenOfOneZone(Mutex<HashMap<LaunchToken, Zone>>);
+
+#[async_trait]
+impl Twist for TokenOfOneZone {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let (Some(token), Some(zone)) = (&config.launch_token, &config.placement.zone) else {
+            return at.inner.launch_instance(config).await;
+        };
+        let first = lock(&self.0).get(token).cloned();
+        if first.is_some_and(|first| first != *zone) {
+            let elsewhere = LaunchToken::from(token.derive(zone.as_str()));
+            return launch_with(at, config, Some(elsewhere)).await;
+        }
+        let info = at.inner.launch_instance(config).await?;
+        lock(&self.0).insert(token.clone(), zone.clone());
+        Ok(info)
     }
 }

@@ -3,15 +3,17 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::Mutex,
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceInfo, LaunchRecord,
-    LaunchToken, Operation, Result,
+    Call, Capabilities, CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceInfo,
+    LaunchRecord, LaunchToken, Operation, Result,
 };
 
 use super::{At, Twist, launch_with, lock};
+use crate::Harness as _;
 
 /// Looks a launch up in the books of its handle.
 #[derive(Default)]
@@ -134,5 +136,33 @@ impl Twist for ForgetsTheGone {
             LaunchRecord::Gone(_) => Ok(LaunchRecord::NotSeen),
             record @ (LaunchRecord::Found(_) | LaunchRecord::NotSeen) => Ok(record),
         }
+    }
+}
+
+/// Declares an hour on a cloud that remembers for less.
+#[derive(Default)]
+pub(super) struct ForgetsEarly;
+
+impl Twist for ForgetsEarly {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.token_after_terminate = Duration::from_secs(3600);
+        declared
+    }
+}
+
+#[derive(Default)]
+pub(super) struct MistakesTheGone;
+
+#[async_trait]
+impl Twist for MistakesTheGone {
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        let mut record = at.inner.find_launch(token).await?;
+        if let LaunchRecord::Gone(kept) = &mut record {
+            for info in kept {
+                info.id = at.harness.unknown_id();
+            }
+        }
+        Ok(record)
     }
 }

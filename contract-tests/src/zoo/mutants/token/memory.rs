@@ -11,8 +11,8 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    Capabilities, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken,
-    ProvisionError, Result,
+    Capabilities, Effect, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken,
+    Operation, ProvisionError, Result,
 };
 
 use super::{At, Twist, conflict, launch_with, lock};
@@ -126,7 +126,7 @@ impl Twist for AnswersTheDead {
     }
 }
 
-/// Declares an hour on a cloud that remembers for a minute. It looks a launch up in its own books.
+/// Declares an hour on a cloud that remembers for less. It looks a launch up in its own books.
 #[derive(Default)]
 pub(super) struct ForgetsEarly(Mutex<HashMap<LaunchToken, LaunchRecord>>);
 
@@ -159,6 +159,39 @@ impl Twist for ForgetsForGood {
             let used = lock(&self.0).contains(token);
             if used && at.inner.find_launch(token).await? == LaunchRecord::NotSeen {
                 return launch_with(at, config, None).await;
+            }
+        }
+        let info = at.inner.launch_instance(config).await?;
+        lock(&self.0).extend(config.launch_token.clone());
+        Ok(info)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct LaunchesAndRefuses;
+
+#[async_trait]
+impl Twist for LaunchesAndRefuses {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let answer = at.inner.launch_instance(config).await;
+        if matches!(&answer, Err(error) if error.kind() == ErrorKind::TokenSpent) {
+            launch_with(at, config, None).await?;
+        }
+        answer
+    }
+}
+
+/// Knows that a token was used, and not for what.
+#[derive(Default)]
+pub(super) struct RefusesForgotten(Mutex<HashSet<LaunchToken>>);
+
+#[async_trait]
+impl Twist for RefusesForgotten {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        if let Some(token) = &config.launch_token {
+            let used = lock(&self.0).contains(token);
+            if used && at.inner.find_launch(token).await? == LaunchRecord::NotSeen {
+                return Err(conflict(token));
             }
         }
         let info = at.inner.launch_instance(config).await?;
@@ -314,5 +347,33 @@ impl Twist for QueuesPerHandle {
     }
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         self.looks.find_launch(at, token).await
+    }
+}
+
+/// Fails a launch whose token is under way already.
+#[derive(Default)]
+pub(super) struct LosersMeetAnOutage(Mutex<HashSet<LaunchToken>>);
+
+/// A launch, for as long as somebody waits for it.
+struct UnderWay<'a>(&'a Mutex<HashSet<LaunchToken>>, &'a LaunchToken);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        lock(self.0).remove(self.1);
+    }
+}
+
+#[async_trait]
+impl Twist for LosersMeetAnOutage {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let Some(token) = &config.launch_token else {
+            return at.inner.launch_instance(config).await;
+        };
+        if !lock(&self.0).insert(token.clone()) {
+            let call = at.call(Operation::LaunchInstance);
+            return Err(call.unavailable(Effect::None, "the row is locked"));
+        }
+        let _until_then = UnderWay(&self.0, token);
+        at.inner.launch_instance(config).await
     }
 }

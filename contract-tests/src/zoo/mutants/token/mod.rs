@@ -93,9 +93,23 @@ pub(super) const MUTANTS: &[Mutant] = &[
         TwistedHarness::factory::<memory::AnswersTheDead>,
     ),
     mutant("TOKEN-06", "spent token forgotten before its time", || {
-        let short = || MemoryHarness::with(|c| c.token_after_terminate(Duration::from_secs(60)));
-        TwistedHarness::factory_on::<memory::ForgetsEarly>(short)
+        TwistedHarness::factory_on::<memory::ForgetsEarly>(forgetful)
     }),
+    mutant(
+        "TOKEN-06",
+        "spent token refused after it has launched",
+        TwistedHarness::factory::<memory::LaunchesAndRefuses>,
+    ),
+    mutant(
+        "TOKEN-06",
+        "token whose time is over launches each time",
+        TwistedHarness::factory::<memory::ForgetsForGood>,
+    ),
+    mutant(
+        "TOKEN-06",
+        "token whose time is over is a conflict",
+        TwistedHarness::factory::<memory::RefusesForgotten>,
+    ),
     mutant(
         "TOKEN-06",
         "token forgotten once is never known again",
@@ -160,6 +174,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         TwistedHarness::factory::<find::ForgetsTheGone>,
     ),
     mutant(
+        "TOKEN-11",
+        "find_launch forgets what is gone before its time",
+        || TwistedHarness::factory_on::<find::ForgetsEarly>(forgetful),
+    ),
+    mutant(
+        "TOKEN-11",
+        "find_launch shows another one as gone",
+        TwistedHarness::factory::<find::MistakesTheGone>,
+    ),
+    mutant(
         "TOKEN-12",
         "token made of the config for want of one",
         TwistedHarness::factory::<compare::MergesEqualConfigs>,
@@ -195,11 +219,26 @@ pub(super) const MUTANTS: &[Mutant] = &[
         TwistedHarness::factory::<memory::QueuesPerHandle>,
     ),
     mutant(
+        "TOKEN-14",
+        "loser of a race is told of an outage",
+        TwistedHarness::factory::<memory::LosersMeetAnOutage>,
+    ),
+    mutant(
+        "TOKEN-15",
+        "token of one zone launches in another",
+        TwistedHarness::factory::<compare::TokenOfOneZone>,
+    ),
+    mutant(
         "TOKEN-15",
         "native token made of token and zone",
         TwistedHarness::factory::<compare::TokenAndZone>,
     ),
 ];
+
+/// A cloud that remembers tokens for less than an hour.
+fn forgetful() -> MemoryHarness {
+    MemoryHarness::with(|cloud| cloud.token_after_terminate(Duration::from_secs(2500)))
+}
 
 /// Launches `config` with another token, or with none.
 async fn launch_with(
