@@ -192,7 +192,7 @@ pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outco
 const STEPS: usize = 2;
 
 /// The most instances that a clause has beside those that fill a page.
-const MOST_BESIDE: usize = 6 * STEPS;
+const MOST_BESIDE: usize = 12;
 
 /// One instance leaves and another comes.
 async fn come_and_go(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {

@@ -9,8 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, CloudInstanceState, ErrorKind, InstanceConfig, InstanceInfo, InvalidValue, LaunchRecord,
-    LaunchToken, Operation, Problem, Result, UserData, Zone,
+    Call, CloudInstanceState, ErrorKind, InstanceConfig, InstanceInfo, InstanceType, InvalidValue,
+    LaunchRecord, LaunchToken, Operation, Problem, Result, UserData, Zone,
 };
 
 use super::{At, Twist, conflict, launch_with, lock};
@@ -77,6 +77,25 @@ impl Twist for OverlooksUserData {
         config.user_data = first.unwrap_or(config.user_data);
         let info = at.inner.launch_instance(&config).await?;
         lock(&self.0).extend(token.map(|token| (token, config.user_data)));
+        Ok(info)
+    }
+}
+
+/// Takes the type that the token came with first.
+#[derive(Default)]
+pub(super) struct OverlooksType(Mutex<HashMap<LaunchToken, InstanceType>>);
+
+#[async_trait]
+impl Twist for OverlooksType {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let mut config = config.clone();
+        let token = config.launch_token.clone();
+        let first = token
+            .as_ref()
+            .and_then(|token| lock(&self.0).get(token).cloned());
+        config.instance_type = first.unwrap_or(config.instance_type);
+        let info = at.inner.launch_instance(&config).await?;
+        lock(&self.0).extend(token.map(|token| (token, config.instance_type)));
         Ok(info)
     }
 }

@@ -49,6 +49,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "TOKEN-02",
+        "token matched but type not compared",
+        TwistedHarness::factory::<compare::OverlooksType>,
+    ),
+    mutant(
+        "TOKEN-02",
         "token conflict reported as invalid",
         TwistedHarness::factory::<compare::ConflictIsInvalid>,
     ),

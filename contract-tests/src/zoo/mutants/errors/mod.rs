@@ -1,5 +1,7 @@
 //! Backends that break the family errors.
 
+mod effects;
+
 use std::{
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -7,17 +9,16 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
-    InstanceId, InstanceInfo, InstanceStatus, InvalidValue, LaunchRecord, LaunchToken, Operation,
-    Problem, ProvisionError, Result, Scope, Seen,
+    Call, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, InstanceStatus,
+    InvalidValue, LaunchRecord, LaunchToken, Operation, Problem, ProvisionError, Result, Scope,
 };
-use futures_util::StreamExt as _;
 
-use super::{Mutant, Twist};
-use crate::{
-    Harness as _,
-    zoo::{At, TwistedHarness},
+use self::effects::{
+    FailedDescriptionsHaveEffect, FailedListClaimsSurvivors, FailedStreamHasEffect,
+    LostReplyHasNoEffect, MistakesLostLaunches, ServerErrorHasNoEffect, StopsWithoutCredentials,
 };
+use super::{Mutant, Twist};
+use crate::zoo::{At, TwistedHarness};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -195,21 +196,6 @@ impl Twist for AuthFailureIsNotFound {
     }
 }
 
-/// Looks at the credentials when the work is done.
-#[derive(Default)]
-struct StopsWithoutCredentials;
-
-#[async_trait]
-impl Twist for StopsWithoutCredentials {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
-        let answer = at.inner.stop_instance(id).await;
-        if matches!(&answer, Err(error) if error.kind() == ErrorKind::Unauthenticated) {
-            at.harness.cloud().operator().stop(id)?;
-        }
-        answer
-    }
-}
-
 #[derive(Default)]
 struct ForbiddenIsUnauthenticated;
 
@@ -248,19 +234,6 @@ impl Twist for ServerErrorIsNotSeen {
 }
 
 #[derive(Default)]
-struct ServerErrorHasNoEffect;
-
-#[async_trait]
-impl Twist for ServerErrorHasNoEffect {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        instead(answer, ErrorKind::Unavailable, |call| {
-            call.unavailable(Effect::None, "try again")
-        })
-    }
-}
-
-#[derive(Default)]
 struct MalformedPanics;
 
 #[async_trait]
@@ -270,36 +243,6 @@ impl Twist for MalformedPanics {
         let answer = at.inner.find_launch(token).await;
         match answer {
             Err(error) if error.kind() == ErrorKind::Unexpected => panic!("no such field"),
-            answer => answer,
-        }
-    }
-}
-
-#[derive(Default)]
-struct LostReplyHasNoEffect;
-
-#[async_trait]
-impl Twist for LostReplyHasNoEffect {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        instead(answer, ErrorKind::Timeout, |call| {
-            call.timeout(Effect::None)
-        })
-    }
-}
-
-/// Looks a launch up whose reply was lost, and mixes up what it finds.
-#[derive(Default)]
-struct MistakesLostLaunches;
-
-#[async_trait]
-impl Twist for MistakesLostLaunches {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
-        match at.inner.launch_instance(config).await {
-            Err(error) if error.kind() == ErrorKind::Timeout => Ok(InstanceInfo::new(
-                at.harness.unknown_id(),
-                CloudInstanceState::Pending,
-            )),
             answer => answer,
         }
     }
@@ -355,56 +298,5 @@ impl Twist for SecretInError {
             };
             call.invalid(InvalidValue::new("user data", problem))
         })
-    }
-}
-
-/// Hands over what it saw of a list that failed as what survived.
-#[derive(Default)]
-struct FailedListClaimsSurvivors;
-
-#[async_trait]
-impl Twist for FailedListClaimsSurvivors {
-    async fn list_instances(
-        &self,
-        at: At<'_>,
-        filter: &InstanceFilter,
-    ) -> Result<Vec<InstanceInfo>> {
-        let answer = at.inner.list_instances(filter).await;
-        answer.map_err(|error| {
-            let all = at.harness.cloud().oracle().instances();
-            let seen = all.into_iter().map(|truth| truth.info);
-            error.with_survivors(seen.filter(|info| filter.matches(info)).take(1).collect())
-        })
-    }
-}
-
-#[derive(Default)]
-struct FailedDescriptionsHaveEffect;
-
-#[async_trait]
-impl Twist for FailedDescriptionsHaveEffect {
-    async fn describe_instances(
-        &self,
-        at: At<'_>,
-        ids: &[InstanceId],
-    ) -> Vec<Result<InstanceStatus>> {
-        let answers = at.inner.describe_instances(ids).await.into_iter();
-        let unknown = |error: ProvisionError| error.with_effect(Effect::Unknown);
-        answers.map(|answer| answer.map_err(unknown)).collect()
-    }
-}
-
-#[derive(Default)]
-struct FailedStreamHasEffect;
-
-impl Twist for FailedStreamHasEffect {
-    fn stream_instances<'a>(
-        &'a self,
-        at: At<'a>,
-        filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
-        let unknown = |error: ProvisionError| error.with_effect(Effect::Unknown);
-        let items = at.inner.stream_instances(filter);
-        items.map(move |item| item.map_err(unknown)).boxed()
     }
 }

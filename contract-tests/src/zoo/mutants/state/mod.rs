@@ -1,5 +1,7 @@
 //! Backends that break the family state.
 
+mod ends;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::Mutex,
@@ -8,13 +10,15 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call,
-    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
-    Effect, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
-    LaunchRecord, Operation, ProvisionError, Result,
+    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated},
+    InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, Result,
 };
 use tokio::time::Instant;
 
+use self::ends::{
+    BootsForEver, ComesBack, ComesBackByReplay, DoesNotDescribeTerminating, DropsTheReason,
+    FailsWithoutTrace, ListsNoReasons, SpoiledByStop,
+};
 use super::{Mutant, Twist, token::lock};
 use crate::zoo::{At, TwistedHarness};
 
@@ -29,6 +33,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "stopping instance shown as running for a moment",
         dies_of: "STATE-01",
         make: TwistedHarness::factory::<StopsAsRunning>,
+    },
+    Mutant {
+        name: "stop shown when it is done",
+        dies_of: "STATE-01",
+        make: TwistedHarness::factory::<ShowsStopsLate>,
     },
     Mutant {
         name: "terminating instance not described",
@@ -156,100 +165,15 @@ impl Twist for StopsAsRunning {
     }
 }
 
-/// The refusal of a description that cannot be read.
-fn unreadable(at: At<'_>) -> ProvisionError {
-    let call = at.call(Operation::DescribeInstance);
-    call.unexpected(Effect::None, "no such state")
-}
-
 #[derive(Default)]
-struct DoesNotDescribeTerminating;
+struct ShowsStopsLate;
 
 #[async_trait]
-impl Twist for DoesNotDescribeTerminating {
+impl Twist for ShowsStopsLate {
     async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        match at.inner.describe_instance(id).await? {
-            status if status.state == Terminating => Err(unreadable(at)),
-            status => Ok(status),
-        }
-    }
-}
-
-/// Spoils the record of a terminated instance that somebody wants to stop.
-#[derive(Default)]
-struct SpoiledByStop(Mutex<HashSet<InstanceId>>);
-
-#[async_trait]
-impl Twist for SpoiledByStop {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
-        let answer = at.inner.stop_instance(id).await;
-        if answer.is_err() {
-            lock(&self.0).insert(id.clone());
-        }
-        answer
-    }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        if lock(&self.0).contains(id) {
-            return Err(unreadable(at));
-        }
-        at.inner.describe_instance(id).await
-    }
-}
-
-/// Shows what is terminated as stopped some time later, in lists of every state.
-#[derive(Default)]
-struct ComesBack(Mutex<HashMap<InstanceId, Instant>>);
-
-#[async_trait]
-impl Twist for ComesBack {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let status = at.inner.describe_instance(id).await?;
-        if status.state == Terminated {
-            let now = Instant::now();
-            lock(&self.0).entry(id.clone()).or_insert(now);
-        }
-        Ok(status)
-    }
-    async fn list_instances(
-        &self,
-        at: At<'_>,
-        filter: &InstanceFilter,
-    ) -> Result<Vec<InstanceInfo>> {
-        let mut list = at.inner.list_instances(filter).await?;
-        let ended = lock(&self.0);
-        let long_ago = |seen: &Instant| seen.elapsed() > Duration::from_millis(500);
-        for info in &mut list {
-            if info.state == Terminated && ended.get(&info.id).is_some_and(long_ago) {
-                info.state = Stopped;
-            }
-        }
-        Ok(list)
-    }
-}
-
-/// Puts its record back to pending before it asks whether the token is spent.
-#[derive(Default)]
-struct ComesBackByReplay(Mutex<HashSet<InstanceId>>);
-
-#[async_trait]
-impl Twist for ComesBackByReplay {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        if let (Err(error), Some(token)) = (&answer, &config.launch_token) {
-            if error.kind() == ErrorKind::TokenSpent {
-                if let LaunchRecord::Gone(kept) = at.inner.find_launch(token).await? {
-                    let over = kept.into_iter().filter(|info| info.state == Terminated);
-                    lock(&self.0).extend(over.map(|info| info.id));
-                }
-            }
-        }
-        answer
-    }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let back = lock(&self.0).contains(id);
         let change = |status: &mut InstanceStatus| {
-            if back {
-                status.state = Pending;
+            if status.state == Stopping {
+                status.state = Running;
             }
         };
         described(at, id, change).await
@@ -321,70 +245,6 @@ impl Twist for UnknownIsNameless {
                 .take_if(|word| is_unknown(Some(word.as_str())));
         }
         Ok(list)
-    }
-}
-
-/// Whether the memory cloud ended an instance that nobody terminated.
-fn failed_late(status: &InstanceStatus) -> bool {
-    let reason = status.state_reason.as_deref();
-    status.state == Terminated && reason.is_some_and(|reason| reason != "terminated")
-}
-
-#[derive(Default)]
-struct DropsTheReason;
-
-#[async_trait]
-impl Twist for DropsTheReason {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        described(at, id, |status| status.state_reason = None).await
-    }
-}
-
-#[derive(Default)]
-struct ListsNoReasons;
-
-#[async_trait]
-impl Twist for ListsNoReasons {
-    async fn list_instances(
-        &self,
-        at: At<'_>,
-        filter: &InstanceFilter,
-    ) -> Result<Vec<InstanceInfo>> {
-        let mut list = at.inner.list_instances(filter).await?;
-        for info in &mut list {
-            info.state_reason = None;
-        }
-        Ok(list)
-    }
-}
-
-#[derive(Default)]
-struct BootsForEver;
-
-#[async_trait]
-impl Twist for BootsForEver {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let change = |status: &mut InstanceStatus| {
-            if failed_late(status) {
-                status.state = Pending;
-            }
-        };
-        described(at, id, change).await
-    }
-}
-
-/// Cleans a failed launch up so well that nobody learns of it.
-#[derive(Default)]
-struct FailsWithoutTrace;
-
-#[async_trait]
-impl Twist for FailsWithoutTrace {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let status = at.inner.describe_instance(id).await?;
-        if failed_late(&status) {
-            return Err(Call::new("memory", Operation::DescribeInstance).not_found(id));
-        }
-        Ok(status)
     }
 }
 

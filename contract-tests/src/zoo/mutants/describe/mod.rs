@@ -1,17 +1,21 @@
 //! Backends that break the family describe.
 
+mod lag;
+
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
     Call, Capabilities,
-    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
-    Effect, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
-    Operation, Result,
+    CloudInstanceState::{self, Pending, Running, Terminated, Terminating},
+    Effect, ErrorKind, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, Operation, Result,
 };
 use fleetwright_memory::WireCall;
-use tokio::time::Instant;
 
+use self::lag::{
+    DeclaresHalfTheLag, DescribesStopsLate, HidesFreshLaunches, ListsStartsLate, NotFoundForGood,
+    NotFoundIsAnOutage, ReadsUntilFresh,
+};
 use super::{Mutant, Twist, token::lock};
 use crate::{
     Harness as _,
@@ -226,104 +230,6 @@ impl Twist for DeclaresAnHour {
 }
 
 #[derive(Default)]
-struct NotFoundForGood;
-
-#[async_trait]
-impl Twist for NotFoundForGood {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        match at.inner.describe_instance(id).await {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(Call::new("memory", Operation::DescribeInstance).not_found(id))
-            }
-            answer => answer,
-        }
-    }
-}
-
-#[derive(Default)]
-struct NotFoundIsAnOutage;
-
-#[async_trait]
-impl Twist for NotFoundIsAnOutage {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let answer = at.inner.describe_instance(id).await;
-        answer.map_err(|error| {
-            if error.kind() != ErrorKind::NotFound {
-                return error;
-            }
-            let call = at.call(Operation::DescribeInstance);
-            let time = error.retry().delay().unwrap_or_default();
-            let outage = call.unavailable(Effect::None, "not there yet");
-            outage.retry_after(time)
-        })
-    }
-}
-
-/// Knows of another handle's launch so many seconds later.
-#[derive(Default)]
-struct HidesFreshLaunches<const SECONDS: u64>(Mutex<HashMap<InstanceId, (usize, Instant)>>);
-
-#[async_trait]
-impl<const SECONDS: u64> Twist for HidesFreshLaunches<SECONDS> {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let info = at.inner.launch_instance(config).await?;
-        let now = (at.handle, Instant::now());
-        lock(&self.0).entry(info.id.clone()).or_insert(now);
-        Ok(info)
-    }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let launched = lock(&self.0).get(id).copied();
-        let lag = Duration::from_secs(SECONDS);
-        let hidden = launched.filter(|(by, at_)| *by != at.handle && at_.elapsed() < lag);
-        if hidden.is_some() {
-            let error = Call::new("memory", Operation::DescribeInstance).not_found(id);
-            return Err(error.retry_after(lag));
-        }
-        at.inner.describe_instance(id).await
-    }
-}
-
-/// Declares half of the cloud's consistency window.
-#[derive(Default)]
-struct DeclaresHalfTheLag;
-
-impl Twist for DeclaresHalfTheLag {
-    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
-        let mut declared = sound.clone();
-        declared.consistency_window /= 2;
-        declared
-    }
-}
-
-/// Lists a started instance from a copy that is refreshed rarely.
-#[derive(Default)]
-struct ListsStartsLate(Mutex<HashMap<InstanceId, Instant>>);
-
-#[async_trait]
-impl Twist for ListsStartsLate {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
-        let info = at.inner.start_instance(id).await?;
-        lock(&self.0).insert(id.clone(), Instant::now());
-        Ok(info)
-    }
-    async fn list_instances(
-        &self,
-        at: At<'_>,
-        filter: &InstanceFilter,
-    ) -> Result<Vec<InstanceInfo>> {
-        let mut list = at.inner.list_instances(filter).await?;
-        let started = lock(&self.0);
-        let lately = |at: &Instant| at.elapsed() < Duration::from_secs(3);
-        for info in &mut list {
-            if info.state == Pending && started.get(&info.id).is_some_and(lately) {
-                info.state = Stopped;
-            }
-        }
-        Ok(list)
-    }
-}
-
-#[derive(Default)]
 struct ListsEndingAsRunning;
 
 #[async_trait]
@@ -356,57 +262,5 @@ impl Twist for DoesNotDescribeEnding {
             return Err(call.unexpected(Effect::None, "no such state"));
         }
         Ok(status)
-    }
-}
-
-/// Describes a stopped instance from a copy that is refreshed rarely.
-#[derive(Default)]
-struct DescribesStopsLate(Mutex<HashMap<InstanceId, Instant>>);
-
-#[async_trait]
-impl Twist for DescribesStopsLate {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
-        at.inner.stop_instance(id).await?;
-        lock(&self.0).insert(id.clone(), Instant::now());
-        Ok(())
-    }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        let mut status = at.inner.describe_instance(id).await?;
-        let stopped = lock(&self.0).get(id).copied();
-        let lately = |at: Instant| at.elapsed() < Duration::from_secs(1);
-        if status.state == Stopping && stopped.is_some_and(lately) {
-            status.state = Running;
-        }
-        Ok(status)
-    }
-}
-
-/// Declares half of the cloud's consistency window, and asks until chance shows it what is new.
-#[derive(Default)]
-struct ReadsUntilFresh;
-
-#[async_trait]
-impl Twist for ReadsUntilFresh {
-    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
-        DeclaresHalfTheLag.capabilities(sound)
-    }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
-        for _ in 0..30 {
-            let status = at.inner.describe_instance(id).await?;
-            if at.state(id) == Some(status.state) {
-                return Ok(status);
-            }
-        }
-        at.inner.describe_instance(id).await
-    }
-    async fn list_instances(
-        &self,
-        at: At<'_>,
-        filter: &InstanceFilter,
-    ) -> Result<Vec<InstanceInfo>> {
-        at.inner.list_instances(filter).await?;
-        let all = at.harness.cloud().oracle().instances().into_iter();
-        let infos = all.map(|truth| truth.info);
-        Ok(infos.filter(|info| filter.matches(info)).collect())
     }
 }

@@ -1,0 +1,182 @@
+//! Backends that show the end of an instance wrongly.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Mutex,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    Call,
+    CloudInstanceState::{Pending, Stopped, Terminated, Terminating},
+    Effect, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
+    LaunchRecord, Operation, ProvisionError, Result,
+};
+use tokio::time::Instant;
+
+use super::{At, Twist, described, lock};
+
+/// The refusal of a description that cannot be read.
+fn unreadable(at: At<'_>) -> ProvisionError {
+    let call = at.call(Operation::DescribeInstance);
+    call.unexpected(Effect::None, "no such state")
+}
+
+#[derive(Default)]
+pub(super) struct DoesNotDescribeTerminating;
+
+#[async_trait]
+impl Twist for DoesNotDescribeTerminating {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        match at.inner.describe_instance(id).await? {
+            status if status.state == Terminating => Err(unreadable(at)),
+            status => Ok(status),
+        }
+    }
+}
+
+/// Spoils the record of a terminated instance that somebody wants to stop.
+#[derive(Default)]
+pub(super) struct SpoiledByStop(Mutex<HashSet<InstanceId>>);
+
+#[async_trait]
+impl Twist for SpoiledByStop {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        let answer = at.inner.stop_instance(id).await;
+        if answer.is_err() {
+            lock(&self.0).insert(id.clone());
+        }
+        answer
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        if lock(&self.0).contains(id) {
+            return Err(unreadable(at));
+        }
+        at.inner.describe_instance(id).await
+    }
+}
+
+/// Shows what is terminated as stopped some time later, in lists of every state.
+#[derive(Default)]
+pub(super) struct ComesBack(Mutex<HashMap<InstanceId, Instant>>);
+
+#[async_trait]
+impl Twist for ComesBack {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let status = at.inner.describe_instance(id).await?;
+        if status.state == Terminated {
+            let now = Instant::now();
+            lock(&self.0).entry(id.clone()).or_insert(now);
+        }
+        Ok(status)
+    }
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        let ended = lock(&self.0);
+        let long_ago = |seen: &Instant| seen.elapsed() > Duration::from_millis(500);
+        for info in &mut list {
+            if info.state == Terminated && ended.get(&info.id).is_some_and(long_ago) {
+                info.state = Stopped;
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// Puts its record back to pending before it asks whether the token is spent.
+#[derive(Default)]
+pub(super) struct ComesBackByReplay(Mutex<HashSet<InstanceId>>);
+
+#[async_trait]
+impl Twist for ComesBackByReplay {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let answer = at.inner.launch_instance(config).await;
+        if let (Err(error), Some(token)) = (&answer, &config.launch_token) {
+            if error.kind() == ErrorKind::TokenSpent {
+                if let LaunchRecord::Gone(kept) = at.inner.find_launch(token).await? {
+                    let over = kept.into_iter().filter(|info| info.state == Terminated);
+                    lock(&self.0).extend(over.map(|info| info.id));
+                }
+            }
+        }
+        answer
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let back = lock(&self.0).contains(id);
+        let change = |status: &mut InstanceStatus| {
+            if back {
+                status.state = Pending;
+            }
+        };
+        described(at, id, change).await
+    }
+}
+
+/// Whether the memory cloud ended an instance that nobody terminated.
+fn failed_late(status: &InstanceStatus) -> bool {
+    let reason = status.state_reason.as_deref();
+    status.state == Terminated && reason.is_some_and(|reason| reason != "terminated")
+}
+
+#[derive(Default)]
+pub(super) struct DropsTheReason;
+
+#[async_trait]
+impl Twist for DropsTheReason {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        described(at, id, |status| status.state_reason = None).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct ListsNoReasons;
+
+#[async_trait]
+impl Twist for ListsNoReasons {
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            info.state_reason = None;
+        }
+        Ok(list)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct BootsForEver;
+
+#[async_trait]
+impl Twist for BootsForEver {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let change = |status: &mut InstanceStatus| {
+            if failed_late(status) {
+                status.state = Pending;
+            }
+        };
+        described(at, id, change).await
+    }
+}
+
+/// Cleans a failed launch up so well that nobody learns of it.
+#[derive(Default)]
+pub(super) struct FailsWithoutTrace;
+
+#[async_trait]
+impl Twist for FailsWithoutTrace {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let status = at.inner.describe_instance(id).await?;
+        if failed_late(&status) {
+            return Err(Call::new("memory", Operation::DescribeInstance).not_found(id));
+        }
+        Ok(status)
+    }
+}
