@@ -18,7 +18,7 @@ use self::{
         TripsOverPatterns,
     },
     pages::{
-        DoublesAtTheBoundary, DoublesTheFirst, EndsAtAnEmptyPage, HidesGaps, LosesAtTheBoundary,
+        DoublesAtTheBoundary, DoublesTheLast, EndsAtAnEmptyPage, HidesGaps, LosesAtTheBoundary,
         PagesByOffset, ReadsPages, StreamsAllStates, StreamsGapsOnly, StreamsOnePage,
         StreamsWithoutGaps, SwallowsLaterErrors, UnnamedGaps, pages_of_three, pages_of_twenty,
     },
@@ -172,9 +172,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: || TwistedHarness::factory_on::<Lists<PagesByOffset>>(pages_of_three),
     },
     Mutant {
-        name: "a list by state shows its first twice",
+        name: "a list by state shows its last twice",
         dies_of: "LIST-14",
-        make: TwistedHarness::factory::<Lists<DoublesTheFirst>>,
+        make: TwistedHarness::factory::<Lists<DoublesTheLast>>,
     },
 ];
 

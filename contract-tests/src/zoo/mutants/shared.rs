@@ -101,7 +101,6 @@ pub const SHARED: &[(&str, &str)] = &[
         "START-05",
         "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
     ),
-    ("START-07", WHOLE_LIVES),
     (
         "TERMINATE-01",
         "a terminate that is not shown breaks the order of states too",

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, InstanceStatus,
-    Operation, Result, Tags,
+    Operation, Result, RetryAdvice, Tags,
 };
 
 use super::{Mutant, Twist};
@@ -66,6 +66,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "start answers without its launch time",
         dies_of: "START-06",
         make: TwistedHarness::factory::<AnswersWithoutLaunchTime>,
+    },
+    Mutant {
+        name: "start of stopping does not say when to retry",
+        dies_of: "START-07",
+        make: TwistedHarness::factory::<ConflictWithoutATime>,
     },
     Mutant {
         name: "start of stopping can never be retried",
@@ -268,5 +273,22 @@ struct StoppingIsForgotten;
 impl Twist for StoppingIsForgotten {
     async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         start_forgiving(at, id, ErrorKind::Conflict).await
+    }
+}
+
+#[derive(Default)]
+struct ConflictWithoutATime;
+
+#[async_trait]
+impl Twist for ConflictWithoutATime {
+    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+        let answer = at.inner.start_instance(id).await;
+        answer.map_err(|error| {
+            if error.kind() == ErrorKind::Conflict {
+                let call = at.call(Operation::StartInstance);
+                return call.conflict("it is stopping", RetryAdvice::SameToken);
+            }
+            error
+        })
     }
 }

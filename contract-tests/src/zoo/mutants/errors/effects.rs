@@ -58,13 +58,32 @@ pub(super) struct MistakesLostLaunches;
 #[async_trait]
 impl Twist for MistakesLostLaunches {
     async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
-        match at.inner.launch_instance(config).await {
-            Err(error) if error.kind() == ErrorKind::Timeout => Ok(InstanceInfo::new(
-                at.harness.unknown_id(),
-                CloudInstanceState::Pending,
-            )),
-            answer => answer,
+        launch_mistaking(at, config, ErrorKind::Timeout).await
+    }
+}
+
+/// Launches, and answers an instance that nobody has instead of an error of `kind`.
+async fn launch_mistaking(
+    at: At<'_>,
+    config: &InstanceConfig,
+    kind: ErrorKind,
+) -> Result<InstanceInfo> {
+    match at.inner.launch_instance(config).await {
+        Err(error) if error.kind() == kind => {
+            let id = at.harness.unknown_id();
+            Ok(InstanceInfo::new(id, CloudInstanceState::Pending))
         }
+        answer => answer,
+    }
+}
+
+#[derive(Default)]
+pub(super) struct MistakesFailedLaunches;
+
+#[async_trait]
+impl Twist for MistakesFailedLaunches {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        launch_mistaking(at, config, ErrorKind::Unavailable).await
     }
 }
 

@@ -15,7 +15,8 @@ use fleetwright::{
 
 use self::effects::{
     FailedDescriptionsHaveEffect, FailedListClaimsSurvivors, FailedStreamHasEffect,
-    LostReplyHasNoEffect, MistakesLostLaunches, ServerErrorHasNoEffect, StopsWithoutCredentials,
+    LostReplyHasNoEffect, MistakesFailedLaunches, MistakesLostLaunches, ServerErrorHasNoEffect,
+    StopsWithoutCredentials,
 };
 use super::{Mutant, Twist};
 use crate::zoo::{At, TwistedHarness};
@@ -71,6 +72,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "500 of a launch as without effect",
         dies_of: "ERRORS-06",
         make: TwistedHarness::factory::<ServerErrorHasNoEffect>,
+    },
+    Mutant {
+        name: "500 of a launch taken for another instance",
+        dies_of: "ERRORS-06",
+        make: TwistedHarness::factory::<MistakesFailedLaunches>,
     },
     Mutant {
         name: "malformed body panics",

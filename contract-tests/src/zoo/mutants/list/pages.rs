@@ -68,14 +68,14 @@ impl Relist for DoublesAtTheBoundary {
 
 /// Filters each page itself, and takes one on which nothing fits for the end.
 #[derive(Default)]
-pub(super) struct DoublesTheFirst;
+pub(super) struct DoublesTheLast;
 
 #[async_trait]
-impl Relist for DoublesTheFirst {
+impl Relist for DoublesTheLast {
     async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
-        let first = list.first().cloned();
-        list.extend(first.filter(|_| !filter.states.is_empty()));
+        let last = list.last().cloned();
+        list.extend(last.filter(|_| !filter.states.is_empty()));
         Ok(list)
     }
 }

@@ -11,8 +11,8 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    Capabilities, Effect, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken,
-    Operation, ProvisionError, Result,
+    Capabilities, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, LaunchRecord,
+    LaunchToken, Operation, ProvisionError, Result,
 };
 
 use super::{At, Twist, conflict, launch_with, lock};
@@ -34,6 +34,21 @@ impl Twist for AnswersOldSnapshot {
             *kept = info;
         }
         Ok(kept.clone())
+    }
+}
+
+/// Answers a replay with the addresses that were known when the launch was answered.
+#[derive(Default)]
+pub(super) struct AnswersOldAddresses(Mutex<HashMap<InstanceId, InstanceInfo>>);
+
+#[async_trait]
+impl Twist for AnswersOldAddresses {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let mut info = at.inner.launch_instance(config).await?;
+        let mut books = lock(&self.0);
+        let first = books.entry(info.id.clone()).or_insert_with(|| info.clone());
+        (info.private_ip, info.public_ip) = (first.private_ip, first.public_ip);
+        Ok(info)
     }
 }
 

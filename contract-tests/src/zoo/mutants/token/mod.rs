@@ -74,6 +74,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "TOKEN-04",
+        "replay answers the addresses of the launch",
+        TwistedHarness::factory::<memory::AnswersOldAddresses>,
+    ),
+    mutant(
+        "TOKEN-04",
         "config compared with the tags of today",
         TwistedHarness::factory::<memory::ComparesTagsOfToday>,
     ),
