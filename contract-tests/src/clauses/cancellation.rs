@@ -123,10 +123,10 @@ pub(crate) async fn cancellation_03_one_caller_s_end_is_not_another_s(cx: &Cx) -
                 Twins::Stops => handle.stop_instance(&id).await,
             };
             let (dropped, kept) = join(drop_after(polls, make()), make()).await;
-            let kept = match kept {
-                // It may be told to come back while its twin is under way, which it is no more.
-                Err(error) if error.kind() == ErrorKind::Conflict => make().await,
-                kept => kept,
+            let kept = match (twins, kept) {
+                // It may be told to come back while its token is under way, which it is no more.
+                (Twins::Launches, Err(error)) if is_in_the_way(&error) => make().await,
+                (_, kept) => kept,
             };
             kept.map_err(|error| {
                 Stop::violated(format!(
@@ -139,6 +139,11 @@ pub(crate) async fn cancellation_03_one_caller_s_end_is_not_another_s(cx: &Cx) -
         }
     }
     Ok(Arm::Held)
+}
+
+/// Whether an error says that another call is under way, and when to come back.
+fn is_in_the_way(error: &ProvisionError) -> bool {
+    error.kind() == ErrorKind::Conflict && error.retry().delay().is_some()
 }
 
 /// The instances that the token is known for and that are not going.
