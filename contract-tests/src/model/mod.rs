@@ -24,7 +24,7 @@ use step::Machine;
 /// Runs the clause: a fixed number of sequences, the same ones each time.
 pub(crate) fn run(factory: &Factory) -> Outcome {
     let cases = match factory().time() {
-        Time::Virtual => 96,
+        Time::Virtual => 160,
         Time::Real => 8,
     };
     let strategy = Machine::sequential_strategy(4..24);

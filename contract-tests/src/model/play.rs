@@ -42,6 +42,7 @@ impl<'a> Play<'a> {
     /// Takes a step.
     pub(super) async fn take(&mut self, step: &Step) -> Result<(), Stop> {
         self.told.push(step.to_string());
+        self.slots.iter_mut().for_each(Slot::begin);
         match step {
             Step::Call(slot, verb, mishap) => self.call(*slot, *verb, mishap).await,
             Step::Look => self.look().await,
@@ -60,6 +61,7 @@ impl<'a> Play<'a> {
     /// In the end everything is as the model says.
     pub(super) async fn finish(&mut self) -> Result<(), Stop> {
         self.told.push("look at everything in the end".to_owned());
+        self.slots.iter_mut().for_each(Slot::begin);
         self.look().await
     }
 

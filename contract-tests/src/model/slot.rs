@@ -18,6 +18,8 @@ pub(super) struct Slot {
     former: BTreeSet<InstanceId>,
     /// Since when that instance may be going.
     ending_since: Option<Instant>,
+    /// When the step began that is being taken: what comes of it may have come of it then.
+    began: Instant,
     remembered: (Duration, Duration),
 }
 
@@ -29,8 +31,14 @@ impl Slot {
             id: None,
             former: BTreeSet::new(),
             ending_since: None,
+            began: Instant::now(),
             remembered: (declared.token_after_terminate, declared.terminated_visible),
         }
+    }
+
+    /// Begins a step. It may take long before its answer comes, or nobody hears it.
+    pub(super) fn begin(&mut self) {
+        self.began = Instant::now();
     }
 
     pub(super) const fn config(&self, shape: Shape) -> &InstanceConfig {
@@ -166,7 +174,7 @@ impl Slot {
         let ending =
             |mode: &Mode| matches!(mode, Mode::Is(it) if it.phase == Phase::Ending || !it.known);
         if self.modes.iter().any(ending) {
-            self.ending_since.get_or_insert_with(Instant::now);
+            self.ending_since.get_or_insert(self.began);
         } else {
             self.ending_since = None;
         }

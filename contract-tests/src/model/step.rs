@@ -71,7 +71,7 @@ impl ReferenceStateMachine for Machine {
             3 => Just(Step::Look),
             2 => Just(Step::Rest),
             1 => Just(Step::Restart),
-            1 => (0..SLOTS, outside).prop_map(|(slot, verb)| Step::Outside(slot, verb)),
+            3 => (0..SLOTS, outside).prop_map(|(slot, verb)| Step::Outside(slot, verb)),
         ]
         .boxed()
     }

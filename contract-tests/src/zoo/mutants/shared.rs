@@ -140,7 +140,6 @@ pub const SHARED: &[(&str, &str)] = &[
         "TERMINATE-06 makes the same race, one call at a time",
     ),
     ("CANCELLATION-01", WHOLE_LIVES),
-    ("CANCELLATION-02", WHOLE_LIVES),
     ("CRASH-01", WHOLE_LIVES),
     ("CRASH-02", WHOLE_LIVES),
     ("CRASH-03", WHOLE_LIVES),
