@@ -26,7 +26,8 @@ use crate::{
 pub struct RetryPolicy {
     /// The most times that a call is sent.
     pub max_attempts: NonZeroU32,
-    /// How long after the first attempt began another one may begin.
+    /// How long after the first attempt began another one may begin. The look-up of a launch that
+    /// was given up is made once even later, and repeated within this time.
     pub deadline: Duration,
     /// The delay after the first attempt.
     pub first_delay: Duration,
@@ -108,8 +109,10 @@ impl RetryPolicy {
 /// Repeats calls.
 ///
 /// - A read, and a change that is idempotent, is repeated whenever the error says that it may be.
-/// - A launch is repeated with its token, or after an error without effect. When it is given up and
-///   its outcome is unknown, its token is looked up once more, and what it launched is the answer.
+/// - A launch is repeated with its token, or after an error without effect. When it is given up with
+///   an error that might be repeated and its outcome is unknown, its token is looked up, and what it
+///   launched is the answer: instances of which nothing shows that they are of another config. User
+///   data and disk sizes are not shown, so a token that was misused with others is not noticed here.
 /// - A reboot is repeated after an error without effect only.
 /// - Of a batch, those items are repeated whose errors say so, in one call.
 /// - A stream is opened again as long as nothing was read from it.
@@ -131,9 +134,9 @@ impl Retry {
     async fn repeat<'a, T>(
         &self,
         request: &Request<'a>,
+        mut course: Course<'_>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
     ) -> Result<T> {
-        let mut course = Course::new(&self.policy);
         let mut past = Past::default();
         loop {
             let answer = signal::attempt(request, course.attempt, send()).await;
@@ -157,11 +160,14 @@ impl Retry {
         &self,
         request: &Request<'a>,
         token: &'a LaunchToken,
+        began: Instant,
     ) -> Result<LaunchRecord> {
         let (inner, count) = (request.inner, request.count);
         let batch = request.operation() == Operation::LaunchInstances;
         let request = Request::new(inner, Operation::FindLaunch).with_token(Some(token));
-        self.repeat(&request, || {
+        // The deadline is that of the launch.
+        let course = Course::since(&self.policy, began);
+        let looked = self.repeat(&request, course, || {
             Box::pin(async move {
                 if batch {
                     inner.find_launches(token, count).await
@@ -169,8 +175,8 @@ impl Retry {
                     inner.find_launch(token).await
                 }
             })
-        })
-        .await
+        });
+        looked.await
     }
 }
 
@@ -180,7 +186,7 @@ impl Layer for Retry {
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> Result<T> {
-        self.repeat(&request, send).await
+        self.repeat(&request, Course::new(&self.policy), send).await
     }
 
     async fn launch<'a, T: Launched + 'a>(
@@ -189,13 +195,15 @@ impl Layer for Retry {
         config: &'a InstanceConfig,
         send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> Result<T> {
-        let answer = self.repeat(&request, || send(config.clone())).await;
+        let course = Course::new(&self.policy);
+        let began = course.began;
+        let answer = self.repeat(&request, course, || send(config.clone())).await;
         match (answer, request.token) {
             // A last attempt that was refused for good says what is wrong, and is the answer.
             (Err(error), Some(token))
                 if error.effect() == Effect::Unknown && error.retry().delay().is_some() =>
             {
-                let found = match self.look_up(&request, token).await {
+                let found = match self.look_up(&request, token, began).await {
                     Ok(LaunchRecord::Found(found)) => found,
                     // Not seen is no proof before the window has passed, and what is gone is not
                     // an answer: the launch is as unknown as it was.
@@ -224,10 +232,13 @@ impl Layer for Retry {
             let asked = ids.len();
             let sent = signal::attempt_batch(&request, course.attempt, send(ids)).await;
             let (mut again, mut longest, mut last) = (Vec::new(), None, None);
+            let mut some_came_through = false;
             for (at, answer) in open.into_iter().zip(request.fitted(asked, sent)) {
                 let answer = answer.map_err(|error| pasts[at].with(error));
+                some_came_through |= answer.is_ok();
                 if let Err(error) = &answer {
-                    if let Some(delay) = wanted(&request, error) {
+                    // Who has to wait for too long does not keep the others waiting.
+                    if let Some(delay) = wanted(&request, error).filter(|d| course.reaches(*d)) {
                         again.push(at);
                         longest = longest.max(Some(delay));
                         last = Some(error.clone());
@@ -235,7 +246,7 @@ impl Layer for Retry {
                 }
                 answers[at] = Some(answer);
             }
-            if again.len() < asked {
+            if some_came_through {
                 self.policy.budget.deposit();
             }
             open = match (course.pause(&request, longest), last) {
@@ -308,17 +319,21 @@ fn wanted(request: &Request<'_>, error: &ProvisionError) -> Option<Duration> {
 
 /// Whether `info` shows nothing that `config` did not ask for.
 fn is_made_of(info: &InstanceInfo, config: &InstanceConfig) -> bool {
-    let zone = &config.placement.zone;
+    let (shown, asked) = (&info.placement, &config.placement);
+    let groups = &asked.security_groups;
     info.tags == config.tags
-        && info
-            .image
-            .as_ref()
-            .is_none_or(|image| *image == config.image)
-        && info
-            .instance_type
-            .as_ref()
-            .is_none_or(|t| *t == config.instance_type)
-        && (zone.is_none() || info.placement.zone == *zone)
+        && fits(Some(&config.image), info.image.as_ref())
+        && fits(Some(&config.instance_type), info.instance_type.as_ref())
+        && (asked.zone.is_none() || shown.zone == asked.zone)
+        && fits(asked.network.as_ref(), shown.network.as_ref())
+        && fits(asked.public_address, shown.public_address)
+        && fits(asked.market, shown.market)
+        && (groups.is_empty() || shown.security_groups == *groups)
+}
+
+/// Whether what is shown, if anything is, is what was asked for, if anything was.
+fn fits<V: PartialEq>(asked: Option<V>, shown: Option<V>) -> bool {
+    asked.is_none() || shown.is_none() || asked == shown
 }
 
 /// Where a call is in its attempts.
@@ -331,12 +346,22 @@ struct Course<'p> {
 
 impl<'p> Course<'p> {
     fn new(policy: &'p RetryPolicy) -> Self {
+        Self::since(policy, Instant::now())
+    }
+
+    fn since(policy: &'p RetryPolicy, began: Instant) -> Self {
         Self {
             policy,
             delays: policy.backoff(),
-            began: Instant::now(),
+            began,
             attempt: 1,
         }
+    }
+
+    /// Whether an attempt after `delay` begins before the deadline.
+    fn reaches(&self, delay: Duration) -> bool {
+        let begins = self.began.elapsed().checked_add(delay);
+        begins.is_some_and(|begins| begins <= self.policy.deadline)
     }
 
     /// Goes on to the next attempt, after the time answered; nothing where there is none.
@@ -350,8 +375,7 @@ impl<'p> Course<'p> {
             .next()
             .unwrap_or(self.policy.max_delay)
             .max(wanted);
-        let begins = self.began.elapsed().checked_add(delay)?;
-        if begins > self.policy.deadline {
+        if !self.reaches(delay) {
             return None;
         }
         if !self.policy.budget.withdraw() {

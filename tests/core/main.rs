@@ -13,6 +13,7 @@ mod complete;
 mod fake;
 mod fingerprint;
 mod forward;
+mod layer;
 mod provided;
 mod serialized;
 mod settle;

@@ -1,0 +1,283 @@
+//! What is repeated, when, and what is answered in the end.
+
+use std::time::Duration;
+
+use fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceInfo, InstanceProvisioner as _,
+    InvalidValue, Operation, Problem, ProvisionError, RetryAdvice, Scope, Seen,
+    layer::{Layered, Retry, RetryBudget, RetryPolicy},
+};
+use futures_util::StreamExt as _;
+
+use super::{
+    make, many, millis, numbered, plain,
+    script::{Answer, Script, info, items},
+    token, with_token,
+};
+use crate::fake::{call, id, ids, secs};
+
+/// Waits a second, then two, then four, and a random part more.
+fn policy() -> RetryPolicy {
+    RetryPolicy::default().delays(secs(1), secs(4)).seeded(7)
+}
+
+fn over(script: Script, policy: RetryPolicy) -> Layered<Script, Retry> {
+    Layered::new(script, Retry::new(policy))
+}
+
+/// An error of this kind as its maker advises, and the same with a time to wait.
+fn of_kind(kind: ErrorKind, effect: Effect) -> [ProvisionError; 2] {
+    let call = call(Operation::LaunchInstance);
+    let error = match kind {
+        ErrorKind::Invalid => call.invalid(InvalidValue::new("x", Problem::Empty)),
+        ErrorKind::NotFound => call.not_found(&id("i-1")),
+        ErrorKind::Conflict => call.conflict("busy", RetryAdvice::SameToken),
+        ErrorKind::WrongState => {
+            call.wrong_state(&id("i-1"), CloudInstanceState::Stopped, "running")
+        }
+        ErrorKind::TokenConflict => call.token_conflict(&token("t-1")),
+        ErrorKind::TokenSpent => call.token_spent(&token("t-1")),
+        ErrorKind::Capacity => call.capacity(Scope::Region, "none"),
+        ErrorKind::Quota => call.quota(Scope::Account, "none"),
+        ErrorKind::Throttled => call.throttled(secs(2)),
+        ErrorKind::Unauthenticated => call.unauthenticated("who"),
+        ErrorKind::Forbidden => call.forbidden("no"),
+        ErrorKind::Unsupported => call.unsupported(),
+        ErrorKind::Incomplete => call.incomplete([Scope::Region]),
+        ErrorKind::Timeout => call.timeout(effect),
+        ErrorKind::Unavailable => call.unavailable(effect, "down"),
+        ErrorKind::Unexpected => call.unexpected(effect, "what"),
+        _ => panic!("{kind} is new"),
+    };
+    let error = error.with_effect(effect);
+    [error.clone(), error.retry_after(secs(3))]
+}
+
+#[tokio::test(start_paused = true)]
+async fn advice_and_effect_decide_and_nothing_else_does() {
+    let effects = [Effect::None, Effect::Done, Effect::Unknown];
+    for (kind, effect) in ErrorKind::ALL
+        .into_iter()
+        .flat_map(|k| effects.map(|e| (k, e)))
+    {
+        for error in of_kind(kind, effect) {
+            for operation in Operation::ALL {
+                for config in [plain(), with_token("t-1")] {
+                    let once = match operation {
+                        Operation::LaunchInstance | Operation::LaunchInstances => {
+                            config.launch_token.is_none() && effect != Effect::None
+                        }
+                        Operation::RebootInstance => effect != Effect::None,
+                        _ => false,
+                    };
+                    let may = error.retry() != RetryAdvice::Never && !once;
+                    let retry = over(Script::new([error.clone().into()]), policy());
+                    let answer = make(&retry, operation, &config).await;
+                    let what = format!("{operation} with {:?}: {error}", config.launch_token);
+                    assert_eq!(answer.is_ok(), may, "{what}");
+                    let calls = retry.inner().calls();
+                    assert_eq!(calls.len(), 1 + usize::from(may), "{what}");
+                    // It is the same call, with the same token.
+                    let all_equal = calls.iter().all(|c| c.operation == operation);
+                    assert!(
+                        all_equal && calls.iter().all(|c| c.about == calls[0].about),
+                        "{what}"
+                    );
+                    if let (Err(answer), false) = (&answer, operation.is_read()) {
+                        assert_eq!((answer.kind(), answer.effect()), (kind, effect), "{what}");
+                        assert_eq!(answer.operation(), operation, "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn delays_double_and_are_made_longer_by_less_than_themselves() {
+    let down = call(Operation::DescribeInstance).unavailable(Effect::None, "down");
+    let policy = policy().attempts(many(6)).within(secs(900));
+    let retry = over(Script::always(down), policy);
+    let error = retry.describe_instance(&id("i-1")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let times = retry.inner().times();
+    assert_eq!(times.len(), 6);
+    let waits: Vec<_> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    for (wait, least) in waits.iter().zip([1, 2, 4, 4, 4].map(secs)) {
+        assert!(*wait >= least && *wait < 2 * least + millis(2), "{waits:?}");
+    }
+    assert!(
+        waits.iter().any(|wait| wait.subsec_millis() != 0),
+        "{waits:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_the_cloud_asks_for_is_kept() {
+    let wait = |seconds| {
+        call(Operation::DescribeInstance)
+            .throttled(secs(seconds))
+            .into()
+    };
+    let retry = over(Script::new([wait(60), wait(7)]), policy());
+    retry.describe_instance(&id("i-1")).await.unwrap();
+    assert_eq!(retry.inner().times(), [0, 60, 67].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_past_the_deadline_gives_up_at_once() {
+    for asked in [secs(31), Duration::MAX] {
+        let throttled = call(Operation::StopInstance).throttled(asked);
+        let retry = over(Script::always(throttled), policy().within(secs(30)));
+        let error = retry.stop_instance(&id("i-1")).await.unwrap_err();
+        assert_eq!(error.retry(), RetryAdvice::After(asked));
+        assert_eq!(
+            (retry.inner().times(), retry.inner().age()),
+            (vec![secs(0)], secs(0))
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_attempt_begins_past_the_deadline() {
+    let throttled = call(Operation::StopInstance).throttled(secs(10));
+    for (deadline, sent) in [(0, 1), (9, 1), (10, 2), (39, 4), (40, 5)] {
+        let policy = policy().attempts(many(99)).within(secs(deadline));
+        let retry = over(Script::always(throttled.clone()), policy);
+        retry.stop_instance(&id("i-1")).await.unwrap_err();
+        assert_eq!(retry.inner().times().len(), sent, "within {deadline}");
+    }
+    // What an attempt itself takes counts too.
+    let slow = Script::always(throttled).taking(secs(10));
+    let retry = over(slow, policy().attempts(many(99)).within(secs(40)));
+    retry.stop_instance(&id("i-1")).await.unwrap_err();
+    assert_eq!(retry.inner().times(), [0, 20, 40].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_tells_of_all_attempts() {
+    let call = call(Operation::LaunchInstances);
+    let part = |names: &[&str]| ids(names).iter().map(info).collect::<Vec<InstanceInfo>>();
+    let first = call
+        .throttled(secs(1))
+        .with_survivors(part(&["i-1", "i-2"]));
+    let second = call.timeout(Effect::Unknown);
+    let mut changed = part(&["i-2", "i-3"]);
+    changed[0].state = CloudInstanceState::Stopped;
+    let third = call
+        .quota(Scope::Account, "full")
+        .with_survivors(changed.clone());
+    let retry = over(
+        Script::new([first.into(), second.into(), third.into()]),
+        policy(),
+    );
+    let error = retry
+        .launch_instances(&with_token("t-1"), many(3))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Quota, Effect::Unknown)
+    );
+    let mut all = part(&["i-1"]);
+    all.extend(changed);
+    assert_eq!(error.survivors(), all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_batch_only_what_failed_is_repeated_and_the_order_is_kept() {
+    let busy = || call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(9)));
+    let gone = || call(Operation::StopInstances).not_found(&id("i-3"));
+    let rounds = [
+        items([("i-0", busy()), ("i-3", gone()), ("i-4", busy())]),
+        items([("i-4", busy())]),
+    ];
+    let retry = over(Script::new(rounds), policy());
+    let answers = retry.stop_instances(&numbered(5)).await;
+    let failed: Vec<_> = answers
+        .iter()
+        .map(|a| a.as_ref().err().map(|e| e.kind()))
+        .collect();
+    assert_eq!(failed, [None, None, None, Some(ErrorKind::NotFound), None]);
+    let about: Vec<_> = retry
+        .inner()
+        .about()
+        .iter()
+        .map(|ids| ids.join(" "))
+        .collect();
+    assert_eq!(about, ["i-0 i-1 i-2 i-3 i-4", "i-0 i-4", "i-4"]);
+    assert_eq!(retry.inner().times(), [0, 9, 18].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_item_that_asks_for_too_long_gives_up_alone() {
+    let busy = |wait| call(Operation::StopInstances).conflict("busy", RetryAdvice::After(wait));
+    let first = items([("i-0", busy(secs(3600))), ("i-1", busy(secs(9)))]);
+    let retry = over(Script::new([first]), policy());
+    let answers = retry.stop_instances(&numbered(3)).await;
+    assert!(
+        answers[0].is_err() && answers[1].is_ok() && answers[2].is_ok(),
+        "{answers:?}"
+    );
+    assert_eq!(
+        retry.inner().about(),
+        [vec!["i-0", "i-1", "i-2"], vec!["i-1"]]
+    );
+    assert_eq!(retry.inner().age(), secs(9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backend_that_loses_count_fails_every_item() {
+    let retry = over(Script::always(Answer::Short), policy().attempts(many(2)));
+    let answers = retry.stop_instances(&numbered(3)).await;
+    assert_eq!(answers.len(), 3);
+    for answer in answers {
+        let error = answer.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect()),
+            (ErrorKind::Unexpected, Effect::Unknown)
+        );
+    }
+    assert_eq!(retry.inner().times().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_opened_again_only_before_its_first_item() {
+    let down = || call(Operation::StreamInstances).unavailable(Effect::None, "down");
+    let seen = |name| Ok(Seen::from(info(&id(name))));
+    let broken = Answer::Seen(vec![seen("i-1"), Err(down())]);
+    let retry = over(
+        Script::new([down().into(), down().into(), broken]),
+        policy(),
+    );
+    let filter = InstanceFilter::new();
+    let items: Vec<_> = retry.stream_instances(&filter).collect().await;
+    assert!(
+        items[0].is_ok() && items[1].is_err() && items.len() == 2,
+        "{items:?}"
+    );
+    assert_eq!(retry.inner().times().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_time_is_too_long_for_a_policy() {
+    let down = call(Operation::StopInstance).unavailable(Effect::None, "down");
+    let longest = Duration::MAX;
+    for policy in [
+        RetryPolicy::default()
+            .delays(longest, longest)
+            .within(longest),
+        RetryPolicy::default()
+            .delays(millis(1), longest)
+            .within(longest)
+            .attempts(many(90)),
+        RetryPolicy::default().delays(longest, Duration::ZERO),
+        RetryPolicy::default().delays(Duration::ZERO, Duration::ZERO),
+    ] {
+        let policy = policy.budget(RetryBudget::new(u32::MAX, many(u32::MAX)));
+        let retry = over(Script::always(down.clone()), policy);
+        let one = id("i-1");
+        let _ = tokio::time::timeout(secs(1 << 33), retry.stop_instance(&one)).await;
+        assert!(!retry.inner().calls().is_empty());
+    }
+}

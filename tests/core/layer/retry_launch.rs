@@ -1,0 +1,226 @@
+//! Launches that are repeated, and what their token tells in the end, on the simulated cloud.
+
+use fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceInfo, InstanceProvisioner as _,
+    LaunchRecord, Market, NetworkId, Operation, PublicAddress, RetryAdvice, SecurityGroupId, Zone,
+    layer::{Layered, Retry, RetryPolicy},
+};
+use fleetwright_memory::{Fault, MemoryCloud, MemoryProvisioner, Phase, Rule, WireCall};
+
+use super::{
+    live, many, plain,
+    script::{Answer, Script, info},
+    token, with_token,
+};
+use crate::fake::{call, id, secs};
+
+fn open(cloud: &MemoryCloud) -> Layered<MemoryProvisioner, Retry> {
+    Layered::new(cloud.provisioner(), Retry::new(RetryPolicy::default()))
+}
+
+fn unknown(phase: Phase) -> [Fault; 2] {
+    [Fault::Lost(phase), Fault::ServerError(phase)]
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_token_a_launch_of_unknown_outcome_is_sent_once() {
+    for fault in [Phase::Before, Phase::After].into_iter().flat_map(unknown) {
+        let cloud = MemoryCloud::new();
+        cloud
+            .faults()
+            .add(Rule::nth(WireCall::Launch, 1, fault.clone()));
+        let error = open(&cloud).launch_instance(&plain()).await.unwrap_err();
+        assert_eq!(error.effect(), Effect::Unknown);
+        assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1, "{fault:?}");
+        assert_eq!(cloud.oracle().calls_of(WireCall::FindLaunch), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_token_it_is_repeated_and_ends_with_one_instance() {
+    for fault in [Phase::Before, Phase::After].into_iter().flat_map(unknown) {
+        for count in [1, 3] {
+            let cloud = MemoryCloud::new();
+            for nth in [1, 2] {
+                cloud
+                    .faults()
+                    .add(Rule::nth(WireCall::Launch, nth, fault.clone()));
+            }
+            let launched = open(&cloud)
+                .launch_instances(&with_token("t-1"), many(count))
+                .await
+                .unwrap();
+            assert_eq!(
+                (launched.len(), live(&cloud)),
+                (count as usize, count as usize)
+            );
+            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 3, "{fault:?}");
+            assert!(cloud.faults().unstruck().is_empty());
+            let tokens = cloud.oracle().instances().into_iter().map(|one| one.token);
+            assert!(tokens.into_iter().all(|one| one == Some(token("t-1"))));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_launched_is_answered_although_every_reply_is_lost() {
+    for count in [1, 3] {
+        let cloud = MemoryCloud::new();
+        cloud
+            .faults()
+            .add(Rule::always(WireCall::Launch, Fault::Lost(Phase::After)));
+        let (retry, config) = (open(&cloud), with_token("t-1"));
+        let launched = retry.launch_instances(&config, many(count)).await.unwrap();
+        let live = cloud.oracle().leftovers().instances;
+        assert_eq!(
+            launched.into_iter().map(|one| one.id).collect::<Vec<_>>(),
+            live
+        );
+        assert_eq!(live.len(), count as usize);
+        assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 5);
+        assert_eq!(cloud.oracle().calls_of(WireCall::FindLaunch), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_no_request_arrives_the_outcome_stays_unknown() {
+    let cloud = MemoryCloud::new();
+    cloud
+        .faults()
+        .add(Rule::always(WireCall::Launch, Fault::Lost(Phase::Before)));
+    let error = open(&cloud)
+        .launch_instance(&with_token("t-1"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Timeout, Effect::Unknown)
+    );
+    assert_eq!(error.operation(), Operation::LaunchInstance);
+    assert_eq!(live(&cloud), 0);
+}
+
+/// Configs that differ from `with_token("t-1")` in what an instance shows.
+fn others() -> Vec<InstanceConfig> {
+    let change = |change: fn(&mut InstanceConfig)| {
+        let mut config = with_token("t-1");
+        change(&mut config);
+        config
+    };
+    vec![
+        change(|config| drop(config.tags.insert("fleet", "red"))),
+        change(|config| drop(config.tags.insert("more", ""))),
+        change(|config| config.tags = fleetwright::Tags::new()),
+        change(|config| config.image = fleetwright::ImageId::new("image-2").unwrap()),
+        change(|config| config.instance_type = fleetwright::InstanceType::new("big").unwrap()),
+        change(|config| config.placement.zone = Some(Zone::new("mem-b").unwrap())),
+        change(|config| config.placement.network = Some(NetworkId::new("net-2").unwrap())),
+        change(|config| config.placement.market = Some(Market::Spot)),
+        change(|config| config.placement.public_address = Some(PublicAddress::Absent)),
+        change(|config| {
+            let group = SecurityGroupId::new("group-2").unwrap();
+            config.placement.security_groups = [group].into();
+        }),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_instance_of_another_config_is_never_the_answer() {
+    for other in others() {
+        let cloud = MemoryCloud::new();
+        let retry = open(&cloud);
+        let first = retry.launch_instance(&with_token("t-1")).await.unwrap();
+        cloud
+            .faults()
+            .add(Rule::always(WireCall::Launch, Fault::Lost(Phase::After)));
+        let error = retry.launch_instance(&other).await.unwrap_err();
+        assert_eq!(error.effect(), Effect::Unknown, "{other:?}");
+        assert_eq!(live(&cloud), 1);
+        // The same config is answered, so it was not the look-up that failed.
+        let same = retry.launch_instance(&with_token("t-1")).await.unwrap();
+        assert_eq!(same.id, first.id);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_going_or_in_part_is_no_answer() {
+    let of = |state| InstanceInfo::new(id("i-1"), state);
+    let (up, down) = (
+        of(CloudInstanceState::Pending),
+        of(CloudInstanceState::Terminating),
+    );
+    let mut config = with_token("t-1");
+    config.tags = fleetwright::Tags::new();
+    let cases = [
+        (1, vec![up.clone()], true),
+        (1, vec![down.clone()], false),
+        (2, vec![up.clone()], false),
+        (2, vec![up.clone(), down.clone()], false),
+        (1, vec![up.clone(), down], false),
+        (2, vec![up.clone(), up], true),
+    ];
+    for (count, found, answers) in cases {
+        let lost = call(Operation::LaunchInstances).timeout(Effect::Unknown);
+        let found = Answer::Found(LaunchRecord::Found(found));
+        let policy = RetryPolicy::default().attempts(many(1));
+        let retry = Layered::new(Script::new([lost.into(), found]), Retry::new(policy));
+        let answer = retry.launch_instances(&config, many(count)).await;
+        assert_eq!(answer.is_ok(), answers, "{answer:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_look_up_keeps_the_deadline_of_the_launch() {
+    let lost = call(Operation::LaunchInstance)
+        .timeout(Effect::Unknown)
+        .retry_after(secs(10));
+    let policy = RetryPolicy::default().attempts(many(99)).within(secs(25));
+    let retry = Layered::new(Script::always(lost), Retry::new(policy));
+    let error = retry.launch_instance(&with_token("t-1")).await.unwrap_err();
+    assert_eq!(error.operation(), Operation::LaunchInstance);
+    let calls = retry.inner().calls();
+    let finds = calls
+        .iter()
+        .filter(|one| one.operation == Operation::FindLaunch);
+    assert_eq!(finds.map(|one| one.at).collect::<Vec<_>>(), [secs(20)]);
+    assert_eq!(retry.inner().age(), secs(20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_up_that_fails_is_repeated_in_time() {
+    let call = call(Operation::LaunchInstance);
+    let down = call.unavailable(Effect::None, "down");
+    let mut made = info(&id("i-1"));
+    made.tags = plain().tags;
+    let found = Answer::Found(LaunchRecord::Found(vec![made]));
+    let script = [call.timeout(Effect::Unknown).into(), down.into(), found];
+    let policy = RetryPolicy::default().attempts(many(2)).seeded(1);
+    let once = policy.clone().attempts(many(1));
+    let retry = Layered::new(Script::new(script.clone()), Retry::new(once));
+    retry.launch_instance(&with_token("t-1")).await.unwrap_err();
+    // One more attempt, which is good, would hide the look-up.
+    let script = [script[0].clone()].into_iter().chain(script);
+    let retry = Layered::new(Script::new(script), Retry::new(policy));
+    assert_eq!(
+        retry.launch_instance(&with_token("t-1")).await.unwrap().id,
+        id("i-1")
+    );
+    assert_eq!(retry.inner().calls().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_for_good_is_the_answer_without_a_look_up() {
+    let call = call(Operation::LaunchInstance);
+    let script = [
+        call.timeout(Effect::Unknown).into(),
+        call.forbidden("no").into(),
+    ];
+    let retry = Layered::new(Script::new(script), Retry::new(RetryPolicy::default()));
+    let error = retry.launch_instance(&with_token("t-1")).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Forbidden, Effect::Unknown)
+    );
+    assert_eq!(error.retry(), RetryAdvice::Never);
+    assert_eq!(retry.inner().calls().len(), 2);
+}

@@ -1,0 +1,139 @@
+//! What holds of any number of calls in any outage: repetitions have an end.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use fleetwright::{
+    Effect, InstanceFilter, InstanceProvisioner as _, Operation, ProvisionError, RetryAdvice,
+    layer::{Layered, Retry, RetryBudget, RetryPolicy},
+};
+use futures_util::{StreamExt as _, future::join_all};
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use super::{
+    make, many, millis, numbered,
+    script::{Answer, Script, items},
+    virtually, with_token,
+};
+use crate::fake::{call, id, secs};
+
+/// What may go wrong with a call, or nothing.
+fn answer() -> impl Strategy<Value = Answer> {
+    let call = call(Operation::StopInstances);
+    let down = call.unavailable(Effect::Unknown, "down");
+    let busy = call.conflict("busy", RetryAdvice::After(secs(2)));
+    select(vec![
+        Answer::Good,
+        down.clone().into(),
+        call.throttled(secs(1)).into(),
+        call.forbidden("no").into(),
+        items([("i-1", busy), ("i-2", down)]),
+        Answer::Short,
+    ])
+}
+
+fn outage() -> ProvisionError {
+    call(Operation::StopInstance).unavailable(Effect::None, "down")
+}
+
+proptest! {
+    #[test]
+    fn no_call_is_sent_more_often_than_it_may_be(
+        answers in vec(answer(), 0..30), attempts in 1_u32..6, calls in vec(select(&Operation::ALL[..]), 1..6),
+    ) {
+        virtually(async {
+            let policy = RetryPolicy::default().attempts(many(attempts)).delays(millis(1), secs(1));
+            let retry = Layered::new(Script::new(answers), Retry::new(policy));
+            let config = with_token("t-1");
+            for operation in &calls {
+                let _ = make(&retry, *operation, &config).await;
+            }
+            let sent = |operation| {
+                retry.inner().calls().iter().filter(|one| one.operation == operation).count()
+            };
+            for operation in Operation::ALL {
+                let made = calls.iter().filter(|one| **one == operation);
+                // A launch that is given up is looked up, by its own token and by those of its items.
+                let looked_up = |made: &&Operation| match made {
+                    Operation::LaunchInstance => 1,
+                    Operation::LaunchInstances => 3,
+                    _ => 0,
+                };
+                let look_ups: usize = match operation {
+                    Operation::FindLaunch => calls.iter().map(|one| looked_up(&one)).sum(),
+                    _ => 0,
+                };
+                let most = (made.count() + look_ups) * attempts as usize;
+                prop_assert!(sent(operation) <= most, "{operation}: {} of {most}", sent(operation));
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn an_outage_is_met_with_the_reserve_and_no_more(
+        reserve in 0_u32..20, price in 1_u32..5, calls in 1_usize..40, before in 0_u32..40,
+    ) {
+        virtually(async {
+            let budget = RetryBudget::new(reserve, many(price));
+            let policy = RetryPolicy::default().budget(budget.clone()).within(Duration::MAX);
+            let good = vec![Answer::Good; before as usize];
+            let script = Script::always(outage()).taking(millis(10)).first(good);
+            let retry = Layered::new(script, Retry::new(policy));
+            for _ in 0..before {
+                retry.stop_instance(&id("i-1")).await.unwrap();
+            }
+            let ids = numbered(calls);
+            let answers = join_all(ids.iter().map(|id| retry.stop_instance(id))).await;
+            prop_assert!(answers.iter().all(Result::is_err));
+            let sent = retry.inner().calls().len() - before as usize;
+            let most = (calls + reserve as usize).min(5 * calls);
+            prop_assert_eq!(sent, most);
+            prop_assert_eq!(budget.left() as usize, (reserve as usize).saturating_sub(4 * calls));
+            Ok(())
+        })?;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_succeeds_earns_repetitions_and_what_fails_for_good_does_not() {
+    let budget = RetryBudget::new(5, many(1));
+    let policy = RetryPolicy::default().budget(budget.clone());
+    let forbidden = || call(Operation::StopInstances).forbidden("no");
+    let script = Script::new([
+        outage().into(),
+        forbidden().into(),
+        forbidden().into(),
+        forbidden().into(),
+        items([("i-0", forbidden())]),
+        Answer::Good,
+    ]);
+    let retry = Layered::new(script, Retry::new(policy));
+    retry.stop_instance(&id("i-1")).await.unwrap_err();
+    assert_eq!(budget.left(), 4);
+    // A batch of which every item is refused has not come through, nor has a stream.
+    retry.stop_instances(&numbered(2)).await;
+    let filter = InstanceFilter::new();
+    let streamed: Vec<_> = retry.stream_instances(&filter).collect().await;
+    assert_eq!((streamed.len(), budget.left()), (1, 4));
+    // One of which a part is refused has.
+    retry.stop_instances(&numbered(2)).await;
+    assert_eq!(budget.left(), 5);
+    retry.stop_instance(&id("i-1")).await.unwrap();
+    assert_eq!(budget.left(), 5);
+    assert_eq!(retry.inner().most.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_opens_earns_and_one_that_does_not_costs() {
+    let budget = RetryBudget::new(2, many(1));
+    let policy = RetryPolicy::default()
+        .budget(budget.clone())
+        .attempts(many(2));
+    let script = Script::new([outage().into(), outage().into(), Answer::Good]);
+    let retry = Layered::new(script, Retry::new(policy));
+    let filter = InstanceFilter::new();
+    for left in [1, 2] {
+        let _: Vec<_> = retry.stream_instances(&filter).collect().await;
+        assert_eq!(budget.left(), left);
+    }
+}
