@@ -29,7 +29,7 @@ pub struct CoalescePolicy {
     /// How long a caller waits at most for those who come after it, and only while another call of
     /// the same operation is under way.
     pub window: Duration,
-    /// The most callers in one call; never more than the backend's
+    /// The most instances in one call; never more than the backend's
     /// [batch size](Capabilities::batch_size) is used.
     pub max_size: NonZeroUsize,
 }
@@ -52,10 +52,10 @@ impl CoalescePolicy {
         self
     }
 
-    /// Puts so many callers into one call at most.
+    /// Puts so many instances into one call at most.
     #[must_use]
-    pub const fn at_most(mut self, callers: NonZeroUsize) -> Self {
-        self.max_size = callers;
+    pub const fn at_most(mut self, instances: NonZeroUsize) -> Self {
+        self.max_size = instances;
         self
     }
 }

@@ -30,7 +30,7 @@ use crate::{BoxStream, InstanceId, Result, Seen};
 /// | `fleetwright_retries_denied_total` | counter | repetitions for which the budget had nothing left |
 /// | `fleetwright_limit_wait_seconds` | histogram | how long calls waited for their turn |
 /// | `fleetwright_limit_rate` | gauge | calls a second that are let through, whenever that changes |
-/// | `fleetwright_coalesced_calls` | histogram | how many callers shared a call |
+/// | `fleetwright_coalesced_calls` | histogram | how many instances a call of [`Coalesce`](super::Coalesce) was about |
 /// | `fleetwright_fallbacks_total` | counter | alternatives that were left; `why` is `capacity`, or `remembered` |
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Metrics;

@@ -124,10 +124,10 @@ pub(super) fn rate_is(request: &Request<'_>, per_second: f64) {
     );
 }
 
-/// `size` callers share one call.
+/// One call is about `size` instances.
 pub(super) fn coalesced(request: &Request<'_>, size: usize) {
     #[cfg(feature = "metrics")]
-    #[expect(clippy::cast_precision_loss, reason = "no batch has 2^52 callers")]
+    #[expect(clippy::cast_precision_loss, reason = "no batch has 2^52 instances")]
     super::metrics::measure("fleetwright_coalesced_calls", request, size as f64);
 }
 

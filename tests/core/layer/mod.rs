@@ -1,5 +1,7 @@
 //! The layers, against a script and the simulated cloud, by a paused clock.
 
+mod coalesce;
+mod coalesce_property;
 mod retry;
 mod retry_launch;
 mod retry_property;

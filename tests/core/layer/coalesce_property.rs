@@ -1,0 +1,236 @@
+//! What holds of any callers that come, leave and fail: nobody is lost, and everybody gets an answer
+//! of their own that was read after they asked.
+
+use std::{
+    collections::BTreeMap,
+    num::NonZeroUsize,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use fleetwright::{
+    Capabilities, CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceId,
+    InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Operation,
+    Result, TagLimits, async_trait,
+    layer::{Coalesce, CoalescePolicy},
+};
+use futures_util::future::join_all;
+use proptest::{collection::vec, option::of, prelude::*};
+use tokio::time::{sleep, timeout};
+
+use super::{millis, numbered, size, virtually};
+use crate::fake::{call, secs};
+
+/// A backend that shows when it was read, by a count of those who have asked so far.
+#[derive(Debug)]
+struct Versioned {
+    capabilities: Capabilities,
+    /// How many callers have asked.
+    asked: AtomicU64,
+    /// Who waits for a change of which instance.
+    waiting: Mutex<BTreeMap<InstanceId, usize>>,
+    /// How long each call takes, in turn, before and after it is carried out.
+    takes: Vec<u64>,
+    calls: AtomicU64,
+    failing: Vec<InstanceId>,
+}
+
+impl Versioned {
+    fn new(takes: Vec<u64>, batch: usize, failing: Vec<InstanceId>) -> Self {
+        let mut capabilities = Capabilities::new("versioned", TagLimits::new(9, 9, 9), 9);
+        capabilities.batch_size = NonZeroUsize::new(batch).unwrap();
+        Self {
+            capabilities,
+            asked: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            takes,
+            calls: AtomicU64::new(0),
+            failing,
+        }
+    }
+
+    async fn serve(&self, ids: &[InstanceId]) -> Vec<Result<u64>> {
+        assert!(ids.len() <= self.capabilities.batch_size.get());
+        let now = self.asked.load(SeqCst);
+        let number = self.calls.fetch_add(1, SeqCst) as usize;
+        match self.takes.get(number % self.takes.len().max(1)) {
+            Some(0) | None => {}
+            Some(time) => sleep(millis(*time)).await,
+        }
+        let one = |id| match self.failing.contains(id) {
+            true => Err(call(Operation::StopInstances).not_found(id)),
+            false => Ok(now),
+        };
+        ids.iter().map(one).collect()
+    }
+
+    /// Everything that is changed has a caller who still waits for it.
+    async fn change(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
+        for id in ids {
+            let waiting = self.waiting.lock().unwrap();
+            assert!(
+                waiting.get(id).is_some_and(|callers| *callers > 0),
+                "{id} was given up"
+            );
+        }
+        let answers = self.serve(ids).await;
+        answers.into_iter().map(|answer| answer.map(drop)).collect()
+    }
+}
+
+#[async_trait]
+impl InstanceProvisioner for Versioned {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+    async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
+        self.describe_instances(std::slice::from_ref(id))
+            .await
+            .remove(0)
+    }
+    async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
+        let answers = self.serve(ids).await.into_iter().zip(ids);
+        let shown = answers.map(|(answer, id)| {
+            let mut status = InstanceStatus::new(id.clone(), CloudInstanceState::Running);
+            status.native_state = Some(answer?.to_string());
+            Ok(status)
+        });
+        shown.collect()
+    }
+    async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
+        self.change(std::slice::from_ref(id)).await.remove(0)
+    }
+    async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
+        self.change(ids).await
+    }
+    async fn stop_instance(&self, _: &InstanceId) -> Result<()> {
+        unreachable!()
+    }
+    async fn start_instance(&self, _: &InstanceId) -> Result<InstanceInfo> {
+        unreachable!()
+    }
+    async fn launch_instance(&self, _: &InstanceConfig) -> Result<InstanceInfo> {
+        unreachable!()
+    }
+    async fn list_instances(&self, _: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        unreachable!()
+    }
+    async fn find_launch(&self, _: &LaunchToken) -> Result<LaunchRecord> {
+        unreachable!()
+    }
+}
+
+/// A caller who waits for a change.
+struct Waits<'a>(&'a Versioned, &'a InstanceId);
+
+impl<'a> Waits<'a> {
+    fn begin(backend: &'a Versioned, id: &'a InstanceId) -> Self {
+        *backend
+            .waiting
+            .lock()
+            .unwrap()
+            .entry(id.clone())
+            .or_default() += 1;
+        Self(backend, id)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        *self.0.waiting.lock().unwrap().get_mut(self.1).unwrap() -= 1;
+    }
+}
+
+/// A caller: who it asks for, when it comes, and when it leaves if it has no answer.
+#[derive(Clone, Debug)]
+struct Caller {
+    id: usize,
+    comes: u64,
+    leaves: Option<u64>,
+}
+
+fn callers() -> impl Strategy<Value = Vec<Caller>> {
+    let one = (0_usize..6, 0_u64..60, of(0_u64..40));
+    let one = one.prop_map(|(id, comes, leaves)| Caller { id, comes, leaves });
+    vec(one, 1..25)
+}
+
+/// Asks as `caller` does, and checks what it gets.
+async fn ask(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller: &Caller) {
+    sleep(millis(caller.comes)).await;
+    let (backend, id) = (coalesce.inner(), &ids[caller.id]);
+    let asked = backend.asked.fetch_add(1, SeqCst) + 1;
+    let patience = caller.leaves.map_or(secs(60), millis);
+    let described = timeout(patience, coalesce.describe_instance(id)).await;
+    match described {
+        Ok(Ok(status)) => {
+            assert!(!backend.failing.contains(id));
+            assert_eq!(status.id, *id);
+            let read: u64 = status.native_state.unwrap().parse().unwrap();
+            assert!(
+                read >= asked,
+                "{caller:?}: read at {read}, asked at {asked}"
+            );
+        }
+        Ok(Err(error)) => {
+            assert!(backend.failing.contains(id));
+            assert_eq!(error.kind(), ErrorKind::NotFound);
+        }
+        Err(_) => assert!(caller.leaves.is_some(), "{caller:?} was lost"),
+    }
+    let change = async {
+        let _waits = Waits::begin(backend, id);
+        coalesce.terminate_instance(id).await
+    };
+    match timeout(patience, change).await {
+        Ok(answer) => assert_eq!(answer.is_err(), backend.failing.contains(id)),
+        Err(_) => assert!(caller.leaves.is_some(), "{caller:?} was lost"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn nobody_is_lost_and_every_answer_is_ones_own(
+        callers in callers(), takes in vec(0_u64..30, 1..8), batch in 1_usize..6,
+        window in 0_u64..20, failing in 0_usize..3,
+    ) {
+        virtually(async {
+            let ids = numbered(6);
+            let backend = Versioned::new(takes, batch, ids[..failing].to_vec());
+            let policy = CoalescePolicy::default().window(millis(window)).at_most(size(4));
+            let coalesce = Coalesce::new(backend, policy);
+            join_all(callers.iter().map(|caller| ask(&coalesce, &ids, caller))).await;
+        });
+    }
+}
+
+#[test]
+fn threads_lose_nobody_either() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let ids = numbered(6);
+        let backend = Versioned::new(vec![0, 1, 0, 2], 4, vec![ids[0].clone()]);
+        let policy = CoalescePolicy::default().window(Duration::from_micros(300));
+        let coalesce = std::sync::Arc::new(Coalesce::new(backend, policy));
+        let tasks = (0..2_000_u64).map(|n| {
+            let (coalesce, ids) = (coalesce.clone(), ids.clone());
+            let leaves = (n % 7 == 0).then_some(n % 3);
+            let caller = Caller {
+                id: (n % 6) as usize,
+                comes: n % 20,
+                leaves,
+            };
+            tokio::spawn(async move { ask(&coalesce, &ids, &caller).await })
+        });
+        for task in join_all(tasks).await {
+            task.unwrap();
+        }
+    });
+}
