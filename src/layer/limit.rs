@@ -122,8 +122,10 @@ impl Default for LimitPolicy {
 
 /// Lets calls through at the rates of its policy.
 ///
-/// A batch of ids takes as many turns as the native calls that it needs. A list takes one, whatever
-/// its pages, because nobody knows how many there will be.
+/// A batch of ids takes as many turns as the native calls that it needs; where those are more than
+/// may be saved up, it goes when all is saved, and nobody else until the rest is earned. A list takes
+/// one, whatever its pages, because nobody knows how many there will be. A stream is under way until
+/// it is read to its end or dropped: where one call at a time may be, do not list while reading it.
 #[derive(Debug)]
 pub struct Limit {
     gates: BTreeMap<Operation, Arc<Gate>>,
@@ -269,17 +271,20 @@ impl Gate {
             None => None,
         };
         let turn = self.turn.lock().await;
-        let epoch = loop {
+        let taken = loop {
             match self.pace.take(request.native_calls()) {
-                Ok(epoch) => break epoch,
+                Ok(taken) => break taken,
                 Err(until) => sleep_until(until).await,
             }
         };
         drop(turn);
+        if let Some(rate) = taken.raised {
+            signal::rate_is(request, rate);
+        }
         signal::waited(request, began.elapsed());
         Pass {
             gate: self,
-            epoch,
+            epoch: taken.epoch,
             _slot: slot,
         }
     }

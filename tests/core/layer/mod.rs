@@ -2,6 +2,8 @@
 
 mod coalesce;
 mod coalesce_property;
+#[cfg(feature = "limit")]
+mod limit;
 mod retry;
 mod retry_launch;
 mod retry_property;

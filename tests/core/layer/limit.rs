@@ -1,0 +1,364 @@
+//! Whose turn it is, and how fast turns come.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use fleetwright::{
+    Effect, InstanceFilter, InstanceId, InstanceProvisioner, Operation,
+    layer::{Layered, Limit, LimitPolicy, Rate},
+};
+use futures_util::{StreamExt as _, future::join_all};
+use proptest::{collection::vec, prelude::*};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{
+    dropped_after, make, many, millis, numbered, plain,
+    script::{Answer, Script},
+    size, virtually,
+};
+use crate::fake::{call, id, secs};
+
+fn over(script: Script, operations: &[Operation], rate: Rate) -> Layered<Script, Limit> {
+    let policy = LimitPolicy::none().with(operations, rate);
+    Layered::new(script, Limit::new(&policy))
+}
+
+fn stops(rate: Rate) -> Layered<Script, Limit> {
+    over(Script::new([]), &[Operation::StopInstance], rate)
+}
+
+/// Makes so many stops at once, and answers when each was sent.
+async fn at_once(limit: &Layered<Script, Limit>, count: usize) -> Vec<Duration> {
+    let before = limit.inner().times().len();
+    join_all(numbered(count).iter().map(|id| limit.stop_instance(id))).await;
+    limit.inner().times().split_off(before)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_goes_at_once_and_then_each_in_its_time() {
+    let limit = stops(Rate::every(secs(1)).burst(many(2)));
+    assert_eq!(at_once(&limit, 5).await, [0, 0, 1, 2, 3].map(secs));
+    sleep(secs(99)).await;
+    assert_eq!(at_once(&limit, 3).await, [102, 102, 103].map(secs));
+    let limit = stops(Rate::per_second(many(4)));
+    assert_eq!(at_once(&limit, 6).await, [0, 0, 0, 0, 250, 500].map(millis));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_call_its_batch_and_its_stream_are_one_operation() {
+    let pairs = [
+        (Operation::LaunchInstance, Operation::LaunchInstances),
+        (Operation::TerminateInstance, Operation::TerminateInstances),
+        (Operation::StopInstance, Operation::StopInstances),
+        (Operation::StartInstance, Operation::StartInstances),
+        (Operation::DescribeInstance, Operation::DescribeInstances),
+        (Operation::ListInstances, Operation::StreamInstances),
+    ];
+    for (one, other) in pairs {
+        for named in [one, other] {
+            let limit = over(Script::new([]), &[named], Rate::every(secs(1)));
+            for operation in [one, other, one, Operation::RebootInstance] {
+                make(&limit, operation, &plain()).await.unwrap();
+            }
+            assert_eq!(limit.inner().times(), [0, 1, 2, 2].map(secs), "{named}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn operations_share_a_rate_until_a_later_rule_parts_them() {
+    use Operation::{RebootInstance, ResizeInstance, StopInstance, UpdateTags};
+    let (slow, slower) = (Rate::every(secs(1)), Rate::every(secs(10)));
+    let policy = LimitPolicy::none()
+        .with(&[RebootInstance, ResizeInstance, StopInstance], slow)
+        .with(&[StopInstance], slower);
+    let limit = Layered::new(Script::new([]), Limit::new(&policy));
+    for operation in [
+        RebootInstance,
+        ResizeInstance,
+        StopInstance,
+        RebootInstance,
+        StopInstance,
+    ] {
+        make(&limit, operation, &plain()).await.unwrap();
+    }
+    for _ in 0..9 {
+        make(&limit, UpdateTags, &plain()).await.unwrap();
+    }
+    assert_eq!(limit.inner().times()[..5], [0, 1, 1, 2, 11].map(secs));
+    assert_eq!(limit.inner().age(), secs(11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_operation_has_a_limit_of_its_own_by_default() {
+    for operation in Operation::ALL {
+        let limit = Layered::new(Script::new([]), Limit::new(&LimitPolicy::default()));
+        let (burst, rate) = if operation.is_read() {
+            (100, 20)
+        } else {
+            (50, 10)
+        };
+        for _ in 0..burst + rate {
+            make(&limit, operation, &plain()).await.unwrap();
+        }
+        assert_eq!(limit.inner().age(), secs(1), "{operation}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_takes_as_many_turns_as_it_needs_native_calls() {
+    let rate = Rate::every(secs(1)).burst(many(4));
+    let limit = over(
+        Script::new([]).batches_of(10),
+        &[Operation::StopInstance],
+        rate,
+    );
+    let stop = async |count| drop(limit.stop_instances(&numbered(count)).await);
+    stop(30).await;
+    stop(11).await;
+    stop(10).await;
+    assert_eq!(limit.inner().times(), [0, 1, 2].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_more_than_the_burst_makes_those_who_follow_pay() {
+    let rate = Rate::every(secs(1)).burst(many(2));
+    let limit = over(
+        Script::new([]).batches_of(1),
+        &[Operation::StopInstance],
+        rate,
+    );
+    let stop = async |count| drop(limit.stop_instances(&numbered(count)).await);
+    stop(1).await;
+    // It waits for a full bucket, as one of two would.
+    stop(5).await;
+    // Three are owed, and one is earned.
+    stop(1).await;
+    stop(1).await;
+    assert_eq!(limit.inner().times(), [0, 1, 5, 6].map(secs));
+    sleep(secs(60)).await;
+    assert_eq!(at_once(&limit, 3).await, [66, 66, 67].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn throttling_holds_everybody_back_and_halves_the_rate_once() {
+    let throttled = call(Operation::StopInstance).throttled(secs(60));
+    let script = Script::new(vec![throttled.into(); 4]).taking(millis(1));
+    let rate = Rate::every(secs(1)).burst(many(4));
+    let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
+    let limit = Layered::new(script, Limit::new(&policy.recovering_in(secs(3600))));
+    let times = at_once(&limit, 8).await;
+    assert_eq!(times[..4], [0; 4].map(secs));
+    // The time that was asked for earns nothing, or all would be back at once.
+    let after: Vec<_> = times[4..].iter().map(|at| *at - millis(60_001)).collect();
+    assert_eq!(after, [2, 4, 6, 8].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_throttled_burst_halves_the_rate_down_to_an_eighth() {
+    let throttled = || Answer::from(call(Operation::StopInstance).throttled(Duration::ZERO));
+    let script = Script::new([
+        throttled(),
+        throttled(),
+        throttled(),
+        throttled(),
+        throttled(),
+    ]);
+    let policy = LimitPolicy::none().with(&[Operation::StopInstance], Rate::every(secs(1)));
+    let limit = Layered::new(script, Limit::new(&policy.recovering_in(Duration::MAX)));
+    for _ in 0..7 {
+        let _ = limit.stop_instance(&id("i-1")).await;
+    }
+    assert_eq!(limit.inner().times(), [0, 2, 6, 14, 22, 30, 38].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rate_comes_back_by_an_eighth_and_with_it_the_burst() {
+    let throttled = call(Operation::StopInstance).throttled(secs(1));
+    let rate = Rate::every(secs(1)).burst(many(3));
+    let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
+    let policy = policy.recovering_in(secs(100));
+    let limit = Layered::new(Script::new([throttled.clone().into()]), Limit::new(&policy));
+    // Lowered at once, so four eighths are left from the first second on.
+    assert!(limit.stop_instance(&id("i-1")).await.is_err());
+    for (from, period) in [
+        (50, 2_000),
+        (150, 1_600),
+        (250, 1_333),
+        (350, 1_142),
+        (500, 1_000),
+    ] {
+        sleep(secs(from) - limit.inner().age()).await;
+        let times = at_once(&limit, 5).await;
+        let wait = (times[4] - times[3]).as_millis();
+        assert!(
+            (period..=period + 1).contains(&wait),
+            "{wait} at {from}: {times:?}"
+        );
+    }
+    // Who comes long after it finds a full bucket.
+    let limit = Layered::new(Script::new([throttled.into()]), Limit::new(&policy));
+    assert!(limit.stop_instance(&id("i-1")).await.is_err());
+    sleep(secs(9_999)).await;
+    assert_eq!(
+        at_once(&limit, 4).await,
+        [9_999, 9_999, 9_999, 10_000].map(secs)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_rate_only_the_time_that_is_asked_for_is_kept() {
+    let throttled = call(Operation::StreamInstances).throttled(secs(5));
+    let down = call(Operation::ListInstances).unavailable(Effect::None, "down");
+    let script = Script::new([Answer::Bad(down.retry_after(secs(77))), throttled.into()]);
+    let limit = Layered::new(script, Limit::new(&LimitPolicy::none()));
+    let filter = InstanceFilter::new();
+    assert!(limit.list_instances(&filter).await.is_err());
+    let items: Vec<_> = limit.stream_instances(&filter).collect().await;
+    assert!(items[0].is_err());
+    for _ in 0..99 {
+        limit.list_instances(&filter).await.unwrap();
+        limit.describe_instance(&id("i-1")).await.unwrap();
+    }
+    // Only throttling is about everybody, and only about that operation.
+    let times = limit.inner().times();
+    assert_eq!(
+        (times[1], times[2], limit.inner().age()),
+        (secs(0), secs(5), secs(5))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_are_under_way_and_in_the_order_they_came() {
+    let rate = Rate::every(Duration::ZERO)
+        .burst(many(999))
+        .concurrently(size(3));
+    let script = Script::new([]).taking(secs(1));
+    let limit = over(script, &[Operation::StopInstance], rate);
+    let times = at_once(&limit, 7).await;
+    assert_eq!(times, [0, 0, 0, 1, 1, 1, 2].map(secs));
+    assert_eq!(limit.inner().most.load(Ordering::SeqCst), 3);
+    assert_eq!(
+        limit.inner().about().concat(),
+        numbered(7)
+            .iter()
+            .map(InstanceId::as_str)
+            .collect::<Vec<_>>()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_keeps_its_place_to_its_end() {
+    let rate = Rate::every(Duration::ZERO).concurrently(size(1));
+    let limit = over(Script::new([]), &[Operation::ListInstances], rate);
+    let filter = InstanceFilter::new();
+    let blocked = async || {
+        timeout(secs(1), limit.list_instances(&filter))
+            .await
+            .is_err()
+    };
+    let mut read = limit.stream_instances(&filter);
+    // It has not begun.
+    assert!(!blocked().await);
+    assert!(read.next().await.is_none());
+    assert!(!blocked().await);
+    let limit = over(
+        Script::always(Answer::Hang),
+        &[Operation::ListInstances],
+        rate,
+    );
+    let mut read = limit.stream_instances(&filter);
+    assert!(timeout(secs(1), read.next()).await.is_err());
+    let waits = timeout(secs(1), limit.list_instances(&filter)).await;
+    assert!(waits.is_err() && limit.inner().calls().len() == 1);
+    drop(read);
+    let _ = timeout(secs(1), limit.list_instances(&filter)).await;
+    assert_eq!(limit.inner().calls().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_the_queue_takes_no_turn_and_holds_no_place() {
+    for polls in 0..50 {
+        for concurrent in [1, 9] {
+            let rate = Rate::every(millis(10)).concurrently(size(concurrent));
+            let script = Script::new([]).taking(millis(5));
+            let limit = over(script, &[Operation::StopInstance], rate);
+            let names = numbered(3);
+            let (_, left, _) = tokio::join!(
+                limit.stop_instance(&names[0]),
+                dropped_after(polls, limit.stop_instance(&names[1])),
+                limit.stop_instance(&names[2]),
+            );
+            let sent = limit.inner().calls();
+            let second_went = sent.iter().any(|call| call.about == ["i-1"]);
+            assert!(left.is_none() || second_went);
+            let last = sent.iter().find(|call| call.about == ["i-2"]).unwrap();
+            // A poll later than it was due, at the most.
+            let due = if second_went { 20..=22 } else { 10..=12 };
+            assert!(due.contains(&last.at.as_millis()), "{polls}: {sent:?}");
+            let began = Instant::now();
+            limit.stop_instance(&names[0]).await.unwrap();
+            assert!(began.elapsed() <= millis(15));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_time_is_too_long_for_a_rate() {
+    let longest = Duration::MAX;
+    for every in [Duration::ZERO, millis(1), secs(1 << 40), longest] {
+        for burst in [1, 2, u32::MAX] {
+            for asked in [Duration::ZERO, secs(1 << 40), longest] {
+                let throttled = call(Operation::StopInstance).throttled(asked);
+                let rate = Rate::every(every).burst(many(burst));
+                let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
+                for recovery in [Duration::ZERO, longest] {
+                    let policy = policy.clone().recovering_in(recovery);
+                    let script = Script::new([throttled.clone().into()]).batches_of(1);
+                    let limit = Layered::new(script, Limit::new(&policy));
+                    let all = async {
+                        for _ in 0..4 {
+                            limit.stop_instances(&numbered(3)).await;
+                        }
+                    };
+                    let _ = timeout(secs(1 << 20), all).await;
+                    assert!(!limit.inner().calls().is_empty());
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_interval_has_more_turns_than_its_burst_and_what_it_earned(
+        every in 1_u64..50, burst in 1_u32..6,
+        callers in vec((0_u64..500, 1_usize..6), 1..40),
+    ) {
+        virtually(async {
+            let rate = Rate::every(millis(every)).burst(many(burst));
+            let script = Script::new([]).batches_of(1);
+            let limit = over(script, &[Operation::StopInstance], rate);
+            let call = async |at, turns: usize| {
+                sleep(millis(at)).await;
+                limit.stop_instances(&numbered(turns.min(burst as usize))).await;
+            };
+            join_all(callers.iter().map(|(at, turns)| call(*at, *turns))).await;
+            let calls = limit.inner().calls();
+            prop_assert_eq!(calls.len(), callers.len());
+            for (first, from) in calls.iter().enumerate() {
+                let mut turns = 0;
+                for to in &calls[first..] {
+                    turns += to.about.len() as u128;
+                    let earned = (to.at - from.at).as_millis() / u128::from(every);
+                    prop_assert!(turns <= u128::from(burst) + earned, "{:?}", calls);
+                }
+            }
+            // Nobody waits when there is something left: all are through when all is earned.
+            let turns: usize = calls.iter().map(|call| call.about.len()).sum();
+            let last_came = callers.iter().map(|(at, _)| *at).max().unwrap_or(0);
+            let most = millis(last_came) + millis(every) * (turns as u32 + burst);
+            prop_assert!(limit.inner().age() <= most);
+            Ok(())
+        })?;
+    }
+}
