@@ -4,15 +4,16 @@
 //! moves a launch on only when the attempt before it is known to have launched nothing, and only
 //! for want of capacity: a quota, a mistake in the config or an outage is answered as it is.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::{Launched, Layer, Request, signal};
+use super::{
+    Launched, Layer, Request,
+    lacking::{Lacking, offering},
+    signal,
+};
 use crate::{
     BoxStream, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisionerExt as _,
     InstanceType, InvalidValue, LaunchRecord, LaunchToken, Market, Operation, ProvisionError,
@@ -157,8 +158,9 @@ impl FallbackPolicy {
 /// - An attempt whose outcome is unknown is looked up before the next begins; where it cannot be
 ///   settled, its error is the answer.
 /// - An offering that lacked capacity is passed over for a time, by the scope that its error names:
-///   one zone, one type in all zones. When all are, the launch is refused without a call, with the
-///   time after which the first may be asked again.
+///   one zone, one type in all zones. A config that names no zone or market is not taken for all of
+///   them. When every alternative is passed over, the launch is refused without being sent, with the
+///   time after which the first may be asked again; a token is looked up before that.
 /// - A batch that was launched in part is not moved: its error carries the survivors.
 /// - Which alternative it got, an instance tells by its type and placement, and by its tag where
 ///   the policy [sets one](FallbackPolicy::tagging).
@@ -168,51 +170,20 @@ impl FallbackPolicy {
 #[derive(Debug)]
 pub struct Fallback {
     policy: FallbackPolicy,
-    lacking: Mutex<Vec<(Scope, Instant)>>,
+    lacking: Lacking,
 }
 
 impl Fallback {
     /// Falls back as `policy` says.
     pub const fn new(policy: FallbackPolicy) -> Self {
-        Self {
-            policy,
-            lacking: Mutex::new(Vec::new()),
-        }
+        let lacking = Lacking::new(policy.remember);
+        Self { policy, lacking }
     }
 
-    /// The offerings that are passed over now.
+    /// The offerings that are passed over now. One without a zone is of configs without a zone, or of
+    /// every zone, as its cloud has said.
     pub fn lacking(&self) -> Vec<Scope> {
-        let mut lacking = self.lock();
-        lacking.retain(|(_, until)| *until > Instant::now());
-        lacking.iter().map(|(scope, _)| scope.clone()).collect()
-    }
-
-    /// Until when `config` is not asked for.
-    fn lacks(&self, config: &InstanceConfig) -> Option<Instant> {
-        let (now, lacking) = (Instant::now(), self.lock());
-        let of_it = lacking
-            .iter()
-            .filter(|(scope, until)| *until > now && covers(scope, config));
-        of_it.map(|(_, until)| *until).max()
-    }
-
-    fn remember(&self, error: &ProvisionError, config: &InstanceConfig) {
-        let now = Instant::now();
-        let Some(until) = now.checked_add(self.policy.remember) else {
-            return;
-        };
-        let mut scopes = error.scopes().to_vec();
-        if !scopes.iter().any(|scope| covers(scope, config)) {
-            scopes.push(offering(config));
-        }
-        let mut lacking = self.lock();
-        lacking.retain(|(scope, until)| *until > now && !scopes.contains(scope));
-        lacking.extend(scopes.into_iter().map(|scope| (scope, until)));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(Scope, Instant)>> {
-        // Nothing under the lock panics.
-        self.lacking.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lacking.scopes()
     }
 }
 
@@ -225,8 +196,8 @@ impl Layer for Fallback {
     ) -> Result<T> {
         let configs = self.policy.configs(config);
         let (mut refused, mut passed_over) = (None, None);
-        for (name, config) in &configs {
-            if let Some(until) = self.lacks(config) {
+        for (at, (name, config)) in configs.iter().enumerate() {
+            if let Some(until) = self.lacking.until(config) {
                 signal::falls_back(&request, name, "remembered");
                 passed_over = Some(passed_over.map_or(until, |first: Instant| first.min(until)));
                 continue;
@@ -236,29 +207,26 @@ impl Layer for Fallback {
                 Err(error) => error,
             };
             if error.kind() == ErrorKind::TokenConflict {
-                return replay(&configs, name, &send, error).await;
+                return replay(&configs, Some(at), &send, error).await;
             }
             if !launched_nothing(&request, &error).await {
                 return Err(error);
             }
-            self.remember(&error, config);
+            self.lacking.note(&error, config);
             signal::falls_back(&request, name, "capacity");
             refused = Some(error);
         }
-        match (refused, passed_over) {
-            (Some(error), _) => Err(error),
-            (None, until) => {
-                // Nothing was asked, so nobody has looked whether the token was launched before.
-                if let Some(token) = request.token {
-                    let known = known(&request, token).await?;
-                    if known != LaunchRecord::NotSeen {
-                        let error = request.call.token_conflict(token);
-                        return replay(&configs, "", &send, error).await;
-                    }
-                }
-                Err(nothing_left(&request, config, until))
+        if let (Some(token), Some(_)) = (request.token, passed_over) {
+            // Nobody has asked whether the token was launched with what was passed over.
+            let known = known(&request, token).await;
+            if known.map_err(|error| error.with_operation(request.operation()))?
+                != LaunchRecord::NotSeen
+            {
+                let error = request.call.token_conflict(token);
+                return replay(&configs, None, &send, error).await;
             }
         }
+        Err(refused.unwrap_or_else(|| nothing_left(&request, config, passed_over)))
     }
 
     async fn call<'a, T: Send + 'a>(
@@ -315,11 +283,14 @@ async fn known(request: &Request<'_>, token: &LaunchToken) -> Result<LaunchRecor
 /// new is launched by asking, because the token is taken.
 async fn replay<'a, T>(
     configs: &[(&str, InstanceConfig)],
-    asked: &str,
+    asked: Option<usize>,
     send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
     conflict: ProvisionError,
 ) -> Result<T> {
-    for (_, config) in configs.iter().filter(|(name, _)| *name != asked) {
+    for (at, (_, config)) in configs.iter().enumerate() {
+        if Some(at) == asked {
+            continue;
+        }
         match send(config.clone()).await {
             Err(error) if is_not_the_one(&error) => {}
             answer => return answer,
@@ -345,37 +316,5 @@ fn nothing_left(
     match until {
         Some(until) => error.retry_after(until.saturating_duration_since(Instant::now())),
         None => error,
-    }
-}
-
-/// The offering that `config` asks for.
-fn offering(config: &InstanceConfig) -> Scope {
-    Scope::Offering {
-        instance_type: Some(config.instance_type.clone()),
-        zone: config.placement.zone.clone(),
-        market: config.placement.market,
-    }
-}
-
-/// Whether `config` asks for what `scope` is about.
-fn covers(scope: &Scope, config: &InstanceConfig) -> bool {
-    match scope {
-        Scope::Offering {
-            instance_type,
-            zone,
-            market,
-        } => {
-            let placement = &config.placement;
-            instance_type
-                .as_ref()
-                .is_none_or(|of| *of == config.instance_type)
-                && zone
-                    .as_ref()
-                    .is_none_or(|of| placement.zone.as_ref() == Some(of))
-                && market.is_none_or(|of| placement.market.unwrap_or(Market::OnDemand) == of)
-        }
-        Scope::Network(network) => config.placement.network.as_ref() == Some(network),
-        Scope::Region | Scope::Account => true,
-        Scope::Instance(_) => false,
     }
 }

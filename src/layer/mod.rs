@@ -41,6 +41,7 @@
 mod budget;
 mod coalesce;
 mod fallback;
+mod lacking;
 mod lane;
 mod layered;
 #[cfg(feature = "limit")]

@@ -2,6 +2,8 @@
 
 mod coalesce;
 mod coalesce_property;
+mod fallback;
+mod fallback_token;
 #[cfg(feature = "limit")]
 mod limit;
 mod retry;

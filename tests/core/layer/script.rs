@@ -15,8 +15,8 @@ use std::{
 use fleetwright::{
     BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, Operation, ProvisionError, Reboot, Result, Seen,
-    SnapshotRequest, TagChange, TagLimits, async_trait,
+    InstanceType, LaunchRecord, LaunchToken, Market, Operation, ProvisionError, Reboot, Result,
+    Seen, SnapshotRequest, TagChange, TagLimits, Zone, async_trait,
 };
 use futures_util::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep};
@@ -209,8 +209,22 @@ fn status(id: &InstanceId) -> InstanceStatus {
     info(id).into()
 }
 
-fn token(config: &InstanceConfig) -> &str {
-    config.launch_token.as_ref().map_or("", LaunchToken::as_str)
+/// The token and what is asked for.
+fn asked(config: &InstanceConfig) -> [&str; 4] {
+    let placement = &config.placement;
+    [
+        config
+            .launch_token
+            .as_ref()
+            .map_or("-", LaunchToken::as_str),
+        config.instance_type.as_str(),
+        placement.zone.as_ref().map_or("-", Zone::as_str),
+        match placement.market {
+            None => "-",
+            Some(Market::OnDemand) => "demand",
+            Some(Market::Spot) => "spot",
+        },
+    ]
 }
 
 #[async_trait]
@@ -221,7 +235,7 @@ impl InstanceProvisioner for Script {
     }
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let good = info(&id("i-1"));
-        self.one(Operation::LaunchInstance, &[token(config)], good)
+        self.one(Operation::LaunchInstance, &asked(config), good)
             .await
     }
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
@@ -260,7 +274,7 @@ impl InstanceProvisioner for Script {
         let good = (0..count.get())
             .map(|n| info(&id(&format!("i-{n}"))))
             .collect();
-        self.one(Operation::LaunchInstances, &[token(config)], good)
+        self.one(Operation::LaunchInstances, &asked(config), good)
             .await
     }
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {

@@ -1,0 +1,308 @@
+//! One token, several alternatives, and never two instances: whatever is lost, and whichever process
+//! asks again.
+
+use fleetwright::{
+    Effect, ErrorKind, InstanceConfig, InstanceProvisioner, LaunchRecord, Operation, Zone,
+    layer::{Alternative, Fallback, FallbackPolicy, Layered, Retry, RetryPolicy},
+};
+use fleetwright_memory::{Fault, MemoryCloud, MemoryProvisioner, Phase, Rule, WireCall};
+use tokio::time::timeout;
+
+use super::{
+    fallback::{cloud, in_zone, lacks, none_in, over, sent},
+    live, many, plain,
+    script::{Answer, Script, info},
+    token, with_token,
+};
+use crate::fake::{call, id, secs};
+
+fn zones() -> FallbackPolicy {
+    FallbackPolicy::new(["mem-a", "mem-b", "mem-c"].map(in_zone))
+        .tagging("alternative")
+        .unwrap()
+}
+
+/// A new process: it remembers nothing.
+fn process(cloud: &MemoryCloud) -> Layered<Layered<MemoryProvisioner, Retry>, Fallback> {
+    let retry = Layered::new(
+        cloud.provisioner(),
+        Retry::new(RetryPolicy::default().seeded(3)),
+    );
+    over(retry, zones())
+}
+
+/// A new process that has found `zone` without capacity.
+async fn process_without(
+    cloud: &MemoryCloud,
+    zones: &[&str],
+) -> Layered<Layered<MemoryProvisioner, Retry>, Fallback> {
+    let process = process(cloud);
+    cloud
+        .operator()
+        .set_capacity(zones.iter().map(|zone| none_in(zone)).collect());
+    let other = InstanceConfig::builder("image-1", "small").build().unwrap();
+    if let Ok(info) = process.launch_instance(&other).await {
+        cloud.operator().terminate(&info.id).unwrap();
+        tokio::time::sleep(secs(60)).await;
+    }
+    cloud.operator().set_capacity(Vec::new());
+    process
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_gives_the_same_instance_whatever_is_remembered() {
+    let refusing: [&[&str]; 4] = [
+        &[],
+        &["mem-a"],
+        &["mem-a", "mem-b"],
+        &["mem-a", "mem-b", "mem-c"],
+    ];
+    for count in [1, 2] {
+        for launched_with in &refusing[..3] {
+            for replayed_with in refusing {
+                let cloud = cloud([]);
+                let config = with_token("t-1");
+                let first = process_without(&cloud, launched_with).await;
+                let made = first.launch_instances(&config, many(count)).await.unwrap();
+                let again = process_without(&cloud, replayed_with).await;
+                let same = again.launch_instances(&config, many(count)).await.unwrap();
+                let ids = |infos: Vec<fleetwright::InstanceInfo>| {
+                    infos.into_iter().map(|i| i.id).collect::<Vec<_>>()
+                };
+                assert_eq!(ids(same), ids(made), "{launched_with:?} {replayed_with:?}");
+                assert_eq!(live(&cloud), count as usize);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_token_of_another_config_is_a_conflict() {
+    let cloud = cloud([]);
+    process(&cloud)
+        .launch_instance(&with_token("t-1"))
+        .await
+        .unwrap();
+    let mut other = with_token("t-1");
+    other.tags.insert("fleet", "red").unwrap();
+    for lacking in [&[][..], &["mem-a"], &["mem-a", "mem-b", "mem-c"]] {
+        let process = process_without(&cloud, lacking).await;
+        let error = process.launch_instance(&other).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TokenConflict);
+        assert_eq!(error.operation(), Operation::LaunchInstance);
+    }
+    assert_eq!(live(&cloud), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn alternatives_by_one_name_are_two_all_the_same() {
+    let cloud = cloud([]);
+    let named = |zone: &str| Alternative::new("").zone(zone).unwrap();
+    let policy = FallbackPolicy::new(["mem-a", "mem-b"].map(named));
+    let config = with_token("t-1");
+    let mut second = config.clone();
+    second.placement.zone = Some(Zone::new("mem-b").unwrap());
+    let made = cloud.provisioner().launch_instance(&second).await.unwrap();
+    let same = over(cloud.provisioner(), policy)
+        .launch_instance(&config)
+        .await
+        .unwrap();
+    assert_eq!(same.id, made.id);
+}
+
+/// Everything that may go wrong with one call.
+fn faults() -> Vec<Fault> {
+    let phases = [Phase::Before, Phase::After].into_iter();
+    let mut faults: Vec<_> = phases
+        .flat_map(|phase| {
+            [
+                Fault::Lost(phase),
+                Fault::ServerError(phase),
+                Fault::Hang(phase),
+                Fault::Crash(phase),
+            ]
+        })
+        .collect();
+    faults.push(Fault::Malformed);
+    faults
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_is_lost_there_is_never_a_second_instance() {
+    for fault in faults() {
+        for (wire_call, nth) in [
+            (WireCall::Launch, 1),
+            (WireCall::Launch, 2),
+            (WireCall::Launch, 3),
+            (WireCall::FindLaunch, 1),
+        ] {
+            for config in [plain(), with_token("t-1")] {
+                for repeating in [true, false] {
+                    let cloud = cloud([none_in("mem-a")]);
+                    cloud.faults().add(Rule::nth(wire_call, nth, fault.clone()));
+                    let what = format!(
+                        "{fault:?} at {wire_call:?} {nth}, {:?}",
+                        config.launch_token
+                    );
+                    let launch = async {
+                        if repeating {
+                            process(&cloud).launch_instance(&config).await
+                        } else {
+                            over(cloud.provisioner(), zones())
+                                .launch_instance(&config)
+                                .await
+                        }
+                    };
+                    // A process that hangs is killed.
+                    let answer = timeout(secs(900), launch).await;
+                    assert!(live(&cloud) <= 1, "{what}");
+                    if let Ok(Ok(info)) = &answer {
+                        assert_eq!(
+                            cloud.oracle().leftovers().instances,
+                            [info.id.clone()],
+                            "{what}"
+                        );
+                    }
+                    cloud.faults().clear();
+                    let Some(token) = &config.launch_token else {
+                        continue;
+                    };
+                    // The next process asks again, and remembers something else.
+                    let next = process_without(&cloud, &["mem-a", "mem-b"]).await;
+                    let info = next.launch_instance(&config).await.unwrap();
+                    assert_eq!(
+                        cloud.oracle().leftovers().instances,
+                        [info.id.clone()],
+                        "{what}"
+                    );
+                    let found = next.find_launch(token).await.unwrap();
+                    assert!(matches!(found, LaunchRecord::Found(all) if all[0].id == info.id));
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_is_settled_before_the_next_is_tried() {
+    let unknown = || {
+        Answer::from(lacks(fleetwright::Scope::Instance(id("i-9"))).with_effect(Effect::Unknown))
+    };
+    let done = || Answer::from(lacks(fleetwright::Scope::Region).with_effect(Effect::Done));
+    let found = || Answer::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
+    let gone = || Answer::Found(LaunchRecord::Gone(Vec::new()));
+    let down = || Answer::from(call(Operation::FindLaunch).unavailable(Effect::None, "down"));
+    let cases = [
+        (with_token("t-1"), vec![unknown(), Answer::Good], true),
+        (with_token("t-1"), vec![unknown(), found()], false),
+        (with_token("t-1"), vec![unknown(), gone()], false),
+        (with_token("t-1"), vec![unknown(), down()], false),
+        (with_token("t-1"), vec![done()], false),
+        (plain(), vec![unknown()], false),
+    ];
+    for (config, answers, goes_on) in cases {
+        let fallback = over(Script::new(answers.clone()), zones());
+        let answer = fallback.launch_instance(&config).await;
+        assert_eq!(answer.is_ok(), goes_on, "{answers:?}");
+        let calls = fallback.inner().calls();
+        let launches = calls
+            .iter()
+            .filter(|call| call.operation == Operation::LaunchInstance);
+        assert_eq!(launches.count(), 1 + usize::from(goes_on));
+        if let Err(error) = answer {
+            assert_eq!(error.kind(), ErrorKind::Capacity);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_is_settled_only_when_reads_have_caught_up() {
+    let unknown = lacks(fleetwright::Scope::Instance(id("i-9"))).with_effect(Effect::Unknown);
+    let mut script = Script::new([unknown.into()]);
+    script.capabilities.consistency_window = secs(5);
+    let fallback = over(script, zones());
+    fallback
+        .launch_instances(&with_token("t-1"), many(2))
+        .await
+        .unwrap();
+    let calls = fallback.inner().calls();
+    assert_eq!(calls.last().unwrap().at, secs(5));
+    // The items of a batch may be known by their own tokens only.
+    let looked: Vec<_> = calls[calls.len() - 3..]
+        .iter()
+        .map(|call| call.about[0].clone())
+        .collect();
+    assert_eq!(
+        looked[..2],
+        [
+            token("t-1").item(0).to_string(),
+            token("t-1").item(1).to_string()
+        ]
+    );
+    assert_eq!(sent_last(fallback.inner()), "small mem-b -");
+}
+
+fn sent_last(script: &Script) -> String {
+    sent(script).pop().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_passed_over_is_looked_up_although_the_rest_was_asked() {
+    // A backend that looks for capacity before it looks at the token.
+    let here = |zone| lacks(fleetwright::Scope::zone(Zone::new(zone).unwrap()));
+    let found = Answer::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
+    let script = Script::new([here("mem-a").into(), Answer::Good]).first([
+        here("mem-b").into(),
+        here("mem-c").into(),
+        found,
+        Answer::Good,
+    ]);
+    let fallback = over(script, zones());
+    fallback.launch_instance(&plain()).await.unwrap();
+    let info = fallback.launch_instance(&with_token("t-1")).await.unwrap();
+    assert_eq!(info.id, id("i-1"));
+    let all = sent(fallback.inner());
+    assert_eq!(
+        all[..4],
+        [
+            "small mem-a -",
+            "small mem-b -",
+            "small mem-b -",
+            "small mem-c -"
+        ]
+    );
+    assert_eq!(all[5], "small mem-a -");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_cannot_be_looked_up_fails_the_launch_in_its_own_name() {
+    let down = call(Operation::FindLaunch).unavailable(Effect::None, "down");
+    let script = Script::new([lacks(fleetwright::Scope::Region).into()]).first([down.into()]);
+    let fallback = over(script, zones());
+    fallback.launch_instance(&plain()).await.unwrap_err();
+    let error = fallback
+        .launch_instance(&with_token("t-1"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.operation()),
+        (ErrorKind::Unavailable, Operation::LaunchInstance)
+    );
+    // And one that was never launched is refused without being sent.
+    let error = fallback
+        .launch_instance(&with_token("t-1"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Capacity, Effect::None)
+    );
+    let calls = fallback.inner().calls();
+    assert_eq!(
+        calls
+            .iter()
+            .filter(|call| call.operation == Operation::LaunchInstance)
+            .count(),
+        1
+    );
+}
