@@ -176,7 +176,7 @@ impl Retry {
                 }
             })
         });
-        looked.await
+        signal::look_up(&request, looked).await
     }
 }
 

@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use super::Request;
-use crate::{ProvisionError, Result, Seen};
+use crate::{LaunchRecord, ProvisionError, Result, Seen};
 
 /// One attempt of a call.
 pub(super) async fn attempt<T>(
@@ -56,6 +56,17 @@ pub(super) async fn attempt_stream(
     .await;
     #[cfg(not(feature = "trace"))]
     return first.await;
+}
+
+/// The look-up of a launch that was given up.
+pub(super) async fn look_up(
+    request: &Request<'_>,
+    looked: impl Future<Output = Result<LaunchRecord>> + Send,
+) -> Result<LaunchRecord> {
+    #[cfg(feature = "trace")]
+    return super::trace::look_up(request, looked).await;
+    #[cfg(not(feature = "trace"))]
+    return looked.await;
 }
 
 fn count_attempt(request: &Request<'_>) {

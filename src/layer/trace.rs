@@ -3,13 +3,13 @@
 //! Owns the names of the spans' fields. Nothing of a config, of user data or of an answer is
 //! recorded, and of a launch token only a digest.
 
-use std::time::Duration;
+use std::{borrow::Cow, task::Poll, time::Duration};
 
 use futures_util::{StreamExt as _, future::BoxFuture};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{Layer, Request};
-use crate::{BoxStream, Effect, InstanceId, ProvisionError, Result, Seen};
+use crate::{BoxStream, Effect, ErrorKind, InstanceId, LaunchRecord, ProvisionError, Result, Seen};
 
 /// Puts every call into a span `fleetwright.call` of level info, with the target `fleetwright`.
 ///
@@ -20,12 +20,13 @@ use crate::{BoxStream, Effect, InstanceId, ProvisionError, Result, Seen};
 /// | `instance` | the instance that the call is about; of a batch, the first |
 /// | `instances` | how many it is about, or how many a launch asks for |
 /// | `token_hash` | a digest of the launch token, the same in every process |
-/// | `attempt` | how many times the call was sent, if more than once |
+/// | `attempt` | how many times the call was sent, if more than once; of callers that share one call, for whoever carried it on |
 /// | `otel.status_code` | `OK` or `ERROR` |
 /// | `kind`, `effect`, `native_code`, `request_id`, `error` | of the error; of a batch, of its first |
 /// | `failed` | how many items of a batch failed |
 ///
-/// Each attempt is a span `fleetwright.attempt` of level debug with the same fields of its own.
+/// Each attempt is a span `fleetwright.attempt` of level debug with the same fields of its own, and
+/// the look-up of a launch that was given up a span `fleetwright.look_up` around its attempts.
 /// Callers that share one call share its attempts: those are children of the span of whoever
 /// carried the call on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,7 +68,7 @@ impl Layer for Trace {
     ) -> Result<T> {
         let span = span!(INFO, "fleetwright.call", &request);
         let answer = send().instrument(span.clone()).await;
-        record(&span, answer.as_ref().err());
+        record(&span, &request, answer.as_ref().err());
         answer
     }
 
@@ -80,6 +81,7 @@ impl Layer for Trace {
         let answers = send(request.ids.to_vec()).instrument(span.clone()).await;
         record(
             &span,
+            &request,
             answers.iter().find_map(|answer| answer.as_ref().err()),
         );
         span.record(
@@ -96,17 +98,21 @@ impl Layer for Trace {
     ) -> BoxStream<'a, Result<Seen>> {
         let span = span!(INFO, "fleetwright.call", &request);
         let mut items = span.in_scope(open);
-        let (mut ended, entered) = (false, span.clone());
-        let items =
-            futures_util::stream::poll_fn(move |cx| entered.in_scope(|| items.poll_next_unpin(cx)));
-        items
-            .inspect(move |item| {
-                if !ended {
-                    ended = item.is_err();
-                    record(&span, item.as_ref().err());
-                }
-            })
-            .boxed()
+        let mut ended = false;
+        let items = futures_util::stream::poll_fn(move |context| {
+            let item = span.in_scope(|| items.poll_next_unpin(context));
+            let end = match &item {
+                Poll::Ready(Some(Err(error))) => Some(Some(error)),
+                Poll::Ready(None) => Some(None),
+                Poll::Ready(Some(Ok(_))) | Poll::Pending => None,
+            };
+            if let (Some(error), false) = (end, ended) {
+                ended = true;
+                record(&span, &request, error);
+            }
+            item
+        });
+        items.boxed()
     }
 }
 
@@ -120,13 +126,31 @@ pub(super) async fn attempt<T>(
     let span = span!(DEBUG, "fleetwright.attempt", request);
     span.record("attempt", number);
     let answer = sent.instrument(span.clone()).await;
-    record(&span, error(&answer));
+    record(&span, request, error(&answer));
+    answer
+}
+
+/// Puts the look-up of a launch that was given up into a span of its own, which counts its attempts.
+pub(super) async fn look_up(
+    request: &Request<'_>,
+    looked: impl Future<Output = Result<LaunchRecord>> + Send,
+) -> Result<LaunchRecord> {
+    let span = span!(INFO, "fleetwright.look_up", request);
+    let answer = looked.instrument(span.clone()).await;
+    record(&span, request, answer.as_ref().err());
     answer
 }
 
 /// Tells the call's own span which attempt it is at.
 pub(super) fn note_attempt(number: u32) {
-    Span::current().record("attempt", number);
+    let span = Span::current();
+    // Without a layer of this kind it is a span of somebody else's.
+    if span
+        .metadata()
+        .is_some_and(|of| of.target() == "fleetwright")
+    {
+        span.record("attempt", number);
+    }
 }
 
 pub(super) fn millis(time: Duration) -> u64 {
@@ -141,7 +165,7 @@ pub(super) fn effect(error: &ProvisionError) -> &'static str {
     }
 }
 
-fn record(span: &Span, error: Option<&ProvisionError>) {
+fn record(span: &Span, request: &Request<'_>, error: Option<&ProvisionError>) {
     let Some(error) = error else {
         span.record("otel.status_code", "OK");
         return;
@@ -149,12 +173,27 @@ fn record(span: &Span, error: Option<&ProvisionError>) {
     span.record("otel.status_code", "ERROR");
     span.record("kind", error.kind().as_str());
     span.record("effect", effect(error));
-    span.record("error", error.message());
+    span.record("error", &*message(request, error));
     if let Some(code) = error.native_code() {
         span.record("native_code", code);
     }
     if let Some(id) = error.request_id() {
         span.record("request_id", id);
+    }
+}
+
+/// What happened, without a launch token.
+fn message<'a>(request: &Request<'_>, error: &'a ProvisionError) -> Cow<'a, str> {
+    let (kind, message) = (error.kind(), error.message());
+    if matches!(kind, ErrorKind::TokenConflict | ErrorKind::TokenSpent) {
+        // They name it, or that of an item of a batch.
+        return Cow::Borrowed(kind.as_str());
+    }
+    match (request.token, token_hash(request)) {
+        (Some(token), Some(hash)) if message.contains(token.as_str()) => {
+            Cow::Owned(message.replace(token.as_str(), &hash))
+        }
+        _ => Cow::Borrowed(message),
     }
 }
 

@@ -10,6 +10,12 @@ mod retry;
 mod retry_launch;
 mod retry_property;
 mod script;
+mod slow;
+#[cfg(feature = "trace")]
+mod spans;
+mod timeout;
+#[cfg(feature = "trace")]
+mod trace;
 
 use std::{
     future::{Future, poll_fn},

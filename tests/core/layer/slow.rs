@@ -1,0 +1,62 @@
+//! A provisioner of which only the stream matters, item by item.
+
+use std::sync::Mutex;
+
+use fleetwright::{
+    BoxStream, Capabilities, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Result, Seen, TagLimits,
+    async_trait,
+};
+use futures_util::{Stream, StreamExt as _};
+
+pub(crate) struct Slow {
+    capabilities: Capabilities,
+    items: Mutex<Option<BoxStream<'static, Result<Seen>>>>,
+}
+
+impl Slow {
+    /// Streams `items`, once.
+    pub(crate) fn new(items: impl Stream<Item = Result<Seen>> + Send + 'static) -> Self {
+        Self {
+            capabilities: Capabilities::new("slow", TagLimits::new(9, 9, 9), 9),
+            items: Mutex::new(Some(items.boxed())),
+        }
+    }
+}
+
+impl std::fmt::Debug for Slow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Slow")
+    }
+}
+
+#[async_trait]
+impl InstanceProvisioner for Slow {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+        self.items.lock().unwrap().take().unwrap()
+    }
+    async fn describe_instance(&self, _: &InstanceId) -> Result<InstanceStatus> {
+        unreachable!()
+    }
+    async fn terminate_instance(&self, _: &InstanceId) -> Result<()> {
+        unreachable!()
+    }
+    async fn stop_instance(&self, _: &InstanceId) -> Result<()> {
+        unreachable!()
+    }
+    async fn start_instance(&self, _: &InstanceId) -> Result<InstanceInfo> {
+        unreachable!()
+    }
+    async fn launch_instance(&self, _: &InstanceConfig) -> Result<InstanceInfo> {
+        unreachable!()
+    }
+    async fn list_instances(&self, _: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        unreachable!()
+    }
+    async fn find_launch(&self, _: &LaunchToken) -> Result<LaunchRecord> {
+        unreachable!()
+    }
+}

@@ -1,0 +1,300 @@
+//! What spans tell of a call, and what they never tell.
+
+use fleetwright::{
+    Effect, InstanceFilter, InstanceProvisioner as _, LaunchRecord, Operation, Seen, UserData,
+    layer::{
+        Alternative, Coalesce, CoalescePolicy, Fallback, FallbackPolicy, Layered, Retry,
+        RetryBudget, RetryPolicy, Trace,
+    },
+};
+use futures_util::{StreamExt as _, future::join_all};
+
+use super::{
+    make, many, millis, numbered, plain,
+    script::{Answer, Script, info, items},
+    spans::{Spans, Told},
+    token, with_token,
+};
+use crate::fake::{call, id, secs};
+
+type Traced = Layered<Layered<Script, Retry>, Trace>;
+
+fn over(script: Script) -> Traced {
+    let policy = RetryPolicy::default()
+        .attempts(many(3))
+        .delays(secs(1), secs(1));
+    Layered::new(Layered::new(script, Retry::new(policy)), Trace)
+}
+
+fn listen() -> (Spans, tracing::subscriber::DefaultGuard) {
+    let spans = Spans::default();
+    let guard = tracing::subscriber::set_default(spans.clone());
+    (spans, guard)
+}
+
+/// The only call that was told.
+fn only(spans: &Spans) -> Told {
+    let mut calls = spans.named("fleetwright.call");
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    calls.remove(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_has_one_span_that_says_what_it_is() {
+    for operation in Operation::ALL {
+        let (spans, _guard) = listen();
+        make(&over(Script::new([])), operation, &with_token("t-1"))
+            .await
+            .unwrap();
+        let span = only(&spans);
+        assert_eq!((span.target, span.level.as_str()), ("fleetwright", "INFO"));
+        assert_eq!(span.field("provider"), Some("script"));
+        assert_eq!(span.field("operation"), Some(operation.as_str()));
+        assert_eq!(
+            span.field("otel.name"),
+            Some(&*format!("script {operation}"))
+        );
+        assert_eq!(span.field("otel.kind"), Some("client"));
+        assert_eq!(span.field("otel.status_code"), Some("OK"), "{operation}");
+        assert_eq!(span.field("attempt"), None);
+        let batch = operation.as_str().ends_with("_instances");
+        let about_none = matches!(
+            operation,
+            Operation::ListInstances | Operation::StreamInstances
+        );
+        let many = if batch && !about_none { "2" } else { "1" };
+        assert_eq!(span.field("instances"), Some(many), "{operation}");
+        let launch = matches!(
+            operation,
+            Operation::LaunchInstance | Operation::LaunchInstances
+        );
+        let tokened = launch || operation == Operation::FindLaunch;
+        let about = (!tokened && !about_none).then_some("i-1");
+        assert_eq!(span.field("instance"), about, "{operation}");
+        assert_eq!(
+            span.field("token_hash").map(str::len),
+            tokened.then_some(16)
+        );
+        let attempts = spans.named("fleetwright.attempt");
+        assert_eq!(attempts.len(), 1);
+        assert_eq!(
+            (attempts[0].level.as_str(), attempts[0].field("attempt")),
+            ("DEBUG", Some("1"))
+        );
+        assert_eq!(
+            spans.at(attempts[0].within.unwrap()).name,
+            "fleetwright.call"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_told_with_all_that_support_asks_for() {
+    let (spans, _guard) = listen();
+    let down = call(Operation::StopInstance)
+        .unavailable(Effect::Unknown, "internal error")
+        .with_native_code("Oops")
+        .with_request_id("req-17");
+    over(Script::always(down))
+        .stop_instance(&id("i-1"))
+        .await
+        .unwrap_err();
+    let attempts = spans.named("fleetwright.attempt");
+    for span in attempts.iter().chain([&only(&spans)]) {
+        let told = [
+            "otel.status_code",
+            "kind",
+            "effect",
+            "native_code",
+            "request_id",
+            "error",
+        ];
+        let told: Vec<_> = told
+            .into_iter()
+            .filter_map(|name| span.field(name))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "ERROR",
+                "unavailable",
+                "unknown",
+                "Oops",
+                "req-17",
+                "internal error"
+            ]
+        );
+    }
+    assert_eq!(only(&spans).field("attempt"), Some("3"));
+    let numbers: Vec<_> = attempts
+        .iter()
+        .filter_map(|span| span.field("attempt"))
+        .collect();
+    assert_eq!(numbers, ["1", "2", "3"]);
+    // Each repetition is told, with its reason and its delay.
+    let events = spans.events();
+    assert_eq!(events.len(), 2);
+    assert!(
+        events
+            .iter()
+            .all(|event| event.field("kind") == Some("unavailable"))
+    );
+    assert!(events[0].field("delay_ms").unwrap().parse::<u64>().unwrap() >= 1_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_tells_how_many_failed_and_why_the_first() {
+    let (spans, _guard) = listen();
+    let first = call(Operation::StopInstances).not_found(&id("i-1"));
+    let second = call(Operation::StopInstances).forbidden("no");
+    let script = Script::new([items([("i-1", first), ("i-2", second)])]);
+    over(script).stop_instances(&numbered(4)).await;
+    let span = only(&spans);
+    assert_eq!(
+        (span.field("failed"), span.field("instances")),
+        (Some("2"), Some("4"))
+    );
+    assert_eq!(
+        (span.field("kind"), span.field("effect")),
+        (Some("not found"), Some("none"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_told_when_it_ends() {
+    let down = call(Operation::StreamInstances).forbidden("no");
+    let seen = || Ok(Seen::from(info(&id("i-1"))));
+    let filter = InstanceFilter::new();
+    for (items, status) in [
+        (vec![], "OK"),
+        (vec![seen(), seen()], "OK"),
+        (vec![seen(), Err(down)], "ERROR"),
+    ] {
+        let (spans, _guard) = listen();
+        let traced = over(Script::new([Answer::Seen(items)]));
+        let mut read = traced.stream_instances(&filter);
+        while read.next().await.is_some() {
+            let told = only(&spans).field("otel.status_code").map(str::to_owned);
+            assert!(told.is_none() || told.as_deref() == Some("ERROR"));
+        }
+        assert_eq!(only(&spans).field("otel.status_code"), Some(status));
+    }
+    // One that is not read to its end has no outcome.
+    let (spans, _guard) = listen();
+    let traced = over(Script::new([Answer::Seen(vec![seen(), seen()])]));
+    assert!(traced.stream_instances(&filter).next().await.is_some());
+    assert_eq!(only(&spans).field("otel.status_code"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_user_data_and_no_plain_token_is_told() {
+    const SECRET: &str = "hunter2-token";
+    let mut config = with_token(SECRET);
+    config.user_data = Some(UserData::new("password=s3cret".as_bytes().to_vec()).unwrap());
+    let call = call(Operation::LaunchInstance);
+    let errors = [
+        call.token_conflict(&token(SECRET)),
+        call.token_spent(&token(SECRET)),
+        call.token_conflict(&token(SECRET).item(1)),
+        call.unexpected(Effect::Unknown, &format!("client token {SECRET} is odd")),
+        call.throttled(secs(1)),
+    ];
+    let mut hashes = Vec::new();
+    for error in errors {
+        let (spans, _guard) = listen();
+        let policy = FallbackPolicy::new([Alternative::new("one")]);
+        let budget = RetryBudget::new(1, many(9));
+        let retry = Retry::new(RetryPolicy::default().budget(budget));
+        let stack = Layered::new(
+            Layered::new(Script::always(error), retry),
+            Fallback::new(policy),
+        );
+        let traced = Layered::new(stack, Trace);
+        for operation in [Operation::LaunchInstance, Operation::LaunchInstances] {
+            make(&traced, operation, &config).await.unwrap_err();
+        }
+        let _ = traced.find_launch(&token(SECRET)).await;
+        let text = spans.text();
+        assert!(
+            text.contains("fleetwright.call") && !text.contains(SECRET),
+            "{text}"
+        );
+        assert!(!text.contains("s3cret") && !text.contains(token(SECRET).item(1).as_str()));
+        let calls = spans.named("fleetwright.call");
+        hashes.extend(
+            calls
+                .iter()
+                .map(|span| span.field("token_hash").unwrap().to_owned()),
+        );
+        assert!(
+            calls
+                .iter()
+                .all(|span| span.field("error").is_some_and(|words| !words.is_empty()))
+        );
+    }
+    hashes.dedup();
+    assert_eq!(hashes.len(), 1, "the digest is the same everywhere");
+    let (spans, _guard) = listen();
+    make(
+        &over(Script::new([])),
+        Operation::LaunchInstance,
+        &with_token("another"),
+    )
+    .await
+    .unwrap();
+    assert_ne!(only(&spans).field("token_hash"), Some(&*hashes[0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_up_is_told_apart_from_the_launch() {
+    let (spans, _guard) = listen();
+    let lost = call(Operation::LaunchInstance).timeout(Effect::Unknown);
+    let down = call(Operation::FindLaunch).unavailable(Effect::None, "down");
+    let mut made = info(&id("i-1"));
+    made.tags = plain().tags;
+    let script = Script::new(vec![lost.into(); 3])
+        .first([down.into(), Answer::Found(LaunchRecord::Found(vec![made]))]);
+    over(script)
+        .launch_instance(&with_token("t-1"))
+        .await
+        .unwrap();
+    let span = only(&spans);
+    assert_eq!(
+        (span.field("attempt"), span.field("otel.status_code")),
+        (Some("3"), Some("OK"))
+    );
+    let looked = spans.named("fleetwright.look_up");
+    assert_eq!(looked.len(), 1);
+    assert_eq!(looked[0].field("operation"), Some("find_launch"));
+    assert_eq!(looked[0].field("attempt"), Some("2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_span_of_somebody_else_is_left_alone() {
+    let (spans, _guard) = listen();
+    let own = tracing::info_span!("mine", attempt = 77);
+    let down = call(Operation::StopInstance).unavailable(Effect::None, "down");
+    let retry = Layered::new(Script::new([down.into()]), Retry::default());
+    let name = id("i-1");
+    tracing::Instrument::instrument(retry.stop_instance(&name), own)
+        .await
+        .unwrap();
+    assert_eq!(spans.named("mine")[0].field("attempt"), Some("77"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_share_a_call_have_a_span_each_and_its_attempts_once() {
+    let (spans, _guard) = listen();
+    let script = Script::new([]).taking(millis(10));
+    let retry = Layered::new(script, Retry::default());
+    let traced = Layered::new(Coalesce::new(retry, CoalescePolicy::default()), Trace);
+    join_all(numbered(9).iter().map(|id| traced.describe_instance(id))).await;
+    assert_eq!(spans.named("fleetwright.call").len(), 9);
+    let attempts = spans.named("fleetwright.attempt");
+    let operations: Vec<_> = attempts
+        .iter()
+        .filter_map(|span| span.field("operation"))
+        .collect();
+    assert_eq!(operations, ["describe_instance", "describe_instances"]);
+    assert_eq!(attempts[1].field("instances"), Some("8"));
+}
