@@ -3,6 +3,8 @@
 //! Owns their names and labels. Which program collects them, and how, is the business of whoever
 //! installs a recorder; without one they cost next to nothing.
 
+use std::task::Poll;
+
 use futures_util::{StreamExt as _, future::BoxFuture};
 use metrics::{Label, SharedString};
 use tokio::time::Instant;
@@ -68,14 +70,20 @@ impl Layer for Metrics {
         request: Request<'a>,
         open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
     ) -> BoxStream<'a, Result<Seen>> {
-        let mut watch = Watch::begin(request);
+        let mut watch = Some(Watch::begin(request));
         let mut items = open();
-        let items = futures_util::stream::poll_fn(move |cx| {
-            let item = items.poll_next_unpin(cx);
-            match &item {
-                std::task::Poll::Ready(Some(Err(error))) => watch.outcome = error.kind().as_str(),
-                std::task::Poll::Ready(None) if watch.outcome == DROPPED => watch.outcome = "ok",
-                std::task::Poll::Ready(_) | std::task::Poll::Pending => {}
+        let items = futures_util::stream::poll_fn(move |context| {
+            let item = items.poll_next_unpin(context);
+            let end = match &item {
+                Poll::Ready(Some(Err(error))) => Some(error.kind().as_str()),
+                Poll::Ready(None) => Some("ok"),
+                Poll::Ready(Some(Ok(_))) | Poll::Pending => None,
+            };
+            if let Some(outcome) = end {
+                // It has ended, although the stream may be kept.
+                if let Some(mut watch) = watch.take() {
+                    watch.outcome = outcome;
+                }
             }
             item
         });

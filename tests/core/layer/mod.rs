@@ -6,6 +6,8 @@ mod fallback;
 mod fallback_token;
 #[cfg(feature = "limit")]
 mod limit;
+#[cfg(all(feature = "limit", feature = "metrics"))]
+mod metrics;
 mod retry;
 mod retry_launch;
 mod retry_property;

@@ -1,0 +1,282 @@
+//! What is counted and measured, under which names and labels.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use fleetwright::{
+    InstanceFilter, InstanceProvisioner as _, Operation, RetryAdvice, Scope, Seen,
+    layer::{
+        Alternative, Coalesce, CoalescePolicy, Fallback, FallbackPolicy, Layered, Limit,
+        LimitPolicy, Metrics, Rate, Retry, RetryBudget, RetryPolicy,
+    },
+};
+use futures_util::{StreamExt as _, future::join_all};
+use metrics::{
+    Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
+    SharedString, Unit,
+};
+use tokio::time::{sleep, timeout};
+
+use super::{
+    make, many, millis, numbered, plain,
+    script::{Answer, Script, info, items},
+};
+use crate::fake::{call, id, secs};
+
+/// Everything that was recorded: what counters and gauges stand at, and all of a histogram.
+#[derive(Clone, Debug, Default)]
+struct Book(Arc<Mutex<BTreeMap<String, Vec<f64>>>>);
+
+/// One name with its labels in the book.
+struct Line(Book, String);
+
+impl Book {
+    /// Of `name{label=value,...}`, labels in the order of their names.
+    fn of(&self, line: &str) -> Vec<f64> {
+        self.0
+            .lock()
+            .unwrap()
+            .get(line)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn line(&self, key: &Key) -> Arc<Line> {
+        let mut labels: Vec<_> = key
+            .labels()
+            .map(|l| format!("{}={}", l.key(), l.value()))
+            .collect();
+        labels.sort();
+        Arc::new(Line(
+            self.clone(),
+            format!("{}{{{}}}", key.name(), labels.join(",")),
+        ))
+    }
+}
+
+impl Line {
+    fn change(&self, change: impl FnOnce(&mut Vec<f64>)) {
+        change(self.0.0.lock().unwrap().entry(self.1.clone()).or_default());
+    }
+
+    fn add(&self, value: f64) {
+        self.change(|line| *line = vec![line.first().unwrap_or(&0.0) + value]);
+    }
+}
+
+impl CounterFn for Line {
+    fn increment(&self, value: u64) {
+        self.add(value as f64);
+    }
+    fn absolute(&self, _: u64) {
+        unreachable!()
+    }
+}
+
+impl GaugeFn for Line {
+    fn increment(&self, value: f64) {
+        self.add(value);
+    }
+    fn decrement(&self, value: f64) {
+        self.add(-value);
+    }
+    fn set(&self, value: f64) {
+        self.change(|line| *line = vec![value]);
+    }
+}
+
+impl HistogramFn for Line {
+    fn record(&self, value: f64) {
+        self.change(|line| line.push(value));
+    }
+}
+
+impl Recorder for Book {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        Counter::from_arc(self.line(key))
+    }
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::from_arc(self.line(key))
+    }
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::from_arc(self.line(key))
+    }
+}
+
+fn over(script: Script) -> Layered<Script, Metrics> {
+    Layered::new(script, Metrics)
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_is_counted_by_its_outcome_and_measured() {
+    for operation in Operation::ALL {
+        let book = Book::default();
+        let _guard = metrics::set_default_local_recorder(&book);
+        let forbidden = call(operation).forbidden("no");
+        let layer = over(Script::new([Answer::Good, forbidden.into()]).taking(secs(2)));
+        for _ in 0..3 {
+            let _ = make(&layer, operation, &plain()).await;
+        }
+        let line = |name: &str, outcome: &str| {
+            book.of(&format!(
+                "{name}{{operation={operation},{outcome}provider=script}}"
+            ))
+        };
+        assert_eq!(
+            line("fleetwright_calls_total", "outcome=ok,"),
+            [2.0],
+            "{operation}"
+        );
+        assert_eq!(line("fleetwright_calls_total", "outcome=forbidden,"), [1.0]);
+        assert_eq!(line("fleetwright_call_duration_seconds", ""), [2.0; 3]);
+        assert_eq!(line("fleetwright_calls_in_flight", ""), [0.0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_counted_by_its_items_too() {
+    let book = Book::default();
+    let _guard = metrics::set_default_local_recorder(&book);
+    let gone = call(Operation::StopInstances).not_found(&id("i-1"));
+    let layer = over(Script::new([items([("i-1", gone)])]));
+    layer.stop_instances(&numbered(4)).await;
+    let of = |name: &str, outcome: &str| {
+        book.of(&format!(
+            "{name}{{operation=stop_instances,outcome={outcome},provider=script}}"
+        ))
+    };
+    assert_eq!(of("fleetwright_batch_items_total", "ok"), [3.0]);
+    assert_eq!(of("fleetwright_batch_items_total", "not found"), [1.0]);
+    assert_eq!(of("fleetwright_calls_total", "not found"), [1.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_is_counted_as_dropped_and_nothing_stays_in_flight() {
+    for operation in Operation::ALL {
+        let book = Book::default();
+        let _guard = metrics::set_default_local_recorder(&book);
+        let layer = over(Script::always(Answer::Hang));
+        let under_way = || {
+            book.of(&format!(
+                "fleetwright_calls_in_flight{{operation={operation},provider=script}}"
+            ))
+        };
+        let config = plain();
+        let watched = async {
+            sleep(secs(1)).await;
+            assert_eq!(under_way(), [1.0]);
+        };
+        let _ = tokio::join!(timeout(secs(2), make(&layer, operation, &config)), watched);
+        assert_eq!(under_way(), [0.0], "{operation}");
+        let line = format!(
+            "fleetwright_calls_total{{operation={operation},outcome=dropped,provider=script}}"
+        );
+        assert_eq!(book.of(&line), [1.0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_was_read_is_not_in_flight_although_it_is_kept() {
+    let book = Book::default();
+    let _guard = metrics::set_default_local_recorder(&book);
+    let seen = || Ok(Seen::from(info(&id("i-1"))));
+    let forbidden = call(Operation::StreamInstances).forbidden("no");
+    let script = [
+        vec![seen(), seen()],
+        vec![seen(), Err(forbidden)],
+        vec![seen(), seen()],
+    ];
+    let layer = over(Script::new(script.map(Answer::Seen)));
+    let filter = InstanceFilter::new();
+    let of = |outcome: &str| {
+        book.of(&format!("fleetwright_calls_total{{operation=stream_instances,outcome={outcome},provider=script}}"))
+    };
+    let under_way =
+        || book.of("fleetwright_calls_in_flight{operation=stream_instances,provider=script}");
+    for outcome in ["ok", "forbidden"] {
+        let mut read = layer.stream_instances(&filter);
+        assert_eq!(under_way(), [1.0]);
+        while read.next().await.is_some_and(|item| item.is_ok()) {}
+        assert_eq!((under_way(), of(outcome)), (vec![0.0], vec![1.0]));
+    }
+    assert!(layer.stream_instances(&filter).next().await.is_some());
+    assert_eq!((of("dropped"), under_way()), (vec![1.0], vec![0.0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_are_counted_with_their_reason_and_those_that_were_denied() {
+    let book = Book::default();
+    let _guard = metrics::set_default_local_recorder(&book);
+    let busy = call(Operation::StopInstance).conflict("busy", RetryAdvice::After(secs(1)));
+    let policy = RetryPolicy::default().budget(RetryBudget::new(2, many(1)));
+    let retry = Layered::new(Script::always(busy), Retry::new(policy));
+    retry.stop_instance(&id("i-1")).await.unwrap_err();
+    let of = |name: &str, label: &str| {
+        book.of(&format!(
+            "{name}{{{label}operation=stop_instance,provider=script}}"
+        ))
+    };
+    assert_eq!(of("fleetwright_attempts_total", ""), [3.0]);
+    assert_eq!(of("fleetwright_retries_total", "kind=conflict,"), [2.0]);
+    assert_eq!(of("fleetwright_retries_denied_total", ""), [1.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_turn_is_measured_and_the_rate_shown_whenever_it_changes() {
+    let book = Book::default();
+    let _guard = metrics::set_default_local_recorder(&book);
+    let throttled = call(Operation::StopInstance).throttled(secs(1));
+    let rate = Rate::every(millis(500));
+    let policy = LimitPolicy::none()
+        .with(&[Operation::StopInstance], rate)
+        .recovering_in(secs(10));
+    let script = Script::new([Answer::Good, throttled.into()]);
+    let limit = Layered::new(script, Limit::new(&policy));
+    let of = |name: &str| {
+        book.of(&format!(
+            "{name}{{operation=stop_instance,provider=script}}"
+        ))
+    };
+    let stop = async || drop(limit.stop_instance(&id("i-1")).await);
+    stop().await;
+    assert!(of("fleetwright_limit_rate").is_empty());
+    stop().await;
+    assert_eq!(of("fleetwright_limit_rate"), [1.0]);
+    stop().await;
+    // A second that was asked for, and one in which the slower rate earns a call.
+    assert_eq!(of("fleetwright_limit_wait_seconds"), [0.0, 0.5, 2.0]);
+    sleep(secs(10)).await;
+    stop().await;
+    assert_eq!(of("fleetwright_limit_rate"), [1.25]);
+    sleep(secs(999)).await;
+    stop().await;
+    assert_eq!(of("fleetwright_limit_rate"), [2.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shared_calls_are_measured_by_their_size_and_fallbacks_counted_by_their_reason() {
+    let book = Book::default();
+    let _guard = metrics::set_default_local_recorder(&book);
+    let coalesce = Coalesce::new(Script::new([]).taking(secs(1)), CoalescePolicy::default());
+    join_all(numbered(5).iter().map(|id| coalesce.describe_instance(id))).await;
+    let sizes = book.of("fleetwright_coalesced_calls{operation=describe_instance,provider=script}");
+    assert_eq!(sizes, [1.0, 4.0]);
+    let lacks = call(Operation::LaunchInstance).capacity(Scope::Region, "none");
+    let policy = FallbackPolicy::new([
+        Alternative::new("one"),
+        Alternative::new("two").zone("b").unwrap(),
+    ]);
+    let fallback = Layered::new(Script::always(lacks), Fallback::new(policy));
+    fallback.launch_instance(&plain()).await.unwrap_err();
+    let of = |why: &str| {
+        book.of(&format!(
+            "fleetwright_fallbacks_total{{operation=launch_instance,provider=script,why={why}}}"
+        ))
+    };
+    assert_eq!((of("capacity"), of("remembered")), (vec![1.0], vec![1.0]));
+}
