@@ -40,6 +40,7 @@
 
 mod budget;
 mod coalesce;
+mod course;
 mod fallback;
 mod lacking;
 mod lane;

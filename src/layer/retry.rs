@@ -10,7 +10,11 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::time::{Instant, sleep};
 
-use super::{Launched, Layer, Request, RetryBudget, signal};
+use super::{
+    Launched, Layer, Request, RetryBudget,
+    course::{Course, Past},
+    signal,
+};
 use crate::{
     BoxStream, Effect, InstanceConfig, InstanceId, InstanceInfo, InstanceProvisionerExt as _,
     LaunchRecord, LaunchToken, Operation, ProvisionError, Result, Seen,
@@ -90,7 +94,8 @@ impl RetryPolicy {
         self
     }
 
-    fn backoff(&self) -> ExponentialBackoff {
+    /// The delays between attempts.
+    pub(super) fn backoff(&self) -> ExponentialBackoff {
         const SHORTEST: Duration = Duration::from_millis(1);
         let first = self.first_delay.max(SHORTEST);
         let mut builder = ExponentialBuilder::new()
@@ -326,88 +331,12 @@ fn is_made_of(info: &InstanceInfo, config: &InstanceConfig) -> bool {
         && fits(Some(&config.instance_type), info.instance_type.as_ref())
         && (asked.zone.is_none() || shown.zone == asked.zone)
         && fits(asked.network.as_ref(), shown.network.as_ref())
-        && fits(asked.public_address, shown.public_address)
-        && fits(asked.market, shown.market)
+        && fits(asked.public_address.as_ref(), shown.public_address.as_ref())
+        && fits(asked.market.as_ref(), shown.market.as_ref())
         && (groups.is_empty() || shown.security_groups == *groups)
 }
 
 /// Whether what is shown, if anything is, is what was asked for, if anything was.
-fn fits<V: PartialEq>(asked: Option<V>, shown: Option<V>) -> bool {
+fn fits<V: PartialEq>(asked: Option<&V>, shown: Option<&V>) -> bool {
     asked.is_none() || shown.is_none() || asked == shown
-}
-
-/// Where a call is in its attempts.
-struct Course<'p> {
-    policy: &'p RetryPolicy,
-    delays: ExponentialBackoff,
-    began: Instant,
-    attempt: u32,
-}
-
-impl<'p> Course<'p> {
-    fn new(policy: &'p RetryPolicy) -> Self {
-        Self::since(policy, Instant::now())
-    }
-
-    fn since(policy: &'p RetryPolicy, began: Instant) -> Self {
-        Self {
-            policy,
-            delays: policy.backoff(),
-            began,
-            attempt: 1,
-        }
-    }
-
-    /// Whether an attempt after `delay` begins before the deadline.
-    fn reaches(&self, delay: Duration) -> bool {
-        let begins = self.began.elapsed().checked_add(delay);
-        begins.is_some_and(|begins| begins <= self.policy.deadline)
-    }
-
-    /// Goes on to the next attempt, after the time answered; nothing where there is none.
-    fn pause(&mut self, request: &Request<'_>, wanted: Option<Duration>) -> Option<Duration> {
-        let wanted = wanted?;
-        if self.attempt >= self.policy.max_attempts.get() {
-            return None;
-        }
-        let delay = self
-            .delays
-            .next()
-            .unwrap_or(self.policy.max_delay)
-            .max(wanted);
-        if !self.reaches(delay) {
-            return None;
-        }
-        if !self.policy.budget.withdraw() {
-            signal::budget_is_spent(request);
-            return None;
-        }
-        self.attempt += 1;
-        Some(delay)
-    }
-}
-
-/// What earlier attempts left behind.
-#[derive(Default)]
-struct Past {
-    effect: Option<Effect>,
-    survivors: Vec<InstanceInfo>,
-}
-
-impl Past {
-    /// `error` as the error of all attempts so far.
-    fn with(&mut self, error: ProvisionError) -> ProvisionError {
-        for info in error.survivors() {
-            self.survivors.retain(|known| known.id != info.id);
-            self.survivors.push(info.clone());
-        }
-        let effect = self.effect.max(Some(error.effect()));
-        self.effect = effect;
-        let error = if self.survivors.is_empty() {
-            error
-        } else {
-            error.with_survivors(self.survivors.clone())
-        };
-        error.with_effect(effect.unwrap_or(Effect::None))
-    }
 }

@@ -165,13 +165,13 @@ async fn callers_of_one_instance_share_its_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_item_fails_its_callers_in_the_words_of_their_call() {
-    let kinds = [
+    let operations = [
         Operation::DescribeInstance,
         Operation::StopInstance,
         Operation::StartInstance,
         Operation::TerminateInstance,
     ];
-    for operation in kinds {
+    for (number, operation) in operations.into_iter().enumerate() {
         let gone = call(operation)
             .not_found(&id("i-2"))
             .with_request_id("req-1");
@@ -180,10 +180,10 @@ async fn a_failing_item_fails_its_callers_in_the_words_of_their_call() {
         let ask = |id| {
             let coalesce = &coalesce;
             async move {
-                match operation {
-                    Operation::DescribeInstance => coalesce.describe_instance(id).await.map(drop),
-                    Operation::StopInstance => coalesce.stop_instance(id).await,
-                    Operation::StartInstance => coalesce.start_instance(id).await.map(drop),
+                match number {
+                    0 => coalesce.describe_instance(id).await.map(drop),
+                    1 => coalesce.stop_instance(id).await,
+                    2 => coalesce.start_instance(id).await.map(drop),
                     _ => coalesce.terminate_instance(id).await,
                 }
             }

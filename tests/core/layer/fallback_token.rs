@@ -159,7 +159,7 @@ async fn whatever_is_lost_there_is_never_a_second_instance() {
                     if let Ok(Ok(info)) = &answer {
                         assert_eq!(
                             cloud.oracle().leftovers().instances,
-                            [info.id.clone()],
+                            std::slice::from_ref(&info.id),
                             "{what}"
                         );
                     }
@@ -172,7 +172,7 @@ async fn whatever_is_lost_there_is_never_a_second_instance() {
                     let info = next.launch_instance(&config).await.unwrap();
                     assert_eq!(
                         cloud.oracle().leftovers().instances,
-                        [info.id.clone()],
+                        std::slice::from_ref(&info.id),
                         "{what}"
                     );
                     let found = next.find_launch(token).await.unwrap();

@@ -15,6 +15,9 @@ mod script;
 mod slow;
 #[cfg(feature = "trace")]
 mod spans;
+#[cfg(all(feature = "limit", feature = "metrics", feature = "trace"))]
+mod stack;
+mod stack_property;
 mod timeout;
 #[cfg(feature = "trace")]
 mod trace;

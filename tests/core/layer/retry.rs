@@ -63,13 +63,13 @@ async fn advice_and_effect_decide_and_nothing_else_does() {
         for error in of_kind(kind, effect) {
             for operation in Operation::ALL {
                 for config in [plain(), with_token("t-1")] {
-                    let once = match operation {
-                        Operation::LaunchInstance | Operation::LaunchInstances => {
-                            config.launch_token.is_none() && effect != Effect::None
-                        }
-                        Operation::RebootInstance => effect != Effect::None,
-                        _ => false,
-                    };
+                    let launch = matches!(
+                        operation,
+                        Operation::LaunchInstance | Operation::LaunchInstances
+                    );
+                    let has_no_token = (launch && config.launch_token.is_none())
+                        || operation == Operation::RebootInstance;
+                    let once = has_no_token && effect != Effect::None;
                     let may = error.retry() != RetryAdvice::Never && !once;
                     let retry = over(Script::new([error.clone().into()]), policy());
                     let answer = make(&retry, operation, &config).await;

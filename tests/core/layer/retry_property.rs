@@ -53,15 +53,12 @@ proptest! {
             for operation in Operation::ALL {
                 let made = calls.iter().filter(|one| **one == operation);
                 // A launch that is given up is looked up, by its own token and by those of its items.
-                let looked_up = |made: &&Operation| match made {
-                    Operation::LaunchInstance => 1,
-                    Operation::LaunchInstances => 3,
-                    _ => 0,
+                let looked_up = |made: &Operation| {
+                    usize::from(*made == Operation::LaunchInstance)
+                        + 3 * usize::from(*made == Operation::LaunchInstances)
                 };
-                let look_ups: usize = match operation {
-                    Operation::FindLaunch => calls.iter().map(|one| looked_up(&one)).sum(),
-                    _ => 0,
-                };
+                let is_look_up = usize::from(operation == Operation::FindLaunch);
+                let look_ups = is_look_up * calls.iter().map(looked_up).sum::<usize>();
                 let most = (made.count() + look_ups) * attempts as usize;
                 prop_assert!(sent(operation) <= most, "{operation}: {} of {most}", sent(operation));
             }

@@ -45,6 +45,24 @@ impl From<ProvisionError> for Answer {
     }
 }
 
+impl Answer {
+    /// Why all of it failed.
+    fn error(&self) -> Option<ProvisionError> {
+        if let Self::Bad(error) = self {
+            return Some(error.clone());
+        }
+        None
+    }
+
+    /// Why one item failed.
+    fn error_of(&self, id: &str) -> Option<ProvisionError> {
+        if let Self::Items(failed) = self {
+            return failed.get(id).cloned();
+        }
+        self.error()
+    }
+}
+
 /// Only these items of a batch fail.
 pub(crate) fn items<const N: usize>(failed: [(&str, ProvisionError); N]) -> Answer {
     Answer::Items(failed.map(|(id, error)| (id.to_owned(), error)).into())
@@ -155,10 +173,8 @@ impl Script {
 
     async fn one<T>(&self, operation: Operation, about: &[&str], good: T) -> Result<T> {
         let about = about.iter().map(|text| (*text).to_owned()).collect();
-        match self.next(operation, about).await {
-            Answer::Bad(error) => Err(error),
-            _ => Ok(good),
-        }
+        let answer = self.next(operation, about).await;
+        answer.error().map_or(Ok(good), Err)
     }
 
     async fn each<T>(
@@ -172,13 +188,12 @@ impl Script {
         let asked = ids
             .iter()
             .skip(usize::from(matches!(answer, Answer::Short)));
-        let answers = asked.map(|id| match &answer {
-            Answer::Bad(error) => Err(error.clone()),
-            Answer::Items(failed) => match failed.get(id.as_str()) {
-                Some(error) => Err(error.clone().with_operation(operation)),
-                None => Ok(good(id)),
-            },
-            _ => Ok(good(id)),
+        let answers = asked.map(|id| {
+            let failed = answer.error_of(id.as_str());
+            failed.map_or_else(
+                || Ok(good(id)),
+                |error| Err(error.with_operation(operation)),
+            )
         });
         answers.collect()
     }
@@ -257,14 +272,13 @@ impl InstanceProvisioner for Script {
         self.one(Operation::ListInstances, &[], Vec::new()).await
     }
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        match self
+        let answer = self
             .next(Operation::FindLaunch, vec![token.to_string()])
-            .await
-        {
-            Answer::Bad(error) => Err(error),
-            Answer::Found(record) => Ok(record),
-            _ => Ok(LaunchRecord::NotSeen),
+            .await;
+        if let Answer::Found(record) = answer {
+            return Ok(record);
         }
+        answer.error().map_or(Ok(LaunchRecord::NotSeen), Err)
     }
     async fn launch_instances(
         &self,
@@ -291,11 +305,11 @@ impl InstanceProvisioner for Script {
     }
     fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
         let opened = async {
-            match self.next(Operation::StreamInstances, Vec::new()).await {
-                Answer::Bad(error) => stream::iter(vec![Err(error)]),
-                Answer::Seen(items) => stream::iter(items),
-                _ => stream::iter(Vec::new()),
+            let answer = self.next(Operation::StreamInstances, Vec::new()).await;
+            if let Answer::Seen(items) = answer {
+                return stream::iter(items);
             }
+            stream::iter(answer.error().map(Err).into_iter().collect::<Vec<_>>())
         };
         stream::once(opened).flatten().boxed()
     }

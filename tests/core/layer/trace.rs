@@ -190,7 +190,7 @@ async fn a_stream_is_told_when_it_ends() {
 async fn no_user_data_and_no_plain_token_is_told() {
     const SECRET: &str = "hunter2-token";
     let mut config = with_token(SECRET);
-    config.user_data = Some(UserData::new("password=s3cret".as_bytes().to_vec()).unwrap());
+    config.user_data = Some(UserData::new("password=s3cret".as_bytes()).unwrap());
     let call = call(Operation::LaunchInstance);
     let errors = [
         call.token_conflict(&token(SECRET)),

@@ -1,0 +1,77 @@
+//! One token is one instance, whatever a network loses under the whole stack, however many ask.
+
+use fleetwright::{
+    InstanceProvisioner as _, LaunchRecord, Zone,
+    layer::{Alternative, FallbackPolicy, Stack, TimeoutPolicy},
+};
+use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase, Refused, Rule, WireCall};
+use futures_util::future::join_all;
+use proptest::{collection::vec, prelude::*, sample::select};
+use tokio::time::timeout;
+
+use super::{live, millis, token, virtually, with_token};
+use crate::fake::secs;
+
+fn fault() -> impl Strategy<Value = Fault> {
+    let mut faults = vec![
+        Fault::Malformed,
+        Fault::Refused(Refused::Throttled(secs(3))),
+        Fault::Refused(Refused::Capacity),
+        Fault::Refused(Refused::Quota),
+    ];
+    for phase in [Phase::Before, Phase::After] {
+        faults.extend([
+            Fault::Lost(phase),
+            Fault::ServerError(phase),
+            Fault::Hang(phase),
+        ]);
+    }
+    select(faults)
+}
+
+fn stack(cloud: &MemoryCloud) -> std::sync::Arc<dyn fleetwright::InstanceProvisioner> {
+    let alternatives = ["mem-a", "mem-b"].map(|zone| Alternative::new(zone).zone(zone).unwrap());
+    Stack::default()
+        .fallback(
+            FallbackPolicy::new(alternatives)
+                .tagging("alternative")
+                .unwrap(),
+        )
+        .attempt(TimeoutPolicy::each(secs(5)))
+        .over(cloud.provisioner())
+}
+
+proptest! {
+    #[test]
+    fn a_token_never_has_two_instances(
+        faults in vec((select(&[WireCall::Launch, WireCall::FindLaunch][..]), 1_u64..6, fault()), 0..6),
+        patience in vec(1_u64..40_000, 1..5), full in any::<bool>(),
+    ) {
+        virtually(async {
+            let builder = MemoryCloud::builder().latency(millis(20));
+            let nothing = Capacity::of(0).in_zone(Zone::new("mem-a").unwrap());
+            let cloud = if full { builder.capacity(nothing) } else { builder }.build();
+            for (call, nth, fault) in faults {
+                cloud.faults().add(Rule::nth(call, nth, fault));
+            }
+            let config = with_token("t-1");
+            // Each is a process of its own that dies in its time.
+            let stacks: Vec<_> = patience.iter().map(|_| stack(&cloud)).collect();
+            let launches = stacks.iter().zip(&patience).map(|(stack, patience)| {
+                timeout(millis(*patience), stack.launch_instance(&config))
+            });
+            let answers = join_all(launches).await;
+            prop_assert!(live(&cloud) <= 1);
+            cloud.faults().clear();
+            cloud.operator().set_capacity(Vec::new());
+            let last = stack(&cloud).launch_instance(&config).await.unwrap();
+            prop_assert_eq!(&cloud.oracle().leftovers().instances, std::slice::from_ref(&last.id));
+            for info in answers.into_iter().flatten().flatten() {
+                prop_assert_eq!(info.id, last.id.clone());
+            }
+            let found = cloud.provisioner().find_launch(&token("t-1")).await.unwrap();
+            prop_assert!(matches!(found, LaunchRecord::Found(all) if all.len() == 1));
+            Ok(())
+        })?;
+    }
+}
