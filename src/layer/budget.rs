@@ -49,6 +49,14 @@ impl RetryBudget {
         taken.is_ok()
     }
 
+    /// Puts back one repetition that was taken and not sent.
+    pub(super) fn give_back(&self) {
+        let put = |balance: u64| Some(balance.saturating_add(self.price).min(self.full));
+        let _ = self
+            .balance
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, put);
+    }
+
     /// A call has succeeded.
     pub(super) fn deposit(&self) {
         let put = |balance: u64| (balance < self.full).then_some(balance + 1);

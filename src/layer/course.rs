@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use backon::ExponentialBackoff;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::{Request, RetryPolicy, signal};
+use super::{Request, RetryBudget, RetryPolicy, signal};
 use crate::{Effect, InstanceInfo, ProvisionError};
 
 /// Where a call is in its attempts.
@@ -38,12 +38,12 @@ impl<'p> Course<'p> {
         begins.is_some_and(|begins| begins <= self.policy.deadline)
     }
 
-    /// Goes on to the next attempt, after the time answered; nothing where there is none.
+    /// Goes on to the next attempt, after a pause; nothing where there is none.
     pub(super) fn pause(
         &mut self,
         request: &Request<'_>,
         wanted: Option<Duration>,
-    ) -> Option<Duration> {
+    ) -> Option<Pause> {
         let wanted = wanted?;
         if self.attempt >= self.policy.max_attempts.get() {
             return None;
@@ -61,7 +61,31 @@ impl<'p> Course<'p> {
             return None;
         }
         self.attempt += 1;
-        Some(delay)
+        Some(Pause {
+            delay,
+            taken_from: Some(self.policy.budget.clone()),
+        })
+    }
+}
+
+/// The time before a repetition. Who is dropped in it gives the repetition back.
+pub(super) struct Pause {
+    pub(super) delay: Duration,
+    taken_from: Option<RetryBudget>,
+}
+
+impl Pause {
+    pub(super) async fn pass(mut self) {
+        sleep(self.delay).await;
+        self.taken_from = None;
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.taken_from {
+            budget.give_back();
+        }
     }
 }
 

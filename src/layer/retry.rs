@@ -8,7 +8,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::{
     Launched, Layer, Request, RetryBudget,
@@ -152,11 +152,11 @@ impl Retry {
                 }
                 Err(error) => past.with(error),
             };
-            let Some(delay) = course.pause(request, wanted(request, &error)) else {
+            let Some(pause) = course.pause(request, wanted(request, &error)) else {
                 return Err(error);
             };
-            signal::repeats(request, &error, course.attempt, delay);
-            sleep(delay).await;
+            signal::repeats(request, &error, course.attempt, pause.delay);
+            pause.pass().await;
         }
     }
 
@@ -255,9 +255,9 @@ impl Layer for Retry {
                 self.policy.budget.deposit();
             }
             open = match (course.pause(&request, longest), last) {
-                (Some(delay), Some(error)) => {
-                    signal::repeats(&request, &error, course.attempt, delay);
-                    sleep(delay).await;
+                (Some(pause), Some(error)) => {
+                    signal::repeats(&request, &error, course.attempt, pause.delay);
+                    pause.pass().await;
                     again
                 }
                 _ => Vec::new(),
@@ -278,9 +278,9 @@ impl Layer for Retry {
                 let mut items = open();
                 let first = signal::attempt_stream(&request, course.attempt, items.next()).await;
                 if let Some(Err(error)) = &first {
-                    if let Some(delay) = course.pause(&request, wanted(&request, error)) {
-                        signal::repeats(&request, error, course.attempt, delay);
-                        sleep(delay).await;
+                    if let Some(pause) = course.pause(&request, wanted(&request, error)) {
+                        signal::repeats(&request, error, course.attempt, pause.delay);
+                        pause.pass().await;
                         continue;
                     }
                 } else {

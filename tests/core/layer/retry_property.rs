@@ -8,6 +8,7 @@ use fleetwright::{
 };
 use futures_util::{StreamExt as _, future::join_all};
 use proptest::{collection::vec, prelude::*, sample::select};
+use tokio::time::timeout;
 
 use super::{
     make, many, millis, numbered,
@@ -133,4 +134,29 @@ async fn a_stream_that_opens_earns_and_one_that_does_not_costs() {
         let _: Vec<_> = retry.stream_instances(&filter).collect().await;
         assert_eq!(budget.left(), left);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_before_a_repetition_gives_it_back() {
+    let budget = RetryBudget::new(3, many(7));
+    let policy = RetryPolicy::default().budget(budget.clone());
+    let retry = Layered::new(
+        Script::always(outage().retry_after(secs(30))),
+        Retry::new(policy),
+    );
+    let filter = InstanceFilter::new();
+    for (patience, left) in [(5, 3), (45, 2)] {
+        let name = id("i-1");
+        let one = timeout(secs(patience), retry.stop_instance(&name));
+        assert!(one.await.is_err());
+        assert_eq!(budget.left(), left);
+    }
+    let ids = numbered(2);
+    assert!(timeout(secs(5), retry.stop_instances(&ids)).await.is_err());
+    assert!(
+        timeout(secs(5), retry.stream_instances(&filter).next())
+            .await
+            .is_err()
+    );
+    assert_eq!(budget.left(), 2);
 }
