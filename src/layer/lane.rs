@@ -16,9 +16,9 @@ use futures_util::{
 };
 use tokio::{sync::Notify, time::timeout};
 
-use crate::{InstanceId, Result};
+use crate::InstanceId;
 
-type Answers<T> = BTreeMap<InstanceId, Result<T>>;
+type Answers<T> = BTreeMap<InstanceId, T>;
 type Journey<T> = Shared<BoxFuture<'static, Arc<Answers<T>>>>;
 
 /// The batches of one operation.
@@ -77,7 +77,7 @@ impl<T: Clone + Send + Sync + 'static> Lane<T> {
         &self,
         id: &InstanceId,
         send: impl FnOnce(Vec<InstanceId>) -> BoxFuture<'static, Answers<T>> + Send + 'static,
-    ) -> Option<Result<T>> {
+    ) -> Option<T> {
         let (seat, journey) = self.join(id, send);
         let answers = journey.await;
         drop(seat);

@@ -13,7 +13,7 @@
 //! | [`Trace`], [`Metrics`] | what they show is what the caller meets, waiting included |
 //! | [`Timeout`] in total | bounds all that is below: alternatives, repetitions, waiting for a turn |
 //! | [`Fallback`] | an offering is given up only once its launch was repeated and settled below |
-//! | [`Coalesce`] | above the repetitions: a throttled batch of five hundred is repeated as one call |
+//! | [`Coalesce`] | above the repetitions: a throttled batch of five hundred is repeated as one call, and only what failed while others came through for its own callers |
 //! | [`Retry`] | above the limits: every repetition takes its turn like a first call |
 //! | [`Limit`] | outside the timeout of one attempt: who waits for a turn has sent nothing yet, so nothing of it is unknown |
 //! | [`Timeout`] of one attempt | around the cloud's own time and nothing else |

@@ -127,12 +127,30 @@ impl RetryPolicy {
 #[derive(Clone, Debug, Default)]
 pub struct Retry {
     policy: RetryPolicy,
+    parts: Parts,
+}
+
+/// What becomes of a batch of which a part came through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Parts {
+    /// The rest is repeated.
+    #[default]
+    Completed,
+    /// It is answered, because different callers wait for different parts.
+    Answered,
 }
 
 impl Retry {
     /// Repeats as `policy` says.
     pub const fn new(policy: RetryPolicy) -> Self {
-        Self { policy }
+        let parts = Parts::Completed;
+        Self { policy, parts }
+    }
+
+    /// Repeats as `policy` says, but a batch only as long as nothing of it has come through.
+    pub(super) const fn answering_parts(policy: RetryPolicy) -> Self {
+        let parts = Parts::Answered;
+        Self { policy, parts }
     }
 
     /// Sends until it succeeds or must be given up.
@@ -253,6 +271,9 @@ impl Layer for Retry {
             }
             if some_came_through {
                 self.policy.budget.deposit();
+                if self.parts == Parts::Answered {
+                    break;
+                }
             }
             open = match (course.pause(&request, longest), last) {
                 (Some(pause), Some(error)) => {

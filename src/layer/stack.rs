@@ -137,12 +137,12 @@ impl Stack {
         if let Some(policy) = self.limit {
             stack = Arc::new(Layered::new(stack, Limit::new(&policy)));
         }
-        if let Some(policy) = self.retry {
-            stack = Arc::new(Layered::new(stack, Retry::new(policy)));
-        }
-        if let Some(policy) = self.coalesce {
-            stack = Arc::new(Coalesce::new(stack, policy));
-        }
+        stack = match (self.coalesce, self.retry) {
+            (Some(coalesce), Some(retry)) => Arc::new(Coalesce::retrying(stack, coalesce, retry)),
+            (Some(coalesce), None) => Arc::new(Coalesce::new(stack, coalesce)),
+            (None, Some(retry)) => Arc::new(Layered::new(stack, Retry::new(retry))),
+            (None, None) => stack,
+        };
         if let Some(policy) = self.fallback {
             stack = Arc::new(Layered::new(stack, Fallback::new(policy)));
         }

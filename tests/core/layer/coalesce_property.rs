@@ -15,7 +15,7 @@ use fleetwright::{
     Capabilities, CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceId,
     InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Operation,
     Result, TagLimits, async_trait,
-    layer::{Coalesce, CoalescePolicy},
+    layer::{Coalesce, CoalescePolicy, RetryPolicy},
 };
 use futures_util::future::join_all;
 use proptest::{collection::vec, option::of, prelude::*};
@@ -195,13 +195,17 @@ proptest! {
     #[test]
     fn nobody_is_lost_and_every_answer_is_ones_own(
         callers in callers(), takes in vec(0_u64..30, 1..8), batch in 1_usize..6,
-        window in 0_u64..20, failing in 0_usize..3,
+        window in 0_u64..20, failing in 0_usize..3, retrying in any::<bool>(),
     ) {
         virtually(async {
             let ids = numbered(6);
             let backend = Versioned::new(takes, batch, ids[..failing].to_vec());
             let policy = CoalescePolicy::default().window(millis(window)).at_most(size(4));
-            let coalesce = Coalesce::new(backend, policy);
+            let coalesce = if retrying {
+                Coalesce::retrying(backend, policy, RetryPolicy::default())
+            } else {
+                Coalesce::new(backend, policy)
+            };
             join_all(callers.iter().map(|caller| ask(&coalesce, &ids, caller))).await;
         });
     }

@@ -1,6 +1,7 @@
 //! The layers, against a script and the simulated cloud, by a paused clock.
 
 mod coalesce;
+mod coalesce_apart;
 mod coalesce_property;
 mod fallback;
 mod fallback_token;

@@ -1,0 +1,230 @@
+//! One caller's failure is its own: it is repeated without those who shared its call.
+
+use std::time::Duration;
+
+use fleetwright::{
+    Effect, ErrorKind, InstanceId, InstanceProvisioner, Operation, ProvisionError, Result,
+    RetryAdvice,
+    layer::{Coalesce, CoalescePolicy, RetryBudget, RetryPolicy, Stack},
+};
+use fleetwright_memory::{MemoryCloud, WireCall};
+use futures_util::future::join_all;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    many, millis, numbered, plain,
+    script::{Answer, Script, items},
+};
+use crate::fake::{call, id, secs};
+
+fn retry() -> RetryPolicy {
+    RetryPolicy::default()
+        .delays(millis(1), millis(1))
+        .seeded(1)
+}
+
+fn over(answers: impl IntoIterator<Item = Answer>, retry: RetryPolicy) -> Coalesce<Script> {
+    let script = Script::new(answers).taking(millis(10));
+    Coalesce::retrying(script, CoalescePolicy::default(), retry)
+}
+
+fn busy(seconds: u64) -> ProvisionError {
+    call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(seconds)))
+}
+
+/// Stops so many at once: what each gets, and when.
+async fn stop(coalesce: &Coalesce<Script>, count: usize) -> Vec<(Result<()>, Duration)> {
+    let began = Instant::now();
+    let one = async |id: InstanceId| {
+        let answer = coalesce.stop_instance(&id).await;
+        (answer, began.elapsed())
+    };
+    join_all(numbered(count).into_iter().map(one)).await
+}
+
+fn sent(coalesce: &Coalesce<Script>) -> Vec<String> {
+    coalesce
+        .inner()
+        .about()
+        .iter()
+        .map(|ids| ids.join(" "))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_the_instance_that_does_not_exist() {
+    let cloud = MemoryCloud::builder()
+        .latency(millis(50))
+        .read_lag(secs(10))
+        .build();
+    let launched = cloud
+        .provisioner()
+        .launch_instances(&plain(), many(3))
+        .await
+        .unwrap();
+    sleep(secs(60)).await;
+    let stack = Stack::default().over(cloud.provisioner());
+    let began = Instant::now();
+    let describe = async |id: InstanceId| (stack.describe_instance(&id).await, began.elapsed());
+    let ids = launched
+        .iter()
+        .map(|info| info.id.clone())
+        .chain([id("i-none")]);
+    let answers = join_all(ids.map(describe)).await;
+    for (answer, waited) in &answers[..3] {
+        assert!(
+            answer.is_ok() && *waited <= millis(100),
+            "{answer:?} after {waited:?}"
+        );
+    }
+    // It may be new, so it is asked for again, as often as any other call.
+    let (answer, waited) = &answers[3];
+    let error = answer.as_ref().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.operation()),
+        (ErrorKind::NotFound, Operation::DescribeInstance)
+    );
+    assert!(*waited >= secs(40));
+    assert_eq!(cloud.oracle().calls_of(WireCall::Describe), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_the_instance_that_is_still_stopping() {
+    let cloud = MemoryCloud::builder().latency(millis(50)).build();
+    let handle = cloud.provisioner();
+    let launched = handle.launch_instances(&plain(), many(3)).await.unwrap();
+    sleep(secs(60)).await;
+    for (info, then) in launched.iter().zip([60, 60, 0]) {
+        handle.stop_instance(&info.id).await.unwrap();
+        sleep(secs(then)).await;
+    }
+    let stack = Stack::default().over(cloud.provisioner());
+    let began = Instant::now();
+    let start = async |id: &InstanceId| (stack.start_instance(id).await, began.elapsed());
+    let answers = join_all(launched.iter().map(|info| start(&info.id))).await;
+    assert!(
+        answers.iter().all(|(answer, _)| answer.is_ok()),
+        "{answers:?}"
+    );
+    assert!(
+        answers[..2]
+            .iter()
+            .all(|(_, waited)| *waited <= millis(100)),
+        "{answers:?}"
+    );
+    assert!(answers[2].1 >= secs(2), "{answers:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_alone_is_repeated_alone_and_no_more_than_it_may_be() {
+    let budget = RetryBudget::new(10, many(99));
+    let failing = || items([("i-2", busy(5))]);
+    let answers = [
+        Answer::Good,
+        failing(),
+        busy(5).into(),
+        busy(5).into(),
+        busy(5).into(),
+    ];
+    let coalesce = over(answers, retry().attempts(many(4)).budget(budget.clone()));
+    let answers = stop(&coalesce, 4).await;
+    for (n, (answer, waited)) in answers.iter().enumerate() {
+        assert_eq!(answer.is_ok(), n != 2);
+        assert!((n == 2) == (*waited > millis(20)), "{n} after {waited:?}");
+    }
+    assert_eq!(sent(&coalesce), ["i-0", "i-1 i-2 i-3", "i-2", "i-2", "i-2"]);
+    assert_eq!(budget.left(), 7);
+    let error = answers[2].0.as_ref().unwrap_err();
+    assert_eq!(error.operation(), Operation::StopInstance);
+    // The next one is as good as ever.
+    assert!(coalesce.stop_instance(&id("i-2")).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_asked_for_the_deadline_and_the_effect_are_kept() {
+    let lost = call(Operation::StopInstances)
+        .timeout(Effect::Unknown)
+        .retry_after(secs(7));
+    let first = || items([("i-1", lost.clone())]);
+    let coalesce = over(
+        [Answer::Good, first(), busy(9).into()],
+        retry().within(secs(20)),
+    );
+    let answers = stop(&coalesce, 3).await;
+    assert!(answers[1].0.is_ok());
+    assert_eq!(coalesce.inner().times(), [0, 10, 7_020, 16_030].map(millis));
+    // Past the deadline it is given up at once, with the effect of both.
+    let coalesce = over(
+        [Answer::Good, first(), busy(9).into()],
+        retry().within(secs(10)),
+    );
+    let answers = stop(&coalesce, 3).await;
+    let error = answers[1].0.as_ref().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Conflict, Effect::Unknown)
+    );
+    assert_eq!(answers[1].1, millis(7_030));
+    let coalesce = over(
+        [Answer::Good, items([("i-1", busy(21))])],
+        retry().within(secs(20)),
+    );
+    assert_eq!(stop(&coalesce, 3).await[1].1, millis(20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_failed_together_are_gathered_again() {
+    let all = (10..60).map(|n| (format!("i-{n}"), busy(5)));
+    let coalesce = over([Answer::Good, Answer::Items(all.collect())], retry());
+    let answers = stop(&coalesce, 100).await;
+    assert!(answers.iter().all(|(answer, _)| answer.is_ok()));
+    let sizes: Vec<_> = coalesce.inner().about().iter().map(Vec::len).collect();
+    assert_eq!(sizes, [1, 99, 1, 49]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_of_which_nothing_came_through_is_repeated_as_one() {
+    let gone = || call(Operation::StopInstances).not_found(&id("i-3"));
+    let mut all: std::collections::BTreeMap<_, _> =
+        (1..500).map(|n| (format!("i-{n}"), busy(5))).collect();
+    all.insert("i-3".to_owned(), gone());
+    let budget = RetryBudget::new(10, many(99));
+    let answers = [Answer::Good, Answer::Items(all.clone()), Answer::Items(all)];
+    let coalesce = over(answers, retry().budget(budget.clone()));
+    let answers = stop(&coalesce, 500).await;
+    assert_eq!(
+        answers.iter().filter(|(answer, _)| answer.is_err()).count(),
+        1
+    );
+    let sizes: Vec<_> = coalesce.inner().about().iter().map(Vec::len).collect();
+    assert_eq!((sizes, budget.left()), (vec![1, 499, 498, 498], 8));
+    // And when it is given up, it is given up for all of them.
+    let down = call(Operation::StopInstances).unavailable(Effect::None, "down");
+    let coalesce = over(
+        [Answer::Good].into_iter().chain(vec![down.into(); 9]),
+        retry(),
+    );
+    let answers = stop(&coalesce, 500).await;
+    assert_eq!(
+        answers.iter().filter(|(answer, _)| answer.is_err()).count(),
+        499
+    );
+    assert_eq!(coalesce.inner().calls().len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_calls_are_repeated_as_they_are_without_sharing() {
+    let down = || Answer::from(call(Operation::LaunchInstance).unavailable(Effect::None, "down"));
+    for operation in Operation::ALL {
+        let coalesce = over([down(), down()], retry());
+        super::make(&coalesce, operation, &plain()).await.unwrap();
+        let calls = coalesce.inner().calls();
+        assert_eq!(calls.len(), 3, "{operation}");
+        assert!(calls.iter().all(|call| call.operation == operation));
+    }
+    let part = items([("i-1", busy(5))]);
+    let coalesce = over([part.clone(), part], retry());
+    let answers = coalesce.stop_instances(&numbered(3)).await;
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(sent(&coalesce), ["i-0 i-1 i-2", "i-1", "i-1"]);
+}
