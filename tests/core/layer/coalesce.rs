@@ -1,90 +1,31 @@
 //! Who shares a call with whom, and when it is sent.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use fleetwright::{
     Effect, ErrorKind, InstanceProvisioner, Operation,
     layer::{Coalesce, CoalescePolicy, Layered, Retry, RetryPolicy},
 };
-use fleetwright_memory::{MemoryCloud, WireCall};
-use futures_util::{FutureExt as _, StreamExt as _, future::join_all, stream::FuturesUnordered};
-use tokio::time::{Instant, sleep, timeout};
+use futures_util::future::join_all;
+use tokio::time::sleep;
 
 use super::{
-    dropped_after, many, millis, numbered, plain,
+    millis, numbered,
     script::{Answer, Script, items},
     size,
 };
 use crate::fake::{call, id, secs};
 
-fn over(script: Script, policy: CoalescePolicy) -> Coalesce<Script> {
+pub(crate) fn over(script: Script, policy: CoalescePolicy) -> Coalesce<Script> {
     Coalesce::new(script, policy)
 }
 
 /// What was sent, each call as `when: ids`.
-fn sent(coalesce: &Coalesce<Script>) -> Vec<String> {
+pub(crate) fn sent(coalesce: &Coalesce<Script>) -> Vec<String> {
     let calls = coalesce.inner().calls().into_iter();
     calls
         .map(|call| format!("{}: {}", call.at.as_millis(), call.about.join(" ")))
         .collect()
-}
-
-#[tokio::test(start_paused = true)]
-async fn five_hundred_callers_make_two_calls_and_ten_that_leave_change_nothing() {
-    for leaving in [None, Some(7), Some(0)] {
-        let cloud = MemoryCloud::builder().latency(millis(50)).build();
-        let launched = cloud
-            .provisioner()
-            .launch_instances(&plain(), many(500))
-            .await
-            .unwrap();
-        let coalesce = Coalesce::new(cloud.provisioner(), CoalescePolicy::default());
-        let calls = launched.iter().enumerate().map(|(n, info)| {
-            let coalesce = &coalesce;
-            async move {
-                let call = coalesce.describe_instance(&info.id);
-                if Some(n % 50) == leaving {
-                    // Some of them before their batch is sent, some after.
-                    let _ = timeout(millis(9 * (n as u64 / 50 + 1)), call).await;
-                } else {
-                    assert_eq!(call.await.unwrap().id, info.id);
-                }
-            }
-        });
-        let began = Instant::now();
-        join_all(calls).await;
-        assert!(cloud.oracle().calls_of(WireCall::Describe) <= 2);
-        assert!(began.elapsed() <= millis(100));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn tasks_share_calls_like_futures_of_one_task() {
-    let cloud = MemoryCloud::builder().latency(millis(50)).build();
-    let launched = cloud
-        .provisioner()
-        .launch_instances(&plain(), many(500))
-        .await
-        .unwrap();
-    let coalesce = Arc::new(Coalesce::new(
-        cloud.provisioner(),
-        CoalescePolicy::default(),
-    ));
-    let tasks: Vec<_> = launched
-        .iter()
-        .map(|info| {
-            let (coalesce, id) = (Arc::clone(&coalesce), info.id.clone());
-            tokio::spawn(async move { coalesce.describe_instance(&id).await.unwrap().id == id })
-        })
-        .collect();
-    tasks[0].abort();
-    tasks[300].abort();
-    let answers = join_all(tasks).await;
-    assert_eq!(
-        answers.iter().filter(|a| matches!(a, Ok(true))).count(),
-        498
-    );
-    assert!(cloud.oracle().calls_of(WireCall::Describe) <= 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,91 +160,6 @@ async fn a_batch_that_loses_count_fails_all_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_leaves_at_any_point_changes_nothing_for_the_others() {
-    for leaver in 0..4 {
-        for polls in 0..60 {
-            let script = Script::new([]).taking(millis(20));
-            let coalesce = over(script, CoalescePolicy::default().window(millis(10)));
-            let calls = numbered(4).into_iter().enumerate().map(|(n, id)| {
-                let coalesce = &coalesce;
-                async move {
-                    let call = coalesce.describe_instance(&id);
-                    let polls = if n == leaver { polls } else { usize::MAX };
-                    let answer = dropped_after(polls, call).await;
-                    assert!(n == leaver || answer.unwrap().unwrap().id == id);
-                }
-            });
-            // Each is woken on its own account only.
-            let mut calls: FuturesUnordered<_> = calls.collect();
-            let all = timeout(secs(9), async { while calls.next().await.is_some() {} });
-            all.await
-                .unwrap_or_else(|_| panic!("{leaver} after {polls}: somebody is lost"));
-            // And nothing is under way: the next one does not wait.
-            let began = coalesce.inner().age();
-            coalesce.describe_instance(&id("i-9")).await.unwrap();
-            assert_eq!(
-                coalesce.inner().age() - began,
-                millis(20),
-                "{leaver} after {polls}"
-            );
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_was_given_up_before_it_was_sent_is_not_sent() {
-    let coalesce = over(
-        Script::new([]).taking(millis(50)),
-        CoalescePolicy::default(),
-    );
-    let names = numbered(4);
-    let terminate = |n: usize| coalesce.terminate_instance(&names[n]);
-    let twice = async {
-        // Of two callers of one instance, one stays.
-        let _ = timeout(millis(20), terminate(3)).await;
-    };
-    let (first, given_up, _, stays, ()) = tokio::join!(
-        terminate(0),
-        timeout(millis(20), terminate(1)),
-        timeout(millis(30), terminate(2)),
-        terminate(3),
-        twice
-    );
-    assert!(first.is_ok() && given_up.is_err() && stays.is_ok());
-    assert_eq!(sent(&coalesce), ["0: i-0", "50: i-3"]);
-    // Where all have left, nothing is sent at all, and the next one is alone again.
-    let busy = terminate(0);
-    let leave = async { timeout(millis(20), terminate(1)).await.unwrap_err() };
-    let (_, _) = tokio::join!(busy, leave);
-    sleep(secs(1)).await;
-    let began = coalesce.inner().age();
-    terminate(2).await.unwrap();
-    assert_eq!(coalesce.inner().age() - began, millis(50));
-    assert_eq!(sent(&coalesce)[2..], ["100: i-0", "1150: i-2"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_that_hangs_holds_later_callers_for_the_window_only() {
-    let coalesce = over(Script::new([Answer::Hang]), CoalescePolicy::default());
-    let names = numbered(3);
-    let hung = coalesce
-        .describe_instance(&names[0])
-        .map(|_| unreachable!());
-    let others = async {
-        sleep(millis(1)).await;
-        for n in [1, 2] {
-            let began = Instant::now();
-            coalesce.describe_instance(&names[n]).await.unwrap();
-            assert_eq!(began.elapsed(), millis(100));
-        }
-    };
-    tokio::select! { () = hung => {}, () = others => {} }
-    // Once its caller has left, the hung call is over.
-    coalesce.describe_instance(&names[1]).await.unwrap();
-    assert_eq!(coalesce.inner().age(), millis(201));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_throttled_batch_is_repeated_as_one_call() {
     let throttled = call(Operation::DescribeInstances).throttled(secs(5));
     let script = Script::new([Answer::Good, throttled.into()]).taking(millis(10));
@@ -334,16 +190,4 @@ async fn no_window_is_too_long_or_too_short() {
         join_all(numbered(2).iter().map(|id| coalesce.stop_instance(id))).await;
         assert_eq!(sent(&coalesce), ["0: i-0".to_owned(), format!("{at}: i-1")]);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn nothing_keeps_a_backend_alive_that_nobody_holds() {
-    let script = Arc::new(Script::always(Answer::Hang));
-    let policy = CoalescePolicy::default().window(secs(9));
-    let coalesce = Coalesce::new(Arc::clone(&script), policy);
-    let names = numbered(2);
-    let all = join_all(names.iter().map(|id| coalesce.describe_instance(id)));
-    assert!(timeout(secs(1), all).await.is_err());
-    drop(coalesce);
-    assert_eq!(Arc::strong_count(&script), 1);
 }

@@ -1,12 +1,17 @@
 //! The layers, against a script and the simulated cloud, by a paused clock.
 
+#[cfg(all(feature = "limit", feature = "metrics"))]
+mod book;
 mod coalesce;
 mod coalesce_apart;
+mod coalesce_leave;
 mod coalesce_property;
 mod fallback;
 mod fallback_token;
 #[cfg(feature = "limit")]
 mod limit;
+#[cfg(feature = "limit")]
+mod limit_throttle;
 #[cfg(all(feature = "limit", feature = "metrics"))]
 mod metrics;
 mod retry;

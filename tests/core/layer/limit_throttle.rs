@@ -1,0 +1,131 @@
+//! What throttling does to the rate of all, and how it comes back.
+
+use std::time::Duration;
+
+use fleetwright::{
+    Effect, InstanceFilter, InstanceProvisioner, Operation,
+    layer::{Layered, Limit, LimitPolicy, Rate},
+};
+use futures_util::StreamExt as _;
+use tokio::time::{sleep, timeout};
+
+use super::{
+    limit::at_once,
+    many, millis, numbered,
+    script::{Answer, Script},
+};
+use crate::fake::{call, id, secs};
+
+#[tokio::test(start_paused = true)]
+async fn throttling_holds_everybody_back_and_halves_the_rate_once() {
+    let throttled = call(Operation::StopInstance).throttled(secs(60));
+    let script = Script::new(vec![throttled.into(); 4]).taking(millis(1));
+    let rate = Rate::every(secs(1)).burst(many(4));
+    let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
+    let limit = Layered::new(script, Limit::new(&policy.recovering_in(secs(3600))));
+    let times = at_once(&limit, 8).await;
+    assert_eq!(times[..4], [0; 4].map(secs));
+    // The time that was asked for earns nothing, or all would be back at once.
+    let after: Vec<_> = times[4..].iter().map(|at| *at - millis(60_001)).collect();
+    assert_eq!(after, [2, 4, 6, 8].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_throttled_burst_halves_the_rate_down_to_an_eighth() {
+    let throttled = || Answer::from(call(Operation::StopInstance).throttled(Duration::ZERO));
+    let script = Script::new([
+        throttled(),
+        throttled(),
+        throttled(),
+        throttled(),
+        throttled(),
+    ]);
+    let policy = LimitPolicy::none().with(&[Operation::StopInstance], Rate::every(secs(1)));
+    let limit = Layered::new(script, Limit::new(&policy.recovering_in(Duration::MAX)));
+    for _ in 0..7 {
+        let _ = limit.stop_instance(&id("i-1")).await;
+    }
+    assert_eq!(limit.inner().times(), [0, 2, 6, 14, 22, 30, 38].map(secs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rate_comes_back_by_an_eighth_and_with_it_the_burst() {
+    let throttled = call(Operation::StopInstance).throttled(secs(1));
+    let rate = Rate::every(secs(1)).burst(many(3));
+    let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
+    let policy = policy.recovering_in(secs(100));
+    let limit = Layered::new(Script::new([throttled.clone().into()]), Limit::new(&policy));
+    // Lowered at once, so four eighths are left from the first second on.
+    assert!(limit.stop_instance(&id("i-1")).await.is_err());
+    for (from, period) in [
+        (50, 2_000),
+        (150, 1_600),
+        (250, 1_333),
+        (350, 1_142),
+        (500, 1_000),
+    ] {
+        sleep(secs(from) - limit.inner().age()).await;
+        let times = at_once(&limit, 5).await;
+        let wait = (times[4] - times[3]).as_millis();
+        assert!(
+            (period..=period + 1).contains(&wait),
+            "{wait} at {from}: {times:?}"
+        );
+    }
+    // Who comes long after it finds a full bucket.
+    let limit = Layered::new(Script::new([throttled.into()]), Limit::new(&policy));
+    assert!(limit.stop_instance(&id("i-1")).await.is_err());
+    sleep(secs(9_999)).await;
+    assert_eq!(
+        at_once(&limit, 4).await,
+        [9_999, 9_999, 9_999, 10_000].map(secs)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_rate_only_the_time_that_is_asked_for_is_kept() {
+    let throttled = call(Operation::StreamInstances).throttled(secs(5));
+    let down = call(Operation::ListInstances).unavailable(Effect::None, "down");
+    let script = Script::new([Answer::Bad(down.retry_after(secs(77))), throttled.into()]);
+    let limit = Layered::new(script, Limit::new(&LimitPolicy::none()));
+    let filter = InstanceFilter::new();
+    assert!(limit.list_instances(&filter).await.is_err());
+    let items: Vec<_> = limit.stream_instances(&filter).collect().await;
+    assert!(items[0].is_err());
+    for _ in 0..99 {
+        limit.list_instances(&filter).await.unwrap();
+        limit.describe_instance(&id("i-1")).await.unwrap();
+    }
+    // Only throttling is about everybody, and only about that operation.
+    let times = limit.inner().times();
+    assert_eq!(
+        (times[1], times[2], limit.inner().age()),
+        (secs(0), secs(5), secs(5))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_time_is_too_long_for_a_rate() {
+    let longest = Duration::MAX;
+    for every in [Duration::ZERO, millis(1), secs(1 << 40), longest] {
+        for burst in [1, 2, u32::MAX] {
+            for asked in [Duration::ZERO, secs(1 << 40), longest] {
+                let throttled = call(Operation::StopInstance).throttled(asked);
+                let rate = Rate::every(every).burst(many(burst));
+                let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
+                for recovery in [Duration::ZERO, longest] {
+                    let policy = policy.clone().recovering_in(recovery);
+                    let script = Script::new([throttled.clone().into()]).batches_of(1);
+                    let limit = Layered::new(script, Limit::new(&policy));
+                    let all = async {
+                        for _ in 0..4 {
+                            limit.stop_instances(&numbered(3)).await;
+                        }
+                    };
+                    let _ = timeout(secs(1 << 20), all).await;
+                    assert!(!limit.inner().calls().is_empty());
+                }
+            }
+        }
+    }
+}
