@@ -20,7 +20,9 @@
 //!
 //! # Who retries what
 //!
-//! [`Retry`] is the only one that repeats a call. A backend's SDK is told not to, or only what it
+//! [`Retry`] is the only one that repeats a call; where calls are put together, [`Coalesce`] has it
+//! repeat a call that failed as a whole, and by its rules repeats what failed alone, so that nobody
+//! waits for the failure of another. A backend's SDK is told not to, or only what it
 //! alone can see (an expired session that it renews, a redirect); it never repeats a refusal of
 //! the service. [`wait`](crate::wait) polls, which is no repetition: it goes on after errors that
 //! may be retried, so a wait over a stack of layers is more patient than either.
