@@ -31,8 +31,9 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CoalescePolicy {
-    /// How long a caller waits at most for those who come after it, and only while another call of
-    /// the same operation is under way.
+    /// How long a caller waits at most for those who come after it, while another call of the same
+    /// operation is under way; twice as long for each further one, so that calls which wait for their
+    /// turn below do not pile up there.
     pub window: Duration,
     /// The most instances in one call; never more than the backend's
     /// [batch size](Capabilities::batch_size) is used.
@@ -71,8 +72,8 @@ type Way<About, Answer> = fn(Arc<dyn InstanceProvisioner>, About) -> BoxFuture<'
 /// Makes few batch calls of many single ones.
 ///
 /// The first caller's call is sent at once. Those who come while it is under way gather; they are
-/// sent together when it ends, when there are as many as a batch takes, or when the window of their
-/// first is over. Callers of the same instance share its answer. Who is dropped while gathering is
+/// sent together when nothing is under way any more, when there are as many as a batch takes, or when
+/// the window of their first is over. Callers of the same instance share its answer. Who is dropped while gathering is
 /// not sent; who is dropped later changes nothing for the others.
 ///
 /// Nothing is spawned: a shared call is carried on by whichever of its callers is polled, and is

@@ -6,7 +6,10 @@ use std::{
     collections::BTreeMap,
     fmt,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,7 +17,10 @@ use futures_util::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
 
 use crate::InstanceId;
 
@@ -42,10 +48,14 @@ struct Batch<T> {
 }
 
 /// Who waits for a batch to leave.
+#[derive(Default)]
 struct Crowd {
     /// How many callers wait for each id. Empty once it has left.
     waiting: Mutex<BTreeMap<InstanceId, usize>>,
-    leave: Notify,
+    /// Whether nobody else can join.
+    full: AtomicBool,
+    /// Something has changed that may let it leave.
+    changed: Notify,
 }
 
 impl<T> fmt::Debug for Lane<T> {
@@ -92,36 +102,38 @@ impl<T: Clone + Send + Sync + 'static> Lane<T> {
         let mut state = lock(&self.state);
         let batch = match state.open.take() {
             Some(open) => open,
-            None => self.gather(state.under_way == 0, send),
+            None => self.gather(send),
         };
         let seat = Seat::take(&batch.crowd, id);
         let journey = batch.journey.clone();
         if lock(&batch.crowd.waiting).len() < self.size.get() {
             state.open = Some(batch);
         } else {
-            batch.crowd.leave.notify_one();
+            batch.crowd.full.store(true, Ordering::Relaxed);
+            batch.crowd.changed.notify_one();
         }
         (seat, journey)
     }
 
-    /// A new batch, which leaves at once if nothing is under way.
+    /// A new batch, which leaves as [`patience`] says.
     fn gather(
         &self,
-        at_once: bool,
         send: impl FnOnce(Vec<InstanceId>) -> BoxFuture<'static, Answers<T>> + Send + 'static,
     ) -> Batch<T> {
-        let crowd = Arc::new(Crowd {
-            waiting: Mutex::default(),
-            leave: Notify::new(),
-        });
-        if at_once {
-            crowd.leave.notify_one();
-        }
+        let crowd = Arc::new(Crowd::default());
         // Weak, because the lane holds the batch that can still be joined.
         let (window, state, gathered) =
             (self.window, Arc::downgrade(&self.state), Arc::clone(&crowd));
         let journey = async move {
-            let _ = timeout(window, gathered.leave.notified()).await;
+            let began = Instant::now();
+            loop {
+                let patience = patience(window, &state, &gathered);
+                let left = patience.saturating_sub(began.elapsed());
+                if left.is_zero() {
+                    break;
+                }
+                let _ = timeout(left, gathered.changed.notified()).await;
+            }
             let under_way = UnderWay::begin(&state, &gathered);
             let ids: Vec<_> = std::mem::take(&mut *lock(&gathered.waiting))
                 .into_keys()
@@ -135,6 +147,18 @@ impl<T: Clone + Send + Sync + 'static> Lane<T> {
             journey: journey.boxed().shared(),
         }
     }
+}
+
+/// How long a batch gathers, by what is now: not at all when nothing is under way or nobody can join,
+/// and twice as long for each call under way after the first. Below, calls may wait for their turn: if
+/// batches left as fast as ever, they would pile up there and never be fewer.
+fn patience<T>(window: Duration, state: &Weak<Mutex<State<T>>>, crowd: &Crowd) -> Duration {
+    let under_way = state.upgrade().map_or(0, |state| lock(&state).under_way);
+    if under_way == 0 || crowd.full.load(Ordering::Relaxed) {
+        return Duration::ZERO;
+    }
+    let doublings = u32::try_from(under_way - 1).unwrap_or(u32::MAX);
+    window.saturating_mul(2_u32.saturating_pow(doublings))
 }
 
 /// A caller's place in a batch. Who leaves it before the batch does is not sent.
@@ -165,7 +189,7 @@ impl Drop for Seat {
     }
 }
 
-/// A batch under way. Its end, also by being dropped, lets those leave who have gathered meanwhile.
+/// A batch under way. Its end, also by being dropped, may let those leave who have gathered meanwhile.
 struct UnderWay<T> {
     state: Arc<Mutex<State<T>>>,
 }
@@ -191,7 +215,7 @@ impl<T> Drop for UnderWay<T> {
         let mut state = lock(&self.state);
         state.under_way -= 1;
         if let Some(open) = &state.open {
-            open.crowd.leave.notify_one();
+            open.crowd.changed.notify_one();
         }
     }
 }

@@ -52,7 +52,7 @@ async fn who_comes_later_waits_for_the_first_or_for_the_window() {
     // The window of the first who waits ends before the call under way does.
     let policy = CoalescePolicy::default().window(millis(100));
     let coalesce = over(Script::new([]).taking(secs(1)), policy);
-    let ids = numbered(6);
+    let ids = numbered(7);
     let arrive = |n: usize, at: u64| {
         let (coalesce, id) = (&coalesce, &ids[n]);
         async move {
@@ -66,12 +66,14 @@ async fn who_comes_later_waits_for_the_first_or_for_the_window() {
         arrive(2, 90),
         arrive(3, 950),
         arrive(4, 990),
-        arrive(5, 1005)
+        arrive(5, 1005),
+        // One is still under way when the second batch has come back.
+        arrive(6, 1060)
     );
-    // The third batch leaves when the first call ends.
+    // With two under way it waits twice as long, until the first of them ends.
     assert_eq!(
         sent(&coalesce),
-        ["0: i-0", "110: i-1 i-2", "1000: i-3 i-4", "1105: i-5"]
+        ["0: i-0", "110: i-1 i-2", "1050: i-3 i-4 i-5", "1160: i-6"]
     );
 }
 
@@ -81,7 +83,7 @@ async fn a_full_batch_leaves_at_once() {
         let policy = CoalescePolicy::default().at_most(size(most));
         let coalesce = over(Script::new([]).taking(secs(1)).batches_of(takes), policy);
         join_all(numbered(9).iter().map(|id| coalesce.terminate_instance(id))).await;
-        let expected = ["0: i-0", "0: i-1 i-2 i-3", "0: i-4 i-5 i-6", "100: i-7 i-8"];
+        let expected = ["0: i-0", "0: i-1 i-2 i-3", "0: i-4 i-5 i-6", "400: i-7 i-8"];
         assert_eq!(sent(&coalesce), expected);
     }
     let coalesce = over(

@@ -5,6 +5,7 @@ mod book;
 mod coalesce;
 mod coalesce_apart;
 mod coalesce_leave;
+mod coalesce_load;
 mod coalesce_property;
 mod fallback;
 mod fallback_token;
