@@ -10,7 +10,7 @@ use fleetwright::{
 use fleetwright_memory::{Capacity, Fault, MemoryCloud, Refused, Rule, WireCall};
 use tokio::time::sleep;
 
-use super::{live, many, plain, script::Script, size, with_token};
+use super::{live, many, millis, plain, script::Script, size, with_token};
 use crate::fake::{call, id, secs};
 
 pub(crate) fn in_zone(zone: &str) -> Alternative {
@@ -309,4 +309,31 @@ async fn a_batch_in_part_is_not_moved() {
             .all(|info| info.placement.zone == Some(Zone::new("mem-b").unwrap()))
     );
     assert_eq!(live(&cloud), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_two_launches_find_is_remembered_once_and_as_far_as_it_reaches() {
+    let alternatives = || FallbackPolicy::new([Alternative::new("asked"), in_zone("b")]);
+    // The first is told that there is no small one anywhere, the second only that there is none.
+    let everywhere = lacks(offering(Some("small"), None, None));
+    let narrow = lacks(Scope::Instance(id("i-9")));
+    let script = Script::new([everywhere.clone().into(), narrow.into()]).taking(secs(1));
+    let fallback = over(script, alternatives());
+    let config = plain();
+    let later = async {
+        sleep(millis(1)).await;
+        fallback.launch_instance(&config).await
+    };
+    let (first, second) = tokio::join!(fallback.launch_instance(&config), later);
+    assert!(first.is_err() && second.is_err());
+    assert_eq!(sent(fallback.inner()), ["small - -", "small - -"]);
+    let fallback = over(Script::always(everywhere).taking(secs(1)), alternatives());
+    let _ = tokio::join!(
+        fallback.launch_instance(&config),
+        fallback.launch_instance(&config)
+    );
+    assert_eq!(
+        fallback.layer().lacking(),
+        [offering(Some("small"), None, None)]
+    );
 }
