@@ -1,0 +1,172 @@
+//! ModifyInstanceAttribute and DescribeInstanceAttribute.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Serialize;
+
+use super::{Call, order, view};
+use crate::ec2::{
+    engine::{World, change::Attribute, launch::ShutdownBehavior},
+    error::Refusal,
+    shapes::{
+        Group,
+        instance::{DeviceMapping, EbsDevice},
+    },
+    wire::xml::Set,
+};
+
+/// Changes one attribute, named by its own parameter or by `Attribute` and `Value`.
+pub(super) fn modify(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let root = call.root();
+    let id = root.required("InstanceId")?;
+    let mut changes = Vec::new();
+    let named = root.text("Attribute");
+    // The older form has the attribute's name in one parameter and its value in another.
+    let value = |parameter: &str, name: &str| match &named {
+        Some(asked) => (asked == name).then(|| root.text("Value")).flatten(),
+        None => root
+            .scope(parameter)
+            .text("Value")
+            .or_else(|| root.text(parameter)),
+    };
+    if let Some(name) = value("InstanceType", "instanceType") {
+        changes.push(Attribute::InstanceType(name));
+    }
+    if let Some(data) = value("UserData", "userData") {
+        changes.push(Attribute::UserData(order::user_data(Some(data))?));
+    }
+    if let Some(on) = value("DisableApiTermination", "disableApiTermination") {
+        changes.push(Attribute::Protected(flag(&on)?));
+    }
+    if let Some(on) = value("EbsOptimized", "ebsOptimized") {
+        changes.push(Attribute::EbsOptimized(flag(&on)?));
+    }
+    if let Some(word) = value(
+        "InstanceInitiatedShutdownBehavior",
+        "instanceInitiatedShutdownBehavior",
+    ) {
+        changes.push(Attribute::Shutdown(match word.as_str() {
+            "stop" => ShutdownBehavior::Stop,
+            "terminate" => ShutdownBehavior::Terminate,
+            _ => {
+                return Err(Refusal::invalid(format!(
+                    "Invalid value '{word}' for instanceInitiatedShutdownBehavior."
+                )));
+            }
+        }));
+    }
+    let mode = call.mode()?;
+    call.finish()?;
+    let mut changes = changes.into_iter();
+    let (Some(change), None) = (changes.next(), changes.next()) else {
+        let message = "Exactly one attribute that can be modified must be given.";
+        return Err(Refusal::combination(message));
+    };
+    world.modify(&id, change, mode)?;
+    call.done()
+}
+
+fn flag(text: &str) -> Result<bool, Refusal> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(Refusal::invalid(format!(
+            "Invalid value '{text}'. Expected 'true' or 'false'."
+        ))),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Value<T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<T>,
+}
+
+impl<T> Value<T> {
+    const fn some(value: Option<T>) -> Option<Self> {
+        Some(Self { value })
+    }
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reply {
+    instance_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_data: Option<Value<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance_type: Option<Value<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disable_api_termination: Option<Value<bool>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance_initiated_shutdown_behavior: Option<Value<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ebs_optimized: Option<Value<bool>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_dest_check: Option<Value<bool>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root_device_name: Option<Value<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_set: Option<Set<Group>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_device_mapping: Option<Set<DeviceMapping>>,
+}
+
+pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let root = call.root();
+    let id = root.required("InstanceId")?;
+    let attribute = root.required("Attribute")?;
+    call.finish_read()?;
+    let seen = world.instances_by_id(std::slice::from_ref(&id), &[], call.served.look)?;
+    let Some((seq, version)) = seen.into_iter().next() else {
+        return Err(Refusal::internal());
+    };
+    let Some(record) = world.instances.get(&seq) else {
+        return Err(Refusal::internal());
+    };
+    let mut reply = Reply {
+        instance_id: id,
+        ..Reply::default()
+    };
+    match attribute.as_str() {
+        "userData" => {
+            reply.user_data = Value::some(version.user_data.map(|data| STANDARD.encode(data)));
+        }
+        "instanceType" => reply.instance_type = Value::some(Some(version.instance_type)),
+        "disableApiTermination" => {
+            reply.disable_api_termination = Value::some(Some(version.protected));
+        }
+        "instanceInitiatedShutdownBehavior" => {
+            let word = match version.shutdown {
+                ShutdownBehavior::Stop => "stop",
+                ShutdownBehavior::Terminate => "terminate",
+            };
+            reply.instance_initiated_shutdown_behavior = Value::some(Some(word));
+        }
+        "ebsOptimized" => reply.ebs_optimized = Value::some(Some(version.ebs_optimized)),
+        "sourceDestCheck" => reply.source_dest_check = Value::some(Some(true)),
+        "rootDeviceName" => {
+            reply.root_device_name = Value::some(Some(record.fixed.root_device.clone()));
+        }
+        "groupSet" => reply.group_set = Some(view::groups(world, &record.fixed.groups)),
+        "blockDeviceMapping" => {
+            let device = |volume: &crate::ec2::engine::storage::Volume| DeviceMapping {
+                device_name: volume.device.name.clone(),
+                ebs: EbsDevice {
+                    volume_id: volume.id.clone(),
+                    status: "attached",
+                    attach_time: world.stamp(volume.created),
+                    delete_on_termination: volume.device.goes_with_instance,
+                },
+            };
+            let volumes = world.volumes_of(&record.fixed.id);
+            reply.block_device_mapping =
+                Some(volumes.iter().map(|(_, volume)| device(volume)).collect());
+        }
+        other => {
+            let message =
+                format!("Value ({other}) for parameter attribute is invalid. Unknown attribute.");
+            return Err(Refusal::invalid(message));
+        }
+    }
+    call.reply(&reply)
+}

@@ -1,0 +1,291 @@
+//! DescribeAvailabilityZones, DescribeSubnets, DescribeSecurityGroups.
+
+use serde::Serialize;
+
+use super::{Call, common::page_of};
+use crate::ec2::{
+    catalog::{SecurityGroup, Subnet, VPC},
+    engine::{
+        World,
+        filter::{self, Filtered},
+        read::check_ids,
+        record::Tags,
+    },
+    error::Refusal,
+    shapes::{catalog as shape, tag_set},
+    wire::xml::Set,
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Zones {
+    availability_zone_info: Set<shape::Zone>,
+}
+
+/// A zone as filters see it.
+#[derive(Debug)]
+struct Zone<'a> {
+    name: &'a str,
+    id: String,
+    region: &'a str,
+}
+
+pub(super) fn zones(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let root = call.root();
+    let (names, ids) = (root.list("ZoneName"), root.list("ZoneId"));
+    let _all = root.flag("AllAvailabilityZones")?;
+    let filters = call.filters()?;
+    call.finish_read()?;
+    filter::check::<Zone<'_>>(&filters)?;
+    let region = world.knobs.region.as_str();
+    let zones: Vec<Zone<'_>> = world
+        .knobs
+        .zones
+        .iter()
+        .map(|name| Zone {
+            name,
+            id: zone_id(world, name),
+            region,
+        })
+        .collect();
+    let unknown: Vec<&str> = names
+        .iter()
+        .filter(|name| !zones.iter().any(|zone| zone.name == **name))
+        .chain(
+            ids.iter()
+                .filter(|id| !zones.iter().any(|zone| zone.id == **id)),
+        )
+        .map(String::as_str)
+        .collect();
+    if !unknown.is_empty() {
+        let message = format!("Invalid availability zones: [{}]", unknown.join(", "));
+        return Err(Refusal::invalid(message));
+    }
+    let asked = |zone: &&Zone<'_>| {
+        (names.is_empty() || names.iter().any(|name| name == zone.name))
+            && (ids.is_empty() || ids.contains(&zone.id))
+            && filter::passes(*zone, &filters)
+    };
+    let shown = zones.iter().filter(asked).map(|zone| shape::Zone {
+        zone_name: zone.name.to_owned(),
+        zone_state: "available",
+        region_name: region.to_owned(),
+        zone_id: zone.id.clone(),
+        group_name: region.to_owned(),
+        network_border_group: region.to_owned(),
+        zone_type: "availability-zone",
+        opt_in_status: "opt-in-not-required",
+        message_set: Set::default(),
+    });
+    call.reply(&Zones {
+        availability_zone_info: shown.collect(),
+    })
+}
+
+/// The id of a zone: the same for everybody, unlike its name.
+fn zone_id(world: &World, zone: &str) -> String {
+    let number = world
+        .knobs
+        .zones
+        .iter()
+        .position(|other| other == zone)
+        .unwrap_or_default()
+        + 1;
+    format!(
+        "{}-az{number}",
+        world
+            .knobs
+            .region
+            .replace("-east-", "e")
+            .replace("-west-", "w")
+    )
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Subnets {
+    subnet_set: Set<shape::Subnet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+pub(super) fn subnets(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let ids = call.root().list("SubnetId");
+    let filters = call.filters()?;
+    let (paging, _) = call.paging(world)?;
+    call.finish_read()?;
+    filter::check::<Subnet>(&filters)?;
+    let all = world.knobs.subnets.clone();
+    let unknown: Vec<&str> = ids
+        .iter()
+        .map(String::as_str)
+        .filter(|id| !all.iter().any(|subnet| subnet.id == **id))
+        .collect();
+    if !unknown.is_empty() {
+        return Err(Refusal::not_found(
+            "InvalidSubnetID.NotFound",
+            "subnet",
+            &unknown,
+        ));
+    }
+    let asked = |subnet: &Subnet| {
+        (ids.is_empty() || ids.contains(&subnet.id)) && filter::passes(subnet, &filters)
+    };
+    let page = page_of(all, &paging, asked);
+    call.reply(&Subnets {
+        subnet_set: page
+            .items
+            .into_iter()
+            .map(|subnet| shown_subnet(world, subnet))
+            .collect(),
+        next_token: call.next_token(page.next),
+    })
+}
+
+fn shown_subnet(world: &mut World, subnet: Subnet) -> shape::Subnet {
+    let (account, region) = (world.knobs.account.clone(), &world.knobs.region);
+    let first = world
+        .knobs
+        .subnets
+        .iter()
+        .find(|other| other.zone == subnet.zone);
+    shape::Subnet {
+        subnet_arn: format!("arn:aws:ec2:{region}:{account}:subnet/{}", subnet.id),
+        default_for_az: first.is_some_and(|first| first.id == subnet.id),
+        state: "available",
+        owner_id: account,
+        vpc_id: VPC,
+        cidr_block: subnet.cidr.to_string(),
+        availability_zone_id: zone_id(world, &subnet.zone),
+        available_ip_address_count: world.free_addresses(&subnet),
+        availability_zone: subnet.zone,
+        map_public_ip_on_launch: subnet.public,
+        assign_ipv6_address_on_creation: false,
+        tag_set: tag_set(&subnet.tags),
+        subnet_id: subnet.id,
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Groups {
+    security_group_info: Set<shape::SecurityGroup>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+pub(super) fn groups(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let root = call.root();
+    let (ids, names) = (root.list("GroupId"), root.list("GroupName"));
+    let filters = call.filters()?;
+    let (paging, _) = call.paging(world)?;
+    call.finish_read()?;
+    check_ids(&ids, "sg", "InvalidGroupId.Malformed")?;
+    filter::check::<SecurityGroup>(&filters)?;
+    let all = world.knobs.security_groups.clone();
+    let missing = ids
+        .iter()
+        .find(|id| !all.iter().any(|group| group.id == **id))
+        .or_else(|| {
+            names
+                .iter()
+                .find(|name| !all.iter().any(|group| group.name == **name))
+        });
+    if let Some(missing) = missing {
+        let message = format!("The security group '{missing}' does not exist");
+        return Err(Refusal::client("InvalidGroup.NotFound", message));
+    }
+    let asked = |group: &SecurityGroup| {
+        (ids.is_empty() || ids.contains(&group.id))
+            && (names.is_empty() || names.contains(&group.name))
+            && filter::passes(group, &filters)
+    };
+    let page = page_of(all, &paging, asked);
+    let shown = page.items.into_iter().map(|group| shape::SecurityGroup {
+        owner_id: world.knobs.account.clone(),
+        group_id: group.id,
+        group_name: group.name,
+        group_description: group.description,
+        vpc_id: VPC,
+        ip_permissions: Set::default(),
+        ip_permissions_egress: Set::default(),
+        tag_set: tag_set(&group.tags),
+    });
+    call.reply(&Groups {
+        security_group_info: shown.collect(),
+        next_token: call.next_token(page.next),
+    })
+}
+
+impl Filtered for Zone<'_> {
+    const NAMES: &'static [&'static str] = &[
+        "opt-in-status",
+        "region-name",
+        "state",
+        "zone-id",
+        "zone-name",
+        "zone-type",
+    ];
+
+    fn values(&self, name: &str) -> Vec<String> {
+        let one = |value: &str| vec![value.to_owned()];
+        match name {
+            "opt-in-status" => one("opt-in-not-required"),
+            "region-name" => one(self.region),
+            "state" => one("available"),
+            "zone-id" => one(&self.id),
+            "zone-name" => one(self.name),
+            "zone-type" => one("availability-zone"),
+            _ => Vec::new(),
+        }
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        None
+    }
+}
+
+impl Filtered for Subnet {
+    const NAMES: &'static [&'static str] = &[
+        "availability-zone",
+        "cidr-block",
+        "map-public-ip-on-launch",
+        "state",
+        "subnet-id",
+        "vpc-id",
+    ];
+
+    fn values(&self, name: &str) -> Vec<String> {
+        match name {
+            "availability-zone" => vec![self.zone.clone()],
+            "cidr-block" => vec![self.cidr.to_string()],
+            "map-public-ip-on-launch" => vec![self.public.to_string()],
+            "state" => vec!["available".to_owned()],
+            "subnet-id" => vec![self.id.clone()],
+            "vpc-id" => vec![VPC.to_owned()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        Some(&self.tags)
+    }
+}
+
+impl Filtered for SecurityGroup {
+    const NAMES: &'static [&'static str] = &["description", "group-id", "group-name", "vpc-id"];
+
+    fn values(&self, name: &str) -> Vec<String> {
+        match name {
+            "description" => vec![self.description.clone()],
+            "group-id" => vec![self.id.clone()],
+            "group-name" => vec![self.name.clone()],
+            "vpc-id" => vec![VPC.to_owned()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        Some(&self.tags)
+    }
+}

@@ -1,0 +1,37 @@
+//! DescribeInstances.
+
+use serde::Serialize;
+
+use super::{Call, view};
+use crate::ec2::{engine::World, error::Refusal, shapes::instance::Reservation, wire::xml::Set};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reply {
+    reservation_set: Set<Reservation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let ids = call.root().list("InstanceId");
+    let filters = call.filters()?;
+    let (paging, paged) = call.paging(world)?;
+    call.finish_read()?;
+    let (seen, next) = if ids.is_empty() {
+        let page = world.instances_page(&filters, &paging, call.served.look)?;
+        (page.items, page.next)
+    } else if paged {
+        let message = "The parameter instancesSet cannot be used with the parameter maxResults";
+        return Err(Refusal::combination(message));
+    } else {
+        (
+            world.instances_by_id(&ids, &filters, call.served.look)?,
+            None,
+        )
+    };
+    call.reply(&Reply {
+        reservation_set: view::reservations(world, &seen, call.served.state.as_deref()).into(),
+        next_token: call.next_token(next),
+    })
+}

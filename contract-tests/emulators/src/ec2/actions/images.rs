@@ -1,0 +1,141 @@
+//! CreateImage and DescribeImages.
+
+use serde::Serialize;
+
+use super::Call;
+use crate::ec2::{
+    engine::{
+        World,
+        filter::Filter,
+        image::{AMAZON, ImageOrder, ImageRecord, no_image},
+        read::check_ids,
+    },
+    error::Refusal,
+    shapes::{
+        image::{Image, ImageDevice, ImageVolume},
+        tag_set,
+    },
+    wire::xml::Set,
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Created {
+    image_id: String,
+}
+
+pub(super) fn create(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let root = call.root();
+    let mut tags = call.tag_specifications(&["image", "snapshot"])?;
+    let order = ImageOrder {
+        instance: root.required("InstanceId")?,
+        name: root.required("Name")?,
+        description: root.text("Description").unwrap_or_default(),
+        tags: tags.remove("image").unwrap_or_default(),
+    };
+    // The instance is not seen to reboot here either way.
+    let _no_reboot = root.flag("NoReboot")?;
+    let mode = call.mode()?;
+    call.finish()?;
+    let image_id = world.create_image(&order, mode)?;
+    call.reply(&Created { image_id })
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reply {
+    images_set: Set<Image>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let root = call.root();
+    let ids = root.list("ImageId");
+    let owners = root.list("Owner");
+    // Everything here may be launched by everybody.
+    let _users = root.list("ExecutableBy");
+    let _deprecated = (
+        root.flag("IncludeDeprecated")?,
+        root.flag("IncludeDisabled")?,
+    );
+    let mut filters = call.filters()?;
+    let (mut paging, paged) = call.paging(world)?;
+    call.finish_read()?;
+    if !owners.is_empty() {
+        let id = |owner: String| match owner.as_str() {
+            "self" => world.knobs.account.clone(),
+            "amazon" => AMAZON.to_owned(),
+            _ => owner,
+        };
+        filters.push(Filter {
+            name: "owner-id".to_owned(),
+            values: owners.into_iter().map(id).collect(),
+        });
+    }
+    if !ids.is_empty() {
+        check_ids(&ids, "ami", "InvalidAMIID.Malformed")?;
+        if let Some(id) = ids.iter().find(|id| world.image(id).is_none()) {
+            return Err(no_image(id));
+        }
+        if paged {
+            let message = "The parameter imageIdsSet cannot be used with the parameter maxResults";
+            return Err(Refusal::combination(message));
+        }
+        paging.most = usize::MAX;
+        filters.push(Filter {
+            name: "image-id".to_owned(),
+            values: ids,
+        });
+    }
+    let page = world.images_page(&filters, &paging)?;
+    call.reply(&Reply {
+        images_set: page
+            .items
+            .into_iter()
+            .map(|image| shown(world, image))
+            .collect(),
+        next_token: call.next_token(page.next),
+    })
+}
+
+fn shown(world: &World, image: ImageRecord) -> Image {
+    Image {
+        image_location: format!("{}/{}", image.owner, image.name),
+        image_state: if image.is_available {
+            "available"
+        } else {
+            "pending"
+        },
+        image_owner_alias: (image.owner == AMAZON).then_some("amazon"),
+        image_owner_id: image.owner,
+        creation_date: world.stamp(image.created),
+        is_public: image.source.is_none(),
+        architecture: image.architecture,
+        image_type: "machine",
+        name: image.name,
+        description: Some(image.description).filter(|text| !text.is_empty()),
+        root_device_type: "ebs",
+        block_device_mapping: [ImageDevice {
+            device_name: image.root_device.clone(),
+            ebs: ImageVolume {
+                snapshot_id: image.snapshot,
+                volume_size: image.root_gib,
+                delete_on_termination: true,
+                volume_type: "gp3",
+                encrypted: false,
+            },
+        }]
+        .into_iter()
+        .collect(),
+        root_device_name: image.root_device,
+        virtualization_type: "hvm",
+        tag_set: tag_set(&image.tags),
+        hypervisor: "xen",
+        ena_support: true,
+        platform_details: "Linux/UNIX",
+        usage_operation: "RunInstances",
+        source_instance_id: image.source,
+        image_id: image.id,
+    }
+}

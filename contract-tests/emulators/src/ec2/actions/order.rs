@@ -1,0 +1,277 @@
+//! RunInstances' parameters as an order.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use super::Call;
+use crate::ec2::{
+    engine::{
+        World,
+        launch::{DeviceOrder, MetadataOptions, Order, ShutdownBehavior, SpotKind},
+    },
+    error::Refusal,
+    knobs::Market,
+    wire::params::Scope,
+};
+
+/// The most bytes of user data, before they are encoded.
+const MOST_USER_DATA: usize = 16 * 1024;
+
+/// What does not count when a client token is used again.
+const NOT_COMPARED: [&str; 3] = ["ClientToken", "DryRun", "Placement.AvailabilityZone"];
+
+/// What EC2 can tag in the call that makes it.
+const TAGGABLE: [&str; 4] = [
+    "instance",
+    "volume",
+    "network-interface",
+    "spot-instances-request",
+];
+
+pub(super) fn order(call: &Call<'_>, world: &World) -> Result<Order, Refusal> {
+    let root = call.root();
+    let (min, max) = counts(&root)?;
+    let mut tags = call.tag_specifications(&TAGGABLE)?;
+    let mut tags_for = |kind: &str| tags.remove(kind).unwrap_or_default();
+    let nic = nic(&root)?;
+    let (market, spot_kind) = market(&root)?;
+    let placement = root.scope("Placement");
+    placement.choice("Tenancy", &[("default", ())])?;
+    let mut groups = root.list("SecurityGroupId");
+    groups.extend(groups_by_name(&root, world)?);
+    if nic.given && (!groups.is_empty() || root.text("SubnetId").is_some()) {
+        let message = "Network interfaces and an instance-level subnet ID or security groups may not be specified on the \
+                       same request";
+        return Err(Refusal::combination(message));
+    }
+    groups.extend(nic.groups);
+    let profile = root.scope("IamInstanceProfile");
+    let order = Order {
+        image: root.required("ImageId")?,
+        instance_type: root
+            .text("InstanceType")
+            .unwrap_or_else(|| "m1.small".to_owned()),
+        min,
+        max,
+        zone: placement
+            .text("AvailabilityZone")
+            .filter(|zone| !zone.is_empty()),
+        subnet: root.text("SubnetId").or(nic.subnet),
+        groups,
+        key_name: root.text("KeyName"),
+        user_data: user_data(root.text("UserData"))?,
+        token: token(call)?,
+        instance_tags: tags_for("instance"),
+        volume_tags: tags_for("volume"),
+        nic_tags: tags_for("network-interface"),
+        devices: devices(&root)?,
+        public_address: nic.public,
+        nic_description: nic.description,
+        nic_stays: nic.stays,
+        profile: profile.text("Arn").or_else(|| profile.text("Name")),
+        metadata: metadata(&root.scope("MetadataOptions"))?,
+        market,
+        spot_kind,
+        protected: root.flag("DisableApiTermination")?.unwrap_or(false),
+        shutdown: shutdown(&root, "InstanceInitiatedShutdownBehavior")?.unwrap_or_default(),
+        ebs_optimized: root.flag("EbsOptimized")?.unwrap_or(false),
+        monitoring: root.scope("Monitoring").flag("Enabled")?.unwrap_or(false),
+        foreign: false,
+    };
+    Ok(order)
+}
+
+fn counts(root: &Scope<'_>) -> Result<(u32, u32), Refusal> {
+    let count = |name: &str| {
+        let number: Option<u32> = root.number(name)?;
+        let number = number.ok_or_else(|| Refusal::missing(name))?;
+        if number == 0 {
+            Err(root.bad(name, "0", "Expected a positive integer."))
+        } else {
+            Ok(number)
+        }
+    };
+    let (min, max) = (count("MinCount")?, count("MaxCount")?);
+    if min > max {
+        let message = format!(
+            "Invalid value '{min}' for minCount. It must not be greater than maxCount, '{max}'."
+        );
+        return Err(Refusal::invalid(message));
+    }
+    if max > 1000 {
+        return Err(root.bad("MaxCount", &max.to_string(), "Expected at most 1000."));
+    }
+    Ok((min, max))
+}
+
+fn token(call: &Call<'_>) -> Result<Option<(String, uuid::Uuid)>, Refusal> {
+    let root = call.root();
+    let Some(token) = root.text("ClientToken").filter(|token| !token.is_empty()) else {
+        return Ok(None);
+    };
+    if token.len() > 64 || !token.is_ascii() {
+        return Err(root.bad(
+            "ClientToken",
+            &token,
+            "Expected at most 64 ASCII characters.",
+        ));
+    }
+    Ok(Some((token, call.params.digest(&NOT_COMPARED))))
+}
+
+/// Decodes user data; nothing given and nothing in it are the same.
+pub(super) fn user_data(encoded: Option<String>) -> Result<Option<Arc<[u8]>>, Refusal> {
+    let Some(encoded) = encoded.filter(|encoded| !encoded.is_empty()) else {
+        return Ok(None);
+    };
+    // Clients break lines of long texts.
+    let plain: String = encoded
+        .chars()
+        .filter(|c| !c.is_ascii_whitespace())
+        .collect();
+    let data = STANDARD.decode(plain).map_err(|_bad| {
+        Refusal::client(
+            "InvalidUserData.Malformed",
+            "Invalid BASE64 encoding of user data.",
+        )
+    })?;
+    if data.len() > MOST_USER_DATA {
+        return Err(Refusal::invalid(format!(
+            "User data is limited to {MOST_USER_DATA} bytes"
+        )));
+    }
+    Ok(Some(data.into()))
+}
+
+pub(super) fn shutdown(scope: &Scope<'_>, name: &str) -> Result<Option<ShutdownBehavior>, Refusal> {
+    let choices = [
+        ("stop", ShutdownBehavior::Stop),
+        ("terminate", ShutdownBehavior::Terminate),
+    ];
+    scope.choice(name, &choices)
+}
+
+fn groups_by_name(root: &Scope<'_>, world: &World) -> Result<Vec<String>, Refusal> {
+    let id_of = |name: String| {
+        let known = world
+            .knobs
+            .security_groups
+            .iter()
+            .find(|group| group.name == name);
+        let id = known.map(|group| group.id.clone());
+        id.ok_or_else(|| {
+            Refusal::client(
+                "InvalidGroup.NotFound",
+                format!("The security group '{name}' does not exist"),
+            )
+        })
+    };
+    root.list("SecurityGroup").into_iter().map(id_of).collect()
+}
+
+fn devices(root: &Scope<'_>) -> Result<Vec<DeviceOrder>, Refusal> {
+    let kinds = ["gp2", "gp3", "io1", "io2", "sc1", "st1", "standard"].map(|kind| (kind, kind));
+    let device = |scope: &Scope<'_>| {
+        let ebs = scope.scope("Ebs");
+        let gib: Option<u32> = ebs.number("VolumeSize")?;
+        if let Some(size) = gib.filter(|gib| !(1..=65_536).contains(gib)) {
+            return Err(ebs.bad("VolumeSize", &size.to_string(), "Expected 1 to 65536."));
+        }
+        Ok(DeviceOrder {
+            name: scope.required("DeviceName")?,
+            absent: scope.text("NoDevice").is_some(),
+            gib,
+            kind: ebs.choice("VolumeType", &kinds)?.map(str::to_owned),
+            snapshot: ebs.text("SnapshotId"),
+            iops: ebs.number("Iops")?,
+            encrypted: ebs.flag("Encrypted")?.unwrap_or(false),
+            goes_with_instance: ebs.flag("DeleteOnTermination")?,
+        })
+    };
+    root.groups("BlockDeviceMapping")
+        .iter()
+        .map(device)
+        .collect()
+}
+
+/// The one network interface that an order may describe.
+#[derive(Debug, Default)]
+struct NicOrder {
+    given: bool,
+    stays: bool,
+    subnet: Option<String>,
+    groups: Vec<String>,
+    public: Option<bool>,
+    description: String,
+}
+
+fn nic(root: &Scope<'_>) -> Result<NicOrder, Refusal> {
+    let scopes = root.groups("NetworkInterface");
+    let Some(scope) = scopes.first() else {
+        return Ok(NicOrder::default());
+    };
+    if scopes.len() > 1 || scope.number("DeviceIndex")?.unwrap_or(0_u32) != 0 {
+        return Err(Refusal::unsupported(
+            "Only one network interface, with device index 0, is emulated.",
+        ));
+    }
+    Ok(NicOrder {
+        given: true,
+        stays: scope.flag("DeleteOnTermination")? == Some(false),
+        subnet: scope.text("SubnetId"),
+        groups: scope.list("SecurityGroupId"),
+        public: scope.flag("AssociatePublicIpAddress")?,
+        description: scope.text("Description").unwrap_or_default(),
+    })
+}
+
+fn market(root: &Scope<'_>) -> Result<(Market, SpotKind), Refusal> {
+    let options = root.scope("InstanceMarketOptions");
+    let market = options
+        .choice("MarketType", &[("spot", Market::Spot)])?
+        .unwrap_or(Market::OnDemand);
+    let spot = options.scope("SpotOptions");
+    let kinds = [
+        ("one-time", SpotKind::OneTime),
+        ("persistent", SpotKind::Persistent),
+    ];
+    let kind = spot.choice("SpotInstanceType", &kinds)?.unwrap_or_default();
+    // What it costs and what an interruption does to it make no difference here.
+    let _price = spot.text("MaxPrice");
+    spot.choice(
+        "InstanceInterruptionBehavior",
+        &[("terminate", ()), ("stop", ()), ("hibernate", ())],
+    )?;
+    if options.is_given() && market == Market::OnDemand {
+        return Err(Refusal::missing("InstanceMarketOptions.MarketType"));
+    }
+    Ok((market, kind))
+}
+
+fn metadata(scope: &Scope<'_>) -> Result<MetadataOptions, Refusal> {
+    let on_off = [("enabled", true), ("disabled", false)];
+    let default = MetadataOptions::default();
+    let hop_limit = scope
+        .number("HttpPutResponseHopLimit")?
+        .unwrap_or(default.hop_limit);
+    if !(1..=64).contains(&hop_limit) {
+        return Err(scope.bad(
+            "HttpPutResponseHopLimit",
+            &hop_limit.to_string(),
+            "Expected 1 to 64.",
+        ));
+    }
+    Ok(MetadataOptions {
+        tokens_required: scope
+            .choice("HttpTokens", &[("required", true), ("optional", false)])?
+            .unwrap_or(default.tokens_required),
+        enabled: scope
+            .choice("HttpEndpoint", &on_off)?
+            .unwrap_or(default.enabled),
+        tags: scope
+            .choice("InstanceMetadataTags", &on_off)?
+            .unwrap_or(default.tags),
+        hop_limit,
+    })
+}

@@ -1,0 +1,61 @@
+//! StartInstances, StopInstances, TerminateInstances, RebootInstances.
+
+use serde::Serialize;
+
+use super::{Call, view};
+use crate::ec2::{
+    engine::World,
+    error::Refusal,
+    shapes::instance::StateChange,
+    wire::{action::Action, xml::Set},
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reply {
+    instances_set: Set<StateChange>,
+}
+
+/// Starts, stops or terminates.
+pub(super) fn change(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let ids = call.ids("InstanceId")?;
+    let mode = call.mode()?;
+    let root = call.root();
+    let changes = if call.action == Action::StartInstances {
+        call.finish()?;
+        world.start(&ids, mode)?
+    } else if call.action == Action::StopInstances {
+        // A stop is never refused by a guest here, so force makes no difference.
+        let _force = root.flag("Force")?;
+        let hibernate = root.flag("Hibernate")?.unwrap_or(false);
+        call.finish()?;
+        if hibernate {
+            let message = "Hibernation is not configured for these instances.";
+            return Err(Refusal::client(
+                "UnsupportedHibernationConfiguration",
+                message,
+            ));
+        }
+        world.stop(&ids, mode)?
+    } else {
+        call.finish()?;
+        world.terminate(&ids, mode)?
+    };
+    let word = call.served.state.as_deref();
+    let shown = changes.into_iter().map(|change| StateChange {
+        instance_id: change.id,
+        current_state: view::state(change.after, word),
+        previous_state: view::state(change.before, None),
+    });
+    call.reply(&Reply {
+        instances_set: shown.collect(),
+    })
+}
+
+pub(super) fn reboot(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let ids = call.ids("InstanceId")?;
+    let mode = call.mode()?;
+    call.finish()?;
+    world.reboot(&ids, mode)?;
+    call.done()
+}

@@ -1,0 +1,121 @@
+//! DescribeInstanceStatus.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{Call, view};
+use crate::ec2::{
+    engine::{
+        Seq, World,
+        filter::Filter,
+        record::{State, Version},
+    },
+    error::Refusal,
+    shapes::instance::{Check, Checks, InstanceStatus},
+    wire::xml::Set,
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reply {
+    instance_status_set: Set<InstanceStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+/// The filters that it knows, of those for instances and of its own.
+const FILTERS: [&str; 5] = [
+    "availability-zone",
+    "instance-state-code",
+    "instance-state-name",
+    "instance-status.status",
+    "system-status.status",
+];
+
+pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let root = call.root();
+    let ids = root.list("InstanceId");
+    let all = root.flag("IncludeAllInstances")?.unwrap_or(false);
+    let (checks, mut filters): (Vec<Filter>, Vec<Filter>) = call
+        .filters()?
+        .into_iter()
+        .partition(|filter| filter.name.ends_with("-status.status"));
+    let (paging, paged) = call.paging(world)?;
+    call.finish_read()?;
+    if let Some(unknown) = filters
+        .iter()
+        .chain(&checks)
+        .find(|filter| !FILTERS.contains(&filter.name.as_str()))
+    {
+        return Err(Refusal::invalid(format!(
+            "The filter '{}' is invalid",
+            unknown.name
+        )));
+    }
+    if !all {
+        filters.push(Filter {
+            name: "instance-state-name".to_owned(),
+            values: vec!["running".to_owned()],
+        });
+    }
+    let (seen, next) = if ids.is_empty() {
+        let page = world.instances_page(&filters, &paging, call.served.look)?;
+        (page.items, page.next)
+    } else if paged {
+        let message = "The parameter instancesSet cannot be used with the parameter maxResults";
+        return Err(Refusal::combination(message));
+    } else {
+        (
+            world.instances_by_id(&ids, &filters, call.served.look)?,
+            None,
+        )
+    };
+    let statuses = seen
+        .iter()
+        .filter_map(|(seq, version)| status(call, world, *seq, version));
+    let passes = |status: &InstanceStatus| {
+        checks.iter().all(|filter| {
+            filter
+                .values
+                .iter()
+                .any(|value| value == status.instance_status.status)
+        })
+    };
+    call.reply(&Reply {
+        instance_status_set: statuses.filter(passes).collect(),
+        next_token: call.next_token(next),
+    })
+}
+
+fn status(call: &Call<'_>, world: &World, seq: Seq, version: &Version) -> Option<InstanceStatus> {
+    let fixed = &world.instances.get(&seq)?.fixed;
+    Some(InstanceStatus {
+        instance_id: fixed.id.clone(),
+        availability_zone: fixed.zone.clone(),
+        instance_state: view::state(version.state, call.served.state.as_deref()),
+        system_status: checks(world, version),
+        instance_status: checks(world, version),
+    })
+}
+
+fn checks(world: &World, version: &Version) -> Checks {
+    if version.state != State::Running {
+        return Checks {
+            status: "not-applicable",
+            details: None,
+        };
+    }
+    let runs = world
+        .now()
+        .saturating_sub(version.running_since.unwrap_or(Duration::MAX));
+    let passed = runs >= world.knobs.timing.checks;
+    let detail = Check {
+        name: "reachability",
+        status: if passed { "passed" } else { "initializing" },
+    };
+    Checks {
+        status: if passed { "ok" } else { "initializing" },
+        details: Some([detail].into_iter().collect()),
+    }
+}

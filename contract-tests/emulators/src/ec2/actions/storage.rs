@@ -1,0 +1,151 @@
+//! DescribeVolumes and DescribeNetworkInterfaces.
+
+use serde::Serialize;
+
+use super::{
+    Call,
+    view::{self, Shown},
+};
+use crate::ec2::{
+    engine::{
+        World,
+        filter::Filter,
+        page::Paging,
+        read::check_ids,
+        storage::Volume,
+        tags::{no_nic, no_volume},
+    },
+    error::Refusal,
+    shapes::{storage as shape, tag_set},
+    wire::xml::Set,
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Volumes {
+    volume_set: Set<shape::Volume>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+pub(super) fn volumes(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let ids = call.root().list("VolumeId");
+    let mut filters = call.filters()?;
+    let (mut paging, paged) = call.paging(world)?;
+    call.finish_read()?;
+    check_ids(&ids, "vol", "InvalidVolumeID.Malformed")?;
+    if let Some(id) = ids.iter().find(|id| world.volume(id).is_none()) {
+        return Err(no_volume(id));
+    }
+    by_ids(&mut filters, "volume-id", ids, &mut paging, paged)?;
+    let page = world.volumes_page(&filters, &paging)?;
+    call.reply(&Volumes {
+        volume_set: page
+            .items
+            .into_iter()
+            .map(|volume| shown(world, volume))
+            .collect(),
+        next_token: call.next_token(page.next),
+    })
+}
+
+/// Ids as a filter; they are not to be mixed with pages.
+fn by_ids(
+    filters: &mut Vec<Filter>,
+    name: &str,
+    ids: Vec<String>,
+    paging: &mut Paging,
+    paged: bool,
+) -> Result<(), Refusal> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    if paged {
+        let message = format!("The parameter {name} cannot be used with the parameter maxResults");
+        return Err(Refusal::combination(message));
+    }
+    paging.most = usize::MAX;
+    filters.push(Filter {
+        name: name.to_owned(),
+        values: ids,
+    });
+    Ok(())
+}
+
+fn shown(world: &World, volume: Volume) -> shape::Volume {
+    let Volume {
+        id,
+        zone,
+        device,
+        created,
+        tags,
+        attached_to,
+    } = volume;
+    let stamp = world.stamp(created);
+    shape::Volume {
+        size: device.gib,
+        snapshot_id: device.snapshot.unwrap_or_default(),
+        availability_zone: zone,
+        status: if attached_to.is_some() {
+            "in-use"
+        } else {
+            "available"
+        },
+        create_time: stamp.clone(),
+        attachment_set: attached_to
+            .into_iter()
+            .map(|instance_id| shape::VolumeAttachment {
+                volume_id: id.clone(),
+                instance_id,
+                device: device.name.clone(),
+                status: "attached",
+                attach_time: stamp.clone(),
+                delete_on_termination: device.goes_with_instance,
+            })
+            .collect(),
+        tag_set: tag_set(&tags),
+        iops: device
+            .iops
+            .or_else(|| (device.kind == "gp3").then_some(3000)),
+        volume_type: device.kind,
+        encrypted: device.encrypted,
+        multi_attach_enabled: false,
+        volume_id: id,
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Nics {
+    network_interface_set: Set<shape::NetworkInterface>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+pub(super) fn nics(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let ids = call.root().list("NetworkInterfaceId");
+    let mut filters = call.filters()?;
+    let (mut paging, paged) = call.paging(world)?;
+    call.finish_read()?;
+    check_ids(&ids, "eni", "InvalidNetworkInterfaceId.Malformed")?;
+    if let Some(id) = ids.iter().find(|id| world.nic(id).is_none()) {
+        return Err(no_nic(id));
+    }
+    by_ids(
+        &mut filters,
+        "network-interface-id",
+        ids,
+        &mut paging,
+        paged,
+    )?;
+    let page = world.nics_page(&filters, &paging)?;
+    let shown = page.items.iter().map(|nic| {
+        let instance = nic.attached_to.as_deref().and_then(|id| world.instance(id));
+        let public = instance.and_then(|instance| instance.current().public_ip);
+        view::network_interface(world, nic, public, Shown::Alone)
+    });
+    call.reply(&Nics {
+        network_interface_set: shown.collect(),
+        next_token: call.next_token(page.next),
+    })
+}

@@ -1,0 +1,65 @@
+//! CreateTags, DeleteTags, DescribeTags.
+
+use serde::Serialize;
+
+use super::{Call, common};
+use crate::ec2::{engine::World, error::Refusal, wire::xml::Set};
+
+pub(super) fn create(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let ids = call.ids("ResourceId")?;
+    let tags = common::tags_of(&call.root())?;
+    let mode = call.mode()?;
+    call.finish()?;
+    if tags.is_empty() {
+        return Err(Refusal::missing("Tag"));
+    }
+    world.create_tags(&ids, &tags, mode)?;
+    call.done()
+}
+
+pub(super) fn delete(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let ids = call.ids("ResourceId")?;
+    let which = call.root().groups("Tag");
+    let which = which
+        .iter()
+        .map(|tag| Ok((tag.required("Key")?, tag.text("Value"))));
+    let which: Vec<(String, Option<String>)> = which.collect::<Result<_, Refusal>>()?;
+    let mode = call.mode()?;
+    call.finish()?;
+    world.delete_tags(&ids, &which, mode)?;
+    call.done()
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reply {
+    tag_set: Set<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    resource_id: String,
+    resource_type: &'static str,
+    key: String,
+    value: String,
+}
+
+pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let filters = call.filters()?;
+    let (paging, _) = call.paging(world)?;
+    call.finish_read()?;
+    let page = world.tags_page(&filters, &paging, call.served.look)?;
+    let row = |tag: crate::ec2::engine::tags::TagRow| Row {
+        resource_id: tag.resource,
+        resource_type: tag.kind.name(),
+        key: tag.key,
+        value: tag.value,
+    };
+    call.reply(&Reply {
+        tag_set: page.items.into_iter().map(row).collect(),
+        next_token: call.next_token(page.next),
+    })
+}

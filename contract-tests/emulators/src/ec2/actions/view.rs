@@ -1,0 +1,294 @@
+//! Instances as EC2 shows them.
+
+use std::net::Ipv4Addr;
+
+use crate::ec2::{
+    catalog::VPC,
+    engine::{
+        Seq, World,
+        record::{Instance, State, Version},
+        storage::Nic,
+    },
+    shapes::{
+        Group,
+        instance::{self as shape, InstanceState, Reservation},
+        storage::{Association, NetworkInterface, NicAttachment, PrivateAddress},
+        tag_set,
+    },
+    wire::xml::Set,
+};
+
+/// Instances in their reservations; `word` stands in for every state's name.
+pub(super) fn reservations(
+    world: &World,
+    seen: &[(Seq, Version)],
+    word: Option<&str>,
+) -> Vec<Reservation> {
+    let mut reservations: Vec<Reservation> = Vec::new();
+    let mut instances: Vec<Vec<shape::Instance>> = Vec::new();
+    for (seq, version) in seen {
+        let Some(record) = world.instances.get(seq) else {
+            continue;
+        };
+        let id = &record.fixed.reservation;
+        if reservations
+            .last()
+            .is_none_or(|last| last.reservation_id != *id)
+        {
+            reservations.push(Reservation {
+                reservation_id: id.clone(),
+                owner_id: world.knobs.account.clone(),
+                group_set: Set::default(),
+                instances_set: Set::default(),
+            });
+            instances.push(Vec::new());
+        }
+        if let Some(last) = instances.last_mut() {
+            last.push(instance(world, record, version, word));
+        }
+    }
+    for (reservation, instances) in reservations.iter_mut().zip(instances) {
+        reservation.instances_set = instances.into();
+    }
+    reservations
+}
+
+/// A state's number and name.
+pub(super) fn state(state: State, word: Option<&str>) -> InstanceState {
+    InstanceState {
+        code: state.code(),
+        name: word.unwrap_or(state.name()).to_owned(),
+    }
+}
+
+fn instance(
+    world: &World,
+    record: &Instance,
+    version: &Version,
+    word: Option<&str>,
+) -> shape::Instance {
+    let fixed = &record.fixed;
+    let gone = version.state == State::Terminated;
+    let here = |value: &str| (!gone).then(|| value.to_owned());
+    let public = version.public_ip;
+    let spec = world
+        .knobs
+        .types
+        .iter()
+        .find(|spec| spec.name == version.instance_type);
+    let nics = if gone {
+        Vec::new()
+    } else {
+        world.nics_of(&fixed.id)
+    };
+    let volumes = if gone {
+        Vec::new()
+    } else {
+        world.volumes_of(&fixed.id)
+    };
+    let account = &world.knobs.account;
+    shape::Instance {
+        instance_id: fixed.id.clone(),
+        image_id: fixed.image.clone(),
+        instance_state: state(version.state, word),
+        private_dns_name: if gone {
+            String::new()
+        } else {
+            private_name(fixed.private_ip)
+        },
+        dns_name: public.map(public_name).unwrap_or_default(),
+        reason: version.transition_reason.clone(),
+        key_name: fixed.key_name.clone(),
+        ami_launch_index: fixed.launch_index,
+        product_codes: Set::default(),
+        instance_type: version.instance_type.clone(),
+        launch_time: world.stamp(version.launched),
+        placement: shape::Placement {
+            availability_zone: fixed.zone.clone(),
+            group_name: "",
+            tenancy: "default",
+        },
+        monitoring: shape::Monitoring {
+            state: if fixed.monitoring {
+                "enabled"
+            } else {
+                "disabled"
+            },
+        },
+        subnet_id: here(&fixed.subnet),
+        vpc_id: here(VPC),
+        private_ip_address: here(&fixed.private_ip.to_string()),
+        ip_address: public.map(|ip| ip.to_string()),
+        source_dest_check: true,
+        group_set: if gone {
+            Set::default()
+        } else {
+            groups(world, &fixed.groups)
+        },
+        state_reason: state_reason(version),
+        architecture: fixed.architecture.clone(),
+        root_device_type: "ebs",
+        root_device_name: fixed.root_device.clone(),
+        block_device_mapping: volumes
+            .iter()
+            .map(|(_, volume)| shape::DeviceMapping {
+                device_name: volume.device.name.clone(),
+                ebs: shape::EbsDevice {
+                    volume_id: volume.id.clone(),
+                    status: "attached",
+                    attach_time: world.stamp(volume.created),
+                    delete_on_termination: volume.device.goes_with_instance,
+                },
+            })
+            .collect(),
+        virtualization_type: "hvm",
+        instance_lifecycle: fixed.spot.as_ref().map(|_| "spot"),
+        spot_instance_request_id: fixed.spot.as_ref().map(|(id, _)| id.clone()),
+        client_token: fixed.token.clone().unwrap_or_default(),
+        tag_set: tag_set(&version.tags),
+        hypervisor: "xen",
+        network_interface_set: nics
+            .iter()
+            .map(|(_, nic)| network_interface(world, nic, public, Shown::InInstance))
+            .collect(),
+        iam_instance_profile: fixed.profile.as_ref().map(|profile| shape::Profile {
+            arn: match profile.strip_prefix("arn:") {
+                Some(_) => profile.clone(),
+                None => format!("arn:aws:iam::{account}:instance-profile/{profile}"),
+            },
+            id: "AIPA00000000000000000".to_owned(),
+        }),
+        ebs_optimized: version.ebs_optimized,
+        ena_support: true,
+        cpu_options: shape::CpuOptions {
+            core_count: spec.map_or(1, |spec| spec.vcpus.div_ceil(2)),
+            threads_per_core: spec.map_or(1, |spec| spec.vcpus.min(2)),
+        },
+        metadata_options: shape::Metadata {
+            state: "applied",
+            http_tokens: if fixed.metadata.tokens_required {
+                "required"
+            } else {
+                "optional"
+            },
+            http_put_response_hop_limit: fixed.metadata.hop_limit,
+            http_endpoint: if fixed.metadata.enabled {
+                "enabled"
+            } else {
+                "disabled"
+            },
+            http_protocol_ipv6: "disabled",
+            instance_metadata_tags: if fixed.metadata.tags {
+                "enabled"
+            } else {
+                "disabled"
+            },
+        },
+        platform_details: "Linux/UNIX",
+        usage_operation: "RunInstances",
+    }
+}
+
+fn state_reason(version: &Version) -> Option<shape::StateReason> {
+    let pending = || shape::StateReason {
+        code: "pending".to_owned(),
+        message: "pending".to_owned(),
+    };
+    match &version.reason {
+        Some(reason) => Some(shape::StateReason {
+            code: reason.code.clone(),
+            message: reason.message.clone(),
+        }),
+        None => (version.state == State::Pending).then(pending),
+    }
+}
+
+/// Groups by id and name.
+pub(super) fn groups(world: &World, ids: &[String]) -> Set<Group> {
+    let name = |id: &String| {
+        world
+            .knobs
+            .security_groups
+            .iter()
+            .find(|group| group.id == *id)
+    };
+    ids.iter()
+        .map(|id| Group {
+            group_id: id.clone(),
+            group_name: name(id).map(|group| group.name.clone()).unwrap_or_default(),
+        })
+        .collect()
+}
+
+/// Where a network interface is shown: the two have different elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    InInstance,
+    Alone,
+}
+
+pub(super) fn network_interface(
+    world: &World,
+    nic: &Nic,
+    public: Option<Ipv4Addr>,
+    shown: Shown,
+) -> NetworkInterface {
+    let alone = shown == Shown::Alone;
+    let account = &world.knobs.account;
+    let association = public.map(|ip| Association {
+        public_ip: ip.to_string(),
+        public_dns_name: public_name(ip),
+        ip_owner_id: "amazon",
+    });
+    NetworkInterface {
+        network_interface_id: nic.id.clone(),
+        subnet_id: nic.subnet.clone(),
+        vpc_id: VPC,
+        availability_zone: alone.then(|| nic.zone.clone()),
+        description: nic.description.clone(),
+        owner_id: account.clone(),
+        requester_managed: alone.then_some(false),
+        status: if nic.attached_to.is_some() {
+            "in-use"
+        } else {
+            "available"
+        },
+        mac_address: nic.mac.clone(),
+        private_ip_address: nic.private_ip.to_string(),
+        private_dns_name: private_name(nic.private_ip),
+        source_dest_check: true,
+        group_set: groups(world, &nic.groups),
+        attachment: nic.attached_to.as_ref().map(|instance| NicAttachment {
+            attachment_id: nic.attachment.clone(),
+            instance_id: alone.then(|| instance.clone()),
+            instance_owner_id: alone.then(|| account.clone()),
+            device_index: 0,
+            status: "attached",
+            attach_time: world.stamp(nic.created),
+            delete_on_termination: nic.goes_with_instance,
+            network_card_index: 0,
+        }),
+        association: association.clone(),
+        tag_set: alone.then(|| tag_set(&nic.tags)),
+        private_ip_addresses_set: [PrivateAddress {
+            private_ip_address: nic.private_ip.to_string(),
+            private_dns_name: private_name(nic.private_ip),
+            primary: true,
+            association,
+        }]
+        .into_iter()
+        .collect(),
+        interface_type: "interface",
+    }
+}
+
+fn private_name(ip: Ipv4Addr) -> String {
+    format!("ip-{}.ec2.internal", ip.to_string().replace('.', "-"))
+}
+
+fn public_name(ip: Ipv4Addr) -> String {
+    format!(
+        "ec2-{}.compute-1.amazonaws.com",
+        ip.to_string().replace('.', "-")
+    )
+}

@@ -1,0 +1,94 @@
+//! The emulator's time: another clock's, and what it was told to skip.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, Utc};
+use fleetwright_chaos::Clock;
+
+/// Real time since it was made, on the real calendar. It follows no runtime: sockets are real, so a
+/// paused runtime must not pause it.
+#[derive(Debug)]
+pub(crate) struct RealClock {
+    epoch: DateTime<Utc>,
+    began: Instant,
+}
+
+impl RealClock {
+    pub(crate) fn new() -> Self {
+        Self {
+            epoch: Utc::now(),
+            began: Instant::now(),
+        }
+    }
+}
+
+impl Clock for RealClock {
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn epoch(&self) -> DateTime<Utc> {
+        self.epoch
+    }
+}
+
+/// A clock that can be put forward.
+#[derive(Debug)]
+pub(crate) struct SkippingClock {
+    inner: Arc<dyn Clock>,
+    skipped: Mutex<Duration>,
+}
+
+impl SkippingClock {
+    pub(crate) fn new(inner: Arc<dyn Clock>) -> Self {
+        Self {
+            inner,
+            skipped: Mutex::new(Duration::ZERO),
+        }
+    }
+
+    /// Lets `duration` have passed.
+    pub(crate) fn advance(&self, duration: Duration) {
+        let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
+        *skipped = skipped.saturating_add(duration);
+    }
+}
+
+impl Clock for SkippingClock {
+    fn elapsed(&self) -> Duration {
+        let skipped = *self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
+        self.inner.elapsed().saturating_add(skipped)
+    }
+
+    fn epoch(&self) -> DateTime<Utc> {
+        self.inner.epoch()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetwright_chaos::ManualClock;
+
+    #[test]
+    fn skipped_time_adds_to_the_time_that_passes() {
+        let manual = Arc::new(ManualClock::new());
+        let clock = SkippingClock::new(manual.clone());
+        clock.advance(Duration::from_secs(5));
+        manual.advance(Duration::from_secs(2));
+        assert_eq!(clock.elapsed(), Duration::from_secs(7));
+        assert_eq!(clock.epoch(), manual.epoch());
+        clock.advance(Duration::MAX);
+        assert_eq!(clock.elapsed(), Duration::MAX);
+    }
+
+    #[test]
+    fn real_time_never_goes_back() {
+        let clock = RealClock::new();
+        let first = clock.elapsed();
+        assert!(clock.elapsed() >= first);
+    }
+}

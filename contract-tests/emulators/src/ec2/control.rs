@@ -1,0 +1,158 @@
+//! The control endpoint: the power of [`Ec2Emulator`](super::Ec2Emulator)'s methods, for other processes.
+//!
+//! Everything under `/_emulator` is JSON, unsigned, uncounted and never faulty.
+
+use std::time::Duration;
+
+use hyper::Method;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{engine::operator::Act, fault::FaultRule, service::Service};
+use crate::server::{Delivery, Incoming, Outgoing};
+
+const ROOT: &str = "/_emulator";
+
+/// Whether a request is for the control endpoint.
+pub(super) fn is_control(request: &Incoming) -> bool {
+    let rest = request.uri.path().strip_prefix(ROOT);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Answers a request.
+pub(super) fn handle(service: &Service, request: &Incoming) -> Outgoing {
+    let body = request.body.as_deref().unwrap_or_default();
+    let path = request.uri.path();
+    let what = path.strip_prefix(ROOT).unwrap_or(path).trim_matches('/');
+    let answer = match (&request.method, what) {
+        (&Method::GET, "") => Ok(json!({ "cloud": "ec2", "region": service.knobs().region })),
+        (&Method::GET, "knobs") => value(&service.knobs()),
+        (&Method::PATCH, "knobs") => patch_knobs(service, body),
+        (&Method::GET, "faults") => value(&service.unstruck()),
+        (&Method::POST, "faults") => read(body).map(|OneOrMany(rules)| {
+            for rule in rules {
+                service.faults.add(FaultRule::into(rule));
+            }
+            json!({})
+        }),
+        (&Method::DELETE, "faults") => {
+            service.faults.clear();
+            Ok(json!({}))
+        }
+        (&Method::POST, "acts") => read::<Act>(body).and_then(|act| {
+            let done = service.do_act(act);
+            done.map(|ids| json!({ "ids": ids }))
+                .map_err(|refusal| bad(&format!("{}: {}", refusal.code, refusal.message)))
+        }),
+        (&Method::POST, "advance") => read(body).map(|Advance { millis }| {
+            service.advance(Duration::from_millis(millis));
+            json!({})
+        }),
+        (&Method::POST, "reset") => read_or_default(body).map(|Reset { seed }| {
+            service.reset(seed);
+            json!({})
+        }),
+        (&Method::GET, "oracle") => value(&service.oracle()),
+        (&Method::GET, "calls") => value(&service.call_records()),
+        _ => Err((404, format!("no {} {path} here", request.method))),
+    };
+    let (status, body) = match answer {
+        Ok(body) => (200, body),
+        Err((status, message)) => (status, json!({ "error": message })),
+    };
+    Outgoing {
+        status,
+        content_type: "application/json",
+        body: body.to_string(),
+        delivery: Delivery::Whole,
+    }
+}
+
+type Answer<T> = Result<T, (u16, String)>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Advance {
+    millis: u64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reset {
+    #[serde(default)]
+    seed: Option<u64>,
+}
+
+/// One rule, or a list of them.
+struct OneOrMany(Vec<FaultRule>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(from)?;
+        let list = if value.is_array() {
+            value
+        } else {
+            Value::Array(vec![value])
+        };
+        serde_json::from_value(list)
+            .map(Self)
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// Merges an object over the knobs as they are: objects in depth, everything else replaced.
+fn patch_knobs(service: &Service, body: &[u8]) -> Answer<Value> {
+    let patch: Value = read(body)?;
+    let mut knobs = value(&service.knobs())?;
+    merge(&mut knobs, patch);
+    let knobs = serde_json::from_value(knobs).map_err(|error| bad(&error.to_string()))?;
+    service.set_knobs(knobs);
+    value(&service.knobs())
+}
+
+fn merge(into: &mut Value, patch: Value) {
+    match (into, patch) {
+        (Value::Object(into), Value::Object(patch)) => {
+            for (key, value) in patch {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, patch) => *into = patch,
+    }
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
+    serde_json::from_slice(body).map_err(|error| bad(&error.to_string()))
+}
+
+fn read_or_default<T: DeserializeOwned + Default>(body: &[u8]) -> Answer<T> {
+    if body.is_empty() {
+        Ok(T::default())
+    } else {
+        read(body)
+    }
+}
+
+fn value<T: Serialize>(it: &T) -> Answer<Value> {
+    serde_json::to_value(it).map_err(|error| (500, error.to_string()))
+}
+
+fn bad(message: &str) -> (u16, String) {
+    (400, message.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_goes_into_depth_and_replaces_lists() {
+        let mut knobs = json!({ "timing": { "boot": 1, "stop": 2 }, "zones": ["a"], "seed": 0 });
+        merge(
+            &mut knobs,
+            json!({ "timing": { "boot": 9 }, "zones": ["b", "c"], "new": {} }),
+        );
+        let expected = json!({ "timing": { "boot": 9, "stop": 2 }, "zones": ["b", "c"], "seed": 0, "new": {} });
+        assert_eq!(knobs, expected);
+    }
+}

@@ -1,0 +1,171 @@
+//! What filters can ask of instances, volumes and network interfaces.
+
+use super::{
+    filter::Filtered,
+    read::Seen,
+    record::{State, Tags},
+    storage::{Nic, Volume},
+};
+use crate::ec2::catalog::VPC;
+
+impl Filtered for Seen<'_> {
+    const NAMES: &'static [&'static str] = &[
+        "architecture",
+        "availability-zone",
+        "client-token",
+        "image-id",
+        "instance-id",
+        "instance-lifecycle",
+        "instance-state-code",
+        "instance-state-name",
+        "instance-type",
+        "instance.group-id",
+        "ip-address",
+        "key-name",
+        "network-interface.subnet-id",
+        "owner-id",
+        "private-ip-address",
+        "reservation-id",
+        "root-device-name",
+        "root-device-type",
+        "spot-instance-request-id",
+        "state-reason-code",
+        "subnet-id",
+        "vpc-id",
+    ];
+
+    fn values(&self, name: &str) -> Vec<String> {
+        let (fixed, version) = (&self.instance.fixed, self.version);
+        let one = |value: &str| vec![value.to_owned()];
+        let gone = version.state == State::Terminated;
+        let optional = |value: Option<String>| value.into_iter().collect();
+        match name {
+            "architecture" => one(&fixed.architecture),
+            "availability-zone" => one(&fixed.zone),
+            "client-token" => optional(fixed.token.clone()),
+            "image-id" => one(&fixed.image),
+            "instance-id" => one(&fixed.id),
+            "instance-lifecycle" => optional(fixed.spot.as_ref().map(|_| "spot".to_owned())),
+            "instance-state-code" => vec![version.state.code().to_string()],
+            "instance-state-name" => one(version.state.name()),
+            "instance-type" => one(&version.instance_type),
+            "instance.group-id" => fixed.groups.clone(),
+            "ip-address" => optional(version.public_ip.map(|ip| ip.to_string())),
+            "key-name" => optional(fixed.key_name.clone()),
+            "private-ip-address" if !gone => vec![fixed.private_ip.to_string()],
+            "reservation-id" => one(&fixed.reservation),
+            "root-device-name" => one(&fixed.root_device),
+            "root-device-type" => one("ebs"),
+            "spot-instance-request-id" => optional(fixed.spot.as_ref().map(|(id, _)| id.clone())),
+            "state-reason-code" => {
+                optional(version.reason.as_ref().map(|reason| reason.code.clone()))
+            }
+            "subnet-id" | "network-interface.subnet-id" if !gone => one(&fixed.subnet),
+            "vpc-id" if !gone => one(VPC),
+            _ => Vec::new(),
+        }
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        Some(&self.version.tags)
+    }
+}
+
+impl Filtered for Volume {
+    const NAMES: &'static [&'static str] = &[
+        "attachment.delete-on-termination",
+        "attachment.device",
+        "attachment.instance-id",
+        "attachment.status",
+        "availability-zone",
+        "encrypted",
+        "size",
+        "snapshot-id",
+        "status",
+        "volume-id",
+        "volume-type",
+    ];
+
+    fn values(&self, name: &str) -> Vec<String> {
+        let attached = self.attached_to.as_ref();
+        let optional = |value: Option<String>| value.into_iter().collect();
+        match name {
+            "attachment.delete-on-termination" => {
+                optional(attached.map(|_| self.device.goes_with_instance.to_string()))
+            }
+            "attachment.device" => optional(attached.map(|_| self.device.name.clone())),
+            "attachment.instance-id" => optional(attached.cloned()),
+            "attachment.status" => optional(attached.map(|_| "attached".to_owned())),
+            "availability-zone" => vec![self.zone.clone()],
+            "encrypted" => vec![self.device.encrypted.to_string()],
+            "size" => vec![self.device.gib.to_string()],
+            "snapshot-id" => optional(self.device.snapshot.clone()),
+            "status" => vec![
+                if attached.is_some() {
+                    "in-use"
+                } else {
+                    "available"
+                }
+                .to_owned(),
+            ],
+            "volume-id" => vec![self.id.clone()],
+            "volume-type" => vec![self.device.kind.clone()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        Some(&self.tags)
+    }
+}
+
+impl Filtered for Nic {
+    const NAMES: &'static [&'static str] = &[
+        "addresses.private-ip-address",
+        "attachment.instance-id",
+        "attachment.status",
+        "availability-zone",
+        "description",
+        "group-id",
+        "mac-address",
+        "network-interface-id",
+        "private-ip-address",
+        "status",
+        "subnet-id",
+        "vpc-id",
+    ];
+
+    fn values(&self, name: &str) -> Vec<String> {
+        let attached = self.attached_to.as_ref();
+        match name {
+            "addresses.private-ip-address" | "private-ip-address" => {
+                vec![self.private_ip.to_string()]
+            }
+            "attachment.instance-id" => attached.cloned().into_iter().collect(),
+            "attachment.status" => attached
+                .map(|_| "attached".to_owned())
+                .into_iter()
+                .collect(),
+            "availability-zone" => vec![self.zone.clone()],
+            "description" => vec![self.description.clone()],
+            "group-id" => self.groups.clone(),
+            "mac-address" => vec![self.mac.clone()],
+            "network-interface-id" => vec![self.id.clone()],
+            "status" => vec![
+                if attached.is_some() {
+                    "in-use"
+                } else {
+                    "available"
+                }
+                .to_owned(),
+            ],
+            "subnet-id" => vec![self.subnet.clone()],
+            "vpc-id" => vec![VPC.to_owned()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        Some(&self.tags)
+    }
+}

@@ -1,0 +1,72 @@
+//! Changing what an instance is: its type, its user data, its protection.
+
+use std::sync::Arc;
+
+use super::{Mode, World, launch::ShutdownBehavior, record::State};
+use crate::ec2::error::Refusal;
+
+/// One attribute's new value.
+#[derive(Clone, Debug)]
+pub(crate) enum Attribute {
+    InstanceType(String),
+    UserData(Option<Arc<[u8]>>),
+    Protected(bool),
+    Shutdown(ShutdownBehavior),
+    EbsOptimized(bool),
+}
+
+impl Attribute {
+    /// Whether the instance must be stopped for it.
+    const fn needs_stop(&self) -> bool {
+        match self {
+            Self::InstanceType(_) | Self::UserData(_) | Self::EbsOptimized(_) => true,
+            Self::Protected(_) | Self::Shutdown(_) => false,
+        }
+    }
+}
+
+impl World {
+    /// Changes an attribute.
+    pub(crate) fn modify(&mut self, id: &str, to: Attribute, mode: Mode) -> Result<(), Refusal> {
+        let found = self.find(&[id.to_owned()])?;
+        let Some(instance) = found.first().and_then(|seq| self.instances.get(seq)) else {
+            return Ok(());
+        };
+        let (seq, state) = (instance.seq, instance.current().state);
+        if state.is_ending() || (to.needs_stop() && state != State::Stopped) {
+            let message = format!("The instance '{id}' is not in the 'stopped' state.");
+            return Err(Refusal::wrong_state(message));
+        }
+        if let Attribute::InstanceType(name) = &to {
+            self.check_new_type(&instance.fixed.architecture, &instance.fixed.zone, name)?;
+        }
+        mode.go()?;
+        self.revise(seq, |version| match to {
+            Attribute::InstanceType(name) => version.instance_type = name,
+            Attribute::UserData(data) => version.user_data = data,
+            Attribute::Protected(on) => version.protected = on,
+            Attribute::Shutdown(behavior) => version.shutdown = behavior,
+            Attribute::EbsOptimized(on) => version.ebs_optimized = on,
+        });
+        Ok(())
+    }
+
+    fn check_new_type(&self, architecture: &str, zone: &str, name: &str) -> Result<(), Refusal> {
+        let spec = self.spec(name).map_err(|_unknown| {
+            let message = format!("The instance type '{name}' is not valid");
+            Refusal::client("InvalidInstanceAttributeValue", message)
+        })?;
+        if spec.architecture != architecture {
+            let message = format!(
+                "The architecture '{architecture}' of the image does not fit the instance type '{name}'"
+            );
+            return Err(Refusal::client("InvalidInstanceAttributeValue", message));
+        }
+        if !spec.is_in(zone) {
+            let message =
+                format!("The requested instance type ({name}) is not supported in the zone {zone}");
+            return Err(Refusal::client("Unsupported", message));
+        }
+        Ok(())
+    }
+}

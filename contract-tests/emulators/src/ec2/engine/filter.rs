@@ -1,0 +1,177 @@
+//! EC2's filters: names, values with wildcards, and what they are compared with.
+
+use super::record::Tags;
+use crate::ec2::error::Refusal;
+
+/// The most values in the filters of one request.
+const MOST_VALUES: usize = 200;
+
+/// One filter: its values are ORed, filters are ANDed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) name: String,
+    pub(crate) values: Vec<String>,
+}
+
+/// A resource as filters see it.
+pub(crate) trait Filtered {
+    /// The filters it knows besides `tag:KEY` and `tag-key`.
+    const NAMES: &'static [&'static str];
+
+    /// What it has under one of [`Self::NAMES`]; several values mean any of them.
+    fn values(&self, name: &str) -> Vec<String>;
+
+    /// Its tags.
+    fn tags(&self) -> Option<&Tags>;
+}
+
+/// Refuses filters that a resource does not know.
+pub(crate) fn check<T: Filtered>(filters: &[Filter]) -> Result<(), Refusal> {
+    for Filter { name, values } in filters {
+        let known = T::NAMES.contains(&name.as_str()) || name == "tag-key" || is_tag(name);
+        if !known {
+            return Err(Refusal::invalid(format!("The filter '{name}' is invalid")));
+        }
+        if values.is_empty() {
+            let message = format!("The filter '{name}' has no values");
+            return Err(Refusal::invalid(message));
+        }
+    }
+    if filters
+        .iter()
+        .map(|filter| filter.values.len())
+        .sum::<usize>()
+        > MOST_VALUES
+    {
+        let message = format!(
+            "The maximum number of filter values specified on a single call is {MOST_VALUES}"
+        );
+        return Err(Refusal::client("FilterLimitExceeded", message));
+    }
+    Ok(())
+}
+
+fn is_tag(name: &str) -> bool {
+    name.strip_prefix("tag:").is_some_and(|key| !key.is_empty())
+}
+
+/// Whether a resource passes every filter.
+pub(crate) fn passes<T: Filtered>(resource: &T, filters: &[Filter]) -> bool {
+    filters.iter().all(|Filter { name, values }| {
+        let has: Vec<String> = if let Some(key) = name.strip_prefix("tag:") {
+            let value = resource.tags().and_then(|tags| tags.get(key));
+            value.cloned().into_iter().collect()
+        } else if name == "tag-key" {
+            resource
+                .tags()
+                .map(|tags| tags.keys().cloned().collect())
+                .unwrap_or_default()
+        } else {
+            resource.values(name)
+        };
+        let any = |pattern: &String| has.iter().any(|text| matches(pattern, text));
+        values.iter().any(any)
+    })
+}
+
+/// Whether a value asks for exactly one text, so that an index can find it.
+pub(crate) fn is_plain(value: &str) -> bool {
+    !value.contains(['*', '?', '\\'])
+}
+
+/// EC2's wildcards: `*` any text, `?` any character, `\` makes the next one plain. Takes time in
+/// proportion to the product of the lengths at worst.
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    let pattern = parse(pattern);
+    let text: Vec<char> = text.chars().collect();
+    let (mut p, mut t) = (0, 0);
+    // Where to go on after the last `*` swallowed one more character.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(Glyph::Many) => {
+                star = Some((p + 1, t));
+                p += 1;
+                continue;
+            }
+            Some(Glyph::One) => {
+                (p, t) = (p + 1, t + 1);
+                continue;
+            }
+            Some(Glyph::Plain(c)) if *c == text[t] => {
+                (p, t) = (p + 1, t + 1);
+                continue;
+            }
+            Some(Glyph::Plain(_)) | None => {}
+        }
+        let Some((after, swallowed)) = star else {
+            return false;
+        };
+        (p, t) = (after, swallowed + 1);
+        star = Some((after, t));
+    }
+    pattern[p..]
+        .iter()
+        .all(|glyph| matches!(glyph, Glyph::Many))
+}
+
+enum Glyph {
+    Plain(char),
+    One,
+    Many,
+}
+
+fn parse(pattern: &str) -> Vec<Glyph> {
+    let mut glyphs = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        glyphs.push(match c {
+            '*' => Glyph::Many,
+            '?' => Glyph::One,
+            '\\' => Glyph::Plain(chars.next().unwrap_or('\\')),
+            c => Glyph::Plain(c),
+        });
+    }
+    glyphs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn wildcards_match_as_ec2_documents_them() {
+        for (pattern, text, expected) in [
+            ("", "", true),
+            ("", "a", false),
+            ("web", "web", true),
+            ("web", "Web", false),
+            ("web*", "web-1", true),
+            ("*", "", true),
+            ("*b", "aabab", true),
+            ("*b", "aaba", false),
+            ("w?b", "web", true),
+            ("w?b", "wb", false),
+            ("a*b*c", "a1b2b3c", true),
+            ("\\*amazon\\?\\\\", "*amazon?\\", true),
+            ("\\*", "x", false),
+            ("a\\", "a\\", true),
+            ("é?", "éü", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_matches_itself_escaped(text in "[a-c*?\\\\]{0,12}", tail in "[a-c]{0,4}") {
+            let escaped: String = text.chars().flat_map(|c| ['\\', c]).collect();
+            prop_assert!(matches(&escaped, &text));
+            let starred = format!("{escaped}*");
+            let longer = format!("{text}{tail}");
+            prop_assert!(matches(&starred, &longer));
+            prop_assert_eq!(is_plain(&text), !text.contains(['*', '?', '\\']));
+        }
+    }
+}

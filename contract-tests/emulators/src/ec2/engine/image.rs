@@ -1,0 +1,260 @@
+//! Images: the catalog's, and those made of instances.
+
+use std::time::Duration;
+
+use super::{
+    Mode, Seq, World,
+    filter::{self, Filter, Filtered},
+    page::{Page, Paging},
+    read::check_ids,
+    record::{State, Tags},
+};
+use crate::ec2::{catalog::Image, error::Refusal};
+
+/// An image.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageRecord {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// An account, or `amazon`.
+    pub(crate) owner: String,
+    pub(crate) architecture: String,
+    pub(crate) root_device: String,
+    pub(crate) root_gib: u32,
+    pub(crate) snapshot: String,
+    pub(crate) tags: Tags,
+    pub(crate) created: Duration,
+    /// The instance it was made of.
+    pub(crate) source: Option<String>,
+    /// From when on it can be launched.
+    pub(crate) available: Duration,
+    pub(crate) is_available: bool,
+}
+
+/// What CreateImage asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageOrder {
+    pub(crate) instance: String,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) tags: Tags,
+}
+
+/// Amazon's own account, as DescribeImages shows it.
+pub(crate) const AMAZON: &str = "137112412989";
+
+impl World {
+    /// Makes an image of an instance.
+    pub(crate) fn create_image(
+        &mut self,
+        order: &ImageOrder,
+        mode: Mode,
+    ) -> Result<String, Refusal> {
+        let found = self.find(std::slice::from_ref(&order.instance))?;
+        check_name(&order.name)?;
+        let Some(instance) = found.first().and_then(|seq| self.instances.get(seq)) else {
+            return Err(Refusal::internal());
+        };
+        match instance.current().state {
+            State::Running | State::Stopping | State::Stopped => {}
+            State::Pending | State::ShuttingDown | State::Terminated => {
+                let message = format!(
+                    "The instance '{}' is not in a state from which an image can be made.",
+                    order.instance
+                );
+                return Err(Refusal::wrong_state(message));
+            }
+        }
+        if let Some(other) = self
+            .images
+            .values()
+            .find(|image| image.name == order.name && image.owner == self.knobs.account)
+        {
+            let message = format!(
+                "AMI name {} is already in use by AMI {}",
+                order.name, other.id
+            );
+            return Err(Refusal::client("InvalidAMIName.Duplicate", message));
+        }
+        mode.go()?;
+        let fixed = std::sync::Arc::clone(&instance.fixed);
+        let root = instance
+            .volumes
+            .iter()
+            .filter_map(|seq| self.volumes.get(seq))
+            .find(|volume| volume.device.name == fixed.root_device);
+        let image = ImageRecord {
+            root_gib: root.map_or(8, |volume| volume.device.gib),
+            id: self.names.next("ami"),
+            snapshot: self.names.next("snap"),
+            name: order.name.clone(),
+            description: order.description.clone(),
+            owner: self.knobs.account.clone(),
+            architecture: fixed.architecture.clone(),
+            root_device: fixed.root_device.clone(),
+            tags: order.tags.clone(),
+            created: self.now,
+            source: Some(order.instance.clone()),
+            available: self.now.saturating_add(self.knobs.timing.image),
+            is_available: false,
+        };
+        let id = image.id.clone();
+        self.add_image(image);
+        Ok(id)
+    }
+
+    /// Takes the images of the knobs in, and those out that the knobs no longer name.
+    pub(crate) fn adopt_images(&mut self) {
+        let listed = self.knobs.images.clone();
+        let gone: Vec<(Seq, String)> = self
+            .images
+            .iter()
+            .filter(|(_, image)| {
+                image.source.is_none() && !listed.iter().any(|other| other.id == image.id)
+            })
+            .map(|(seq, image)| (*seq, image.id.clone()))
+            .collect();
+        for (seq, id) in gone {
+            self.images.remove(&seq);
+            self.image_ids.remove(&id);
+        }
+        for image in listed {
+            if !self.image_ids.contains_key(&image.id) {
+                let record = self.adopted(image);
+                self.add_image(record);
+            }
+        }
+    }
+
+    fn add_image(&mut self, image: ImageRecord) {
+        let seq = self.next_seq();
+        self.image_ids.insert(image.id.clone(), seq);
+        self.images.insert(seq, image);
+    }
+
+    fn adopted(&self, image: Image) -> ImageRecord {
+        ImageRecord {
+            snapshot: format!("snap-{}", image.id.trim_start_matches("ami-")),
+            owner: if image.owner.is_empty() {
+                AMAZON.to_owned()
+            } else {
+                image.owner
+            },
+            id: image.id,
+            name: image.name,
+            description: image.description,
+            architecture: image.architecture,
+            root_device: image.root_device,
+            root_gib: image.root_gib,
+            tags: image.tags,
+            created: Duration::ZERO,
+            source: None,
+            available: self.now,
+            is_available: true,
+        }
+    }
+
+    /// An image by its id.
+    pub(crate) fn image(&self, id: &str) -> Option<ImageRecord> {
+        let mut image = self.images.get(self.image_ids.get(id)?)?.clone();
+        image.is_available = image.available <= self.now;
+        Some(image)
+    }
+
+    pub(super) fn image_for_launch(&self, id: &str) -> Result<ImageRecord, Refusal> {
+        check_ids(&[id.to_owned()], "ami", "InvalidAMIID.Malformed")?;
+        let image = self.image(id).ok_or_else(|| no_image(id))?;
+        if image.is_available {
+            return Ok(image);
+        }
+        let message = format!("The image ID '{id}' is not available");
+        Err(Refusal::client("InvalidAMIID.Unavailable", message))
+    }
+
+    /// A page of images.
+    pub(crate) fn images_page(
+        &mut self,
+        filters: &[Filter],
+        paging: &Paging,
+    ) -> Result<Page<ImageRecord>, Refusal> {
+        filter::check::<ImageRecord>(filters)?;
+        let now = self.now;
+        let (page, touched) =
+            paging.take(self.images.range(paging.after + 1..).map(|(seq, image)| {
+                let mut image = image.clone();
+                image.is_available = image.available <= now;
+                let passes = filter::passes(&image, filters);
+                (*seq, passes.then_some(image))
+            }));
+        self.touched += touched;
+        Ok(page)
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "()[] ./-'@_".contains(c);
+    if (3..=128).contains(&name.len()) && name.chars().all(plain) {
+        return Ok(());
+    }
+    let message = "AMI names must be between 3 and 128 characters long, and may contain letters, numbers, '(', ')', '[', \
+                   ']', ' ', '.', '/', '-', ''', '@' and '_'";
+    Err(Refusal::client("InvalidAMIName.Malformed", message))
+}
+
+pub(crate) fn no_image(id: &str) -> Refusal {
+    Refusal::client(
+        "InvalidAMIID.NotFound",
+        format!("The image id '[{id}]' does not exist"),
+    )
+}
+
+impl Filtered for ImageRecord {
+    const NAMES: &'static [&'static str] = &[
+        "architecture",
+        "block-device-mapping.snapshot-id",
+        "description",
+        "image-id",
+        "image-type",
+        "is-public",
+        "name",
+        "owner-alias",
+        "owner-id",
+        "root-device-name",
+        "root-device-type",
+        "state",
+        "virtualization-type",
+    ];
+
+    fn values(&self, name: &str) -> Vec<String> {
+        let one = |value: &str| vec![value.to_owned()];
+        match name {
+            "architecture" => one(&self.architecture),
+            "block-device-mapping.snapshot-id" => one(&self.snapshot),
+            "description" => one(&self.description),
+            "image-id" => one(&self.id),
+            "image-type" => one("machine"),
+            "is-public" => one(if self.source.is_none() {
+                "true"
+            } else {
+                "false"
+            }),
+            "name" => one(&self.name),
+            "owner-alias" if self.owner == AMAZON => one("amazon"),
+            "owner-id" => one(&self.owner),
+            "root-device-name" => one(&self.root_device),
+            "root-device-type" => one("ebs"),
+            "state" => one(if self.is_available {
+                "available"
+            } else {
+                "pending"
+            }),
+            "virtualization-type" => one("hvm"),
+            _ => Vec::new(),
+        }
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        Some(&self.tags)
+    }
+}

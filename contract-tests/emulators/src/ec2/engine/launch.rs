@@ -1,0 +1,228 @@
+//! Launching: from an order to instances with their volumes and network interfaces.
+
+use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc};
+
+use uuid::Uuid;
+
+use super::{
+    Event, Mode, Seq, World,
+    plan::Plan,
+    record::{Fixed, Instance, Reason, State, Tags, Version},
+    storage::Device,
+};
+use crate::ec2::{catalog::Subnet, error::Refusal, knobs::Market};
+
+/// What RunInstances asks for.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a parameter that EC2 has as a bool"
+)]
+pub(crate) struct Order {
+    pub(crate) image: String,
+    pub(crate) instance_type: String,
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+    pub(crate) zone: Option<String>,
+    pub(crate) subnet: Option<String>,
+    pub(crate) groups: Vec<String>,
+    pub(crate) key_name: Option<String>,
+    pub(crate) user_data: Option<Arc<[u8]>>,
+    /// The client token, and a digest of everything else.
+    pub(crate) token: Option<(String, Uuid)>,
+    pub(crate) instance_tags: Tags,
+    pub(crate) volume_tags: Tags,
+    pub(crate) nic_tags: Tags,
+    pub(crate) devices: Vec<DeviceOrder>,
+    pub(crate) public_address: Option<bool>,
+    pub(crate) nic_description: String,
+    pub(crate) nic_stays: bool,
+    pub(crate) profile: Option<String>,
+    pub(crate) metadata: MetadataOptions,
+    pub(crate) market: Market,
+    pub(crate) spot_kind: SpotKind,
+    pub(crate) protected: bool,
+    pub(crate) shutdown: ShutdownBehavior,
+    pub(crate) ebs_optimized: bool,
+    pub(crate) monitoring: bool,
+    pub(crate) foreign: bool,
+}
+
+/// A block device mapping: what it leaves out is the image's, or the default.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeviceOrder {
+    pub(crate) name: String,
+    pub(crate) absent: bool,
+    pub(crate) gib: Option<u32>,
+    pub(crate) kind: Option<String>,
+    pub(crate) snapshot: Option<String>,
+    pub(crate) iops: Option<u32>,
+    pub(crate) encrypted: bool,
+    pub(crate) goes_with_instance: Option<bool>,
+}
+
+/// How the metadata service of an instance behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MetadataOptions {
+    pub(crate) tokens_required: bool,
+    pub(crate) enabled: bool,
+    pub(crate) tags: bool,
+    pub(crate) hop_limit: u32,
+}
+
+impl Default for MetadataOptions {
+    fn default() -> Self {
+        Self {
+            tokens_required: false,
+            enabled: true,
+            tags: false,
+            hop_limit: 1,
+        }
+    }
+}
+
+/// What becomes of an instance that shuts itself down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ShutdownBehavior {
+    #[default]
+    Stop,
+    Terminate,
+}
+
+/// What becomes of a spot request after its instance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SpotKind {
+    #[default]
+    OneTime,
+    Persistent,
+}
+
+impl World {
+    /// Launches, or answers what the token launched before. `doom` makes it fail late.
+    pub(crate) fn launch(
+        &mut self,
+        order: &Order,
+        doom: Option<&Reason>,
+        mode: Mode,
+    ) -> Result<Vec<Seq>, Refusal> {
+        let plan = self.plan(order)?;
+        let token = order.token.as_ref().map(|(token, digest)| {
+            let zonal = order.zone.is_some() || order.subnet.is_some();
+            let zone = plan.places.first().map(|subnet| subnet.zone.clone());
+            ((token.clone(), zone.filter(|_| zonal)), *digest)
+        });
+        if let Some((key, digest)) = &token {
+            if let Some(before) = self.replay(key, *digest)? {
+                return mode.go().map(|()| before);
+            }
+        }
+        mode.go()?;
+        let (subnet, count) = self.place(order, &plan)?;
+        let reservation = self.names.next("r");
+        let mut launched = Vec::new();
+        for number in 0..count {
+            let Some(address) = self.take_address(&subnet) else {
+                break;
+            };
+            let batch = (reservation.as_str(), number);
+            let key = token.as_ref().map(|(key, _)| key.clone());
+            let seq = self.make(order, &plan, &subnet, batch, address);
+            if let Some(instance) = self.instances.get_mut(&seq) {
+                instance.token_key = key;
+                instance.doom = instance.doom.take().or_else(|| doom.cloned());
+            }
+            launched.push(seq);
+        }
+        if let Some((key, digest)) = token {
+            self.remember(key, digest, launched.clone());
+        }
+        Ok(launched)
+    }
+
+    /// Makes one instance, pending.
+    fn make(
+        &mut self,
+        order: &Order,
+        plan: &Plan,
+        subnet: &Subnet,
+        (reservation, launch_index): (&str, u32),
+        private_ip: Ipv4Addr,
+    ) -> Seq {
+        let seq = self.next_seq();
+        let id = self.names.next("i");
+        let spot = match order.market {
+            Market::Spot => Some((self.names.next("sir"), order.spot_kind)),
+            Market::OnDemand => None,
+        };
+        let fixed = Fixed {
+            id: id.clone(),
+            reservation: reservation.to_owned(),
+            launch_index,
+            token: order.token.as_ref().map(|(token, _)| token.clone()),
+            image: plan.image.id.clone(),
+            architecture: plan.image.architecture.clone(),
+            root_device: plan.image.root_device.clone(),
+            zone: subnet.zone.clone(),
+            subnet: subnet.id.clone(),
+            groups: plan.groups.clone(),
+            key_name: order.key_name.clone(),
+            profile: order.profile.clone(),
+            market: order.market,
+            spot,
+            metadata: order.metadata.clone(),
+            public_address: order.public_address.unwrap_or(subnet.public),
+            private_ip,
+            monitoring: order.monitoring,
+            foreign: order.foreign,
+        };
+        let version = Version {
+            since: self.now,
+            state: State::Pending,
+            reason: None,
+            transition_reason: String::new(),
+            launched: self.now,
+            running_since: None,
+            public_ip: None,
+            instance_type: plan.spec.name.clone(),
+            tags: Arc::new(order.instance_tags.clone()),
+            user_data: order.user_data.clone(),
+            protected: order.protected,
+            shutdown: order.shutdown,
+            ebs_optimized: order.ebs_optimized,
+        };
+        let over_quota = self.volume_quota_exceeded(plan.devices.len());
+        let devices: &[Device] = if over_quota { &[] } else { &plan.devices };
+        let volumes = self.attach_volumes(&id, &subnet.zone, devices, &order.volume_tags);
+        let nic = self.attach_nic(&fixed, order);
+        let mut instance = Instance {
+            seq,
+            fixed: Arc::new(fixed),
+            token_key: None,
+            created: self.now,
+            volumes,
+            nics: vec![nic],
+            holds_machine: false,
+            doom: over_quota.then(limits_volume),
+            console: Vec::new(),
+            transition: 0,
+            versions: VecDeque::from([version]),
+        };
+        if instance.doom.is_none() {
+            instance.doom = self.late_failure(&instance);
+        }
+        self.index.change(seq, &[], &instance.keys());
+        self.by_id.insert(id, seq);
+        self.instances.insert(seq, instance);
+        self.take_machine(seq);
+        self.after(self.knobs.timing.boot, Event::Settle(seq, 0));
+        seq
+    }
+
+    fn take_address(&mut self, subnet: &Subnet) -> Option<Ipv4Addr> {
+        self.pool(subnet).take()
+    }
+}
+
+fn limits_volume() -> Reason {
+    Reason::new("Client.VolumeLimitExceeded", "Volume limit exceeded")
+}

@@ -1,0 +1,195 @@
+//! Capacity and quota: how many machines there are, and how many this account may have.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Seq, World,
+    launch::Order,
+    names::Pool,
+    plan::Plan,
+    record::{Instance, Reason},
+};
+use crate::ec2::{
+    catalog::{Subnet, TypeSpec},
+    error::Refusal,
+    knobs::Market,
+};
+
+/// Machines in use, by type, zone and market.
+#[derive(Debug, Default)]
+pub(crate) struct Usage(BTreeMap<Kind, u64>);
+
+type Kind = (String, String, Market);
+
+impl World {
+    /// Where an order is carried out, and how many of it: as many as can be had, at least the fewest
+    /// that are wanted.
+    pub(super) fn place(&mut self, order: &Order, plan: &Plan) -> Result<(Subnet, u32), Refusal> {
+        let (least, most) = (u64::from(order.min), u64::from(order.max));
+        let most = self.within_quota(&plan.spec, order.market, least, most)?;
+        let mut best: Option<(u64, &Subnet)> = None;
+        for subnet in &plan.places {
+            let machines = self.free_machines(&plan.spec.name, &subnet.zone, order.market);
+            let fits = machines.min(self.pool(subnet).left()).min(most);
+            if best.is_none_or(|(most_so_far, _)| fits > most_so_far) {
+                best = Some((fits, subnet));
+            }
+        }
+        let Some((fits, subnet)) = best else {
+            return Err(Refusal::internal());
+        };
+        if fits >= least && fits > 0 {
+            return Ok((subnet.clone(), u32::try_from(fits).unwrap_or(order.max)));
+        }
+        let machines = self.free_machines(&plan.spec.name, &subnet.zone, order.market);
+        if machines >= least {
+            let message = format!(
+                "There are not enough free addresses in subnet '{}' to satisfy the requested number of instances.",
+                subnet.id
+            );
+            return Err(Refusal::client(
+                "InsufficientFreeAddressesInSubnet",
+                message,
+            ));
+        }
+        Err(Refusal::capacity(&plan.spec.name, &subnet.zone))
+    }
+
+    /// How many of `most` the quotas leave, or the quota that leaves fewer than `least`.
+    fn within_quota(
+        &self,
+        spec: &TypeSpec,
+        market: Market,
+        least: u64,
+        most: u64,
+    ) -> Result<u64, Refusal> {
+        let mut fits = most;
+        if let Some(limit) = self.knobs.instance_quota {
+            fits = fits.min(limit.saturating_sub(self.usage.0.values().sum()));
+            if fits < least {
+                let message = format!(
+                    "Your quota allows for {limit} running instance(s). You requested at least {least}."
+                );
+                return Err(Refusal::client("InstanceLimitExceeded", message));
+            }
+        }
+        let quota = match market {
+            Market::OnDemand => self.knobs.vcpu_quota,
+            Market::Spot => self.knobs.spot_vcpu_quota,
+        };
+        if let Some(limit) = quota {
+            let left = limit.saturating_sub(self.vcpus(market));
+            fits = fits.min(left / u64::from(spec.vcpus.max(1)));
+            if fits < least {
+                return Err(match market {
+                    Market::OnDemand => Refusal::vcpu_quota(limit),
+                    Market::Spot => Refusal::client(
+                        "MaxSpotInstanceCountExceeded",
+                        "Max spot instance count exceeded",
+                    ),
+                });
+            }
+        }
+        Ok(fits)
+    }
+
+    /// vCPUs in use on a market.
+    fn vcpus(&self, market: Market) -> u64 {
+        let of = |name: &str| self.knobs.types.iter().find(|spec| spec.name == name);
+        let used = self.usage.0.iter().filter(|((_, _, on), _)| *on == market);
+        used.map(|((name, _, _), count)| count * of(name).map_or(1, |spec| u64::from(spec.vcpus)))
+            .sum()
+    }
+
+    /// How many machines of a kind are free.
+    fn free_machines(&self, instance_type: &str, zone: &str, market: Market) -> u64 {
+        let rules = self.knobs.capacity.iter().filter(|rule| {
+            rule.instance_type
+                .as_deref()
+                .is_none_or(|only| only == instance_type)
+                && rule.zone.as_deref().is_none_or(|only| only == zone)
+                && rule.market.is_none_or(|only| only == market)
+        });
+        let left = rules.map(|rule| {
+            let counted = self.usage.0.iter().filter(|((name, place, on), _)| {
+                rule.instance_type.as_ref().is_none_or(|only| only == name)
+                    && rule.zone.as_ref().is_none_or(|only| only == place)
+                    && rule.market.is_none_or(|only| only == *on)
+            });
+            let used: u64 = counted.map(|(_, count)| count).sum();
+            rule.machines.saturating_sub(used)
+        });
+        left.min().unwrap_or(u64::MAX)
+    }
+
+    /// Whether a stopped instance can have a machine again.
+    pub(super) fn check_machine(&self, seq: Seq) -> Result<(), Refusal> {
+        let Some(instance) = self.instances.get(&seq) else {
+            return Ok(());
+        };
+        let (fixed, name) = (&instance.fixed, &instance.current().instance_type);
+        let spec = self.spec(name)?;
+        self.within_quota(spec, fixed.market, 1, 1)?;
+        if self.free_machines(name, &fixed.zone, fixed.market) == 0 {
+            return Err(Refusal::capacity(name, &fixed.zone));
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_machine(&mut self, seq: Seq) {
+        self.hold(seq, true);
+    }
+
+    pub(super) fn release_machine(&mut self, seq: Seq) {
+        self.hold(seq, false);
+    }
+
+    fn hold(&mut self, seq: Seq, hold: bool) {
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        if instance.holds_machine == hold {
+            return;
+        }
+        instance.holds_machine = hold;
+        let kind = (
+            instance.current().instance_type.clone(),
+            instance.fixed.zone.clone(),
+            instance.fixed.market,
+        );
+        let count = self.usage.0.entry(kind).or_default();
+        *count = if hold {
+            *count + 1
+        } else {
+            count.saturating_sub(1)
+        };
+    }
+
+    pub(super) fn volume_quota_exceeded(&self, more: usize) -> bool {
+        let quota = self.knobs.volume_quota;
+        quota.is_some_and(|quota| self.volumes.len() as u64 + more as u64 > quota)
+    }
+
+    /// Why a launch fails late, as the knobs say.
+    pub(super) fn late_failure(&self, instance: &Instance) -> Option<Reason> {
+        let (name, zone) = (&instance.current().instance_type, &instance.fixed.zone);
+        let rule = self.knobs.fail_late.iter().find(|rule| {
+            rule.instance_type.as_ref().is_none_or(|only| only == name)
+                && rule.zone.as_ref().is_none_or(|only| only == zone)
+        })?;
+        Some(Reason::new(&rule.code, &rule.message))
+    }
+
+    /// The addresses of a subnet.
+    pub(super) fn pool(&mut self, subnet: &Subnet) -> &mut Pool {
+        let pools = &mut self.subnet_pools;
+        pools
+            .entry(subnet.id.clone())
+            .or_insert_with(|| Pool::subnet(subnet.cidr))
+    }
+
+    /// How many addresses of a subnet are free.
+    pub(crate) fn free_addresses(&mut self, subnet: &Subnet) -> u64 {
+        self.pool(subnet).left()
+    }
+}

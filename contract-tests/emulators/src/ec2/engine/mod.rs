@@ -1,0 +1,294 @@
+//! The emulated region itself: instances, what is attached to them, and time.
+//!
+//! Owns the truth. Everything here is synchronous and happens at one moment; requests, faults and lost
+//! replies are the wire's. Transitions are events in a queue, carried out at their due times whenever
+//! somebody calls, so nothing runs in the background and a call's cost does not grow with the fleet.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `record` | an instance and the versions of it that a lagging read may still see |
+//! | `launch`, `plan`, `token` | launching, what a launch needs, client tokens |
+//! | `power` | stop, start, reboot, terminate, and how a transition ends |
+//! | `change`, `tags` | attributes and tags |
+//! | `storage`, `image` | volumes and network interfaces; images made of instances |
+//! | `read`, `filter`, `attributes`, `index`, `page` | describing |
+//! | `limits` | capacity and quota |
+//! | `names` | ids and addresses |
+//! | `operator` | what others do to the account, past the wire |
+
+mod attributes;
+pub(crate) mod change;
+pub(crate) mod filter;
+pub(crate) mod image;
+mod index;
+pub(crate) mod launch;
+mod limits;
+mod names;
+pub(crate) mod operator;
+pub(crate) mod page;
+mod plan;
+mod power;
+pub(crate) mod read;
+pub(crate) mod record;
+pub(crate) mod storage;
+pub(crate) mod tags;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use fleetwright_chaos::{Clock, Dice};
+
+use super::{error::Refusal, knobs::Knobs};
+use image::ImageRecord;
+use index::{Index, Key};
+use limits::Usage;
+use names::{Names, Pool};
+use record::{Instance, Version};
+use storage::{Nic, Volume};
+use token::{TokenEntry, TokenKey};
+
+/// The order in which things were made; never reused.
+pub(crate) type Seq = u64;
+
+/// The whole account in one region.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) knobs: Knobs,
+    clock: Arc<dyn Clock>,
+    now: Duration,
+    events: BinaryHeap<Reverse<(Duration, u64, Event)>>,
+    events_made: u64,
+    last_seq: Seq,
+    names: Names,
+    request_names: Names,
+    dice: Dice,
+    pub(crate) instances: BTreeMap<Seq, Instance>,
+    by_id: HashMap<String, Seq>,
+    index: Index,
+    tokens: HashMap<TokenKey, TokenEntry>,
+    pub(crate) volumes: BTreeMap<Seq, Volume>,
+    volume_ids: HashMap<String, Seq>,
+    pub(crate) nics: BTreeMap<Seq, Nic>,
+    nic_ids: HashMap<String, Seq>,
+    pub(crate) images: BTreeMap<Seq, ImageRecord>,
+    image_ids: HashMap<String, Seq>,
+    subnet_pools: BTreeMap<String, Pool>,
+    public: Pool,
+    usage: Usage,
+    /// How many records reads have looked at.
+    pub(crate) touched: u64,
+}
+
+/// Something that happens at its due time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A transition ends, unless another one has begun since (the number tells).
+    Settle(Seq, u64),
+    /// A version of an instance can no longer be seen by a lagging read.
+    Prune(Seq),
+    /// A terminated instance vanishes.
+    Vanish(Seq),
+    /// A token whose instances are terminated is forgotten.
+    Forget(TokenKey),
+}
+
+/// How far a read lags behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// By chance, up to the whole lag.
+    #[default]
+    Chance,
+    /// By the whole lag.
+    Stale,
+}
+
+/// Whether a call is to have its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Real,
+    /// Only to be told whether it would succeed.
+    Try,
+}
+
+impl Mode {
+    /// Goes on, or ends a try: success is a refusal then.
+    pub(crate) fn go(self) -> Result<(), Refusal> {
+        match self {
+            Self::Real => Ok(()),
+            Self::Try => Err(Refusal::dry_run()),
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
+        let seed = knobs.seed;
+        let mut world = Self {
+            now: clock.elapsed(),
+            clock,
+            events: BinaryHeap::new(),
+            events_made: 0,
+            last_seq: 0,
+            names: Names::new(seed),
+            request_names: Names::new(seed ^ u64::MAX),
+            dice: Dice::for_purpose(seed, 1),
+            instances: BTreeMap::new(),
+            by_id: HashMap::new(),
+            index: Index::default(),
+            tokens: HashMap::new(),
+            volumes: BTreeMap::new(),
+            volume_ids: HashMap::new(),
+            nics: BTreeMap::new(),
+            nic_ids: HashMap::new(),
+            images: BTreeMap::new(),
+            image_ids: HashMap::new(),
+            subnet_pools: BTreeMap::new(),
+            public: Pool::public(),
+            usage: Usage::default(),
+            touched: 0,
+            knobs,
+        };
+        world.adopt_images();
+        world
+    }
+
+    /// Turns the knobs.
+    pub(crate) fn set_knobs(&mut self, knobs: Knobs) {
+        self.knobs = knobs;
+        self.adopt_images();
+    }
+
+    /// Carries out everything that is due by now.
+    pub(crate) fn catch_up(&mut self) {
+        let now = self.clock.elapsed().max(self.now);
+        while let Some(Reverse((due, _, _))) = self.events.peek() {
+            if *due > now {
+                break;
+            }
+            if let Some(Reverse((due, _, event))) = self.events.pop() {
+                self.now = due.max(self.now);
+                self.happen(event);
+            }
+        }
+        self.now = now;
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Settle(seq, transition) => self.settle(seq, transition),
+            Event::Prune(seq) => self.prune(seq),
+            Event::Vanish(seq) => self.vanish(seq),
+            Event::Forget(key) => self.forget(&key),
+        }
+    }
+
+    fn after(&mut self, delay: Duration, event: Event) {
+        self.events_made += 1;
+        let due = self.now.saturating_add(delay);
+        self.events.push(Reverse((due, self.events_made, event)));
+    }
+
+    fn next_seq(&mut self) -> Seq {
+        self.last_seq += 1;
+        self.last_seq
+    }
+
+    /// The id of a request.
+    pub(crate) fn request_id(&mut self) -> String {
+        self.request_names.request()
+    }
+
+    /// What the calendar says at a moment.
+    pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
+        self.clock.date_at(moment)
+    }
+
+    /// The same, as EC2 writes it.
+    pub(crate) fn stamp(&self, moment: Duration) -> String {
+        self.date(moment)
+            .to_rfc3339_opts(SecondsFormat::Millis, true)
+    }
+
+    /// What time it is.
+    pub(crate) const fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// Gives an instance a new version as of now, and keeps the index true.
+    fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
+        let (now, window) = (self.now, self.knobs.lag.reads);
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        let before = instance.keys();
+        let mut next = instance.current().clone();
+        change(&mut next);
+        next.since = now;
+        instance.versions.push_back(next);
+        if window.is_zero() {
+            instance.prune(now);
+        } else {
+            self.after(window, Event::Prune(seq));
+        }
+        self.reindex(seq, &before);
+    }
+
+    fn prune(&mut self, seq: Seq) {
+        let oldest = self.now.saturating_sub(self.knobs.lag.reads);
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        let before = instance.keys();
+        instance.prune(oldest);
+        self.reindex(seq, &before);
+    }
+
+    fn reindex(&mut self, seq: Seq, before: &[Key]) {
+        let after = self.instances.get(&seq).map(Instance::keys);
+        self.index.change(seq, before, &after.unwrap_or_default());
+    }
+
+    /// A terminated instance is forgotten.
+    fn vanish(&mut self, seq: Seq) {
+        if let Some(instance) = self.instances.remove(&seq) {
+            self.by_id.remove(&instance.fixed.id);
+            self.index.change(seq, &instance.keys(), &[]);
+        }
+    }
+
+    /// The truth about some instances that a call is to change; one that is not there fails all.
+    pub(crate) fn find(&mut self, ids: &[String]) -> Result<Vec<Seq>, Refusal> {
+        read::check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
+        let late = self.knobs.lag.writes;
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for id in ids {
+            self.touched += 1;
+            let seq = self.by_id.get(id).copied();
+            let instance = seq.and_then(|seq| self.instances.get(&seq));
+            match instance {
+                Some(instance)
+                    if late.is_zero() || self.now >= instance.created + self.dice.up_to(late) =>
+                {
+                    found.push(instance.seq);
+                }
+                Some(_) | None => missing.push(id.as_str()),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        Err(Refusal::not_found(
+            "InvalidInstanceID.NotFound",
+            "instance",
+            &missing,
+        ))
+    }
+}

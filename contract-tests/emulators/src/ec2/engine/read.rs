@@ -1,0 +1,261 @@
+//! Describing, as a read sees things that may lag behind the truth.
+
+use std::time::Duration;
+
+use super::{
+    Look, Seq, World,
+    filter::{self, Filter},
+    index::Key,
+    page::{Page, Paging},
+    record::{Instance, State, Version},
+    storage::{Nic, Volume},
+};
+use crate::ec2::error::Refusal;
+
+/// An instance as a read sees it.
+#[derive(Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) instance: &'a Instance,
+    pub(crate) version: &'a Version,
+}
+
+/// Refuses ids that are not of the form `prefix-` and 8 or 17 hexadecimal digits.
+pub(crate) fn check_ids(ids: &[String], prefix: &str, code: &'static str) -> Result<(), Refusal> {
+    let well_formed = |id: &&String| {
+        let digits = id
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.strip_prefix('-'));
+        digits.is_some_and(|digits| {
+            matches!(digits.len(), 8 | 17) && digits.bytes().all(|b| b.is_ascii_hexdigit())
+        })
+    };
+    match ids.iter().find(|id| !well_formed(id)) {
+        None => Ok(()),
+        Some(id) => {
+            let message = format!("Invalid id: \"{id}\" (expecting \"{prefix}-...\")");
+            Err(Refusal::client(code, message))
+        }
+    }
+}
+
+impl World {
+    /// The moment that a read made now sees; nothing where that is before the beginning.
+    pub(crate) fn moment(&mut self, look: Look) -> Option<Duration> {
+        let window = self.knobs.lag.reads;
+        if window.is_zero() {
+            return Some(self.now);
+        }
+        let behind = match look {
+            Look::Chance => self.dice.up_to(window),
+            Look::Stale => window,
+        };
+        self.now.checked_sub(behind)
+    }
+
+    /// The truth about an instance, uncounted.
+    pub(crate) fn instance(&self, id: &str) -> Option<&Instance> {
+        self.instances.get(self.by_id.get(id)?)
+    }
+
+    /// The instances of these ids, in the order of launch; one that is not seen fails all.
+    pub(crate) fn instances_by_id(
+        &mut self,
+        ids: &[String],
+        filters: &[Filter],
+        look: Look,
+    ) -> Result<Vec<(Seq, Version)>, Refusal> {
+        check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
+        filter::check::<Seen<'_>>(filters)?;
+        let moment = self.moment(look);
+        self.touched += ids.len() as u64;
+        let (mut seen, mut missing) = (Vec::new(), Vec::new());
+        for id in ids {
+            let found = self
+                .instance(id)
+                .and_then(|instance| Some((instance, instance.version_at(moment)?)));
+            match found {
+                Some((instance, version)) => {
+                    if filter::passes(&Seen { instance, version }, filters) {
+                        seen.push((instance.seq, version.clone()));
+                    }
+                }
+                None => missing.push(id.as_str()),
+            }
+        }
+        if !missing.is_empty() {
+            return Err(Refusal::not_found(
+                "InvalidInstanceID.NotFound",
+                "instance",
+                &missing,
+            ));
+        }
+        seen.sort_by_key(|(seq, _)| *seq);
+        seen.dedup_by_key(|(seq, _)| *seq);
+        Ok(seen)
+    }
+
+    /// A page of what the filters select. Touches what the most selective filter that an index knows
+    /// leaves, and nothing else.
+    pub(crate) fn instances_page(
+        &mut self,
+        filters: &[Filter],
+        paging: &Paging,
+        look: Look,
+    ) -> Result<Page<(Seq, Version)>, Refusal> {
+        filter::check::<Seen<'_>>(filters)?;
+        let moment = self.moment(look);
+        let show = |seq: Seq| {
+            let seen = self.instances.get(&seq).and_then(|instance| {
+                let version = instance.version_at(moment)?;
+                let seen = Seen { instance, version };
+                filter::passes(&seen, filters).then(|| (seq, version.clone()))
+            });
+            (seq, seen)
+        };
+        let (page, touched) = match self.ids_asked_for(filters) {
+            Some(seqs) => paging.take(seqs.into_iter().filter(|seq| *seq > paging.after).map(show)),
+            None => paging.take(
+                self.index
+                    .find(&self.best_keys(filters), paging.after)
+                    .map(show),
+            ),
+        };
+        self.touched += touched;
+        Ok(page)
+    }
+
+    /// The instances that an `instance-id` filter names, if there is one without wildcards.
+    fn ids_asked_for(&self, filters: &[Filter]) -> Option<Vec<Seq>> {
+        let ids = named(filters, "instance-id")?.iter();
+        let mut seqs: Vec<Seq> = ids.filter_map(|id| self.by_id.get(id).copied()).collect();
+        seqs.sort_unstable();
+        seqs.dedup();
+        Some(seqs)
+    }
+
+    /// The keys of the filter under which the fewest instances stand.
+    fn best_keys(&self, filters: &[Filter]) -> Vec<Key> {
+        let choices = filters.iter().filter_map(keys_of);
+        let best = choices.min_by_key(|keys| self.index.size(keys));
+        best.unwrap_or_else(|| vec![Key::All])
+    }
+
+    /// A page of volumes.
+    pub(crate) fn volumes_page(
+        &mut self,
+        filters: &[Filter],
+        paging: &Paging,
+    ) -> Result<Page<Volume>, Refusal> {
+        filter::check::<Volume>(filters)?;
+        let show = |(seq, volume): (Seq, &Volume)| {
+            (seq, filter::passes(volume, filters).then(|| volume.clone()))
+        };
+        let by_id = |id: &String| {
+            self.volume_ids
+                .get(id)
+                .and_then(|seq| Some((*seq, self.volumes.get(seq)?)))
+        };
+        let named = named(filters, "volume-id").map(|ids| ids.iter().filter_map(by_id).collect());
+        let attached = || {
+            named_attachments(filters)
+                .map(|ids| ids.iter().flat_map(|id| self.volumes_of(id)).collect())
+        };
+        let (page, touched) = match named.or_else(attached) {
+            Some(found) => paging.take(in_order(found, paging).map(show)),
+            None => paging.take(
+                self.volumes
+                    .range(paging.after + 1..)
+                    .map(|(seq, volume)| (*seq, volume))
+                    .map(show),
+            ),
+        };
+        self.touched += touched;
+        Ok(page)
+    }
+
+    /// A page of network interfaces.
+    pub(crate) fn nics_page(
+        &mut self,
+        filters: &[Filter],
+        paging: &Paging,
+    ) -> Result<Page<Nic>, Refusal> {
+        filter::check::<Nic>(filters)?;
+        let show =
+            |(seq, nic): (Seq, &Nic)| (seq, filter::passes(nic, filters).then(|| nic.clone()));
+        let by_id = |id: &String| {
+            self.nic_ids
+                .get(id)
+                .and_then(|seq| Some((*seq, self.nics.get(seq)?)))
+        };
+        let named = named(filters, "network-interface-id")
+            .map(|ids| ids.iter().filter_map(by_id).collect());
+        let attached = || {
+            named_attachments(filters)
+                .map(|ids| ids.iter().flat_map(|id| self.nics_of(id)).collect())
+        };
+        let (page, touched) = match named.or_else(attached) {
+            Some(found) => paging.take(in_order(found, paging).map(show)),
+            None => paging.take(
+                self.nics
+                    .range(paging.after + 1..)
+                    .map(|(seq, nic)| (*seq, nic))
+                    .map(show),
+            ),
+        };
+        self.touched += touched;
+        Ok(page)
+    }
+
+    /// A volume by its id.
+    pub(crate) fn volume(&self, id: &str) -> Option<&Volume> {
+        self.volumes.get(self.volume_ids.get(id)?)
+    }
+
+    /// A network interface by its id.
+    pub(crate) fn nic(&self, id: &str) -> Option<&Nic> {
+        self.nics.get(self.nic_ids.get(id)?)
+    }
+}
+
+fn keys_of(filter: &Filter) -> Option<Vec<Key>> {
+    if !filter.values.iter().all(|value| filter::is_plain(value)) {
+        return None;
+    }
+    let keys = filter.values.iter();
+    if filter.name == "instance-state-name" {
+        let state = |name: &String| State::ALL.into_iter().find(|state| state.name() == name);
+        return Some(keys.filter_map(state).map(Key::State).collect());
+    }
+    if filter.name == "client-token" {
+        return Some(keys.cloned().map(Key::Token).collect());
+    }
+    let tag = filter.name.strip_prefix("tag:")?;
+    Some(
+        keys.map(|value| Key::Tag(tag.to_owned(), value.clone()))
+            .collect(),
+    )
+}
+
+/// The values of a filter, if it is there and has no wildcards.
+fn named<'a>(filters: &'a [Filter], name: &str) -> Option<&'a [String]> {
+    let filter = filters.iter().find(|filter| filter.name == name)?;
+    filter
+        .values
+        .iter()
+        .all(|value| filter::is_plain(value))
+        .then_some(&filter.values)
+}
+
+fn named_attachments(filters: &[Filter]) -> Option<&[String]> {
+    named(filters, "attachment.instance-id")
+}
+
+fn in_order<'a, T>(
+    mut items: Vec<(Seq, &'a T)>,
+    paging: &Paging,
+) -> impl Iterator<Item = (Seq, &'a T)> {
+    items.retain(|(seq, _)| *seq > paging.after);
+    items.sort_by_key(|(seq, _)| *seq);
+    items.dedup_by_key(|(seq, _)| *seq);
+    items.into_iter()
+}

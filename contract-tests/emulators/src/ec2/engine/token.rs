@@ -1,0 +1,66 @@
+//! Client tokens: the same token and parameters give the same instances, and nothing else does.
+//!
+//! A token is zonal where the request names a zone or a subnet, and regional otherwise, as EC2 defines
+//! it: the same token in another zone launches again. What failed with no effect is not remembered.
+
+use uuid::Uuid;
+
+use super::{Event, Seq, World};
+use crate::ec2::error::Refusal;
+
+/// A token, and its zone where it is zonal.
+pub(crate) type TokenKey = (String, Option<String>);
+
+/// What a token stands for.
+#[derive(Debug)]
+pub(crate) struct TokenEntry {
+    digest: Uuid,
+    instances: Vec<Seq>,
+    alive: usize,
+}
+
+impl World {
+    /// The instances that a token has launched already, if it has.
+    pub(super) fn replay(&self, key: &TokenKey, digest: Uuid) -> Result<Option<Vec<Seq>>, Refusal> {
+        let Some(entry) = self.tokens.get(key) else {
+            return Ok(None);
+        };
+        if entry.digest != digest {
+            let message = "Arguments on this idempotent request are inconsistent with arguments used in previous \
+                           request(s).";
+            return Err(Refusal::client("IdempotentParameterMismatch", message));
+        }
+        if entry.alive == 0 {
+            let message = "The client token you have provided is associated with an instance that has been terminated. \
+                           Please use a different client token.";
+            return Err(Refusal::client("IdempotentInstanceTerminated", message));
+        }
+        Ok(Some(entry.instances.clone()))
+    }
+
+    pub(super) fn remember(&mut self, key: TokenKey, digest: Uuid, instances: Vec<Seq>) {
+        let alive = instances.len();
+        let entry = TokenEntry {
+            digest,
+            instances,
+            alive,
+        };
+        self.tokens.insert(key, entry);
+    }
+
+    /// One of a token's instances is terminated.
+    pub(super) fn spend(&mut self, key: Option<TokenKey>) {
+        let Some(key) = key else { return };
+        let Some(entry) = self.tokens.get_mut(&key) else {
+            return;
+        };
+        entry.alive = entry.alive.saturating_sub(1);
+        if entry.alive == 0 {
+            self.after(self.knobs.timing.token_memory, Event::Forget(key));
+        }
+    }
+
+    pub(super) fn forget(&mut self, key: &TokenKey) {
+        self.tokens.remove(key);
+    }
+}

@@ -1,0 +1,120 @@
+//! EC2's refusals: status, code, words.
+//!
+//! Owns the constructors of the codes that more than one place answers. It decides nothing: who refuses
+//! says why. The codes are those of the EC2 API reference, the words those of its known answers.
+
+use std::borrow::Cow;
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// EC2's code, such as `InvalidInstanceID.NotFound`.
+    pub code: Cow<'static, str>,
+    /// What a human reads.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal with a status of its own.
+    pub fn new(
+        status: u16,
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            status,
+            code: code.into(),
+            message: message.into(),
+        }
+    }
+
+    /// A mistake of the client's, status 400.
+    pub(crate) fn client(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(400, code, message)
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::client("InvalidParameterValue", message)
+    }
+
+    pub(crate) fn missing(parameter: &str) -> Self {
+        let message = format!("The request must contain the parameter {parameter}");
+        Self::client("MissingParameter", message)
+    }
+
+    pub(crate) fn combination(message: impl Into<String>) -> Self {
+        Self::client("InvalidParameterCombination", message)
+    }
+
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self::client("UnsupportedOperation", message)
+    }
+
+    pub(crate) fn wrong_state(message: impl Into<String>) -> Self {
+        Self::client("IncorrectInstanceState", message)
+    }
+
+    /// Some ids are of no resource; `what` is the word before "ID".
+    pub(crate) fn not_found(code: &'static str, what: &str, ids: &[&str]) -> Self {
+        let message = match ids {
+            [id] => format!("The {what} ID '{id}' does not exist"),
+            ids => format!("The {what} IDs '{}' do not exist", ids.join(", ")),
+        };
+        Self::client(code, message)
+    }
+
+    pub(crate) fn throttled() -> Self {
+        Self::new(503, "RequestLimitExceeded", "Request limit exceeded.")
+    }
+
+    pub(crate) fn internal() -> Self {
+        Self::new(500, "InternalError", "An internal error has occurred")
+    }
+
+    pub(crate) fn dry_run() -> Self {
+        let message = "Request would have succeeded, but DryRun flag is set.";
+        Self::new(412, "DryRunOperation", message)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        let message = "You are not authorized to perform this operation.";
+        Self::new(403, "UnauthorizedOperation", message)
+    }
+
+    pub(crate) fn expired() -> Self {
+        Self::client("RequestExpired", "Request has expired.")
+    }
+
+    pub(crate) fn capacity(instance_type: &str, zone: &str) -> Self {
+        let message = format!(
+            "We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested \
+             ({zone}). Our system will be working on provisioning additional capacity."
+        );
+        Self::new(500, "InsufficientInstanceCapacity", message)
+    }
+
+    pub(crate) fn vcpu_quota(limit: u64) -> Self {
+        let message = format!(
+            "You have requested more vCPU capacity than your current vCPU limit of {limit} allows for the instance \
+             bucket that the specified instance type belongs to."
+        );
+        Self::client("VcpuLimitExceeded", message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_and_several_ids_are_told_apart() {
+        let code = "InvalidInstanceID.NotFound";
+        let one = Refusal::not_found(code, "instance", &["i-1"]);
+        assert_eq!(one.message, "The instance ID 'i-1' does not exist");
+        let two = Refusal::not_found(code, "instance", &["i-1", "i-2"]);
+        assert_eq!(two.message, "The instance IDs 'i-1, i-2' do not exist");
+        assert_eq!((two.status, &*two.code), (400, code));
+    }
+}

@@ -1,0 +1,46 @@
+//! An EC2 that anybody's client accepts: the query protocol, version 2016-11-15.
+//!
+//! ```
+//! use fleetwright_emulators::ec2::{Ec2Emulator, Fault, FaultRule, Knobs, Phase};
+//!
+//! let emulator = Ec2Emulator::start(Knobs::default())?;
+//! println!("aws --endpoint-url {} ec2 describe-instances", emulator.endpoint());
+//! emulator.add_fault(FaultRule {
+//!     operation: Some("RunInstances".to_owned()),
+//!     nth: Some(1),
+//!     fault: Fault::Lost { phase: Phase::After },
+//! });
+//! assert_eq!(emulator.oracle().instances.len(), 0);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! A request walks: `server` (sockets) → `service` (signature, faults, throttling) → `actions`
+//! (parameters and shapes) → `engine` (what happens). Beside it, [`Ec2Emulator`]'s methods and the
+//! control endpoint turn [`Knobs`], add [`Fault`]s, let somebody else [`Act`] and ask the [`Oracle`].
+
+mod actions;
+mod calls;
+mod catalog;
+mod clock;
+mod control;
+mod emulator;
+mod engine;
+mod error;
+mod fault;
+mod knobs;
+mod millis;
+mod oracle;
+mod service;
+mod shapes;
+mod throttle;
+mod wire;
+
+pub use calls::CallRecord;
+pub use catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec};
+pub use emulator::Ec2Emulator;
+pub use engine::operator::Act;
+pub use error::Refusal;
+pub use fault::{Fault, FaultRule, Phase};
+pub use knobs::{Capacity, Counts, FailLate, Knobs, Lag, Market, Throttle, Timing};
+pub use oracle::{Oracle, TrueImage, TrueInstance, TrueNetworkInterface, TrueVolume};
+pub use wire::action::Action;

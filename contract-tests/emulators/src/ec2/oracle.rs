@@ -1,0 +1,194 @@
+//! The truth, out of band: no lag, no filter, no page.
+
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+use serde::Serialize;
+
+use super::{
+    engine::{World, record::Instance},
+    fault::FaultRule,
+    knobs::Market,
+};
+
+/// Everything that is there, and what was asked so far.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Oracle {
+    /// Every instance, terminated ones until they vanish, in the order of launch.
+    pub instances: Vec<TrueInstance>,
+    /// Every volume.
+    pub volumes: Vec<TrueVolume>,
+    /// Every network interface.
+    pub network_interfaces: Vec<TrueNetworkInterface>,
+    /// Every image, the catalog's first.
+    pub images: Vec<TrueImage>,
+    /// How many calls of each action arrived.
+    pub calls: BTreeMap<String, u64>,
+    /// How many records reads have looked at.
+    pub records_touched: u64,
+    /// The fault rules that have not struck yet.
+    pub unstruck: Vec<FaultRule>,
+}
+
+/// An instance as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueInstance {
+    /// Its id.
+    pub id: String,
+    /// EC2's name of its state.
+    pub state: String,
+    /// The code of its state reason.
+    pub reason: Option<String>,
+    /// The client token that it was launched with.
+    pub client_token: Option<String>,
+    /// Its type.
+    pub instance_type: String,
+    /// Its image.
+    pub image: String,
+    /// Its zone.
+    pub zone: String,
+    /// How it is paid for.
+    pub market: Market,
+    /// Its private address, until it is terminated.
+    pub private_ip: Option<Ipv4Addr>,
+    /// Its public address, while it runs.
+    pub public_ip: Option<Ipv4Addr>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Its user data.
+    pub user_data: Option<Vec<u8>>,
+    /// The volumes that are attached to it.
+    pub volumes: Vec<String>,
+    /// The network interfaces that are attached to it.
+    pub network_interfaces: Vec<String>,
+    /// Whether it holds a machine.
+    pub holds_machine: bool,
+    /// Whether somebody else launched it.
+    pub foreign: bool,
+}
+
+/// A volume as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueVolume {
+    /// Its id.
+    pub id: String,
+    /// The instance that it is attached to.
+    pub attached_to: Option<String>,
+    /// Whether it goes with its instance.
+    pub delete_on_termination: bool,
+    /// Its size.
+    pub gib: u32,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// A network interface as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueNetworkInterface {
+    /// Its id.
+    pub id: String,
+    /// The instance that it is attached to.
+    pub attached_to: Option<String>,
+    /// Its address.
+    pub private_ip: Ipv4Addr,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// An image as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueImage {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The instance that it was made of, if it was made here.
+    pub source: Option<String>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl Oracle {
+    pub(crate) fn new(
+        world: &World,
+        calls: BTreeMap<String, u64>,
+        unstruck: Vec<FaultRule>,
+    ) -> Self {
+        Self {
+            instances: world
+                .instances
+                .values()
+                .map(|instance| truth(world, instance))
+                .collect(),
+            volumes: world
+                .volumes
+                .values()
+                .map(|volume| TrueVolume {
+                    id: volume.id.clone(),
+                    attached_to: volume.attached_to.clone(),
+                    delete_on_termination: volume.device.goes_with_instance,
+                    gib: volume.device.gib,
+                    tags: volume.tags.clone(),
+                })
+                .collect(),
+            network_interfaces: world
+                .nics
+                .values()
+                .map(|nic| TrueNetworkInterface {
+                    id: nic.id.clone(),
+                    attached_to: nic.attached_to.clone(),
+                    private_ip: nic.private_ip,
+                    tags: nic.tags.clone(),
+                })
+                .collect(),
+            images: world
+                .images
+                .values()
+                .map(|image| TrueImage {
+                    id: image.id.clone(),
+                    name: image.name.clone(),
+                    source: image.source.clone(),
+                    tags: image.tags.clone(),
+                })
+                .collect(),
+            calls,
+            records_touched: world.touched,
+            unstruck,
+        }
+    }
+}
+
+fn truth(world: &World, instance: &Instance) -> TrueInstance {
+    let (fixed, version) = (&instance.fixed, instance.current());
+    let attached = !instance.nics.is_empty();
+    TrueInstance {
+        id: fixed.id.clone(),
+        state: version.state.name().to_owned(),
+        reason: version.reason.as_ref().map(|reason| reason.code.clone()),
+        client_token: fixed.token.clone(),
+        instance_type: version.instance_type.clone(),
+        image: fixed.image.clone(),
+        zone: fixed.zone.clone(),
+        market: fixed.market,
+        private_ip: attached.then_some(fixed.private_ip),
+        public_ip: version.public_ip,
+        tags: (*version.tags).clone(),
+        user_data: version.user_data.as_ref().map(|data| data.to_vec()),
+        volumes: world
+            .volumes_of(&fixed.id)
+            .iter()
+            .map(|(_, volume)| volume.id.clone())
+            .collect(),
+        network_interfaces: world
+            .nics_of(&fixed.id)
+            .iter()
+            .map(|(_, nic)| nic.id.clone())
+            .collect(),
+        holds_machine: instance.holds_machine,
+        foreign: fixed.foreign,
+    }
+}

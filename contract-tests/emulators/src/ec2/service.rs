@@ -1,0 +1,292 @@
+//! A request from its first byte to its last: signature, fault, throttling, action, delivery.
+//!
+//! Owns what goes wrong on the way. What is right to answer is the actions' to know.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use fleetwright_chaos::{Clock, FaultPlan};
+use hyper::Method;
+
+use super::{
+    actions::{self, Served},
+    calls::{CallRecord, Calls},
+    clock::SkippingClock,
+    control,
+    engine::{Look, World, page::Trick, record::Reason},
+    error::Refusal,
+    fault::{Fault, Phase},
+    knobs::Knobs,
+    throttle::Buckets,
+    wire::{VERSION, action::Action, params::Params, sigv4, xml},
+};
+use crate::server::{Delivery, Handler, Handling, Incoming, Outgoing, Unreadable};
+
+/// Everything behind the socket.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(super) clock: Arc<SkippingClock>,
+    pub(super) faults: FaultPlan<Fault>,
+    state: Mutex<Inner>,
+}
+
+/// What changes with every call.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) world: World,
+    pub(super) calls: Calls,
+    pub(super) buckets: Buckets,
+}
+
+impl Service {
+    pub(crate) fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
+        let clock = Arc::new(SkippingClock::new(clock));
+        let inner = Inner::new(knobs, &clock);
+        Self {
+            clock,
+            faults: FaultPlan::new(),
+            state: Mutex::new(inner),
+        }
+    }
+
+    /// The state, with everything done that is due.
+    pub(super) fn state(&self) -> MutexGuard<'_, Inner> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.world.catch_up();
+        state
+    }
+
+    async fn serve(self: Arc<Self>, request: Incoming) -> Outgoing {
+        if control::is_control(&request) {
+            return control::handle(&self, &request);
+        }
+        let (action, params) = match self.prepare(&request) {
+            Ok(prepared) => prepared,
+            Err(refusal) => {
+                let request_id = self.state().world.request_id();
+                return document(Err(refusal), &request_id);
+            }
+        };
+        let fault = self.faults.strike(action.name());
+        self.state().calls.count(action);
+        wait(fault.as_ref(), Phase::Before).await;
+        match fault {
+            Some(Fault::Lost {
+                phase: Phase::Before,
+            }) => return lost(Delivery::Nothing),
+            Some(Fault::Hang {
+                phase: Phase::Before,
+            }) => return lost(Delivery::Never),
+            Some(_) | None => {}
+        }
+        let reply = self.act(action, &params, fault.as_ref());
+        wait(fault.as_ref(), Phase::After).await;
+        delivered(reply, fault.as_ref())
+    }
+
+    /// Everything that is refused before it counts as a call.
+    fn prepare(&self, request: &Incoming) -> Result<(Action, Params), Refusal> {
+        if request.method != Method::GET && request.method != Method::POST {
+            let message = format!("The HTTP method {} is not supported.", request.method);
+            return Err(Refusal::client("InvalidRequest", message));
+        }
+        let body = request
+            .body
+            .as_ref()
+            .map_err(|unreadable| match unreadable {
+                Unreadable::TooLarge => {
+                    Refusal::new(413, "RequestEntityTooLarge", "The request is too large.")
+                }
+                Unreadable::Broken => {
+                    Refusal::new(408, "RequestTimeout", "The request did not arrive in time.")
+                }
+            })?;
+        let params = Params::parse(request.uri.query().unwrap_or_default(), body)?;
+        sigv4::check(&request.headers, &params, &self.state().world.knobs)?;
+        let Some(name) = params.peek("Action") else {
+            let message = "The request is missing an action.";
+            return Err(Refusal::client("MissingAction", message));
+        };
+        let Some(action) = Action::named(name) else {
+            let message = format!("The action {name} is not valid for this web service.");
+            return Err(Refusal::client("InvalidAction", message));
+        };
+        match params.peek("Version") {
+            Some(VERSION) => Ok((action, params)),
+            None => Err(Refusal::missing("Version")),
+            Some(other) => {
+                let message =
+                    format!("The requested version ({other}) of service AmazonEC2 does not exist");
+                Err(Refusal::client("NoSuchVersion", message))
+            }
+        }
+    }
+
+    /// Carries a call out, as far as its fault lets it, and keeps its record.
+    fn act(&self, action: Action, params: &Params, fault: Option<&Fault>) -> Outgoing {
+        let mut state = self.state();
+        let Inner {
+            world,
+            calls,
+            buckets,
+        } = &mut *state;
+        let served = served(world.request_id(), fault);
+        let done = match fault.and_then(Fault::refusal) {
+            Some(refusal) => Err(refusal),
+            None => buckets
+                .take(action, params)
+                .and_then(|()| actions::act(action, params, world, &served)),
+        };
+        let done = match fault {
+            Some(Fault::ServerError {
+                phase: Phase::After,
+            }) => Err(Refusal::internal()),
+            Some(_) | None => done,
+        };
+        let code = done
+            .as_ref()
+            .err()
+            .map(|refusal| refusal.code.clone().into_owned());
+        let reply = document(done, &served.request_id);
+        calls.keep(CallRecord {
+            operation: action.name().to_owned(),
+            parameters: params.shown(),
+            request_id: served.request_id,
+            status: Some(reply.status),
+            code,
+            fault: fault.map(|fault| format!("{fault:?}")),
+        });
+        reply
+    }
+}
+
+impl Inner {
+    pub(super) fn new(knobs: Knobs, clock: &Arc<SkippingClock>) -> Self {
+        let clock: Arc<dyn Clock> = clock.clone();
+        Self {
+            buckets: Buckets::new(&knobs.throttle, &clock),
+            calls: Calls::default(),
+            world: World::new(knobs, clock),
+        }
+    }
+}
+
+impl Handler for Service {
+    fn handle(self: Arc<Self>, request: Incoming) -> Handling {
+        Box::pin(self.serve(request))
+    }
+}
+
+/// What a fault changes in the work of an action.
+fn served(request_id: String, fault: Option<&Fault>) -> Served {
+    let mut served = Served {
+        request_id,
+        ..Served::default()
+    };
+    match fault {
+        Some(Fault::StaleRead) => served.look = Look::Stale,
+        Some(Fault::EmptyPage) => served.trick = Trick::Empty,
+        Some(Fault::RepeatedToken) => served.trick = Trick::Repeated,
+        Some(Fault::UnknownState { state }) => served.state = Some(state.clone()),
+        Some(Fault::FailsLate { code, message }) => served.doom = Some(Reason::new(code, message)),
+        Some(
+            Fault::Lost { .. }
+            | Fault::Reset
+            | Fault::Truncated
+            | Fault::Malformed
+            | Fault::Throttled
+            | Fault::ServerError { .. }
+            | Fault::ExpiredCredentials
+            | Fault::Forbidden
+            | Fault::Capacity
+            | Fault::Quota
+            | Fault::Hang { .. }
+            | Fault::Delay { .. }
+            | Fault::Refused { .. },
+        )
+        | None => {}
+    }
+    served
+}
+
+fn document(done: Result<String, Refusal>, request_id: &str) -> Outgoing {
+    let (status, body) = match done {
+        Ok(body) => (200, body),
+        Err(refusal) => (refusal.status, xml::refusal(&refusal, request_id)),
+    };
+    Outgoing {
+        status,
+        content_type: "text/xml;charset=UTF-8",
+        body,
+        delivery: Delivery::Whole,
+    }
+}
+
+async fn wait(fault: Option<&Fault>, now: Phase) {
+    if let Some(Fault::Delay { phase, by }) = fault {
+        if *phase == now && *by > Duration::ZERO {
+            tokio::time::sleep(*by).await;
+        }
+    }
+}
+
+fn lost(delivery: Delivery) -> Outgoing {
+    Outgoing {
+        status: 500,
+        content_type: "text/plain",
+        body: String::new(),
+        delivery,
+    }
+}
+
+/// What a fault does to a reply.
+fn delivered(mut reply: Outgoing, fault: Option<&Fault>) -> Outgoing {
+    match fault {
+        Some(Fault::Lost {
+            phase: Phase::After,
+        }) => reply.delivery = Delivery::Nothing,
+        Some(Fault::Hang {
+            phase: Phase::After,
+        }) => reply.delivery = Delivery::Never,
+        Some(Fault::Reset) => reply.delivery = Delivery::Half,
+        Some(Fault::Truncated) => {
+            let half = reply.body.len() / 2;
+            let end = (0..=half)
+                .rev()
+                .find(|end| reply.body.is_char_boundary(*end));
+            reply.body.truncate(end.unwrap_or(0));
+        }
+        Some(Fault::Malformed) => {
+            reply.status = 200;
+            reply.content_type = "text/html";
+            reply.body =
+                "<html><head><title>Welcome</title></head><body><p>Please log in<br></body></html>"
+                    .to_owned();
+        }
+        Some(
+            Fault::Lost {
+                phase: Phase::Before,
+            }
+            | Fault::Hang {
+                phase: Phase::Before,
+            }
+            | Fault::Throttled
+            | Fault::ServerError { .. }
+            | Fault::StaleRead
+            | Fault::ExpiredCredentials
+            | Fault::Forbidden
+            | Fault::Capacity
+            | Fault::Quota
+            | Fault::EmptyPage
+            | Fault::RepeatedToken
+            | Fault::UnknownState { .. }
+            | Fault::FailsLate { .. }
+            | Fault::Delay { .. }
+            | Fault::Refused { .. },
+        )
+        | None => {}
+    }
+    reply
+}

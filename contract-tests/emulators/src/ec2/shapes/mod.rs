@@ -1,0 +1,37 @@
+//! EC2's structures as XML elements: names and order only, no decisions.
+//!
+//! Every element is one of the service model's; `scripts/peers` checks each reply against it.
+
+pub(crate) mod catalog;
+pub(crate) mod image;
+pub(crate) mod instance;
+pub(crate) mod storage;
+pub(crate) mod types;
+
+use serde::Serialize;
+
+use super::{engine::record::Tags, wire::xml::Set};
+
+/// A tag.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Tag {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+/// Tags as a set.
+pub(crate) fn tag_set(tags: &Tags) -> Set<Tag> {
+    let tag = |(key, value): (&String, &String)| Tag {
+        key: key.clone(),
+        value: value.clone(),
+    };
+    tags.iter().map(tag).collect()
+}
+
+/// A security group by id and name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Group {
+    pub(crate) group_id: String,
+    pub(crate) group_name: String,
+}

@@ -1,0 +1,102 @@
+//! The actions that are spoken.
+
+/// An action of EC2's API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each is EC2's action of that name")]
+pub enum Action {
+    CreateImage,
+    CreateTags,
+    DeleteTags,
+    DescribeAvailabilityZones,
+    DescribeImages,
+    DescribeInstanceAttribute,
+    DescribeInstanceStatus,
+    DescribeInstanceTypes,
+    DescribeInstances,
+    DescribeNetworkInterfaces,
+    DescribeSecurityGroups,
+    DescribeSubnets,
+    DescribeTags,
+    DescribeVolumes,
+    GetConsoleOutput,
+    ModifyInstanceAttribute,
+    RebootInstances,
+    RunInstances,
+    StartInstances,
+    StopInstances,
+    TerminateInstances,
+}
+
+impl Action {
+    /// Every action.
+    pub const ALL: [Self; 21] = [
+        Self::CreateImage,
+        Self::CreateTags,
+        Self::DeleteTags,
+        Self::DescribeAvailabilityZones,
+        Self::DescribeImages,
+        Self::DescribeInstanceAttribute,
+        Self::DescribeInstanceStatus,
+        Self::DescribeInstanceTypes,
+        Self::DescribeInstances,
+        Self::DescribeNetworkInterfaces,
+        Self::DescribeSecurityGroups,
+        Self::DescribeSubnets,
+        Self::DescribeTags,
+        Self::DescribeVolumes,
+        Self::GetConsoleOutput,
+        Self::ModifyInstanceAttribute,
+        Self::RebootInstances,
+        Self::RunInstances,
+        Self::StartInstances,
+        Self::StopInstances,
+        Self::TerminateInstances,
+    ];
+
+    /// Its name on the wire, which fault rules and counts go by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CreateImage => "CreateImage",
+            Self::CreateTags => "CreateTags",
+            Self::DeleteTags => "DeleteTags",
+            Self::DescribeAvailabilityZones => "DescribeAvailabilityZones",
+            Self::DescribeImages => "DescribeImages",
+            Self::DescribeInstanceAttribute => "DescribeInstanceAttribute",
+            Self::DescribeInstanceStatus => "DescribeInstanceStatus",
+            Self::DescribeInstanceTypes => "DescribeInstanceTypes",
+            Self::DescribeInstances => "DescribeInstances",
+            Self::DescribeNetworkInterfaces => "DescribeNetworkInterfaces",
+            Self::DescribeSecurityGroups => "DescribeSecurityGroups",
+            Self::DescribeSubnets => "DescribeSubnets",
+            Self::DescribeTags => "DescribeTags",
+            Self::DescribeVolumes => "DescribeVolumes",
+            Self::GetConsoleOutput => "GetConsoleOutput",
+            Self::ModifyInstanceAttribute => "ModifyInstanceAttribute",
+            Self::RebootInstances => "RebootInstances",
+            Self::RunInstances => "RunInstances",
+            Self::StartInstances => "StartInstances",
+            Self::StopInstances => "StopInstances",
+            Self::TerminateInstances => "TerminateInstances",
+        }
+    }
+
+    /// The action of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_lead_back() {
+        assert!(Action::ALL.is_sorted_by_key(|action| action.name()));
+        for action in Action::ALL {
+            assert_eq!(Action::named(action.name()), Some(action));
+        }
+        assert_eq!(Action::named("runinstances"), None);
+    }
+}

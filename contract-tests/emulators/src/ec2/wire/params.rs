@@ -1,0 +1,324 @@
+//! Parameters of a request: flat names such as `Filter.1.Value.2`, read as lists and groups.
+//!
+//! Whatever an action has not read when it has read all it knows is refused: a parameter is honoured
+//! or refused, never ignored.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+};
+
+use uuid::Uuid;
+
+use crate::ec2::error::Refusal;
+
+/// The most parameters of one request.
+const MOST: usize = 20_000;
+
+/// What belongs to the protocol and not to an action.
+const PROTOCOL: [&str; 14] = [
+    "Action",
+    "Version",
+    "AWSAccessKeyId",
+    "Signature",
+    "SignatureMethod",
+    "SignatureVersion",
+    "Timestamp",
+    "SecurityToken",
+    "X-Amz-Algorithm",
+    "X-Amz-Credential",
+    "X-Amz-Date",
+    "X-Amz-Expires",
+    "X-Amz-SignedHeaders",
+    "X-Amz-Signature",
+];
+
+/// The parameters of a request, and which of them were read.
+#[derive(Debug, Default)]
+pub(crate) struct Params {
+    values: BTreeMap<String, String>,
+    read: RefCell<BTreeSet<String>>,
+}
+
+impl Params {
+    /// Reads the query and the form; where both name a parameter, the form counts.
+    pub(crate) fn parse(query: &str, form: &[u8]) -> Result<Self, Refusal> {
+        let mut values = BTreeMap::new();
+        for source in [query.as_bytes(), form] {
+            for (name, value) in form_urlencoded::parse(source) {
+                if !name.chars().chain(value.chars()).all(is_xml) {
+                    let message = "The request contains a character that is not valid.";
+                    return Err(Refusal::client("InvalidCharacter", message));
+                }
+                values.insert(name.into_owned(), value.into_owned());
+            }
+        }
+        if values.len() > MOST {
+            let message = format!("A request has at most {MOST} parameters.");
+            return Err(Refusal::client("MalformedQueryString", message));
+        }
+        let known = PROTOCOL.into_iter().chain(["X-Amz-Security-Token"]);
+        let read = RefCell::new(known.map(str::to_owned).collect());
+        Ok(Self { values, read })
+    }
+
+    /// One value, unread.
+    pub(crate) fn peek(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    /// How many values there are under a numbered name.
+    pub(crate) fn count(&self, name: &str) -> u32 {
+        u32::try_from(self.root().numbers(name).len()).unwrap_or(u32::MAX)
+    }
+
+    /// All of them, for an action to read.
+    pub(crate) fn root(&self) -> Scope<'_> {
+        Scope {
+            params: self,
+            prefix: String::new(),
+        }
+    }
+
+    /// Refuses what nobody has read.
+    pub(crate) fn finish(&self) -> Result<(), Refusal> {
+        let read = self.read.borrow();
+        match self.values.keys().find(|name| !read.contains(*name)) {
+            None => Ok(()),
+            Some(name) => {
+                let message = format!("The parameter {name} is not recognized");
+                Err(Refusal::client("UnknownParameter", message))
+            }
+        }
+    }
+
+    /// What distinguishes one request from another under the same client token.
+    pub(crate) fn digest(&self, except: &[&str]) -> Uuid {
+        let mut text = String::new();
+        for (name, value) in &self.values {
+            if !PROTOCOL.contains(&name.as_str()) && !except.contains(&name.as_str()) {
+                text.push_str(&format!("{}:{name}{}:{value}", name.len(), value.len()));
+            }
+        }
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
+    }
+
+    /// Everything but secrets, for the log of calls.
+    pub(crate) fn shown(&self) -> BTreeMap<String, String> {
+        let secret = |name: &str| PROTOCOL.contains(&name) || name == "X-Amz-Security-Token";
+        let shown = self.values.iter().filter(|(name, _)| !secret(name));
+        shown
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+}
+
+/// Whether XML can carry a character. What form decoding could not read is none.
+fn is_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffc}' | '\u{10000}'..)
+}
+
+/// The parameters under a prefix.
+#[derive(Debug)]
+pub(crate) struct Scope<'a> {
+    params: &'a Params,
+    prefix: String,
+}
+
+impl<'a> Scope<'a> {
+    fn full(&self, name: &str) -> String {
+        if self.prefix.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.prefix)
+        }
+    }
+
+    /// A value, if it is given.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let full = self.full(name);
+        let value = self.params.values.get(&full).cloned();
+        if value.is_some() {
+            self.params.read.borrow_mut().insert(full);
+        }
+        value
+    }
+
+    /// A value that must be given.
+    pub(crate) fn required(&self, name: &str) -> Result<String, Refusal> {
+        let value = self.text(name).filter(|value| !value.is_empty());
+        value.ok_or_else(|| Refusal::missing(&self.full(name)))
+    }
+
+    /// `true` or `false`, if it is given.
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        let Some(value) = self.text(name) else {
+            return Ok(None);
+        };
+        match value.to_ascii_lowercase().as_str() {
+            "true" | "1" => Ok(Some(true)),
+            "false" | "0" => Ok(Some(false)),
+            _ => Err(self.bad(name, &value, "Expected 'true' or 'false'.")),
+        }
+    }
+
+    /// A number, if it is given.
+    pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
+        let Some(value) = self.text(name) else {
+            return Ok(None);
+        };
+        let number = value
+            .parse()
+            .map_err(|_| self.bad(name, &value, "Expected an integer."))?;
+        Ok(Some(number))
+    }
+
+    /// One of a few words, if it is given.
+    pub(crate) fn choice<T: Copy>(
+        &self,
+        name: &str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, Refusal> {
+        let Some(value) = self.text(name) else {
+            return Ok(None);
+        };
+        let chosen = choices.iter().find(|(word, _)| *word == value);
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let why = format!("Expected one of: {}.", words.join(", "));
+        chosen
+            .map(|(_, choice)| Some(*choice))
+            .ok_or_else(|| self.bad(name, &value, &why))
+    }
+
+    /// The values `name.1`, `name.2` and so on.
+    pub(crate) fn list(&self, name: &str) -> Vec<String> {
+        let numbered = |number: u32| self.text(&format!("{name}.{number}"));
+        self.numbers(name)
+            .into_iter()
+            .filter_map(numbered)
+            .collect()
+    }
+
+    /// The groups `name.1.…`, `name.2.…` and so on.
+    pub(crate) fn groups(&self, name: &str) -> Vec<Self> {
+        let numbered = |number: u32| self.scope(&format!("{name}.{number}"));
+        self.numbers(name).into_iter().map(numbered).collect()
+    }
+
+    /// The group `name.…`.
+    pub(crate) fn scope(&self, name: &str) -> Self {
+        Self {
+            params: self.params,
+            prefix: self.full(name),
+        }
+    }
+
+    /// Whether anything is given under this prefix.
+    pub(crate) fn is_given(&self) -> bool {
+        let prefix = format!("{}.", self.prefix);
+        let next = self.params.values.range(prefix.clone()..).next();
+        next.is_some_and(|(name, _)| name.starts_with(&prefix))
+    }
+
+    /// Refuses a value.
+    pub(crate) fn bad(&self, name: &str, value: &str, why: &str) -> Refusal {
+        let full = self.full(name);
+        Refusal::invalid(format!(
+            "Value ({value}) for parameter {full} is invalid. {why}"
+        ))
+    }
+
+    /// The numbers that are given after `name`, in order.
+    fn numbers(&self, name: &str) -> BTreeSet<u32> {
+        let prefix = format!("{}.", self.full(name));
+        let under = self
+            .params
+            .values
+            .range(prefix.clone()..)
+            .map(|(name, _)| name);
+        under
+            .map_while(|name| name.strip_prefix(prefix.as_str()))
+            .filter_map(|rest| {
+                let digits = rest.split('.').next().unwrap_or_default();
+                // `01` and `+1` are not numbers here: reading them as 1 would leave them unread.
+                let number: u32 = digits.parse().ok()?;
+                (number.to_string() == digits).then_some(number)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(text: &str) -> Params {
+        Params::parse("", text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn lists_and_groups_are_read_in_the_order_of_their_numbers() {
+        let given = params("Id.2=b&Id.10=c&Id.1=a&F.1.Name=x&F.1.Value.1=1&F.2.Name=y&Set.On=true");
+        let root = given.root();
+        assert_eq!(root.list("Id"), ["a", "b", "c"]);
+        let groups = root.groups("F");
+        assert_eq!(groups.len(), 2);
+        assert_eq!(groups[0].text("Name").as_deref(), Some("x"));
+        assert_eq!(groups[0].list("Value"), ["1"]);
+        assert_eq!(given.finish().unwrap_err().code, "UnknownParameter");
+        assert_eq!(groups[1].text("Name").as_deref(), Some("y"));
+        assert!(root.scope("Set").is_given() && !root.scope("Se").is_given());
+        assert_eq!(root.scope("Set").flag("On"), Ok(Some(true)));
+        assert_eq!(given.finish(), Ok(()));
+    }
+
+    #[test]
+    fn values_are_what_they_should_be_or_refused() {
+        let given = params("A=1&B=x&C=false&Z=&Id.01=a");
+        let root = given.root();
+        assert_eq!(root.number::<u32>("A"), Ok(Some(1)));
+        assert_eq!(
+            root.number::<u32>("B").unwrap_err().code,
+            "InvalidParameterValue"
+        );
+        assert_eq!(root.flag("C"), Ok(Some(false)));
+        assert_eq!(root.flag("A"), Ok(Some(true)));
+        assert_eq!(root.flag("B").unwrap_err().code, "InvalidParameterValue");
+        assert_eq!(root.required("Z").unwrap_err().code, "MissingParameter");
+        assert_eq!(root.choice("B", &[("x", 7)]), Ok(Some(7)));
+        assert_eq!(
+            root.choice("A", &[("x", 7)]).unwrap_err().code,
+            "InvalidParameterValue"
+        );
+        assert!(root.list("Id").is_empty());
+        assert_eq!(
+            given.finish().unwrap_err().message,
+            "The parameter Id.01 is not recognized"
+        );
+    }
+
+    #[test]
+    fn what_xml_can_not_carry_is_refused() {
+        for bad in ["A=%00", "A=%FF", "%01=a", "A=%EF%BF%BF"] {
+            assert_eq!(
+                Params::parse("", bad.as_bytes()).unwrap_err().code,
+                "InvalidCharacter",
+                "{bad}"
+            );
+        }
+        assert_eq!(params("A=%F0%9F%98%80%0A").peek("A"), Some("😀\n"));
+        assert_eq!(Params::parse("A=1", b"A=2").unwrap().peek("A"), Some("2"));
+    }
+
+    #[test]
+    fn a_digest_is_of_what_an_action_asks() {
+        let digest = |text: &str| params(text).digest(&["ClientToken"]);
+        assert_eq!(
+            digest("A=1&B=2&ClientToken=x"),
+            digest("B=2&A=1&X-Amz-Date=now&ClientToken=y")
+        );
+        assert_ne!(digest("A=1&B=2"), digest("A=1&B=3"));
+        assert_ne!(digest("A=1B"), digest("A=1&B="));
+    }
+}

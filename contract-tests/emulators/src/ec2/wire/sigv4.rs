@@ -1,0 +1,237 @@
+//! The form of a signature (version 4), in a header or in the query. The signature itself is not
+//! computed: any secret will do, because a secret in a test proves nothing.
+
+use hyper::{HeaderMap, header};
+
+use super::params::Params;
+use crate::ec2::{error::Refusal, knobs::Knobs};
+
+const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+
+/// Checks that a request is signed, by a key that is known, for this region and service.
+pub(crate) fn check(headers: &HeaderMap, params: &Params, knobs: &Knobs) -> Result<(), Refusal> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if headers.contains_key(header::AUTHORIZATION) {
+        let value =
+            text("authorization").ok_or_else(|| incomplete("Authorization header is not text."))?;
+        let signed = from_header(value)?;
+        let date = text("x-amz-date").or_else(|| text("date"));
+        return signed.check(date, headers, knobs);
+    }
+    if let Some(algorithm) = params.peek("X-Amz-Algorithm") {
+        if algorithm != ALGORITHM {
+            return Err(incomplete("Unsupported AWS 'algorithm'."));
+        }
+        let part = |name: &str| {
+            params
+                .peek(name)
+                .ok_or_else(|| incomplete(&format!("Query requires '{name}' parameter.")))
+        };
+        let signed = Signed {
+            credential: part("X-Amz-Credential")?,
+            headers: part("X-Amz-SignedHeaders")?,
+            signature: part("X-Amz-Signature")?,
+        };
+        return signed.check(Some(part("X-Amz-Date")?), headers, knobs);
+    }
+    let message = "Request is missing Authentication Token";
+    Err(Refusal::new(403, "MissingAuthenticationToken", message))
+}
+
+#[derive(Debug)]
+struct Signed<'a> {
+    credential: &'a str,
+    headers: &'a str,
+    signature: &'a str,
+}
+
+fn from_header(value: &str) -> Result<Signed<'_>, Refusal> {
+    let rest = value.strip_prefix(ALGORITHM).map(str::trim_start);
+    let rest = rest.ok_or_else(|| incomplete("Unsupported AWS 'algorithm'."))?;
+    let part = |name: &str| {
+        let parts = rest.split(',').map(str::trim);
+        let found = parts
+            .filter_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+            .next();
+        found.ok_or_else(|| {
+            incomplete(&format!(
+                "Authorization header requires '{name}' parameter."
+            ))
+        })
+    };
+    Ok(Signed {
+        credential: part("Credential")?,
+        headers: part("SignedHeaders")?,
+        signature: part("Signature")?,
+    })
+}
+
+impl Signed<'_> {
+    fn check(&self, date: Option<&str>, headers: &HeaderMap, knobs: &Knobs) -> Result<(), Refusal> {
+        let date =
+            date.ok_or_else(|| incomplete("A request needs 'X-Amz-Date' or a 'Date' header."))?;
+        let mut scope: Vec<&str> = self.credential.rsplitn(5, '/').collect();
+        scope.reverse();
+        let [key, day, region, service, end] = scope[..] else {
+            return Err(incomplete(
+                "Credential must have exactly 5 slash-delimited elements.",
+            ));
+        };
+        if end != "aws4_request" || !is_day(day) {
+            return Err(incomplete(
+                "Credential is not of the form key/date/region/service/aws4_request.",
+            ));
+        }
+        // The older `Date` header has another form; only the newer one carries the scope's day.
+        if date.ends_with('Z') && !date.starts_with(day) {
+            return Err(incomplete(
+                "Date in Credential scope does not match the request's date.",
+            ));
+        }
+        if self.signature.len() != 64 || !self.signature.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(incomplete("Signature is not 64 hexadecimal digits."));
+        }
+        let mut signed = self.headers.split(';');
+        if !signed.clone().any(|name| name == "host") {
+            return Err(incomplete("'Host' must be a signed header."));
+        }
+        if let Some(name) = signed.find(|name| !headers.contains_key(*name)) {
+            return Err(incomplete(&format!(
+                "The signed header '{name}' is not in the request."
+            )));
+        }
+        if service != "ec2" {
+            return Err(denied(&format!(
+                "Credential should be scoped to correct service: 'ec2', not '{service}'."
+            )));
+        }
+        if region != knobs.region {
+            return Err(denied(&format!(
+                "Credential should be scoped to a valid region, not '{region}'."
+            )));
+        }
+        if !knobs.access_keys.contains(key) {
+            return Err(denied(
+                "AWS was not able to validate the provided access credentials",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn is_day(text: &str) -> bool {
+    text.len() == 8 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn incomplete(message: &str) -> Refusal {
+    Refusal::client("IncompleteSignature", message)
+}
+
+fn denied(message: &str) -> Refusal {
+    Refusal::new(401, "AuthFailure", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIGNATURE: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    fn code(authorization: &str, date: &str) -> String {
+        let mut headers = HeaderMap::new();
+        headers.insert("host", "127.0.0.1".parse().unwrap());
+        headers.insert("x-amz-date", date.parse().unwrap());
+        headers.insert("authorization", authorization.parse().unwrap());
+        let checked = check(&headers, &Params::default(), &Knobs::default());
+        checked.map_or_else(|refusal| refusal.code.into_owned(), |()| "ok".to_owned())
+    }
+
+    fn signed(credential: &str, names: &str, signature: &str) -> String {
+        format!(
+            "AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={names}, Signature={signature}"
+        )
+    }
+
+    #[test]
+    fn a_signature_is_checked_for_its_form_scope_and_key() {
+        let date = "20260102T030405Z";
+        let good = "test/20260102/us-east-1/ec2/aws4_request";
+        for (credential, names, signature, expected) in [
+            (good, "host;x-amz-date", SIGNATURE, "ok"),
+            (good, "x-amz-date", SIGNATURE, "IncompleteSignature"),
+            (good, "host;x-missing", SIGNATURE, "IncompleteSignature"),
+            (good, "host", "abc", "IncompleteSignature"),
+            (
+                "test/20260102/us-east-1/ec2",
+                "host",
+                SIGNATURE,
+                "IncompleteSignature",
+            ),
+            (
+                "test/20260103/us-east-1/ec2/aws4_request",
+                "host",
+                SIGNATURE,
+                "IncompleteSignature",
+            ),
+            (
+                "test/2026/us-east-1/ec2/aws4_request",
+                "host",
+                SIGNATURE,
+                "IncompleteSignature",
+            ),
+            (
+                "test/20260102/us-east-1/s3/aws4_request",
+                "host",
+                SIGNATURE,
+                "AuthFailure",
+            ),
+            (
+                "test/20260102/mars-1/ec2/aws4_request",
+                "host",
+                SIGNATURE,
+                "AuthFailure",
+            ),
+            (
+                "nobody/20260102/us-east-1/ec2/aws4_request",
+                "host",
+                SIGNATURE,
+                "AuthFailure",
+            ),
+        ] {
+            assert_eq!(
+                code(&signed(credential, names, signature), date),
+                expected,
+                "{credential}"
+            );
+        }
+        assert_eq!(code("AWS test:abc", date), "IncompleteSignature");
+        assert_eq!(
+            code("AWS4-HMAC-SHA256 Credential=x", date),
+            "IncompleteSignature"
+        );
+    }
+
+    #[test]
+    fn a_query_may_be_signed_and_nothing_at_all_is_refused() {
+        let mut headers = HeaderMap::new();
+        headers.insert("host", "127.0.0.1".parse().unwrap());
+        let query = format!(
+            "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=test/20260102/us-east-1/ec2/aws4_request\
+             &X-Amz-Date=20260102T030405Z&X-Amz-SignedHeaders=host&X-Amz-Signature={SIGNATURE}"
+        );
+        let params = Params::parse(&query, b"").unwrap();
+        assert_eq!(check(&headers, &params, &Knobs::default()), Ok(()));
+        let params = Params::parse("X-Amz-Algorithm=AWS4-HMAC-SHA256", b"").unwrap();
+        assert_eq!(
+            check(&headers, &params, &Knobs::default())
+                .unwrap_err()
+                .code,
+            "IncompleteSignature"
+        );
+        let refusal = check(&headers, &Params::default(), &Knobs::default()).unwrap_err();
+        assert_eq!(
+            (refusal.status, &*refusal.code),
+            (403, "MissingAuthenticationToken")
+        );
+    }
+}

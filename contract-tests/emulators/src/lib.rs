@@ -1,0 +1,17 @@
+//! Clouds on loopback, for the clients of any language.
+//!
+//! An emulator speaks a cloud's own protocol over HTTP and behaves as that cloud does where it hurts:
+//! reads that lag, launches that fail late, tokens, capacity, quota, throttling, pages, lost replies.
+//! A test starts one in its process and drops it; the program of the same name serves other languages.
+//!
+//! The crate depends on no provider and not on the core, so that it shares no misunderstanding with
+//! them. Its judges are the vendors' clients: see `scripts/peers`.
+//!
+//! Each cloud is behind its feature: `ec2`.
+#![cfg_attr(feature = "ec2", doc = "")]
+#![cfg_attr(feature = "ec2", doc = "Start with [`ec2::Ec2Emulator`].")]
+
+#[cfg(feature = "ec2")]
+pub mod ec2;
+#[cfg(feature = "ec2")]
+mod server;

@@ -1,0 +1,86 @@
+//! Accepting connections and serving requests on them.
+
+use std::{convert::Infallible, io, net::TcpListener, pin::Pin, sync::Arc, time::Duration};
+
+use hyper::{Request, Response, body::Incoming as HyperBody, header, server::conn::http1, service};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{net::TcpStream, sync::oneshot};
+
+use super::{
+    Delivery, Handler, Incoming, Outgoing, PATIENCE,
+    body::{self, Pieces},
+};
+
+/// After an accept that failed, for instance for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves until `stopped`; then every connection is dropped with the runtime.
+pub(super) async fn accept(
+    listener: TcpListener,
+    handler: Arc<dyn Handler>,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    loop {
+        let accepted = tokio::select! {
+            _ = &mut stopped => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => drop(tokio::spawn(converse(stream, Arc::clone(&handler)))),
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Serves one connection to its end.
+async fn converse(stream: TcpStream, handler: Arc<dyn Handler>) {
+    // Small replies would otherwise wait for the client's acknowledgement.
+    let _ = stream.set_nodelay(true);
+    let serve = service::service_fn(move |request| reply(request, Arc::clone(&handler)));
+    let mut connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .serve_connection(TokioIo::new(stream), serve);
+    if Pin::new(&mut connection).await.is_err() {
+        // An end by force, as of a machine that went away: unsent bytes are lost, the peer gets a reset.
+        let stream = connection.into_parts().io.into_inner();
+        let _ = stream.set_zero_linger();
+    }
+}
+
+async fn reply(
+    request: Request<HyperBody>,
+    handler: Arc<dyn Handler>,
+) -> io::Result<Response<Pieces>> {
+    let (head, body) = request.into_parts();
+    let request = Incoming {
+        method: head.method,
+        uri: head.uri,
+        headers: head.headers,
+        body: body::read(body).await,
+    };
+    let Outgoing {
+        status,
+        content_type,
+        body,
+        delivery,
+    } = handler.handle(request).await;
+    let pieces = match delivery {
+        Delivery::Whole => Pieces::whole(body),
+        Delivery::Half => Pieces::half(body),
+        Delivery::Nothing => return Err(io::ErrorKind::ConnectionReset.into()),
+        Delivery::Never => {
+            let never: Infallible = std::future::pending().await;
+            match never {}
+        }
+    };
+    Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, content_type)
+        .header(header::SERVER, "fleetwright-emulators")
+        .body(pieces)
+        .map_err(io::Error::other)
+}
