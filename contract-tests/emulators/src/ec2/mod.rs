@@ -32,6 +32,8 @@ mod millis;
 mod oracle;
 mod service;
 mod shapes;
+#[cfg(test)]
+mod tests;
 mod throttle;
 mod wire;
 

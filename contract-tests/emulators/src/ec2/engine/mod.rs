@@ -32,8 +32,6 @@ pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod storage;
 pub(crate) mod tags;
-#[cfg(test)]
-mod tests;
 mod token;
 
 use std::{

@@ -1,0 +1,137 @@
+//! ModifyInstanceAttribute and DescribeInstanceAttribute.
+
+use super::{Lab, all};
+
+fn stopped(lab: &mut Lab) -> String {
+    let id = lab.running("");
+    lab.ok(&format!("StopInstances&InstanceId.1={id}"));
+    lab.pass(100);
+    id
+}
+
+#[test]
+fn the_type_is_changed_while_stopped() {
+    let mut lab = Lab::new();
+    let id = stopped(&mut lab);
+    let to =
+        |name: &str| format!("ModifyInstanceAttribute&InstanceId={id}&InstanceType.Value={name}");
+    assert_eq!(lab.code(&to("m5.huge")), "InvalidInstanceAttributeValue");
+    assert_eq!(lab.code(&to("m6g.large")), "InvalidInstanceAttributeValue");
+    assert_eq!(
+        lab.code(&format!("{}&DryRun=true", to("c5.large"))),
+        "DryRunOperation"
+    );
+    assert_eq!(all(&lab.ok(&to("c5.large")), "return"), ["true"]);
+    lab.ok(&format!("StartInstances&InstanceId.1={id}"));
+    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&reply, "instanceType"), ["c5.large"]);
+    lab.pass(100);
+    assert_eq!(lab.code(&to("m5.large")), "IncorrectInstanceState");
+    // The machine that is given back is of the type that was taken.
+    lab.ok(&format!("TerminateInstances&InstanceId.1={id}"));
+    lab.pass(100);
+    lab.world.knobs.instance_quota = Some(1);
+    lab.running("");
+}
+
+#[test]
+fn attributes_are_changed_and_described_one_at_a_time() {
+    let mut lab = Lab::new();
+    let id = stopped(&mut lab);
+    for (change, attribute, element) in [
+        (
+            "UserData.Value=bmV3",
+            "userData",
+            "<userData><value>bmV3</value></userData>",
+        ),
+        ("UserData.Value=", "userData", "<userData/>"),
+        (
+            "DisableApiTermination.Value=true",
+            "disableApiTermination",
+            "<disableApiTermination><value>true</value></disableApiTermination>",
+        ),
+        (
+            "EbsOptimized.Value=true",
+            "ebsOptimized",
+            "<ebsOptimized><value>true</value></ebsOptimized>",
+        ),
+        (
+            "InstanceInitiatedShutdownBehavior.Value=terminate",
+            "instanceInitiatedShutdownBehavior",
+            "<value>terminate</value>",
+        ),
+        (
+            "Attribute=instanceType&Value=t3.micro",
+            "instanceType",
+            "<instanceType><value>t3.micro</value></instanceType>",
+        ),
+    ] {
+        lab.ok(&format!("ModifyInstanceAttribute&InstanceId={id}&{change}"));
+        let reply = lab.ok(&format!(
+            "DescribeInstanceAttribute&InstanceId={id}&Attribute={attribute}"
+        ));
+        assert!(reply.contains(element), "{attribute}: {reply}");
+    }
+    for attribute in [
+        "rootDeviceName",
+        "groupSet",
+        "blockDeviceMapping",
+        "sourceDestCheck",
+    ] {
+        let reply = lab.ok(&format!(
+            "DescribeInstanceAttribute&InstanceId={id}&Attribute={attribute}"
+        ));
+        assert!(reply.contains(&format!("<{attribute}>")), "{reply}");
+    }
+}
+
+#[test]
+fn a_bad_change_is_refused() {
+    let mut lab = Lab::new();
+    let id = stopped(&mut lab);
+    for (call, code) in [
+        (
+            format!("ModifyInstanceAttribute&InstanceId={id}"),
+            "InvalidParameterCombination",
+        ),
+        (
+            format!(
+                "ModifyInstanceAttribute&InstanceId={id}&EbsOptimized.Value=true&DisableApiTermination.Value=true"
+            ),
+            "InvalidParameterCombination",
+        ),
+        (
+            format!("ModifyInstanceAttribute&InstanceId={id}&EbsOptimized.Value=perhaps"),
+            "InvalidParameterValue",
+        ),
+        (
+            format!(
+                "ModifyInstanceAttribute&InstanceId={id}&InstanceInitiatedShutdownBehavior.Value=x"
+            ),
+            "InvalidParameterValue",
+        ),
+        (
+            format!("ModifyInstanceAttribute&InstanceId={id}&Kernel.Value=x"),
+            "UnknownParameter",
+        ),
+        (
+            "ModifyInstanceAttribute&InstanceId=i-00000000000000bad&EbsOptimized.Value=true"
+                .to_owned(),
+            "InvalidInstanceID.NotFound",
+        ),
+        (
+            format!("DescribeInstanceAttribute&InstanceId={id}&Attribute=colour"),
+            "InvalidParameterValue",
+        ),
+        (
+            format!("DescribeInstanceAttribute&InstanceId={id}"),
+            "MissingParameter",
+        ),
+        (
+            "DescribeInstanceAttribute&InstanceId=web&Attribute=userData".to_owned(),
+            "InvalidInstanceID.Malformed",
+        ),
+    ] {
+        assert_eq!(lab.code(&call), code, "{call}");
+    }
+}

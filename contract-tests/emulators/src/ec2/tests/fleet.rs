@@ -1,0 +1,105 @@
+//! Fifty thousand instances: what a call costs is counted in records touched, not in seconds.
+
+use super::{Lab, all, named};
+use crate::ec2::engine::{
+    Look,
+    operator::Act,
+    page::{Paging, Trick},
+};
+
+const FLEET: usize = 50_000;
+const PAGE: usize = 1_000;
+
+fn fleet() -> Lab {
+    let mut lab = Lab::with(|knobs| {
+        knobs.subnets[0].cidr = "10.0.0.0/12".parse().unwrap();
+        knobs.subnets.truncate(1);
+    });
+    for number in 0..FLEET / PAGE {
+        let act = Act::LaunchForeign {
+            image: None,
+            instance_type: None,
+            zone: None,
+            count: PAGE as u32,
+            tags: [("batch".to_owned(), number.to_string())].into(),
+        };
+        assert_eq!(lab.world.act(act).unwrap().len(), PAGE);
+    }
+    lab.pass(100);
+    lab
+}
+
+/// What a call answers, and how many records it touched.
+fn cost(lab: &mut Lab, call: &str) -> (String, usize) {
+    let before = lab.world.touched;
+    let reply = lab.ok(call);
+    let touched = lab.world.touched - before;
+    (reply, usize::try_from(touched).unwrap())
+}
+
+#[test]
+fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
+    let mut lab = fleet();
+    every_page_touches_what_it_holds(&mut lab);
+    let (first, touched) = cost(&mut lab, "DescribeInstances&MaxResults=500");
+    assert_eq!((all(&first, "amiLaunchIndex").len(), touched), (500, 500));
+    let token = all(&first, "nextToken").remove(0);
+    let next = format!("DescribeInstances&MaxResults=5&NextToken={token}");
+    assert_eq!(cost(&mut lab, &next).1, 5);
+    // A tag, a token and ids lead straight to what they name.
+    let tag = "DescribeInstances&Filter.1.Name=tag:batch&Filter.1.Value.1=17&Filter.2.Name=instance-state-name&Filter.2.Value.1=running";
+    let (reply, touched) = cost(&mut lab, tag);
+    let ids = all(&reply, "instanceId");
+    assert_eq!((ids.len(), touched), (PAGE, PAGE));
+    let launched = lab.launch(2, "&ClientToken=t");
+    let token = "DescribeInstances&Filter.1.Name=client-token&Filter.1.Value.1=t";
+    let (reply, touched) = cost(&mut lab, token);
+    assert_eq!((all(&reply, "instanceId"), touched), (launched, 2));
+    let some = &ids[..5];
+    assert_eq!(
+        cost(&mut lab, &format!("DescribeInstances{}", named(some))).1,
+        5
+    );
+    assert_eq!(
+        cost(&mut lab, &format!("StopInstances{}", named(some))).1,
+        5
+    );
+    let stopping = "DescribeInstances&Filter.1.Name=instance-state-name&Filter.1.Value.1=stopping";
+    assert_eq!(cost(&mut lab, stopping).1, 5);
+    let filter = format!(
+        "&Filter.1.Name=attachment.instance-id&Filter.1.Value.1={}",
+        ids[0]
+    );
+    assert_eq!(cost(&mut lab, &format!("DescribeVolumes{filter}")).1, 1);
+    assert_eq!(
+        cost(&mut lab, &format!("DescribeNetworkInterfaces{filter}")).1,
+        1
+    );
+    assert_eq!(cost(&mut lab, "DescribeVolumes&MaxResults=500").1, 500);
+    assert_eq!(cost(&mut lab, "DescribeTags&MaxResults=500").1, 500);
+    let tags = format!(
+        "DescribeTags&Filter.1.Name=resource-id&Filter.1.Value.1={}",
+        ids[0]
+    );
+    assert_eq!(cost(&mut lab, &tags).1, 1);
+}
+
+/// Follows the whole list, without the documents: making those is work of another kind.
+fn every_page_touches_what_it_holds(lab: &mut Lab) {
+    let (mut after, mut seen) = (0, 0);
+    loop {
+        let paging = Paging {
+            most: PAGE,
+            after,
+            trick: Trick::None,
+        };
+        let before = lab.world.touched;
+        let page = lab.world.instances_page(&[], &paging, Look::Chance);
+        let page = page.unwrap();
+        assert_eq!(lab.world.touched - before, PAGE as u64);
+        seen += page.items.len();
+        let Some(next) = page.next else { break };
+        after = next;
+    }
+    assert_eq!(seen, FLEET);
+}

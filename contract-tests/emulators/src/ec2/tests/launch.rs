@@ -1,0 +1,254 @@
+//! RunInstances: what it makes, and what it refuses before it makes anything.
+
+use super::{LAUNCH, Lab, all};
+
+#[test]
+fn a_launch_is_pending_then_runs_and_then_has_a_public_address() {
+    let mut lab = Lab::new();
+    let reply = lab.ok(&format!("{LAUNCH}&MinCount=1&MaxCount=1&KeyName=default"));
+    let id = all(&reply, "instanceId").remove(0);
+    assert_eq!(all(&reply, "name"), ["pending"]);
+    assert_eq!(all(&reply, "code"), ["0", "pending"]);
+    assert_eq!(all(&reply, "keyName"), ["default"]);
+    assert_eq!(all(&reply, "ipAddress"), [""; 0]);
+    assert_eq!(all(&reply, "privateIpAddress")[0], "172.31.0.4");
+    lab.pass(99);
+    assert_eq!(lab.state(&id), "pending");
+    lab.pass(1);
+    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&reply, "name"), ["running"]);
+    assert_eq!(all(&reply, "ipAddress"), ["198.18.0.4"]);
+    assert_eq!(all(&reply, "launchTime"), ["2026-01-01T00:00:00.000Z"]);
+}
+
+#[test]
+fn a_bad_launch_is_refused_with_its_code_and_makes_nothing() {
+    let mut lab = Lab::new();
+    let image = "RunInstances&ImageId=ami-00000000000000001&MinCount=1&MaxCount=1";
+    for (call, code) in [
+        ("RunInstances&MinCount=1&MaxCount=1", "MissingParameter"),
+        (
+            "RunInstances&ImageId=ami-00000000000000001&MinCount=1",
+            "MissingParameter",
+        ),
+        (
+            "RunInstances&ImageId=ami-00000000000000001&MaxCount=1",
+            "MissingParameter",
+        ),
+        (
+            "RunInstances&ImageId=ami-00000000000000001&MinCount=2&MaxCount=1",
+            "InvalidParameterValue",
+        ),
+        (
+            "RunInstances&ImageId=ami-00000000000000001&MinCount=0&MaxCount=1",
+            "InvalidParameterValue",
+        ),
+        (
+            "RunInstances&ImageId=ami-00000000000000001&MinCount=1&MaxCount=1001",
+            "InvalidParameterValue",
+        ),
+        (
+            "RunInstances&ImageId=ami-00000000000000001&MinCount=x&MaxCount=1",
+            "InvalidParameterValue",
+        ),
+        (
+            "RunInstances&ImageId=linux&MinCount=1&MaxCount=1",
+            "InvalidAMIID.Malformed",
+        ),
+        (
+            "RunInstances&ImageId=ami-00000000000000099&MinCount=1&MaxCount=1",
+            "InvalidAMIID.NotFound",
+        ),
+    ] {
+        assert_eq!(lab.code(call), code, "{call}");
+    }
+    for (more, code) in [
+        ("InstanceType=m5.huge", "InvalidParameterValue"),
+        ("InstanceType=m6g.large", "InvalidParameterValue"),
+        ("KeyName=nobody", "InvalidKeyPair.NotFound"),
+        (
+            "SubnetId=subnet-00000000000000009",
+            "InvalidSubnetID.NotFound",
+        ),
+        (
+            "SecurityGroupId.1=sg-00000000000000009",
+            "InvalidGroup.NotFound",
+        ),
+        ("SecurityGroupId.1=default", "InvalidGroupId.Malformed"),
+        ("SecurityGroup.1=nobody", "InvalidGroup.NotFound"),
+        (
+            "Placement.AvailabilityZone=mars-1a",
+            "InvalidParameterValue",
+        ),
+        (
+            "Placement.AvailabilityZone=us-east-1b&SubnetId=subnet-00000000000000001",
+            "InvalidParameterValue",
+        ),
+        ("Placement.Tenancy=dedicated", "InvalidParameterValue"),
+        ("UserData=%25", "InvalidUserData.Malformed"),
+        ("BlockDeviceMapping.1.Ebs.VolumeSize=9", "MissingParameter"),
+        (
+            "BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=7",
+            "InvalidBlockDeviceMapping",
+        ),
+        (
+            "BlockDeviceMapping.1.DeviceName=/dev/sdf",
+            "InvalidBlockDeviceMapping",
+        ),
+        (
+            "BlockDeviceMapping.1.DeviceName=/dev/sdf&BlockDeviceMapping.1.Ebs.VolumeSize=0",
+            "InvalidParameterValue",
+        ),
+        (
+            "BlockDeviceMapping.1.DeviceName=/dev/sdf&BlockDeviceMapping.1.Ebs.VolumeSize=1\
+             &BlockDeviceMapping.2.DeviceName=/dev/sdf&BlockDeviceMapping.2.Ebs.VolumeSize=1",
+            "InvalidBlockDeviceMapping",
+        ),
+        (
+            "NetworkInterface.1.DeviceIndex=0&SubnetId=subnet-00000000000000001",
+            "InvalidParameterCombination",
+        ),
+        ("NetworkInterface.1.DeviceIndex=1", "UnsupportedOperation"),
+        (
+            "InstanceMarketOptions.MarketType=capacity-block",
+            "InvalidParameterValue",
+        ),
+        (
+            "InstanceMarketOptions.SpotOptions.MaxPrice=1",
+            "MissingParameter",
+        ),
+        (
+            "MetadataOptions.HttpPutResponseHopLimit=65",
+            "InvalidParameterValue",
+        ),
+        (
+            "ClientToken=12345678901234567890123456789012345678901234567890123456789012345",
+            "InvalidParameterValue",
+        ),
+        ("LaunchTemplate.LaunchTemplateName=web", "UnknownParameter"),
+        ("DryRun=true", "DryRunOperation"),
+        ("DryRun=perhaps", "InvalidParameterValue"),
+    ] {
+        assert_eq!(lab.code(&format!("{image}&{more}")), code, "{more}");
+    }
+    assert!(
+        lab.world.instances.is_empty() && lab.world.volumes.is_empty() && lab.world.nics.is_empty()
+    );
+}
+
+#[test]
+fn a_dry_run_says_what_would_have_happened_and_does_nothing() {
+    let mut lab = Lab::new();
+    let call = format!("{LAUNCH}&MinCount=1&MaxCount=1&DryRun=true");
+    let refusal = lab.call(&call).unwrap_err();
+    assert_eq!((refusal.status, &*refusal.code), (412, "DryRunOperation"));
+    assert!(lab.world.instances.is_empty());
+}
+
+#[test]
+fn tags_are_part_of_the_launch_and_checked_first() {
+    let mut lab = Lab::new();
+    let spec = "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=";
+    let id = lab.running(&format!(
+        "{spec}Owner&TagSpecification.1.Tag.1.Value=%20a%26b%20"
+    ));
+    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(
+        (all(&reply, "key"), all(&reply, "value")),
+        (vec!["Owner".into()], vec![" a&amp;b ".into()])
+    );
+    let many: String = (1..=51)
+        .map(|n| format!("&TagSpecification.1.Tag.{n}.Key=k{n}"))
+        .collect();
+    let typed = "&TagSpecification.1.ResourceType=instance";
+    let long = "x".repeat(129);
+    for (more, code) in [
+        (format!("{typed}{many}"), "TagLimitExceeded"),
+        (format!("{spec}aws:x"), "InvalidParameterValue"),
+        (spec.to_owned(), "InvalidParameterValue"),
+        (format!("{spec}{long}"), "InvalidParameterValue"),
+        (
+            format!("{spec}a&TagSpecification.1.Tag.1.Value={long}{long}"),
+            "InvalidParameterValue",
+        ),
+        (
+            format!("{spec}a&TagSpecification.1.Tag.2.Key=a"),
+            "InvalidParameterValue",
+        ),
+        (
+            format!("{spec}a&TagSpecification.2.ResourceType=instance"),
+            "InvalidParameterValue",
+        ),
+        (
+            "&TagSpecification.1.ResourceType=vpc".to_owned(),
+            "InvalidParameterValue",
+        ),
+    ] {
+        assert_eq!(
+            lab.code(&format!("{LAUNCH}&MinCount=1&MaxCount=1{more}")),
+            code,
+            "{more}"
+        );
+    }
+    assert_eq!(lab.world.instances.len(), 1);
+}
+
+#[test]
+fn user_data_is_kept_to_the_byte_up_to_its_limit() {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let mut lab = Lab::new();
+    let bytes: Vec<u8> = (0..=255).cycle().take(16 * 1024).collect();
+    let encoded = |bytes: &[u8]| {
+        STANDARD
+            .encode(bytes)
+            .replace('+', "%2B")
+            .replace('=', "%3D")
+    };
+    let id = lab.running(&format!("&UserData={}", encoded(&bytes)));
+    let reply = lab.ok(&format!(
+        "DescribeInstanceAttribute&Attribute=userData&InstanceId={id}"
+    ));
+    assert_eq!(STANDARD.decode(&all(&reply, "value")[0]).unwrap(), bytes);
+    let longer = [bytes, vec![0]].concat();
+    let call = format!(
+        "{LAUNCH}&MinCount=1&MaxCount=1&UserData={}",
+        encoded(&longer)
+    );
+    assert_eq!(lab.code(&call), "InvalidParameterValue");
+}
+
+#[test]
+fn what_is_asked_for_is_shown() {
+    let mut lab = Lab::new();
+    let id = lab.running(
+        "&SubnetId=subnet-00000000000000002&IamInstanceProfile.Name=web&MetadataOptions.HttpTokens=required\
+         &MetadataOptions.HttpPutResponseHopLimit=2&Monitoring.Enabled=true&EbsOptimized=true\
+         &InstanceMarketOptions.MarketType=spot",
+    );
+    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    for (name, value) in [
+        ("availabilityZone", "us-east-1b"),
+        ("arn", "arn:aws:iam::123456789012:instance-profile/web"),
+        ("httpTokens", "required"),
+        ("httpPutResponseHopLimit", "2"),
+        ("ebsOptimized", "true"),
+        ("instanceLifecycle", "spot"),
+    ] {
+        assert_eq!(all(&reply, name)[0], value, "{name}");
+    }
+    assert!(reply.contains("<monitoring><state>enabled</state></monitoring>"));
+}
+
+#[test]
+fn a_network_interface_may_be_described_and_may_refuse_a_public_address() {
+    let mut lab = Lab::new();
+    let id = lab.running(
+        "&NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.SubnetId=subnet-00000000000000003\
+         &NetworkInterface.1.AssociatePublicIpAddress=false&NetworkInterface.1.Description=first\
+         &NetworkInterface.1.SecurityGroupId.1=sg-00000000000000001",
+    );
+    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&reply, "ipAddress"), [""; 0]);
+    assert_eq!(all(&reply, "description"), ["first"]);
+    assert_eq!(all(&reply, "availabilityZone")[0], "us-east-1c");
+}

@@ -1,0 +1,172 @@
+//! Capacity, quota, addresses and late failures.
+
+use super::{LAUNCH, Lab, all};
+use crate::ec2::knobs::{Capacity, FailLate, Market};
+
+fn capacity(instance_type: Option<&str>, zone: Option<&str>, machines: u64) -> Capacity {
+    Capacity {
+        instance_type: instance_type.map(str::to_owned),
+        zone: zone.map(str::to_owned),
+        market: None,
+        machines,
+    }
+}
+
+fn launch(min: u32, max: u32, more: &str) -> String {
+    format!("{LAUNCH}&MinCount={min}&MaxCount={max}{more}")
+}
+
+#[test]
+fn capacity_is_by_type_and_zone_and_answers_500() {
+    let mut lab = Lab::with(|knobs| {
+        knobs.capacity = vec![
+            capacity(Some("m5.large"), Some("us-east-1a"), 1),
+            capacity(None, Some("us-east-1b"), 0),
+        ];
+    });
+    let zone_a = "&Placement.AvailabilityZone=us-east-1a";
+    lab.ok(&launch(1, 1, zone_a));
+    let refusal = lab.call(&launch(1, 1, zone_a)).unwrap_err();
+    assert_eq!(
+        (refusal.status, &*refusal.code),
+        (500, "InsufficientInstanceCapacity")
+    );
+    // Another type in that zone, and another zone, have machines.
+    lab.ok("RunInstances&ImageId=ami-00000000000000001&InstanceType=t3.micro&MinCount=1&MaxCount=1&Placement.AvailabilityZone=us-east-1a");
+    let reply = lab.ok(&launch(1, 1, ""));
+    assert_eq!(all(&reply, "availabilityZone"), ["us-east-1c"]);
+}
+
+#[test]
+fn fewer_than_the_most_are_launched_but_never_fewer_than_the_least() {
+    let mut lab = Lab::with(|knobs| knobs.capacity = vec![capacity(None, None, 3)]);
+    assert_eq!(lab.code(&launch(4, 9, "")), "InsufficientInstanceCapacity");
+    let reply = lab.ok(&launch(2, 9, ""));
+    assert_eq!(all(&reply, "instanceId").len(), 3);
+    assert_eq!(all(&reply, "amiLaunchIndex"), ["0", "1", "2"]);
+}
+
+#[test]
+fn a_stopped_instance_gives_its_machine_back_and_may_not_get_it_again() {
+    let mut lab = Lab::with(|knobs| knobs.capacity = vec![capacity(None, None, 1)]);
+    let id = lab.running("");
+    lab.ok(&format!("StopInstances&InstanceId.1={id}"));
+    assert_eq!(lab.code(&launch(1, 1, "")), "InsufficientInstanceCapacity");
+    lab.pass(100);
+    let other = lab.running("");
+    assert_eq!(
+        lab.code(&format!("StartInstances&InstanceId.1={id}")),
+        "InsufficientInstanceCapacity"
+    );
+    assert_eq!(lab.state(&id), "stopped");
+    lab.ok(&format!("TerminateInstances&InstanceId.1={other}"));
+    lab.pass(100);
+    lab.ok(&format!("StartInstances&InstanceId.1={id}"));
+}
+
+#[test]
+fn quotas_have_codes_of_their_own() {
+    let mut lab = Lab::with(|knobs| {
+        knobs.vcpu_quota = Some(5);
+        knobs.spot_vcpu_quota = Some(1);
+        knobs.capacity = vec![capacity(None, None, 0)];
+    });
+    // A quota counts before capacity does.
+    let refusal = lab.call(&launch(3, 3, "")).unwrap_err();
+    assert_eq!((refusal.status, &*refusal.code), (400, "VcpuLimitExceeded"));
+    let spot = "&InstanceMarketOptions.MarketType=spot";
+    assert_eq!(
+        lab.code(&launch(1, 1, spot)),
+        "MaxSpotInstanceCountExceeded"
+    );
+    lab.world.knobs.capacity.clear();
+    assert_eq!(all(&lab.ok(&launch(1, 9, "")), "instanceId").len(), 2);
+    assert_eq!(lab.code(&launch(1, 1, "")), "VcpuLimitExceeded");
+    lab.world.knobs.instance_quota = Some(2);
+    assert_eq!(lab.code(&launch(1, 1, "")), "InstanceLimitExceeded");
+}
+
+#[test]
+fn a_market_has_its_own_machines() {
+    let mut lab = Lab::with(|knobs| {
+        let mut spot = capacity(None, None, 0);
+        spot.market = Some(Market::Spot);
+        knobs.capacity = vec![spot];
+    });
+    let spot = "&InstanceMarketOptions.MarketType=spot";
+    assert_eq!(
+        lab.code(&launch(1, 1, spot)),
+        "InsufficientInstanceCapacity"
+    );
+    lab.ok(&launch(1, 1, ""));
+}
+
+#[test]
+fn a_type_may_be_offered_in_some_zones_only() {
+    let mut lab = Lab::with(|knobs| {
+        for spec in &mut knobs.types {
+            spec.zones = vec!["us-east-1b".to_owned()];
+        }
+    });
+    let refusal = lab
+        .call(&launch(1, 1, "&Placement.AvailabilityZone=us-east-1a"))
+        .unwrap_err();
+    assert_eq!((refusal.status, &*refusal.code), (400, "Unsupported"));
+    assert_eq!(
+        all(&lab.ok(&launch(1, 1, "")), "availabilityZone"),
+        ["us-east-1b"]
+    );
+}
+
+#[test]
+fn a_subnet_runs_out_of_addresses() {
+    let mut lab = Lab::with(|knobs| knobs.subnets[0].cidr = "10.0.0.0/29".parse().unwrap());
+    let subnet = "&SubnetId=subnet-00000000000000001";
+    let ids = lab.launch(3, subnet);
+    assert_eq!(
+        lab.code(&launch(1, 1, subnet)),
+        "InsufficientFreeAddressesInSubnet"
+    );
+    let reply = lab.ok("DescribeSubnets&SubnetId.1=subnet-00000000000000001");
+    assert_eq!(all(&reply, "availableIpAddressCount"), ["0"]);
+    lab.ok(&format!("TerminateInstances&InstanceId.1={}", ids[0]));
+    lab.pass(100);
+    lab.ok(&launch(1, 1, subnet));
+}
+
+#[test]
+fn some_launches_fail_late_and_leave_nothing() {
+    let mut lab = Lab::with(|knobs| {
+        knobs.fail_late = vec![FailLate {
+            instance_type: Some("m5.large".to_owned()),
+            zone: None,
+            code: "Server.InternalError".to_owned(),
+            message: "Internal error on launch".to_owned(),
+        }];
+    });
+    let id = lab.launch(1, "&ClientToken=t").remove(0);
+    assert_eq!(lab.state(&id), "pending");
+    lab.pass(100);
+    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&reply, "name"), ["terminated"]);
+    assert_eq!(
+        all(&reply, "message"),
+        ["Server.InternalError: Internal error on launch"]
+    );
+    assert!(lab.world.volumes.is_empty() && lab.world.nics.is_empty());
+    let again = format!("{LAUNCH}&MinCount=1&MaxCount=1&ClientToken=t");
+    assert_eq!(lab.code(&again), "IdempotentInstanceTerminated");
+}
+
+#[test]
+fn a_volume_too_many_fails_late() {
+    let mut lab = Lab::with(|knobs| knobs.volume_quota = Some(1));
+    let ids = lab.launch(2, "");
+    lab.pass(100);
+    assert_eq!(
+        (lab.state(&ids[0]), lab.state(&ids[1])),
+        ("running", "terminated")
+    );
+    let reply = lab.ok("DescribeInstances&Filter.1.Name=state-reason-code&Filter.1.Value.1=Client.VolumeLimitExceeded");
+    assert_eq!(all(&reply, "instanceId"), [ids[1].as_str()]);
+}

@@ -1,0 +1,119 @@
+//! What the engine does, action by action, on a clock that stands still.
+
+mod attributes;
+mod determinism;
+mod fleet;
+mod images;
+mod lag;
+mod launch;
+mod limits;
+mod operator;
+mod pages;
+mod power;
+mod read;
+mod storage;
+mod tags;
+mod tokens;
+
+use std::{sync::Arc, time::Duration};
+
+use fleetwright_chaos::ManualClock;
+
+use super::{
+    actions::{self, Served},
+    engine::World,
+    error::Refusal,
+    knobs::Knobs,
+    wire::{action::Action, params::Params},
+};
+
+/// A region on a manual clock.
+struct Lab {
+    clock: Arc<ManualClock>,
+    world: World,
+}
+
+/// The image and type that most tests launch.
+const LAUNCH: &str = "RunInstances&ImageId=ami-00000000000000001&InstanceType=m5.large";
+
+impl Lab {
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(turn: impl FnOnce(&mut Knobs)) -> Self {
+        let mut knobs = Knobs::default();
+        turn(&mut knobs);
+        let clock = Arc::new(ManualClock::new());
+        let world = World::new(knobs, clock.clone());
+        Self { clock, world }
+    }
+
+    /// Makes a call: the action's name, then its parameters as in a query.
+    fn call(&mut self, text: &str) -> Result<String, Refusal> {
+        self.call_as(text, &Served::default())
+    }
+
+    fn call_as(&mut self, text: &str, served: &Served) -> Result<String, Refusal> {
+        let (action, query) = text.split_once('&').unwrap_or((text, ""));
+        let action = Action::named(action).unwrap_or_else(|| panic!("no action {action}"));
+        self.world.catch_up();
+        let params = Params::parse(query, b"")?;
+        actions::act(action, &params, &mut self.world, served)
+    }
+
+    fn ok(&mut self, text: &str) -> String {
+        self.call(text)
+            .unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"))
+    }
+
+    /// The code of the refusal that a call must come to.
+    fn code(&mut self, text: &str) -> String {
+        match self.call(text) {
+            Ok(reply) => panic!("{text}: {reply}"),
+            Err(refusal) => refusal.code.into_owned(),
+        }
+    }
+
+    /// Launches `count` instances and answers their ids.
+    fn launch(&mut self, count: u32, more: &str) -> Vec<String> {
+        let reply = self.ok(&format!("{LAUNCH}&MinCount={count}&MaxCount={count}{more}"));
+        all(&reply, "instanceId")
+    }
+
+    /// Launches one instance and lets it run.
+    fn running(&mut self, more: &str) -> String {
+        let id = self.launch(1, more).remove(0);
+        self.pass(100);
+        id
+    }
+
+    fn pass(&mut self, millis: u64) {
+        self.clock.advance(Duration::from_millis(millis));
+        self.world.catch_up();
+    }
+
+    /// The true state of an instance.
+    fn state(&self, id: &str) -> &'static str {
+        self.world
+            .instance(id)
+            .map_or("gone", |instance| instance.current().state.name())
+    }
+}
+
+/// The texts of all elements of a name that have no elements inside.
+fn all(document: &str, name: &str) -> Vec<String> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let texts = document.split(open.as_str()).skip(1);
+    texts
+        .filter_map(|rest| rest.split(close.as_str()).next())
+        .filter(|text| !text.contains('<'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// `InstanceId.1=…&InstanceId.2=…`
+fn named(ids: &[String]) -> String {
+    let one = |(number, id): (usize, &String)| format!("&InstanceId.{}={id}", number + 1);
+    ids.iter().enumerate().map(one).collect()
+}

@@ -1,0 +1,187 @@
+//! Pages: what they hold, where the next begins, and what they refuse.
+
+use super::{Lab, all};
+use crate::ec2::{actions::Served, engine::page::Trick};
+use std::num::NonZeroU32;
+
+/// The ids on every page of a list, page by page.
+fn pages(lab: &mut Lab, call: &str, name: &str) -> Vec<Vec<String>> {
+    let (mut pages, mut token) = (Vec::new(), String::new());
+    loop {
+        let reply = lab.ok(&format!("{call}{token}"));
+        pages.push(all(&reply, name));
+        match all(&reply, "nextToken").first() {
+            None => return pages,
+            Some(next) => token = format!("&NextToken={next}"),
+        }
+    }
+}
+
+#[test]
+fn pages_cover_every_list_once_and_in_order() {
+    let mut lab = Lab::new();
+    let tag = "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=a&TagSpecification.2.ResourceType=volume\
+               &TagSpecification.2.Tag.1.Key=a&TagSpecification.2.Tag.2.Key=b";
+    let ids = lab.launch(12, tag);
+    lab.pass(100);
+    for (call, name, sizes) in [
+        (
+            "DescribeInstances&MaxResults=5",
+            "instanceId",
+            vec![5, 5, 2],
+        ),
+        ("DescribeInstances&MaxResults=6", "instanceId", vec![6, 6]),
+        ("DescribeInstances&MaxResults=1000", "instanceId", vec![12]),
+        (
+            "DescribeInstances&MaxResults=100000",
+            "instanceId",
+            vec![12],
+        ),
+        ("DescribeInstances", "instanceId", vec![12]),
+        (
+            "DescribeInstances&MaxResults=5&Filter.1.Name=tag-key&Filter.1.Value.1=a",
+            "instanceId",
+            vec![5, 5, 2],
+        ),
+        (
+            "DescribeInstanceStatus&MaxResults=7",
+            "availabilityZone",
+            vec![7, 5],
+        ),
+        ("DescribeVolumes&MaxResults=5", "createTime", vec![5, 5, 2]),
+        (
+            "DescribeNetworkInterfaces&MaxResults=10",
+            "networkInterfaceId",
+            vec![10, 2],
+        ),
+        ("DescribeTags&MaxResults=10", "key", vec![10, 10, 10, 6]),
+        (
+            "DescribeInstanceTypes&MaxResults=6",
+            "instanceType",
+            vec![6, 5],
+        ),
+        ("DescribeImages&MaxResults=5", "imageId", vec![3]),
+        ("DescribeSubnets&MaxResults=5", "subnetId", vec![3]),
+        ("DescribeSecurityGroups&MaxResults=5", "groupId", vec![1]),
+    ] {
+        let pages = pages(&mut lab, call, name);
+        assert_eq!(
+            pages.iter().map(Vec::len).collect::<Vec<_>>(),
+            sizes,
+            "{call}"
+        );
+        if name == "instanceId" {
+            assert_eq!(pages.concat(), ids, "{call}");
+        }
+    }
+    let tags = pages(&mut lab, "DescribeTags&MaxResults=5", "resourceId").concat();
+    assert_eq!(tags[..12], ids);
+}
+
+#[test]
+fn a_knob_makes_pages_smaller_than_any_client_may_ask() {
+    let mut lab = Lab::with(|knobs| knobs.page_size = NonZeroU32::MIN);
+    let ids = lab.launch(3, "");
+    assert_eq!(
+        pages(&mut lab, "DescribeInstances", "instanceId"),
+        ids.iter().map(|id| vec![id.clone()]).collect::<Vec<_>>()
+    );
+    // Ids are answered at once, whatever the page.
+    let named = format!("DescribeInstances{}", super::named(&ids));
+    assert_eq!(all(&lab.ok(&named), "instanceId"), ids);
+    let volumes: Vec<String> = lab
+        .world
+        .volumes
+        .values()
+        .map(|volume| volume.id.clone())
+        .collect();
+    let named: String = volumes
+        .iter()
+        .enumerate()
+        .map(|(n, id)| format!("&VolumeId.{}={id}", n + 1))
+        .collect();
+    assert_eq!(
+        all(&lab.ok(&format!("DescribeVolumes{named}")), "createTime").len(),
+        3
+    );
+}
+
+#[test]
+fn a_reservation_may_be_split_and_a_list_may_grow_meanwhile() {
+    let mut lab = Lab::new();
+    let first = lab.launch(7, "");
+    let reply = lab.ok("DescribeInstances&MaxResults=5");
+    let later = lab.launch(1, "");
+    let token = all(&reply, "nextToken").remove(0);
+    let rest = lab.ok(&format!("DescribeInstances&MaxResults=5&NextToken={token}"));
+    assert_eq!(all(&rest, "instanceId"), [&first[5..], &later[..]].concat());
+    assert_eq!(all(&rest, "reservationId").len(), 2);
+}
+
+#[test]
+fn page_parameters_are_checked() {
+    let mut lab = Lab::new();
+    let id = lab.running("");
+    for (call, code) in [
+        (
+            format!("DescribeInstances&MaxResults=5&InstanceId.1={id}"),
+            "InvalidParameterCombination",
+        ),
+        (
+            "DescribeInstances&MaxResults=4".to_owned(),
+            "InvalidParameterValue",
+        ),
+        (
+            "DescribeInstances&MaxResults=-1".to_owned(),
+            "InvalidParameterValue",
+        ),
+        (
+            "DescribeInstances&NextToken=zzz".to_owned(),
+            "InvalidPaginationToken",
+        ),
+        (
+            "DescribeImages&MaxResults=5&ImageId.1=ami-00000000000000001".to_owned(),
+            "InvalidParameterCombination",
+        ),
+        (
+            "DescribeInstanceTypes&MaxResults=5&InstanceType.1=m5.large".to_owned(),
+            "InvalidParameterCombination",
+        ),
+    ] {
+        assert_eq!(lab.code(&call), code, "{call}");
+    }
+    let volume = lab
+        .world
+        .volumes
+        .values()
+        .next()
+        .map(|volume| volume.id.clone())
+        .unwrap();
+    assert_eq!(
+        lab.code(&format!("DescribeVolumes&MaxResults=5&VolumeId.1={volume}")),
+        "InvalidParameterCombination"
+    );
+}
+
+#[test]
+fn a_page_may_be_empty_or_lead_in_circles() {
+    let mut lab = Lab::new();
+    let ids = lab.launch(7, "");
+    let tricked = |trick| Served {
+        trick,
+        ..Served::default()
+    };
+    let reply = lab
+        .call_as("DescribeInstances&MaxResults=5", &tricked(Trick::Empty))
+        .unwrap();
+    assert_eq!(all(&reply, "instanceId"), [""; 0]);
+    let token = all(&reply, "nextToken").remove(0);
+    let next = format!("DescribeInstances&MaxResults=5&NextToken={token}");
+    let reply = lab.ok(&next);
+    assert_eq!(all(&reply, "instanceId"), ids[..5]);
+    let second = all(&reply, "nextToken").remove(0);
+    let next = format!("DescribeInstances&MaxResults=5&NextToken={second}");
+    let reply = lab.call_as(&next, &tricked(Trick::Repeated)).unwrap();
+    assert_eq!(all(&reply, "instanceId"), ids[5..]);
+    assert_eq!(all(&reply, "nextToken"), [second]);
+}

@@ -1,0 +1,319 @@
+//! Describing: ids, filters, status, console and the catalog.
+
+use super::{Lab, all};
+
+#[test]
+fn ids_must_exist_but_an_id_filter_takes_what_there_is() {
+    let mut lab = Lab::new();
+    let id = lab.running("");
+    let missing = "i-00000000000000bad";
+    assert_eq!(
+        lab.code(&format!(
+            "DescribeInstances&InstanceId.1={id}&InstanceId.2={missing}"
+        )),
+        "InvalidInstanceID.NotFound"
+    );
+    assert_eq!(
+        lab.code("DescribeInstances&InstanceId.1=web"),
+        "InvalidInstanceID.Malformed"
+    );
+    let filter = format!(
+        "DescribeInstances&Filter.1.Name=instance-id&Filter.1.Value.1={missing}&Filter.1.Value.2={id}"
+    );
+    assert_eq!(all(&lab.ok(&filter), "instanceId"), [id]);
+}
+
+#[test]
+fn filters_are_anded_and_their_values_ored() {
+    let mut lab = Lab::new();
+    let tagged = |value: &str| {
+        format!(
+            "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=role&TagSpecification.1.Tag.1.Value={value}"
+        )
+    };
+    let web = lab
+        .launch(1, &format!("{}&ClientToken=web-token", tagged("web")))
+        .remove(0);
+    let web2 = lab.launch(1, &tagged("web-2")).remove(0);
+    let db = lab
+        .launch(
+            1,
+            &format!("{}&Placement.AvailabilityZone=us-east-1b", tagged("db")),
+        )
+        .remove(0);
+    lab.pass(100);
+    let late = lab.launch(1, "").remove(0);
+    lab.ok(&format!("StopInstances&InstanceId.1={db}"));
+    lab.pass(50);
+    let mut found = |filters: &[(&str, &[&str])]| {
+        let mut call = "DescribeInstances".to_owned();
+        for (number, (name, values)) in filters.iter().enumerate() {
+            call += &format!("&Filter.{}.Name={name}", number + 1);
+            for (value_number, value) in values.iter().enumerate() {
+                call += &format!("&Filter.{}.Value.{}={value}", number + 1, value_number + 1);
+            }
+        }
+        all(&lab.ok(&call), "instanceId")
+    };
+    assert_eq!(found(&[("tag:role", &["web"])]), [web.as_str()]);
+    assert_eq!(found(&[("tag:role", &["web*"])]), [web.as_str(), &web2]);
+    assert_eq!(found(&[("tag:role", &["web", "db"])]), [web.as_str(), &db]);
+    assert_eq!(found(&[("tag:role", &["Web"])]), [""; 0]);
+    assert_eq!(
+        found(&[
+            ("tag-key", &["role"]),
+            ("availability-zone", &["us-east-1b"])
+        ]),
+        [db.as_str()]
+    );
+    assert_eq!(
+        found(&[
+            ("tag:role", &["web"]),
+            ("instance-state-name", &["stopping"])
+        ]),
+        [""; 0]
+    );
+    assert_eq!(
+        found(&[("instance-state-name", &["pending", "stopping"])]),
+        [db.as_str(), &late]
+    );
+    assert_eq!(found(&[("instance-state-code", &["0"])]), [late.as_str()]);
+    assert_eq!(found(&[("client-token", &["web-token"])]), [web.as_str()]);
+    assert_eq!(
+        found(&[("instance-type", &["m5.*"]), ("instance-id", &[&web, &db])]),
+        [web.as_str(), &db]
+    );
+    assert_eq!(
+        found(&[("private-ip-address", &["172.31.0.4"])]),
+        [web.as_str()]
+    );
+    assert_eq!(found(&[("instance-state-name", &["nowhere"])]), [""; 0]);
+    assert_eq!(
+        found(&[("subnet-id", &["subnet-00000000000000002"])]),
+        [db.as_str()]
+    );
+}
+
+#[test]
+fn filters_that_are_not_known_are_refused() {
+    let mut lab = Lab::new();
+    for action in [
+        "DescribeInstances",
+        "DescribeInstanceStatus",
+        "DescribeTags",
+        "DescribeVolumes",
+        "DescribeNetworkInterfaces",
+        "DescribeImages",
+        "DescribeInstanceTypes",
+        "DescribeSubnets",
+        "DescribeSecurityGroups",
+        "DescribeAvailabilityZones",
+    ] {
+        let call = format!("{action}&Filter.1.Name=colour&Filter.1.Value.1=red");
+        assert_eq!(lab.code(&call), "InvalidParameterValue", "{action}");
+        assert_eq!(
+            lab.code(&format!("{action}&DryRun=true")),
+            "DryRunOperation",
+            "{action}"
+        );
+        assert_eq!(
+            lab.code(&format!("{action}&Colour=red")),
+            "UnknownParameter",
+            "{action}"
+        );
+    }
+    assert_eq!(
+        lab.code("DescribeInstances&Filter.1.Name=tag:"),
+        "InvalidParameterValue"
+    );
+    assert_eq!(
+        lab.code("DescribeInstances&Filter.1.Name=instance-id"),
+        "InvalidParameterValue"
+    );
+    assert_eq!(
+        lab.code("DescribeInstances&Filter.1.Value.1=x"),
+        "MissingParameter"
+    );
+    let many: String = (1..=201)
+        .map(|n| format!("&Filter.1.Value.{n}=i-{n:017x}"))
+        .collect();
+    assert_eq!(
+        lab.code(&format!(
+            "DescribeInstances&Filter.1.Name=instance-id{many}"
+        )),
+        "FilterLimitExceeded"
+    );
+}
+
+#[test]
+fn status_shows_running_instances_unless_asked_for_all() {
+    let mut lab = Lab::new();
+    let (up, down) = (lab.running(""), lab.running(""));
+    lab.ok(&format!("StopInstances&InstanceId.1={down}"));
+    let reply = lab.ok("DescribeInstanceStatus");
+    assert_eq!(all(&reply, "instanceId"), [up.as_str()]);
+    let reply = lab.ok("DescribeInstanceStatus&IncludeAllInstances=true");
+    assert_eq!(all(&reply, "instanceId"), [up.as_str(), &down]);
+    let statuses = [
+        "ok",
+        "passed",
+        "ok",
+        "passed",
+        "not-applicable",
+        "not-applicable",
+    ];
+    assert_eq!(all(&reply, "status"), statuses);
+    let fresh = lab.launch(1, "").remove(0);
+    lab.pass(100);
+    let one = format!("DescribeInstanceStatus&InstanceId.1={fresh}");
+    assert_eq!(all(&lab.ok(&one), "status")[0], "initializing");
+    let waiting =
+        "DescribeInstanceStatus&Filter.1.Name=instance-status.status&Filter.1.Value.1=initializing";
+    assert_eq!(all(&lab.ok(waiting), "instanceId"), [fresh.as_str()]);
+    lab.pass(100);
+    assert_eq!(all(&lab.ok(&one), "status")[0], "ok");
+    assert_eq!(
+        lab.code(&format!("{one}&MaxResults=5")),
+        "InvalidParameterCombination"
+    );
+    assert_eq!(
+        lab.code("DescribeInstanceStatus&InstanceId.1=i-00000000000000bad"),
+        "InvalidInstanceID.NotFound"
+    );
+}
+
+#[test]
+fn the_console_tells_of_boots_and_reboots() {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let mut lab = Lab::new();
+    let id = lab.launch(1, "").remove(0);
+    let call = format!("GetConsoleOutput&InstanceId={id}");
+    assert_eq!(all(&lab.ok(&call), "output"), [""; 0]);
+    lab.pass(100);
+    lab.ok(&format!("RebootInstances&InstanceId.1={id}"));
+    let output = all(&lab.ok(&call), "output").remove(0);
+    let text = String::from_utf8(STANDARD.decode(output).unwrap()).unwrap();
+    assert_eq!(
+        text,
+        "[2026-01-01T00:00:00.100Z] booted\n[2026-01-01T00:00:00.100Z] rebooted\n"
+    );
+    assert_eq!(
+        lab.code("GetConsoleOutput&InstanceId=i-00000000000000bad"),
+        "InvalidInstanceID.NotFound"
+    );
+    assert_eq!(lab.code("GetConsoleOutput"), "MissingParameter");
+}
+
+#[test]
+fn the_catalog_is_described_by_id_name_and_filter() {
+    let mut lab = Lab::new();
+    for (call, name, expected) in [
+        (
+            "DescribeAvailabilityZones",
+            "zoneName",
+            vec!["us-east-1a", "us-east-1b", "us-east-1c"],
+        ),
+        (
+            "DescribeAvailabilityZones&ZoneId.1=use1-az2",
+            "zoneName",
+            vec!["us-east-1b"],
+        ),
+        (
+            "DescribeAvailabilityZones&Filter.1.Name=zone-name&Filter.1.Value.1=*c",
+            "zoneName",
+            vec!["us-east-1c"],
+        ),
+        (
+            "DescribeSubnets&SubnetId.1=subnet-00000000000000002",
+            "cidrBlock",
+            vec!["172.31.16.0/20"],
+        ),
+        (
+            "DescribeSubnets&Filter.1.Name=availability-zone&Filter.1.Value.1=us-east-1c",
+            "subnetId",
+            vec!["subnet-00000000000000003"],
+        ),
+        (
+            "DescribeSecurityGroups&GroupName.1=default",
+            "groupId",
+            vec!["sg-00000000000000001"],
+        ),
+        (
+            "DescribeSecurityGroups&Filter.1.Name=group-name&Filter.1.Value.1=nobody",
+            "groupId",
+            vec![],
+        ),
+        (
+            "DescribeInstanceTypes&InstanceType.1=m5.large",
+            "defaultVCpus",
+            vec!["2"],
+        ),
+        (
+            "DescribeInstanceTypes&Filter.1.Name=processor-info.supported-architecture&Filter.1.Value.1=arm64",
+            "instanceType",
+            vec!["m6g.large", "t4g.micro"],
+        ),
+        (
+            "DescribeImages&Owner.1=amazon&Filter.1.Name=architecture&Filter.1.Value.1=arm64",
+            "imageId",
+            vec!["ami-00000000000000003"],
+        ),
+        ("DescribeImages&Owner.1=self", "imageId", vec![]),
+        (
+            "DescribeImages&ImageId.1=ami-00000000000000002",
+            "rootDeviceName",
+            vec!["/dev/sda1"],
+        ),
+    ] {
+        assert_eq!(all(&lab.ok(call), name), expected, "{call}");
+    }
+    for (call, code) in [
+        (
+            "DescribeAvailabilityZones&ZoneName.1=mars-1a",
+            "InvalidParameterValue",
+        ),
+        (
+            "DescribeSubnets&SubnetId.1=subnet-00000000000000009",
+            "InvalidSubnetID.NotFound",
+        ),
+        (
+            "DescribeSecurityGroups&GroupId.1=sg-00000000000000009",
+            "InvalidGroup.NotFound",
+        ),
+        (
+            "DescribeSecurityGroups&GroupId.1=default",
+            "InvalidGroupId.Malformed",
+        ),
+        (
+            "DescribeSecurityGroups&GroupName.1=nobody",
+            "InvalidGroup.NotFound",
+        ),
+        (
+            "DescribeInstanceTypes&InstanceType.1=m5.huge",
+            "InvalidInstanceType",
+        ),
+        (
+            "DescribeImages&ImageId.1=ami-00000000000000009",
+            "InvalidAMIID.NotFound",
+        ),
+        ("DescribeImages&ImageId.1=linux", "InvalidAMIID.Malformed"),
+        (
+            "DescribeVolumes&VolumeId.1=vol-00000000000000009",
+            "InvalidVolume.NotFound",
+        ),
+        (
+            "DescribeVolumes&VolumeId.1=disk",
+            "InvalidVolumeID.Malformed",
+        ),
+        (
+            "DescribeNetworkInterfaces&NetworkInterfaceId.1=eni-00000000000000009",
+            "InvalidNetworkInterfaceID.NotFound",
+        ),
+        (
+            "DescribeNetworkInterfaces&NetworkInterfaceId.1=card",
+            "InvalidNetworkInterfaceId.Malformed",
+        ),
+    ] {
+        assert_eq!(lab.code(call), code, "{call}");
+    }
+}

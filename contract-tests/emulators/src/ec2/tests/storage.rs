@@ -1,0 +1,113 @@
+//! Volumes and network interfaces, and what becomes of them when their instance ends.
+
+use super::{Lab, all};
+
+const DEVICES: &str = "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=20\
+                       &BlockDeviceMapping.1.Ebs.VolumeType=gp2\
+                       &BlockDeviceMapping.2.DeviceName=/dev/sdf&BlockDeviceMapping.2.Ebs.VolumeSize=5\
+                       &BlockDeviceMapping.3.DeviceName=/dev/sdg&BlockDeviceMapping.3.Ebs.VolumeSize=6\
+                       &BlockDeviceMapping.3.Ebs.DeleteOnTermination=true\
+                       &BlockDeviceMapping.4.DeviceName=/dev/sdh&BlockDeviceMapping.4.NoDevice=";
+
+#[test]
+fn a_volume_goes_with_its_instance_or_is_left_behind() {
+    let mut lab = Lab::new();
+    let id = lab.running(DEVICES);
+    let of_instance =
+        format!("DescribeVolumes&Filter.1.Name=attachment.instance-id&Filter.1.Value.1={id}");
+    let reply = lab.ok(&of_instance);
+    assert_eq!(all(&reply, "size"), ["20", "5", "6"]);
+    assert_eq!(all(&reply, "device"), ["/dev/xvda", "/dev/sdf", "/dev/sdg"]);
+    assert_eq!(
+        all(&reply, "deleteOnTermination"),
+        ["true", "false", "true"]
+    );
+    assert_eq!(all(&reply, "volumeType"), ["gp2", "gp3", "gp3"]);
+    lab.ok(&format!("TerminateInstances&InstanceId.1={id}"));
+    assert_eq!(all(&lab.ok(&of_instance), "size").len(), 3);
+    lab.pass(100);
+    let reply = lab.ok("DescribeVolumes");
+    assert_eq!(
+        (all(&reply, "size"), all(&reply, "status")),
+        (vec!["5".into()], vec!["available".into()])
+    );
+    let shown = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&shown, "volumeId"), [""; 0]);
+    assert_eq!(all(&shown, "privateIpAddress"), [""; 0]);
+}
+
+#[test]
+fn a_stop_keeps_everything() {
+    let mut lab = Lab::new();
+    let id = lab.running(DEVICES);
+    let before = all(&lab.ok("DescribeVolumes"), "volumeId");
+    lab.ok(&format!("StopInstances&InstanceId.1={id}"));
+    lab.pass(100);
+    assert_eq!(all(&lab.ok("DescribeVolumes"), "volumeId"), before);
+    assert_eq!(
+        all(&lab.ok("DescribeNetworkInterfaces"), "instanceId"),
+        [id]
+    );
+}
+
+#[test]
+fn a_network_interface_goes_with_its_instance_unless_it_is_to_stay() {
+    let mut lab = Lab::new();
+    let id = lab.running("");
+    let staying = lab
+        .running("&NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.DeleteOnTermination=false");
+    let reply = lab.ok(&format!(
+        "DescribeNetworkInterfaces&Filter.1.Name=attachment.instance-id&Filter.1.Value.1={id}"
+    ));
+    let nic = all(&reply, "networkInterfaceId").remove(0);
+    assert_eq!(all(&reply, "publicIp"), ["198.18.0.4", "198.18.0.4"]);
+    assert_eq!(all(&reply, "status"), ["in-use", "attached"]);
+    lab.ok(&format!(
+        "TerminateInstances&InstanceId.1={id}&InstanceId.2={staying}"
+    ));
+    lab.pass(100);
+    let by_id = format!("DescribeNetworkInterfaces&NetworkInterfaceId.1={nic}");
+    assert_eq!(lab.code(&by_id), "InvalidNetworkInterfaceID.NotFound");
+    assert_eq!(
+        all(&lab.ok("DescribeNetworkInterfaces"), "status"),
+        ["available"]
+    );
+}
+
+#[test]
+fn volumes_and_interfaces_are_filtered() {
+    let mut lab = Lab::new();
+    lab.running(&format!(
+        "{DEVICES}&TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=role&TagSpecification.1.Tag.1.Value=disk\
+         &TagSpecification.2.ResourceType=network-interface&TagSpecification.2.Tag.1.Key=role&TagSpecification.2.Tag.1.Value=card"
+    ));
+    for (filter, value, sizes) in [
+        ("tag:role", "disk", vec!["20", "5", "6"]),
+        ("tag:role", "card", vec![]),
+        ("attachment.device", "/dev/sdf", vec!["5"]),
+        ("attachment.delete-on-termination", "true", vec!["20", "6"]),
+        ("size", "6", vec!["6"]),
+        ("status", "available", vec![]),
+        ("volume-type", "gp2", vec!["20"]),
+        ("availability-zone", "us-east-1a", vec!["20", "5", "6"]),
+    ] {
+        let call = format!("DescribeVolumes&Filter.1.Name={filter}&Filter.1.Value.1={value}");
+        assert_eq!(all(&lab.ok(&call), "size"), sizes, "{filter}");
+    }
+    for (filter, value, found) in [
+        ("tag:role", "card", 1),
+        ("tag:role", "disk", 0),
+        ("subnet-id", "subnet-00000000000000001", 1),
+        ("group-id", "sg-00000000000000001", 1),
+        ("private-ip-address", "172.31.0.4", 1),
+        ("status", "available", 0),
+    ] {
+        let call =
+            format!("DescribeNetworkInterfaces&Filter.1.Name={filter}&Filter.1.Value.1={value}");
+        assert_eq!(
+            all(&lab.ok(&call), "networkInterfaceId").len(),
+            found,
+            "{filter}"
+        );
+    }
+}

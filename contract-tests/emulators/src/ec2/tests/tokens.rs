@@ -1,0 +1,136 @@
+//! Client tokens, as EC2 documents them.
+
+use super::{LAUNCH, Lab, all};
+use crate::ec2::knobs::Capacity;
+use std::time::Duration;
+
+fn with_token(token: &str, more: &str) -> String {
+    format!("{LAUNCH}&MinCount=1&MaxCount=1&ClientToken={token}{more}")
+}
+
+#[test]
+fn the_same_token_and_parameters_give_the_same_instance_as_it_is_now() {
+    let mut lab = Lab::new();
+    let first = lab.ok(&with_token("t", ""));
+    lab.pass(100);
+    let second = lab.ok(&with_token("t", ""));
+    assert_eq!(all(&first, "instanceId"), all(&second, "instanceId"));
+    assert_eq!(all(&first, "reservationId"), all(&second, "reservationId"));
+    assert_eq!(all(&second, "name"), ["running"]);
+    assert_eq!(lab.world.instances.len(), 1);
+    // Tokens are case-sensitive, and no token is no token.
+    lab.ok(&with_token("T", ""));
+    lab.ok(&with_token("", ""));
+    assert_eq!(lab.world.instances.len(), 3);
+}
+
+#[test]
+fn other_parameters_are_a_mismatch() {
+    let mut lab = Lab::new();
+    lab.ok(&with_token("t", ""));
+    for more in [
+        "&UserData=eA%3D%3D",
+        "&EbsOptimized=false",
+        "&SecurityGroupId.1=sg-00000000000000001",
+    ] {
+        assert_eq!(
+            lab.code(&with_token("t", more)),
+            "IdempotentParameterMismatch",
+            "{more}"
+        );
+    }
+    assert_eq!(lab.world.instances.len(), 1);
+}
+
+#[test]
+fn a_token_is_zonal_where_a_zone_or_subnet_is_named() {
+    let mut lab = Lab::new();
+    let zone =
+        |zone: &str| with_token("t", &format!("&Placement.AvailabilityZone=us-east-1{zone}"));
+    lab.ok(&zone("a"));
+    lab.ok(&zone("b"));
+    lab.ok(&with_token("t", ""));
+    assert_eq!(lab.world.instances.len(), 3);
+    lab.ok(&zone("a"));
+    lab.ok(&with_token("t", ""));
+    assert_eq!(lab.world.instances.len(), 3);
+    // A subnet of the same zone is another parameter of the same token.
+    let subnet = with_token("t", "&SubnetId=subnet-00000000000000001");
+    assert_eq!(lab.code(&subnet), "IdempotentParameterMismatch");
+    lab.ok(&with_token("u", "&SubnetId=subnet-00000000000000001"));
+    lab.ok(&with_token("u", "&SubnetId=subnet-00000000000000002"));
+    assert_eq!(lab.world.instances.len(), 5);
+}
+
+#[test]
+fn a_token_whose_instance_is_terminated_launches_nothing_until_it_is_forgotten() {
+    let mut lab = Lab::with(|knobs| knobs.timing.token_memory = Duration::from_secs(7200));
+    let id = lab.running("&ClientToken=t");
+    lab.ok(&format!("TerminateInstances&InstanceId.1={id}"));
+    // While it shuts down, the token still stands for it.
+    assert_eq!(
+        all(&lab.ok(&with_token("t", "")), "name"),
+        ["shutting-down"]
+    );
+    lab.pass(100);
+    assert_eq!(
+        lab.code(&with_token("t", "")),
+        "IdempotentInstanceTerminated"
+    );
+    lab.pass(3600 * 1000);
+    assert_eq!(lab.state(&id), "gone");
+    assert_eq!(
+        lab.code(&with_token("t", "")),
+        "IdempotentInstanceTerminated"
+    );
+    lab.pass(3600 * 1000);
+    assert_ne!(all(&lab.ok(&with_token("t", "")), "instanceId"), [id]);
+}
+
+#[test]
+fn a_batch_stands_while_one_of_it_lives() {
+    let mut lab = Lab::new();
+    let ids = lab.launch(2, "&ClientToken=t");
+    lab.ok(&format!("TerminateInstances&InstanceId.1={}", ids[0]));
+    lab.pass(100);
+    let again = lab.launch(2, "&ClientToken=t");
+    assert_eq!(again, ids);
+    lab.ok(&format!("TerminateInstances&InstanceId.1={}", ids[1]));
+    lab.pass(100);
+    let call = format!("{LAUNCH}&MinCount=2&MaxCount=2&ClientToken=t");
+    assert_eq!(lab.code(&call), "IdempotentInstanceTerminated");
+}
+
+#[test]
+fn a_launch_that_failed_frees_its_token() {
+    let mut lab = Lab::with(|knobs| {
+        knobs.capacity = vec![Capacity {
+            instance_type: None,
+            zone: None,
+            market: None,
+            machines: 0,
+        }];
+    });
+    assert_eq!(
+        lab.code(&with_token("t", "")),
+        "InsufficientInstanceCapacity"
+    );
+    lab.world.knobs.capacity.clear();
+    lab.ok(&with_token("t", "&EbsOptimized=true"));
+    assert_eq!(lab.world.instances.len(), 1);
+}
+
+#[test]
+fn a_dry_run_takes_no_token() {
+    let mut lab = Lab::new();
+    assert_eq!(
+        lab.code(&with_token("t", "&DryRun=true")),
+        "DryRunOperation"
+    );
+    lab.ok(&with_token("t", ""));
+    assert_eq!(
+        lab.code(&with_token("t", "&DryRun=true")),
+        "DryRunOperation"
+    );
+    assert_eq!(lab.world.instances.len(), 1);
+}
