@@ -1,0 +1,210 @@
+//! Every fault over real sockets: what the client gets, and what became of its call.
+
+use std::{
+    io::{Read as _, Write as _},
+    thread,
+    time::Duration,
+};
+
+use crate::client::{AUTHORIZATION, LAUNCH, Reply, open, post};
+use fleetwright_emulators::ec2::{Ec2Emulator, Fault, FaultRule, Knobs, Phase};
+
+const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
+
+fn struck_by(fault: Fault, operation: &str) -> Ec2Emulator {
+    let emulator = Ec2Emulator::start(Knobs::default()).unwrap();
+    emulator.add_fault(FaultRule {
+        operation: Some(operation.to_owned()),
+        nth: Some(1),
+        fault,
+    });
+    emulator
+}
+
+/// Launches under a fault: what came back, and how many instances there are.
+fn launch_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
+    let emulator = struck_by(fault, "RunInstances");
+    let reply = post(&emulator, LAUNCH);
+    assert!(emulator.unstruck_faults().is_empty());
+    assert_eq!(emulator.oracle().calls["RunInstances"], 1);
+    let made = emulator.oracle().instances.len();
+    // The next call is not struck.
+    assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
+    (reply, made)
+}
+
+#[test]
+fn a_lost_call_gets_no_byte_and_its_phase_decides_the_effect() {
+    for (phase, made) in PHASES {
+        let (reply, found) = launch_under(Fault::Lost { phase });
+        assert!(reply.is_err());
+        assert_eq!(found, made);
+    }
+}
+
+#[test]
+fn a_reply_breaks_off_in_its_middle() {
+    let (reply, made) = launch_under(Fault::Reset);
+    assert!(reply.is_err());
+    assert_eq!(made, 1);
+    let (reply, made) = launch_under(Fault::Truncated);
+    let body = reply.unwrap().body;
+    assert!(body.contains("<RunInstancesResponse") && !body.contains("</RunInstancesResponse>"));
+    assert_eq!(made, 1);
+    let (reply, made) = launch_under(Fault::Malformed);
+    let reply = reply.unwrap();
+    assert!(reply.status == 200 && reply.body.starts_with("<html>"));
+    assert_eq!(made, 1);
+}
+
+#[test]
+fn refusals_have_their_codes_and_no_effect() {
+    let other = Fault::Refused {
+        status: 400,
+        code: "PendingVerification".to_owned(),
+        message: "wait".to_owned(),
+    };
+    for (fault, status, code) in [
+        (Fault::Throttled, 503, "RequestLimitExceeded"),
+        (
+            Fault::ServerError {
+                phase: Phase::Before,
+            },
+            500,
+            "InternalError",
+        ),
+        (Fault::ExpiredCredentials, 400, "RequestExpired"),
+        (Fault::Forbidden, 403, "UnauthorizedOperation"),
+        (Fault::Capacity, 500, "InsufficientInstanceCapacity"),
+        (Fault::Quota, 400, "VcpuLimitExceeded"),
+        (other, 400, "PendingVerification"),
+    ] {
+        let (reply, made) = launch_under(fault);
+        let reply = reply.unwrap();
+        assert_eq!(
+            (reply.status, reply.code().as_str(), made),
+            (status, code, 0)
+        );
+    }
+}
+
+#[test]
+fn an_internal_error_may_come_after_the_effect() {
+    let (reply, made) = launch_under(Fault::ServerError {
+        phase: Phase::After,
+    });
+    assert_eq!((reply.unwrap().code().as_str(), made), ("InternalError", 1));
+}
+
+#[test]
+fn a_delayed_call_is_carried_out_and_arrives() {
+    for (phase, _) in PHASES {
+        let by = Duration::from_millis(20);
+        let (reply, made) = launch_under(Fault::Delay { phase, by });
+        assert_eq!((reply.unwrap().status, made), (200, 1));
+    }
+}
+
+#[test]
+fn a_hanging_call_never_ends_and_its_phase_decides_the_effect() {
+    for (phase, made) in PHASES {
+        let emulator = struck_by(Fault::Hang { phase }, "RunInstances");
+        let mut stream = open(emulator.address()).unwrap();
+        let body = format!("Version=2016-11-15&{LAUNCH}");
+        let request = format!(
+            "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: {AUTHORIZATION}\r\nX-Amz-Date: 20260101T000000Z\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        while emulator.oracle().calls.get("RunInstances") != Some(&1) {
+            thread::yield_now();
+        }
+        // Another connection is served meanwhile.
+        assert_eq!(
+            post(&emulator, "Action=DescribeInstances").unwrap().status,
+            200
+        );
+        assert_eq!(emulator.oracle().instances.len(), made);
+        drop(emulator);
+        assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
+    }
+}
+
+#[test]
+fn a_launch_fails_late() {
+    let fault = Fault::FailsLate {
+        code: "Server.InsufficientInstanceCapacity".to_owned(),
+        message: "Insufficient capacity".to_owned(),
+    };
+    let emulator = struck_by(fault, "RunInstances");
+    assert_eq!(post(&emulator, LAUNCH).unwrap().all("name"), ["pending"]);
+    emulator.advance(Duration::from_secs(1));
+    let truth = &emulator.oracle().instances[0];
+    assert_eq!(truth.state, "terminated");
+    assert_eq!(
+        truth.reason.as_deref(),
+        Some("Server.InsufficientInstanceCapacity")
+    );
+    assert!(emulator.oracle().volumes.is_empty());
+}
+
+#[test]
+fn a_state_that_nobody_knows_is_shown_and_not_kept() {
+    let fault = Fault::UnknownState {
+        state: "hibernating".to_owned(),
+    };
+    let emulator = struck_by(fault, "DescribeInstances");
+    post(&emulator, LAUNCH).unwrap();
+    emulator.advance(Duration::from_secs(1));
+    let names = || {
+        post(&emulator, "Action=DescribeInstances")
+            .unwrap()
+            .all("name")
+    };
+    assert_eq!(names(), ["hibernating"]);
+    assert_eq!(names(), ["running"]);
+}
+
+#[test]
+fn a_stale_read_sees_the_past() {
+    let emulator = struck_by(Fault::StaleRead, "DescribeInstances");
+    let mut knobs = emulator.knobs();
+    knobs.lag.reads = Duration::from_secs(3600);
+    emulator.set_knobs(knobs);
+    emulator.advance(Duration::from_secs(7200));
+    post(&emulator, LAUNCH).unwrap();
+    let reply = post(&emulator, "Action=DescribeInstances").unwrap();
+    assert!(reply.all("instanceId").is_empty());
+    emulator.advance(Duration::from_secs(3600));
+    let reply = post(&emulator, "Action=DescribeInstances").unwrap();
+    assert_eq!(reply.all("instanceId").len(), 1);
+}
+
+#[test]
+fn a_page_is_empty_or_its_token_repeats() {
+    let emulator = struck_by(Fault::EmptyPage, "DescribeInstances");
+    let form = LAUNCH.replace("MinCount=1&MaxCount=1", "MinCount=7&MaxCount=7");
+    post(&emulator, &form).unwrap();
+    let page = |token: &str| {
+        let form = format!("Action=DescribeInstances&MaxResults=5{token}");
+        let reply = post(&emulator, &form).unwrap();
+        let token = reply
+            .all("nextToken")
+            .first()
+            .map(|token| format!("&NextToken={token}"));
+        (reply.all("amiLaunchIndex").len(), token)
+    };
+    let (count, token) = page("");
+    assert_eq!(count, 0);
+    let (count, second) = page(&token.unwrap());
+    assert_eq!(count, 5);
+    emulator.add_fault(FaultRule {
+        operation: None,
+        nth: Some(1),
+        fault: Fault::RepeatedToken,
+    });
+    let (count, repeated) = page(second.as_deref().unwrap());
+    assert_eq!((count, &repeated), (2, &second));
+    assert_eq!(page(&repeated.unwrap()), (2, None));
+}

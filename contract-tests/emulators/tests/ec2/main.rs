@@ -1,0 +1,8 @@
+//! The emulated EC2 over real sockets.
+#![cfg(feature = "ec2")]
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod client;
+mod faults;
+mod fuzz;
+mod sockets;

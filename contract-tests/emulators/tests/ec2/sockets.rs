@@ -1,0 +1,299 @@
+//! The protocol over real sockets: signatures, methods, refusals, control, and the end of it all.
+
+use std::{
+    io::{Read as _, Write as _},
+    num::NonZeroU32,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use crate::client::{AUTHORIZATION, LAUNCH, open, post, request};
+use fleetwright_chaos::ManualClock;
+use fleetwright_emulators::ec2::{Ec2Emulator, Knobs};
+use serde_json::{Value, json};
+
+fn start() -> Ec2Emulator {
+    Ec2Emulator::start(Knobs::default()).unwrap()
+}
+
+#[test]
+fn get_and_post_are_the_same() {
+    let emulator = start();
+    assert!(emulator.address().ip().is_loopback());
+    let posted = post(&emulator, LAUNCH).unwrap();
+    assert_eq!(posted.status, 200);
+    let path = "/?Action=DescribeInstances&Version=2016-11-15";
+    let got = request(&emulator, "GET", path, AUTHORIZATION, b"").unwrap();
+    assert_eq!(got.all("instanceId"), posted.all("instanceId"));
+    assert_eq!(emulator.oracle().calls["DescribeInstances"], 1);
+}
+
+#[test]
+fn what_is_no_request_of_ec2_gets_its_error() {
+    let emulator = start();
+    let describe = b"Action=DescribeInstances&Version=2016-11-15";
+    let other_key = AUTHORIZATION.replace("Credential=test", "Credential=AKIASOMEBODY");
+    let large = vec![b'a'; (1 << 20) + 1];
+    for (method, path, authorization, body, status, code) in [
+        (
+            "POST",
+            "/",
+            AUTHORIZATION,
+            &b"Version=2016-11-15"[..],
+            400,
+            "MissingAction",
+        ),
+        (
+            "POST",
+            "/",
+            AUTHORIZATION,
+            b"Action=RunDogs&Version=2016-11-15",
+            400,
+            "InvalidAction",
+        ),
+        (
+            "POST",
+            "/",
+            AUTHORIZATION,
+            b"Action=DescribeInstances",
+            400,
+            "MissingParameter",
+        ),
+        (
+            "POST",
+            "/",
+            AUTHORIZATION,
+            b"Action=DescribeInstances&Version=2006-01-01",
+            400,
+            "NoSuchVersion",
+        ),
+        (
+            "POST",
+            "/",
+            AUTHORIZATION,
+            b"Action=DescribeInstances&Version=2016-11-15&X=%00",
+            400,
+            "InvalidCharacter",
+        ),
+        ("POST", "/", "", describe, 403, "MissingAuthenticationToken"),
+        (
+            "POST",
+            "/",
+            "Basic dGVzdA==",
+            describe,
+            400,
+            "IncompleteSignature",
+        ),
+        ("POST", "/", &other_key, describe, 401, "AuthFailure"),
+        ("PUT", "/", AUTHORIZATION, describe, 400, "InvalidRequest"),
+        (
+            "POST",
+            "/",
+            AUTHORIZATION,
+            &large,
+            413,
+            "RequestEntityTooLarge",
+        ),
+    ] {
+        let reply = request(&emulator, method, path, authorization, body).unwrap();
+        assert_eq!((reply.status, reply.code().as_str()), (status, code));
+        assert!(!reply.all("RequestID").is_empty());
+    }
+    assert!(emulator.oracle().calls.is_empty());
+}
+
+#[test]
+fn one_connection_carries_many_requests() {
+    let emulator = start();
+    let mut stream = open(emulator.address()).unwrap();
+    let request = format!(
+        "GET /?Action=DescribeInstances&Version=2016-11-15 HTTP/1.1\r\nHost: x\r\nAuthorization: {AUTHORIZATION}\r\n\
+         X-Amz-Date: 20260101T000000Z\r\n\r\n"
+    );
+    for _ in 0..3 {
+        stream.write_all(request.as_bytes()).unwrap();
+        let (mut seen, mut buffer) = (Vec::new(), [0; 4096]);
+        while !seen.ends_with(b"</DescribeInstancesResponse>") {
+            let count = stream.read(&mut buffer).unwrap();
+            assert_ne!(count, 0);
+            seen.extend_from_slice(&buffer[..count]);
+        }
+    }
+    assert_eq!(emulator.oracle().calls["DescribeInstances"], 3);
+}
+
+#[test]
+fn a_token_in_a_race_launches_once() {
+    let emulator = start();
+    let form = format!("{LAUNCH}&ClientToken=race");
+    let ids: Vec<Vec<String>> = thread::scope(|scope| {
+        let racers: Vec<_> = (0..16)
+            .map(|_| scope.spawn(|| post(&emulator, &form).unwrap().all("instanceId")))
+            .collect();
+        racers
+            .into_iter()
+            .map(|racer| racer.join().unwrap())
+            .collect()
+    });
+    assert!(ids.iter().all(|other| *other == ids[0]));
+    assert_eq!(emulator.oracle().instances.len(), 1);
+}
+
+#[test]
+fn a_bucket_is_refilled_by_its_clock() {
+    let clock = Arc::new(ManualClock::new());
+    let mut knobs = Knobs::default();
+    let throttle = json!({ "period": 1000, "burst": NonZeroU32::MIN });
+    knobs.throttle.insert(
+        "DescribeTags".to_owned(),
+        serde_json::from_value(throttle).unwrap(),
+    );
+    let emulator = Ec2Emulator::start_on(([127, 0, 0, 1], 0).into(), knobs, clock.clone()).unwrap();
+    let status = || post(&emulator, "Action=DescribeTags").unwrap().status;
+    assert_eq!([status(), status()], [200, 503]);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!([status(), status()], [200, 503]);
+}
+
+fn control(emulator: &Ec2Emulator, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let path = format!("/_emulator{path}");
+    let reply = request(emulator, method, &path, "", body.as_bytes()).unwrap();
+    (reply.status, serde_json::from_str(&reply.body).unwrap())
+}
+
+#[test]
+fn the_control_endpoint_has_the_power_of_the_handle() {
+    let clock = Arc::new(ManualClock::new());
+    let emulator =
+        Ec2Emulator::start_on(([127, 0, 0, 1], 0).into(), Knobs::default(), clock).unwrap();
+    let ask = |method: &str, path: &str, body: Value| control(&emulator, method, path, &body);
+    assert_eq!(
+        ask("GET", "", Value::Null).1,
+        json!({ "cloud": "ec2", "region": "us-east-1" })
+    );
+
+    let (status, knobs) = ask(
+        "PATCH",
+        "/knobs",
+        json!({ "timing": { "boot": 5000 }, "page_size": 2 }),
+    );
+    assert_eq!(
+        (status, &knobs["timing"]["boot"], &knobs["timing"]["stop"]),
+        (200, &json!(5000), &json!(100))
+    );
+    assert_eq!(emulator.knobs().timing.boot, Duration::from_secs(5));
+    assert_eq!(ask("GET", "/knobs", Value::Null).1["page_size"], 2);
+
+    let (_, made) = ask(
+        "POST",
+        "/acts",
+        json!({ "act": "launch_foreign", "count": 3 }),
+    );
+    assert_eq!(made["ids"].as_array().unwrap().len(), 3);
+    let state = || emulator.oracle().instances[0].state.clone();
+    assert_eq!(state(), "pending");
+    ask("POST", "/advance", json!({ "millis": 5000 }));
+    assert_eq!(state(), "running");
+
+    let rule =
+        json!({ "operation": "DescribeInstances", "nth": 1, "fault": { "kind": "throttled" } });
+    ask("POST", "/faults", rule.clone());
+    assert_eq!(ask("GET", "/faults", Value::Null).1, json!([rule]));
+    assert_eq!(
+        post(&emulator, "Action=DescribeInstances").unwrap().code(),
+        "RequestLimitExceeded"
+    );
+    assert_eq!(ask("GET", "/faults", Value::Null).1, json!([]));
+    ask(
+        "POST",
+        "/faults",
+        json!([{ "fault": { "kind": "forbidden" } }, { "fault": { "kind": "reset" } }]),
+    );
+    assert_eq!(
+        ask("GET", "/oracle", Value::Null).1["unstruck"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    ask("DELETE", "/faults", Value::Null);
+    assert_eq!(
+        post(&emulator, "Action=DescribeInstances")
+            .unwrap()
+            .all("nextToken")
+            .len(),
+        1
+    );
+
+    let (_, oracle) = ask("GET", "/oracle", Value::Null);
+    assert_eq!(oracle["instances"].as_array().unwrap().len(), 3);
+    assert_eq!(oracle["volumes"].as_array().unwrap().len(), 3);
+    assert_eq!(oracle["network_interfaces"].as_array().unwrap().len(), 3);
+    assert_eq!(oracle["calls"], json!({ "DescribeInstances": 2 }));
+    let (_, calls) = ask("GET", "/calls", Value::Null);
+    assert_eq!(
+        (&calls[0]["code"], &calls[1]["status"]),
+        (&json!("RequestLimitExceeded"), &json!(200))
+    );
+
+    ask("POST", "/reset", json!({ "seed": 9 }));
+    assert!(emulator.oracle().instances.is_empty() && emulator.oracle().calls.is_empty());
+    assert_eq!(emulator.knobs().seed, 9);
+}
+
+#[test]
+fn bad_control_is_told_why_and_changes_nothing() {
+    let emulator = start();
+    let before = emulator.knobs();
+    for (method, path, body, status) in [
+        ("PATCH", "/knobs", json!({ "colour": "red" }), 400),
+        ("PATCH", "/knobs", json!({ "page_size": 0 }), 400),
+        (
+            "POST",
+            "/faults",
+            json!({ "fault": { "kind": "earthquake" } }),
+            400,
+        ),
+        (
+            "POST",
+            "/acts",
+            json!({ "act": "stop", "id": "i-00000000000000bad" }),
+            400,
+        ),
+        ("POST", "/advance", json!({}), 400),
+        ("POST", "/reset", json!({ "sed": 1 }), 400),
+        ("GET", "/nothing", Value::Null, 404),
+        ("PUT", "/oracle", Value::Null, 404),
+    ] {
+        let (got, answer) = control(&emulator, method, path, &body);
+        assert_eq!(got, status, "{method} {path}");
+        assert!(!answer["error"].as_str().unwrap().is_empty());
+    }
+    assert_eq!(emulator.knobs(), before);
+}
+
+#[test]
+fn the_log_of_calls_shows_tokens_and_no_signature() {
+    let emulator = start();
+    post(&emulator, &format!("{LAUNCH}&ClientToken=abc")).unwrap();
+    let calls = emulator.calls();
+    assert_eq!(calls[0].operation, "RunInstances");
+    assert_eq!(calls[0].parameters["ClientToken"], "abc");
+    assert!(!calls[0].parameters.contains_key("Action"));
+}
+
+#[test]
+fn a_dropped_emulator_closes_its_port_and_its_connections() {
+    let emulator = start();
+    let address = emulator.address();
+    let mut idle = open(address).unwrap();
+    drop(emulator);
+    assert_eq!(idle.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
