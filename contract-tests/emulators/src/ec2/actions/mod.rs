@@ -2,6 +2,7 @@
 //!
 //! An action reads every parameter it knows, refuses the rest, and only then acts. It keeps no state.
 
+mod addresses;
 mod attributes;
 mod catalog;
 mod common;
@@ -68,6 +69,7 @@ pub(crate) fn act(
         Action::DescribeVolumes => storage::volumes(&call, world),
         Action::DescribeNetworkInterfaces => storage::nics(&call, world),
         Action::DescribeInstanceTypes => types::describe(&call, world),
+        Action::DescribeAddresses => addresses::describe(&call),
         Action::DescribeAvailabilityZones => catalog::zones(&call, world),
         Action::DescribeSubnets => catalog::subnets(&call, world),
         Action::DescribeSecurityGroups => catalog::groups(&call, world),

@@ -108,6 +108,7 @@ fn filters_that_are_not_known_are_refused() {
         "DescribeSubnets",
         "DescribeSecurityGroups",
         "DescribeAvailabilityZones",
+        "DescribeAddresses",
     ] {
         let call = format!("{action}&Filter.1.Name=colour&Filter.1.Value.1=red");
         assert_eq!(lab.code(&call), "InvalidParameterValue", "{action}");
@@ -268,6 +269,14 @@ fn the_catalog_is_described_by_id_name_and_filter() {
         assert_eq!(all(&lab.ok(call), name), expected, "{call}");
     }
     for (call, code) in [
+        (
+            "DescribeAddresses&PublicIp.1=198.18.0.4",
+            "InvalidAddress.NotFound",
+        ),
+        (
+            "DescribeAddresses&AllocationId.1=eipalloc-00000000000000001",
+            "InvalidAllocationID.NotFound",
+        ),
         (
             "DescribeAvailabilityZones&ZoneName.1=mars-1a",
             "InvalidParameterValue",

@@ -8,6 +8,7 @@ pub enum Action {
     CreateImage,
     CreateTags,
     DeleteTags,
+    DescribeAddresses,
     DescribeAvailabilityZones,
     DescribeImages,
     DescribeInstanceAttribute,
@@ -30,10 +31,11 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::CreateImage,
         Self::CreateTags,
         Self::DeleteTags,
+        Self::DescribeAddresses,
         Self::DescribeAvailabilityZones,
         Self::DescribeImages,
         Self::DescribeInstanceAttribute,
@@ -60,6 +62,7 @@ impl Action {
             Self::CreateImage => "CreateImage",
             Self::CreateTags => "CreateTags",
             Self::DeleteTags => "DeleteTags",
+            Self::DescribeAddresses => "DescribeAddresses",
             Self::DescribeAvailabilityZones => "DescribeAvailabilityZones",
             Self::DescribeImages => "DescribeImages",
             Self::DescribeInstanceAttribute => "DescribeInstanceAttribute",

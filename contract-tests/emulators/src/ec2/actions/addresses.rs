@@ -1,0 +1,62 @@
+//! DescribeAddresses: there are no elastic addresses here, and clients that ask are told so.
+
+use serde::Serialize;
+
+use super::Call;
+use crate::ec2::{
+    engine::{
+        filter::{self, Filtered},
+        record::Tags,
+    },
+    error::Refusal,
+    wire::xml::Set,
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reply {
+    addresses_set: Set<()>,
+}
+
+/// An elastic address. None is ever made.
+#[derive(Debug)]
+enum Address {}
+
+pub(super) fn describe(call: &Call<'_>) -> Result<String, Refusal> {
+    let root = call.root();
+    let (addresses, allocations) = (root.list("PublicIp"), root.list("AllocationId"));
+    let filters = call.filters()?;
+    call.finish_read()?;
+    filter::check::<Address>(&filters)?;
+    if let Some(address) = addresses.first() {
+        let message = format!("Address '{address}' not found.");
+        return Err(Refusal::client("InvalidAddress.NotFound", message));
+    }
+    if let Some(id) = allocations.first() {
+        let message = format!("The allocation ID '{id}' does not exist");
+        return Err(Refusal::client("InvalidAllocationID.NotFound", message));
+    }
+    call.reply(&Reply {
+        addresses_set: Set::default(),
+    })
+}
+
+impl Filtered for Address {
+    const NAMES: &'static [&'static str] = &[
+        "allocation-id",
+        "association-id",
+        "domain",
+        "instance-id",
+        "network-interface-id",
+        "private-ip-address",
+        "public-ip",
+    ];
+
+    fn values(&self, _name: &str) -> Vec<String> {
+        match *self {}
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        match *self {}
+    }
+}
