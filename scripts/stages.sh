@@ -70,6 +70,15 @@ run_example() {
     [[ $last == *"$ending"* ]] || fail "cargo $* must end with a line containing '$ending', not with: $last"
 }
 
+# What it says is long and worth reading: the table of actions and clients, and every difference from moto.
+stage_peers() {
+    local output
+    output=$(mktemp)
+    python3 scripts/peers | tee "$output" || { rm -f "$output"; return 1; }
+    note "$(tail -n 1 "$output")"
+    rm -f "$output"
+}
+
 stage_house() {
     python3 scripts/check-house --self-test
     python3 scripts/check-house

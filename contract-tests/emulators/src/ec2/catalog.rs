@@ -145,7 +145,7 @@ pub(crate) fn default_subnets(zones: &[String]) -> Vec<Subnet> {
         .collect()
 }
 
-/// A security group. The emulator filters no packets, so it has no rules.
+/// A security group. The emulator filters no packets, so its rules are not told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecurityGroup {

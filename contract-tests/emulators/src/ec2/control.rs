@@ -8,7 +8,7 @@ use hyper::Method;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{engine::operator::Act, fault::FaultRule, service::Service};
+use super::{engine::operator::Act, fault::FaultRule, service::Service, wire::action::Action};
 use crate::server::{Delivery, Incoming, Outgoing};
 
 const ROOT: &str = "/_emulator";
@@ -25,7 +25,11 @@ pub(super) fn handle(service: &Service, request: &Incoming) -> Outgoing {
     let path = request.uri.path();
     let what = path.strip_prefix(ROOT).unwrap_or(path).trim_matches('/');
     let answer = match (&request.method, what) {
-        (&Method::GET, "") => Ok(json!({ "cloud": "ec2", "region": service.knobs().region })),
+        (&Method::GET, "") => Ok(json!({
+            "cloud": "ec2",
+            "region": service.knobs().region,
+            "actions": Action::ALL.map(Action::name),
+        })),
         (&Method::GET, "knobs") => value(&service.knobs()),
         (&Method::PATCH, "knobs") => patch_knobs(service, body),
         (&Method::GET, "faults") => value(&service.unstruck()),
@@ -100,7 +104,8 @@ impl<'de> Deserialize<'de> for OneOrMany {
     }
 }
 
-/// Merges an object over the knobs as they are: objects in depth, everything else replaced.
+/// Merges an object over the knobs as they are, as RFC 7396 has it: objects in depth, null back to the
+/// default, everything else replaced.
 fn patch_knobs(service: &Service, body: &[u8]) -> Answer<Value> {
     let patch: Value = read(body)?;
     let mut knobs = value(&service.knobs())?;
@@ -114,7 +119,11 @@ fn merge(into: &mut Value, patch: Value) {
     match (into, patch) {
         (Value::Object(into), Value::Object(patch)) => {
             for (key, value) in patch {
-                merge(into.entry(key).or_insert(Value::Null), value);
+                if value.is_null() {
+                    into.remove(&key);
+                } else {
+                    merge(into.entry(key).or_insert(Value::Null), value);
+                }
             }
         }
         (into, patch) => *into = patch,
@@ -147,12 +156,12 @@ mod tests {
 
     #[test]
     fn a_patch_goes_into_depth_and_replaces_lists() {
-        let mut knobs = json!({ "timing": { "boot": 1, "stop": 2 }, "zones": ["a"], "seed": 0 });
-        merge(
-            &mut knobs,
-            json!({ "timing": { "boot": 9 }, "zones": ["b", "c"], "new": {} }),
-        );
-        let expected = json!({ "timing": { "boot": 9, "stop": 2 }, "zones": ["b", "c"], "seed": 0, "new": {} });
+        let mut knobs = json!({ "timing": { "boot": 1, "stop": 2 }, "zones": ["a"], "seed": 7 });
+        let patch =
+            json!({ "timing": { "boot": 9 }, "zones": ["b", "c"], "seed": null, "new": {} });
+        merge(&mut knobs, patch);
+        let expected =
+            json!({ "timing": { "boot": 9, "stop": 2 }, "zones": ["b", "c"], "new": {} });
         assert_eq!(knobs, expected);
     }
 }

@@ -173,9 +173,16 @@ fn the_control_endpoint_has_the_power_of_the_handle() {
     let emulator =
         Ec2Emulator::start_on(([127, 0, 0, 1], 0).into(), Knobs::default(), clock).unwrap();
     let ask = |method: &str, path: &str, body: Value| control(&emulator, method, path, &body);
+    let (_, root) = ask("GET", "", Value::Null);
     assert_eq!(
-        ask("GET", "", Value::Null).1,
-        json!({ "cloud": "ec2", "region": "us-east-1" })
+        (&root["cloud"], &root["region"]),
+        (&json!("ec2"), &json!("us-east-1"))
+    );
+    assert!(
+        root["actions"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("RunInstances"))
     );
 
     let (status, knobs) = ask(

@@ -161,6 +161,12 @@ fn shown_subnet(world: &mut World, subnet: Subnet) -> shape::Subnet {
         availability_zone: subnet.zone,
         map_public_ip_on_launch: subnet.public,
         assign_ipv6_address_on_creation: false,
+        ipv6_native: false,
+        private_dns_name_options_on_launch: shape::DnsOptions {
+            hostname_type: "ip-name",
+            enable_resource_name_dns_a_record: false,
+            enable_resource_name_dns_aaaa_record: false,
+        },
         tag_set: tag_set(&subnet.tags),
         subnet_id: subnet.id,
     }
@@ -203,12 +209,16 @@ pub(super) fn groups(call: &Call<'_>, world: &mut World) -> Result<String, Refus
     let page = page_of(all, &paging, asked);
     let shown = page.items.into_iter().map(|group| shape::SecurityGroup {
         owner_id: world.knobs.account.clone(),
+        security_group_arn: format!(
+            "arn:aws:ec2:{}:{}:security-group/{}",
+            world.knobs.region, world.knobs.account, group.id
+        ),
         group_id: group.id,
         group_name: group.name,
         group_description: group.description,
         vpc_id: VPC,
         ip_permissions: Set::default(),
-        ip_permissions_egress: Set::default(),
+        ip_permissions_egress: [shape::Permission::everything()].into_iter().collect(),
         tag_set: tag_set(&group.tags),
     });
     call.reply(&Groups {

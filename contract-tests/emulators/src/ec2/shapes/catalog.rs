@@ -22,6 +22,10 @@ pub(crate) struct Zone {
 
 /// A subnet.
 #[derive(Debug, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an element that EC2 has as a bool"
+)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Subnet {
     pub(crate) subnet_id: String,
@@ -36,19 +40,61 @@ pub(crate) struct Subnet {
     pub(crate) default_for_az: bool,
     pub(crate) map_public_ip_on_launch: bool,
     pub(crate) assign_ipv6_address_on_creation: bool,
+    pub(crate) ipv6_native: bool,
+    pub(crate) private_dns_name_options_on_launch: DnsOptions,
     pub(crate) tag_set: Set<Tag>,
 }
 
-/// A security group. There are no rules: nothing is filtered here.
+/// How the instances of a subnet are named.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DnsOptions {
+    pub(crate) hostname_type: &'static str,
+    pub(crate) enable_resource_name_dns_a_record: bool,
+    #[serde(rename = "enableResourceNameDnsAAAARecord")]
+    pub(crate) enable_resource_name_dns_aaaa_record: bool,
+}
+
+/// A security group. Nothing is filtered here, so it has the rule that every new one has.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SecurityGroup {
     pub(crate) owner_id: String,
+    pub(crate) security_group_arn: String,
     pub(crate) group_id: String,
     pub(crate) group_name: String,
     pub(crate) group_description: String,
     pub(crate) vpc_id: &'static str,
     pub(crate) ip_permissions: Set<()>,
-    pub(crate) ip_permissions_egress: Set<()>,
+    pub(crate) ip_permissions_egress: Set<Permission>,
     pub(crate) tag_set: Set<Tag>,
+}
+
+/// What a group lets pass.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Permission {
+    pub(crate) ip_protocol: &'static str,
+    pub(crate) ip_ranges: Set<IpRange>,
+}
+
+/// A range of addresses.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct IpRange {
+    pub(crate) cidr_ip: &'static str,
+}
+
+impl Permission {
+    /// Everything to everywhere.
+    pub(crate) fn everything() -> Self {
+        Self {
+            ip_protocol: "-1",
+            ip_ranges: [IpRange {
+                cidr_ip: "0.0.0.0/0",
+            }]
+            .into_iter()
+            .collect(),
+        }
+    }
 }
