@@ -15,3 +15,8 @@
 pub mod ec2;
 #[cfg(feature = "ec2")]
 mod server;
+
+/// The README's code compiles.
+#[cfg(all(doctest, feature = "ec2"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
