@@ -52,15 +52,24 @@ pub(crate) fn request(
     authorization: &str,
     body: &[u8],
 ) -> io::Result<Reply> {
-    let mut stream = open(emulator.address())?;
+    ask(emulator.address(), method, path, authorization, body)
+}
+
+pub(crate) fn ask(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    authorization: &str,
+    body: &[u8],
+) -> io::Result<Reply> {
+    let mut stream = open(address)?;
     let signed = if authorization.is_empty() {
         String::new()
     } else {
         format!("Authorization: {authorization}\r\nX-Amz-Date: 20260101T000000Z\r\n")
     };
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{signed}Content-Length: {}\r\n\r\n",
-        emulator.address(),
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{signed}Content-Length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes())?;

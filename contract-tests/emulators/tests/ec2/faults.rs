@@ -208,3 +208,18 @@ fn a_page_is_empty_or_its_token_repeats() {
     assert_eq!((count, &repeated), (2, &second));
     assert_eq!(page(&repeated.unwrap()), (2, None));
 }
+
+#[test]
+fn a_rule_without_a_number_strikes_every_call_of_every_action() {
+    let emulator = Ec2Emulator::start(Knobs::default()).unwrap();
+    emulator.add_fault(FaultRule {
+        operation: None,
+        nth: None,
+        fault: Fault::Throttled,
+    });
+    for form in [LAUNCH, "Action=DescribeInstances", LAUNCH] {
+        assert_eq!(post(&emulator, form).unwrap().status, 503);
+    }
+    emulator.clear_faults();
+    assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
+}

@@ -5,4 +5,5 @@
 mod client;
 mod faults;
 mod fuzz;
+mod program;
 mod sockets;
