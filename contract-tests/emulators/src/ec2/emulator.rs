@@ -18,6 +18,7 @@ use super::{
     knobs::Knobs,
     oracle::Oracle,
     service::{Inner, Service},
+    throttle::Buckets,
 };
 use crate::server::Running;
 
@@ -113,10 +114,10 @@ impl Service {
     }
 
     pub(super) fn set_knobs(&self, knobs: Knobs) {
+        let clock: Arc<dyn Clock> = self.clock.clone();
         let mut state = self.state();
-        let full = Inner::new(knobs, &self.clock);
-        state.buckets = full.buckets;
-        state.world.set_knobs(full.world.knobs);
+        state.buckets = Buckets::new(&knobs.throttle, &clock);
+        state.world.set_knobs(knobs);
     }
 
     pub(super) fn reset(&self, seed: Option<u64>) {

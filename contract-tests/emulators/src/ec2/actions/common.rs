@@ -125,8 +125,13 @@ impl Call<'_> {
             }
             let tags = tags_of(&scope)?;
             tags::check(&tags)?;
+            let empty = tags.is_empty();
             if by_type.insert(kind.clone(), tags).is_some() {
                 let message = format!("Duplicate resource type '{kind}' in TagSpecification.");
+                return Err(Refusal::invalid(message));
+            }
+            if empty {
+                let message = "Tag specification must have at least one tag.";
                 return Err(Refusal::invalid(message));
             }
         }

@@ -3,7 +3,11 @@
 use serde::Serialize;
 
 use super::{Call, common};
-use crate::ec2::{engine::World, error::Refusal, wire::xml::Set};
+use crate::ec2::{
+    engine::{World, tag_list::TagRow},
+    error::Refusal,
+    wire::xml::Set,
+};
 
 pub(super) fn create(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
     let ids = call.ids("ResourceId")?;
@@ -52,7 +56,7 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
     let (paging, _) = call.paging(world)?;
     call.finish_read()?;
     let page = world.tags_page(&filters, &paging, call.served.look)?;
-    let row = |tag: crate::ec2::engine::tags::TagRow| Row {
+    let row = |tag: TagRow| Row {
         resource_id: tag.resource,
         resource_type: tag.kind.name(),
         key: tag.key,

@@ -193,3 +193,12 @@ impl World {
         self.pool(subnet).left()
     }
 }
+
+#[cfg(test)]
+impl World {
+    /// Machines in use, by type, zone and market.
+    pub(super) fn machines_in_use(&self) -> BTreeMap<Kind, u64> {
+        let used = self.usage.0.iter().filter(|(_, count)| **count > 0);
+        used.map(|(kind, count)| (kind.clone(), *count)).collect()
+    }
+}

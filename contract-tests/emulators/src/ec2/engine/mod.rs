@@ -9,7 +9,7 @@
 //! | `record` | an instance and the versions of it that a lagging read may still see |
 //! | `launch`, `plan`, `token` | launching, what a launch needs, client tokens |
 //! | `power` | stop, start, reboot, terminate, and how a transition ends |
-//! | `change`, `tags` | attributes and tags |
+//! | `change`, `tags`, `tag_list` | attributes, tags, the list of tags |
 //! | `storage`, `image` | volumes and network interfaces; images made of instances |
 //! | `read`, `filter`, `attributes`, `index`, `page` | describing |
 //! | `limits` | capacity and quota |
@@ -21,6 +21,8 @@ pub(crate) mod change;
 pub(crate) mod filter;
 pub(crate) mod image;
 mod index;
+#[cfg(test)]
+mod invariants;
 pub(crate) mod launch;
 mod limits;
 mod names;
@@ -31,12 +33,13 @@ mod power;
 pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod storage;
+pub(crate) mod tag_list;
 pub(crate) mod tags;
 mod token;
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, HashMap},
+    collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -267,13 +270,16 @@ impl World {
         read::check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
         let late = self.knobs.lag.writes;
         let (mut found, mut missing) = (Vec::new(), Vec::new());
-        for id in ids {
+        // An id that is named twice is one instance.
+        let mut named = BTreeSet::new();
+        for id in ids.iter().filter(|id| named.insert(id.as_str())) {
             self.touched += 1;
             let seq = self.by_id.get(id).copied();
             let instance = seq.and_then(|seq| self.instances.get(&seq));
             match instance {
                 Some(instance)
-                    if late.is_zero() || self.now >= instance.created + self.dice.up_to(late) =>
+                    if late.is_zero()
+                        || self.now >= instance.created.saturating_add(self.dice.up_to(late)) =>
                 {
                     found.push(instance.seq);
                 }

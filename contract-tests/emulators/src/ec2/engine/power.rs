@@ -50,24 +50,39 @@ impl World {
     /// Starts instances, all or none.
     pub(crate) fn start(&mut self, ids: &[String], mode: Mode) -> Result<Vec<Change>, Refusal> {
         let found = self.find(ids)?;
-        for seq in &found {
-            let Some(instance) = self.instances.get(seq) else {
-                continue;
-            };
-            match instance.current().state {
-                State::Pending | State::Running => {}
-                State::Stopped => self.check_machine(*seq)?,
-                State::Stopping | State::ShuttingDown | State::Terminated => {
-                    let id = &instance.fixed.id;
-                    let message = format!(
-                        "The instance '{id}' is not in a state from which it can be started."
-                    );
-                    return Err(Refusal::wrong_state(message));
-                }
+        let mut taken = Vec::new();
+        let ready = found
+            .iter()
+            .try_for_each(|seq| self.ready_to_start(*seq, &mut taken));
+        if let Err(refusal) = ready.and_then(|()| mode.go()) {
+            for seq in taken {
+                self.release_machine(seq);
+            }
+            return Err(refusal);
+        }
+        Ok(self.each(&found, Self::begin_start))
+    }
+
+    /// Takes a machine for an instance that needs one to start.
+    fn ready_to_start(&mut self, seq: Seq, taken: &mut Vec<Seq>) -> Result<(), Refusal> {
+        let Some(instance) = self.instances.get(&seq) else {
+            return Ok(());
+        };
+        match instance.current().state {
+            State::Pending | State::Running => {}
+            State::Stopped => {
+                self.check_machine(seq)?;
+                self.take_machine(seq);
+                taken.push(seq);
+            }
+            State::Stopping | State::ShuttingDown | State::Terminated => {
+                let id = &instance.fixed.id;
+                let message =
+                    format!("The instance '{id}' is not in a state from which it can be started.");
+                return Err(Refusal::wrong_state(message));
             }
         }
-        mode.go()?;
-        Ok(self.each(&found, Self::begin_start))
+        Ok(())
     }
 
     /// Reboots running instances, all or none.
@@ -135,10 +150,6 @@ impl World {
             ) else {
                 continue;
             };
-            // An id that is named twice is one instance.
-            if changes.iter().any(|change| change.id == id) {
-                continue;
-            }
             act(self, *seq);
             let after = self.state(*seq).unwrap_or(before);
             changes.push(Change { id, before, after });
@@ -159,7 +170,6 @@ impl World {
 
     fn begin_start(&mut self, seq: Seq) {
         if self.state(seq) == Some(State::Stopped) {
-            self.take_machine(seq);
             let now = self.now;
             self.revise(seq, |version| version.launched = now);
             self.begin(seq, State::Pending, None, self.knobs.timing.boot);

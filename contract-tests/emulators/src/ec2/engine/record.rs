@@ -155,11 +155,13 @@ impl Instance {
         self.versions.back().expect("an instance has a version")
     }
 
-    /// What a read sees that looks at `moment`: nothing before the launch.
+    /// What a read sees that looks at `moment`: nothing before the launch. The oldest version that is
+    /// kept stands in for those that were dropped when the lag was shorter.
     pub(crate) fn version_at(&self, moment: Option<Duration>) -> Option<&Version> {
-        let moment = moment?;
+        let moment = moment.filter(|moment| *moment >= self.created)?;
         let seen = |version: &&Version| version.since <= moment;
-        self.versions.iter().rev().find(seen)
+        let newest = self.versions.iter().rev().find(seen);
+        newest.or_else(|| self.versions.front())
     }
 
     /// Drops the versions that no read can see any more which looks back to `oldest` at most.

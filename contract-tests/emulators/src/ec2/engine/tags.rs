@@ -2,26 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{
-    Look, Mode, Seq, World,
-    filter::{self, Filter, Filtered},
-    page::{Page, Paging},
-    read::check_ids,
-    record::Tags,
-};
+use super::{Mode, Seq, World, read::check_ids, record::Tags};
 use crate::ec2::error::Refusal;
 
 /// The most tags of a resource.
 const MOST: usize = 50;
-
-/// A tag of a resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TagRow {
-    pub(crate) resource: String,
-    pub(crate) kind: Kind,
-    pub(crate) key: String,
-    pub(crate) value: String,
-}
 
 /// What a tag is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +18,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Instance, Self::Volume, Self::Nic, Self::Image];
+    pub(super) const ALL: [Self; 4] = [Self::Instance, Self::Volume, Self::Nic, Self::Image];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -44,7 +29,7 @@ impl Kind {
         }
     }
 
-    const fn rank(self) -> u64 {
+    pub(super) const fn rank(self) -> u64 {
         match self {
             Self::Instance => 0,
             Self::Volume => 1,
@@ -182,7 +167,7 @@ impl World {
         Ok(found)
     }
 
-    fn tags_of(&self, kind: Kind, seq: Seq) -> Option<&Tags> {
+    pub(super) fn tags_of(&self, kind: Kind, seq: Seq) -> Option<&Tags> {
         match kind {
             Kind::Instance => self
                 .instances
@@ -192,129 +177,6 @@ impl World {
             Kind::Nic => self.nics.get(&seq).map(|nic| &nic.tags),
             Kind::Image => self.images.get(&seq).map(|image| &image.tags),
         }
-    }
-
-    /// A page of tags, of instances first, then volumes, interfaces and images.
-    pub(crate) fn tags_page(
-        &mut self,
-        filters: &[Filter],
-        paging: &Paging,
-        look: Look,
-    ) -> Result<Page<TagRow>, Refusal> {
-        filter::check::<TagRow>(filters)?;
-        let moment = self.moment(look);
-        let (first, passed) = (Place::of(paging.after), paging.after);
-        let world = &*self;
-        let rows = Kind::ALL
-            .into_iter()
-            .filter(|kind| kind.rank() >= first.rank)
-            .flat_map(move |kind| {
-                let from = if kind.rank() == first.rank {
-                    first.seq
-                } else {
-                    0
-                };
-                world
-                    .tagged(kind, from, filters)
-                    .flat_map(move |(seq, id)| {
-                        let tags = match kind {
-                            Kind::Instance => world
-                                .instances
-                                .get(&seq)
-                                .and_then(|i| Some(&*i.version_at(moment)?.tags)),
-                            Kind::Volume | Kind::Nic | Kind::Image => world.tags_of(kind, seq),
-                        };
-                        tags.into_iter()
-                            .flatten()
-                            .enumerate()
-                            .map(move |(number, (key, value))| {
-                                let row = TagRow {
-                                    resource: id.to_owned(),
-                                    kind,
-                                    key: key.clone(),
-                                    value: value.clone(),
-                                };
-                                (Place::position(kind, seq, number), row)
-                            })
-                    })
-            });
-        let rows = rows.filter(|(position, _)| *position > passed);
-        let (page, touched) = paging.take(rows.map(|(position, row)| {
-            let passes = filter::passes(&row, filters);
-            (position, passes.then_some(row))
-        }));
-        self.touched += touched;
-        Ok(page)
-    }
-
-    /// The resources of a kind from `from` on; only the named one where a filter names one.
-    fn tagged<'a>(
-        &'a self,
-        kind: Kind,
-        from: Seq,
-        filters: &[Filter],
-    ) -> Box<dyn Iterator<Item = (Seq, &'a str)> + 'a> {
-        let named = filters
-            .iter()
-            .find(|f| f.name == "resource-id" && f.values.iter().all(|v| filter::is_plain(v)));
-        if let Some(named) = named {
-            let ids = match kind {
-                Kind::Instance => &self.by_id,
-                Kind::Volume => &self.volume_ids,
-                Kind::Nic => &self.nic_ids,
-                Kind::Image => &self.image_ids,
-            };
-            let mut found: Vec<(Seq, &str)> = named
-                .values
-                .iter()
-                .filter_map(|id| ids.get_key_value(id))
-                .map(|(id, seq)| (*seq, id.as_str()))
-                .collect();
-            found.sort_unstable();
-            return Box::new(found.into_iter().filter(move |(seq, _)| *seq >= from));
-        }
-        match kind {
-            Kind::Instance => Box::new(
-                self.instances
-                    .range(from..)
-                    .map(|(seq, i)| (*seq, i.fixed.id.as_str())),
-            ),
-            Kind::Volume => Box::new(
-                self.volumes
-                    .range(from..)
-                    .map(|(seq, v)| (*seq, v.id.as_str())),
-            ),
-            Kind::Nic => Box::new(
-                self.nics
-                    .range(from..)
-                    .map(|(seq, n)| (*seq, n.id.as_str())),
-            ),
-            Kind::Image => Box::new(
-                self.images
-                    .range(from..)
-                    .map(|(seq, i)| (*seq, i.id.as_str())),
-            ),
-        }
-    }
-}
-
-/// Where in the list of tags a position is: the kind, the resource and the number of its tag.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    rank: u64,
-    seq: Seq,
-}
-
-impl Place {
-    const fn of(position: u64) -> Self {
-        Self {
-            rank: position >> 60,
-            seq: (position >> 6) & ((1 << 54) - 1),
-        }
-    }
-
-    fn position(kind: Kind, seq: Seq, number: usize) -> u64 {
-        kind.rank() << 60 | seq << 6 | (number as u64 + 1).min(63)
     }
 }
 
@@ -331,22 +193,4 @@ pub(crate) fn no_nic(id: &str) -> Refusal {
         "networkInterface",
         &[id],
     )
-}
-
-impl Filtered for TagRow {
-    const NAMES: &'static [&'static str] = &["key", "resource-id", "resource-type", "value"];
-
-    fn values(&self, name: &str) -> Vec<String> {
-        match name {
-            "key" => vec![self.key.clone()],
-            "resource-id" => vec![self.resource.clone()],
-            "resource-type" => vec![self.kind.name().to_owned()],
-            "value" => vec![self.value.clone()],
-            _ => Vec::new(),
-        }
-    }
-
-    fn tags(&self) -> Option<&Tags> {
-        None
-    }
 }

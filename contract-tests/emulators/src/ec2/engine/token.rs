@@ -64,3 +64,13 @@ impl World {
         self.tokens.remove(key);
     }
 }
+
+#[cfg(test)]
+impl World {
+    /// Every token with the number of its instances that live, and all of them.
+    pub(super) fn tokens_kept(&self) -> impl Iterator<Item = (&TokenKey, (usize, &[Seq]))> {
+        self.tokens
+            .iter()
+            .map(|(key, entry)| (key, (entry.alive, entry.instances.as_slice())))
+    }
+}

@@ -179,6 +179,7 @@ fn tags_are_part_of_the_launch_and_checked_first() {
             format!("{spec}a&TagSpecification.2.ResourceType=instance"),
             "InvalidParameterValue",
         ),
+        (typed.to_owned(), "InvalidParameterValue"),
         (
             "&TagSpecification.1.ResourceType=vpc".to_owned(),
             "InvalidParameterValue",

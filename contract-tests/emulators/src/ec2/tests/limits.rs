@@ -65,6 +65,28 @@ fn a_stopped_instance_gives_its_machine_back_and_may_not_get_it_again() {
 }
 
 #[test]
+fn a_batch_starts_whole_or_not_at_all() {
+    let mut lab = Lab::with(|knobs| knobs.capacity = vec![capacity(None, None, 2)]);
+    let ids = lab.launch(2, "");
+    lab.pass(100);
+    let both = super::named(&ids);
+    lab.ok(&format!("StopInstances{both}"));
+    lab.pass(100);
+    lab.world.knobs.capacity[0].machines = 1;
+    let start = format!("StartInstances{both}");
+    assert_eq!(lab.code(&start), "InsufficientInstanceCapacity");
+    assert_eq!(
+        (lab.state(&ids[0]), lab.state(&ids[1])),
+        ("stopped", "stopped")
+    );
+    lab.world.check_invariants();
+    lab.world.knobs.capacity[0].machines = 2;
+    assert_eq!(lab.code(&format!("{start}&DryRun=true")), "DryRunOperation");
+    lab.world.check_invariants();
+    lab.ok(&start);
+}
+
+#[test]
 fn quotas_have_codes_of_their_own() {
     let mut lab = Lab::with(|knobs| {
         knobs.vcpu_quota = Some(5);

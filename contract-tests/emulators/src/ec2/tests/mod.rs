@@ -7,6 +7,7 @@ mod images;
 mod lag;
 mod launch;
 mod limits;
+mod lives;
 mod operator;
 mod pages;
 mod power;

@@ -1,0 +1,118 @@
+//! What holds after every call, whatever the calls were. For tests only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{World, index::Key, record::State};
+use crate::ec2::knobs::Market;
+
+impl World {
+    /// Panics where the region contradicts itself.
+    pub(crate) fn check_invariants(&self) {
+        self.check_index();
+        self.check_machines();
+        self.check_attachments();
+        self.check_addresses();
+        self.check_tokens();
+    }
+
+    fn check_index(&self) {
+        let all: Vec<_> = self.index.find(&[Key::All], 0).collect();
+        assert_eq!(all, self.instances.keys().copied().collect::<Vec<_>>());
+        assert_eq!(self.by_id.len(), self.instances.len());
+        for (seq, instance) in &self.instances {
+            assert_eq!(self.by_id.get(&instance.fixed.id), Some(seq));
+            for key in instance.keys() {
+                assert!(self.index.find(&[key], seq - 1).any(|found| found == *seq));
+            }
+        }
+        for state in State::ALL {
+            for seq in self.index.find(&[Key::State(state)], 0) {
+                let instance = &self.instances[&seq];
+                assert!(
+                    instance
+                        .versions
+                        .iter()
+                        .any(|version| version.state == state)
+                );
+            }
+        }
+    }
+
+    fn check_machines(&self) {
+        let mut counted = BTreeMap::new();
+        for instance in self.instances.values() {
+            let version = instance.current();
+            match version.state {
+                State::Pending | State::Running | State::Stopping => {
+                    assert!(instance.holds_machine);
+                }
+                State::Stopped | State::Terminated => assert!(!instance.holds_machine),
+                // It has one, unless it was stopped before.
+                State::ShuttingDown => {}
+            }
+            if instance.holds_machine {
+                let kind = (version.instance_type.clone(), instance.fixed.zone.clone());
+                *counted
+                    .entry((kind.0, kind.1, instance.fixed.market))
+                    .or_insert(0) += 1;
+            }
+        }
+        assert_eq!(self.machines_in_use(), counted);
+        for rule in &self.knobs.capacity {
+            let of_rule = |(kind, zone, market): &(String, String, Market)| {
+                rule.instance_type.as_ref().is_none_or(|only| only == kind)
+                    && rule.zone.as_ref().is_none_or(|only| only == zone)
+                    && rule.market.is_none_or(|only| only == *market)
+            };
+            let used: u64 = counted
+                .iter()
+                .filter(|(kind, _)| of_rule(kind))
+                .map(|(_, n)| n)
+                .sum();
+            assert!(used <= rule.machines, "{used} of {rule:?}");
+        }
+    }
+
+    fn check_attachments(&self) {
+        for instance in self.instances.values() {
+            let ended = instance.current().state == State::Terminated;
+            assert!(!ended || (instance.volumes.is_empty() && instance.nics.is_empty()));
+            for volume in instance.volumes.iter().map(|seq| &self.volumes[seq]) {
+                assert_eq!(volume.attached_to.as_ref(), Some(&instance.fixed.id));
+            }
+            for nic in instance.nics.iter().map(|seq| &self.nics[seq]) {
+                assert_eq!(nic.attached_to.as_ref(), Some(&instance.fixed.id));
+            }
+        }
+        for (seq, volume) in &self.volumes {
+            let owner = volume.attached_to.as_ref();
+            let owner = owner.map(|id| self.instance(id).expect("attached to something"));
+            assert!(owner.is_none_or(|instance| instance.volumes.contains(seq)));
+        }
+        assert_eq!(self.volume_ids.len(), self.volumes.len());
+        assert_eq!(self.nic_ids.len(), self.nics.len());
+    }
+
+    fn check_addresses(&self) {
+        let private: BTreeSet<_> = self.nics.values().map(|nic| nic.private_ip).collect();
+        assert_eq!(private.len(), self.nics.len());
+        let public = self
+            .instances
+            .values()
+            .filter_map(|i| i.current().public_ip);
+        let public: Vec<_> = public.collect();
+        assert_eq!(public.iter().collect::<BTreeSet<_>>().len(), public.len());
+        for instance in self.instances.values() {
+            let version = instance.current();
+            assert!(version.public_ip.is_none() || version.state == State::Running);
+        }
+    }
+
+    fn check_tokens(&self) {
+        for (key, (alive, instances)) in self.tokens_kept() {
+            let living = instances.iter().filter_map(|seq| self.instances.get(seq));
+            let living = living.filter(|i| i.current().state != State::Terminated);
+            assert_eq!(alive, living.count(), "{key:?}");
+        }
+    }
+}
