@@ -105,17 +105,16 @@ impl World {
         doom: Option<&Reason>,
         mode: Mode,
     ) -> Result<Vec<Seq>, Refusal> {
-        let plan = self.plan(order)?;
-        let token = order.token.as_ref().map(|(token, digest)| {
-            let zonal = order.zone.is_some() || order.subnet.is_some();
-            let zone = plan.places.first().map(|subnet| subnet.zone.clone());
-            ((token.clone(), zone.filter(|_| zonal)), *digest)
-        });
+        let token = order
+            .token
+            .as_ref()
+            .map(|(token, digest)| ((token.clone(), self.token_zone(order)), *digest));
         if let Some((key, digest)) = &token {
             if let Some(before) = self.replay(key, *digest)? {
                 return mode.go().map(|()| before);
             }
         }
+        let plan = self.plan(order)?;
         mode.go()?;
         let (subnet, count) = self.place(order, &plan)?;
         let reservation = self.names.next("r");
@@ -137,6 +136,14 @@ impl World {
             self.remember(key, digest, launched.clone());
         }
         Ok(launched)
+    }
+
+    /// The zone in which a token counts, if it is named by itself or by its subnet.
+    fn token_zone(&self, order: &Order) -> Option<String> {
+        match &order.subnet {
+            Some(id) => self.subnet(id).ok().map(|subnet| subnet.zone.clone()),
+            None => order.zone.clone(),
+        }
     }
 
     /// Makes one instance, pending.

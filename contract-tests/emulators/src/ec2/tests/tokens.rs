@@ -134,3 +134,16 @@ fn a_dry_run_takes_no_token() {
     );
     assert_eq!(lab.world.instances.len(), 1);
 }
+
+#[test]
+fn a_token_is_honoured_although_the_image_is_gone() {
+    let mut lab = Lab::new();
+    let first = lab.ok(&with_token("t", ""));
+    let mut knobs = lab.world.knobs.clone();
+    knobs.images.clear();
+    knobs.key_pairs.clear();
+    lab.world.set_knobs(knobs);
+    let again = lab.ok(&with_token("t", ""));
+    assert_eq!(all(&again, "instanceId"), all(&first, "instanceId"));
+    assert_eq!(lab.code(&with_token("u", "")), "InvalidAMIID.NotFound");
+}
