@@ -67,6 +67,7 @@ pub(super) fn handle(service: &Service, request: &Incoming) -> Outgoing {
     Outgoing {
         status,
         content_type: "application/json",
+        headers: Vec::new(),
         body: body.to_string(),
         delivery: Delivery::Whole,
     }

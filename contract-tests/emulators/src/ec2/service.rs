@@ -219,6 +219,7 @@ fn document(done: Result<String, Refusal>, request_id: &str) -> Outgoing {
     Outgoing {
         status,
         content_type: "text/xml;charset=UTF-8",
+        headers: vec![("x-amzn-requestid", request_id.to_owned())],
         body,
         delivery: Delivery::Whole,
     }
@@ -236,6 +237,7 @@ fn lost(delivery: Delivery) -> Outgoing {
     Outgoing {
         status: 500,
         content_type: "text/plain",
+        headers: Vec::new(),
         body: String::new(),
         delivery,
     }

@@ -65,6 +65,7 @@ async fn reply(
     let Outgoing {
         status,
         content_type,
+        headers,
         body,
         delivery,
     } = handler.handle(request).await;
@@ -77,10 +78,12 @@ async fn reply(
             match never {}
         }
     };
-    Response::builder()
+    let mut response = Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, content_type)
-        .header(header::SERVER, "fleetwright-emulators")
-        .body(pieces)
-        .map_err(io::Error::other)
+        .header(header::SERVER, "fleetwright-emulators");
+    for (name, value) in headers {
+        response = response.header(name, value);
+    }
+    response.body(pieces).map_err(io::Error::other)
 }

@@ -56,6 +56,8 @@ pub(crate) enum Unreadable {
 pub(crate) struct Outgoing {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
+    /// Further headers.
+    pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
     pub(crate) delivery: Delivery,
 }
