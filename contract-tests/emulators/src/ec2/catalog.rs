@@ -14,6 +14,7 @@ pub(crate) const VPC: &str = "vpc-00000000000000001";
 /// An instance type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct TypeSpec {
     /// Its name, such as `m5.large`.
     pub name: String,
@@ -29,7 +30,8 @@ pub struct TypeSpec {
 }
 
 impl TypeSpec {
-    fn new(name: &str, vcpus: u32, memory_mib: u64, architecture: &str) -> Self {
+    /// A type that every zone offers.
+    pub fn new(name: &str, vcpus: u32, memory_mib: u64, architecture: &str) -> Self {
         Self {
             name: name.to_owned(),
             vcpus,
@@ -65,6 +67,7 @@ impl TypeSpec {
 /// A machine image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Image {
     /// Its id.
     pub id: String,
@@ -88,9 +91,10 @@ pub struct Image {
 }
 
 impl Image {
-    fn new(number: u64, name: &str, architecture: &str, root_device: &str, root_gib: u32) -> Self {
+    /// An image of Amazon's.
+    pub fn new(id: &str, name: &str, architecture: &str, root_device: &str, root_gib: u32) -> Self {
         Self {
-            id: format!("ami-{number:017x}"),
+            id: id.to_owned(),
             name: name.to_owned(),
             description: String::new(),
             owner: String::new(),
@@ -104,9 +108,27 @@ impl Image {
     /// `ami-00000000000000001` and two more.
     pub(crate) fn standard() -> Vec<Self> {
         vec![
-            Self::new(1, "linux-x86_64", "x86_64", "/dev/xvda", 8),
-            Self::new(2, "linux-x86_64-large", "x86_64", "/dev/sda1", 30),
-            Self::new(3, "linux-arm64", "arm64", "/dev/xvda", 8),
+            Self::new(
+                "ami-00000000000000001",
+                "linux-x86_64",
+                "x86_64",
+                "/dev/xvda",
+                8,
+            ),
+            Self::new(
+                "ami-00000000000000002",
+                "linux-x86_64-large",
+                "x86_64",
+                "/dev/sda1",
+                30,
+            ),
+            Self::new(
+                "ami-00000000000000003",
+                "linux-arm64",
+                "arm64",
+                "/dev/xvda",
+                8,
+            ),
         ]
     }
 }
@@ -114,6 +136,7 @@ impl Image {
 /// A subnet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Subnet {
     /// Its id.
     pub id: String,
@@ -129,18 +152,28 @@ pub struct Subnet {
     pub tags: BTreeMap<String, String>,
 }
 
+impl Subnet {
+    /// A subnet whose instances get public addresses.
+    pub fn new(id: impl Into<String>, zone: impl Into<String>, cidr: Ipv4Net) -> Self {
+        Self {
+            id: id.into(),
+            zone: zone.into(),
+            cidr,
+            public: true,
+            tags: BTreeMap::new(),
+        }
+    }
+}
+
 /// One public subnet for each zone, `subnet-00000000000000001` and so on, of 4091 addresses each.
 pub(crate) fn default_subnets(zones: &[String]) -> Vec<Subnet> {
     let network = |number: usize| u8::try_from(number * 16).unwrap_or(u8::MAX);
     zones
         .iter()
         .enumerate()
-        .map(|(number, zone)| Subnet {
-            id: format!("subnet-{:017x}", number + 1),
-            zone: zone.clone(),
-            cidr: Ipv4Net::new_assert([172, 31, network(number), 0].into(), 20),
-            public: true,
-            tags: BTreeMap::new(),
+        .map(|(number, zone)| {
+            let cidr = Ipv4Net::new_assert([172, 31, network(number), 0].into(), 20);
+            Subnet::new(format!("subnet-{:017x}", number + 1), zone, cidr)
         })
         .collect()
 }
@@ -148,6 +181,7 @@ pub(crate) fn default_subnets(zones: &[String]) -> Vec<Subnet> {
 /// A security group. The emulator filters no packets, so its rules are not told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SecurityGroup {
     /// Its id.
     pub id: String,
@@ -162,13 +196,21 @@ pub struct SecurityGroup {
 }
 
 impl SecurityGroup {
+    /// A group.
+    pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            description: String::new(),
+            tags: BTreeMap::new(),
+        }
+    }
+
     /// `sg-00000000000000001`, called `default`.
     pub(crate) fn standard() -> Self {
         Self {
-            id: "sg-00000000000000001".to_owned(),
-            name: "default".to_owned(),
             description: "default VPC security group".to_owned(),
-            tags: BTreeMap::new(),
+            ..Self::new("sg-00000000000000001", "default")
         }
     }
 }
@@ -176,16 +218,20 @@ impl SecurityGroup {
 /// A key pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct KeyPair {
     /// Its name.
     pub name: String,
 }
 
 impl KeyPair {
+    /// A key pair of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+
     /// One called `default`.
     pub(crate) fn standard() -> Self {
-        Self {
-            name: "default".to_owned(),
-        }
+        Self::new("default")
     }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,

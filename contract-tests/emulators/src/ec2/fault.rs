@@ -5,7 +5,7 @@ use std::time::Duration;
 use fleetwright_chaos as chaos;
 use serde::{Deserialize, Serialize};
 
-use super::error::Refusal;
+use super::{error::Refusal, wire::action::Action};
 
 /// Something that goes wrong with one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,10 +133,11 @@ impl Fault {
 /// A fault and the calls it strikes, as the control endpoint reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct FaultRule {
     /// The action it strikes, or every one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operation: Option<String>,
+    pub operation: Option<Action>,
     /// Which of its calls, from 1, counted from when the rule was added; every one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nth: Option<u64>,
@@ -144,10 +145,40 @@ pub struct FaultRule {
     pub fault: Fault,
 }
 
+impl FaultRule {
+    /// Strikes call number `nth` (from 1) of an action.
+    pub const fn nth(action: Action, nth: u64, fault: Fault) -> Self {
+        Self::new(Some(action), Some(nth), fault)
+    }
+
+    /// Strikes every call of an action.
+    pub const fn always(action: Action, fault: Fault) -> Self {
+        Self::new(Some(action), None, fault)
+    }
+
+    /// Strikes call number `nth` (from 1), of whatever action.
+    pub const fn nth_of_any(nth: u64, fault: Fault) -> Self {
+        Self::new(None, Some(nth), fault)
+    }
+
+    /// Strikes every call.
+    pub const fn always_any(fault: Fault) -> Self {
+        Self::new(None, None, fault)
+    }
+
+    const fn new(operation: Option<Action>, nth: Option<u64>, fault: Fault) -> Self {
+        Self {
+            operation,
+            nth,
+            fault,
+        }
+    }
+}
+
 impl From<FaultRule> for chaos::Rule<Fault> {
     fn from(rule: FaultRule) -> Self {
         Self {
-            operation: rule.operation,
+            operation: rule.operation.map(|action| action.name().to_owned()),
             when: rule.nth.map_or(chaos::When::Always, chaos::When::Nth),
             fault: rule.fault,
         }
@@ -157,7 +188,7 @@ impl From<FaultRule> for chaos::Rule<Fault> {
 impl From<chaos::Rule<Fault>> for FaultRule {
     fn from(rule: chaos::Rule<Fault>) -> Self {
         Self {
-            operation: rule.operation,
+            operation: rule.operation.as_deref().and_then(Action::named),
             nth: match rule.when {
                 chaos::When::Nth(nth) => Some(nth),
                 chaos::When::Always => None,
@@ -196,6 +227,8 @@ mod tests {
             }
         );
         assert!(serde_json::from_str::<FaultRule>(r#"{"fault":{"kind":"earthquake"}}"#).is_err());
+        let misspelt = r#"{"operation":"RunInstance","fault":{"kind":"reset"}}"#;
+        assert!(serde_json::from_str::<FaultRule>(misspelt).is_err());
         assert!(
             serde_json::from_str::<FaultRule>(r#"{"nht":1,"fault":{"kind":"reset"}}"#).is_err()
         );

@@ -119,6 +119,20 @@ pub struct Timing {
     pub token_memory: Duration,
 }
 
+impl Timing {
+    /// Every transition takes `duration`; what is remembered is remembered as long as by default.
+    pub fn all(duration: Duration) -> Self {
+        Self {
+            boot: duration,
+            stop: duration,
+            terminate: duration,
+            checks: duration,
+            image: duration,
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Timing {
     /// A tenth of a second for what EC2 takes seconds for, an hour for terminated instances and a day
     /// for tokens.
@@ -152,6 +166,7 @@ pub struct Lag {
 /// A number of machines. Unset fields mean any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Capacity {
     /// Of this type.
     #[serde(default)]
@@ -164,6 +179,18 @@ pub struct Capacity {
     pub market: Option<Market>,
     /// The most that run at once.
     pub machines: u64,
+}
+
+impl Capacity {
+    /// At most `machines` of everything; narrow it with the public fields.
+    pub const fn of(machines: u64) -> Self {
+        Self {
+            instance_type: None,
+            zone: None,
+            market: None,
+            machines,
+        }
+    }
 }
 
 /// How an instance is paid for.
@@ -179,6 +206,7 @@ pub enum Market {
 /// Launches that fail late. Unset fields mean any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct FailLate {
     /// Of this type.
     #[serde(default)]
@@ -192,9 +220,22 @@ pub struct FailLate {
     pub message: String,
 }
 
+impl FailLate {
+    /// Every launch fails so; narrow it with the public fields.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            instance_type: None,
+            zone: None,
+            code: code.into(),
+            message: message.into(),
+        }
+    }
+}
+
 /// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Throttle {
     /// A token comes back every so many milliseconds.
     #[serde(with = "super::millis")]
@@ -204,6 +245,17 @@ pub struct Throttle {
     /// What a token is spent on.
     #[serde(default)]
     pub counts: Counts,
+}
+
+impl Throttle {
+    /// One call every `period`, and `burst` of them at once.
+    pub const fn new(period: Duration, burst: NonZeroU32) -> Self {
+        Self {
+            period,
+            burst,
+            counts: Counts::Requests,
+        }
+    }
 }
 
 /// What throttling counts.

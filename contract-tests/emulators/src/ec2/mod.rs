@@ -1,15 +1,12 @@
 //! An EC2 that anybody's client accepts: the query protocol, version 2016-11-15.
 //!
 //! ```
-//! use fleetwright_emulators::ec2::{Ec2Emulator, Fault, FaultRule, Knobs, Phase};
+//! use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, Knobs, Phase};
 //!
 //! let emulator = Ec2Emulator::start(Knobs::default())?;
 //! println!("aws --endpoint-url {} ec2 describe-instances", emulator.endpoint());
-//! emulator.add_fault(FaultRule {
-//!     operation: Some("RunInstances".to_owned()),
-//!     nth: Some(1),
-//!     fault: Fault::Lost { phase: Phase::After },
-//! });
+//! let lost = Fault::Lost { phase: Phase::After };
+//! emulator.add_fault(FaultRule::nth(Action::RunInstances, 1, lost));
 //! assert_eq!(emulator.oracle().instances.len(), 0);
 //! # Ok::<(), std::io::Error>(())
 //! ```

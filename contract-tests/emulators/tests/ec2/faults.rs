@@ -7,23 +7,19 @@ use std::{
 };
 
 use crate::client::{AUTHORIZATION, LAUNCH, Reply, open, post};
-use fleetwright_emulators::ec2::{Ec2Emulator, Fault, FaultRule, Knobs, Phase};
+use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, Knobs, Phase};
 
 const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
 
-fn struck_by(fault: Fault, operation: &str) -> Ec2Emulator {
+fn struck_by(fault: Fault, action: Action) -> Ec2Emulator {
     let emulator = Ec2Emulator::start(Knobs::default()).unwrap();
-    emulator.add_fault(FaultRule {
-        operation: Some(operation.to_owned()),
-        nth: Some(1),
-        fault,
-    });
+    emulator.add_fault(FaultRule::nth(action, 1, fault));
     emulator
 }
 
 /// Launches under a fault: what came back, and how many instances there are.
 fn launch_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
-    let emulator = struck_by(fault, "RunInstances");
+    let emulator = struck_by(fault, Action::RunInstances);
     let reply = post(&emulator, LAUNCH);
     assert!(emulator.unstruck_faults().is_empty());
     assert_eq!(emulator.oracle().calls["RunInstances"], 1);
@@ -108,7 +104,7 @@ fn a_delayed_call_is_carried_out_and_arrives() {
 #[test]
 fn a_hanging_call_never_ends_and_its_phase_decides_the_effect() {
     for (phase, made) in PHASES {
-        let emulator = struck_by(Fault::Hang { phase }, "RunInstances");
+        let emulator = struck_by(Fault::Hang { phase }, Action::RunInstances);
         let mut stream = open(emulator.address()).unwrap();
         let body = format!("Version=2016-11-15&{LAUNCH}");
         let request = format!(
@@ -137,7 +133,7 @@ fn a_launch_fails_late() {
         code: "Server.InsufficientInstanceCapacity".to_owned(),
         message: "Insufficient capacity".to_owned(),
     };
-    let emulator = struck_by(fault, "RunInstances");
+    let emulator = struck_by(fault, Action::RunInstances);
     assert_eq!(post(&emulator, LAUNCH).unwrap().all("name"), ["pending"]);
     emulator.advance(Duration::from_secs(1));
     let truth = &emulator.oracle().instances[0];
@@ -154,7 +150,7 @@ fn a_state_that_nobody_knows_is_shown_and_not_kept() {
     let fault = Fault::UnknownState {
         state: "hibernating".to_owned(),
     };
-    let emulator = struck_by(fault, "DescribeInstances");
+    let emulator = struck_by(fault, Action::DescribeInstances);
     post(&emulator, LAUNCH).unwrap();
     emulator.advance(Duration::from_secs(1));
     let names = || {
@@ -168,7 +164,7 @@ fn a_state_that_nobody_knows_is_shown_and_not_kept() {
 
 #[test]
 fn a_stale_read_sees_the_past() {
-    let emulator = struck_by(Fault::StaleRead, "DescribeInstances");
+    let emulator = struck_by(Fault::StaleRead, Action::DescribeInstances);
     let mut knobs = emulator.knobs();
     knobs.lag.reads = Duration::from_secs(3600);
     emulator.set_knobs(knobs);
@@ -183,7 +179,7 @@ fn a_stale_read_sees_the_past() {
 
 #[test]
 fn a_page_is_empty_or_its_token_repeats() {
-    let emulator = struck_by(Fault::EmptyPage, "DescribeInstances");
+    let emulator = struck_by(Fault::EmptyPage, Action::DescribeInstances);
     let form = LAUNCH.replace("MinCount=1&MaxCount=1", "MinCount=7&MaxCount=7");
     post(&emulator, &form).unwrap();
     let page = |token: &str| {
@@ -199,11 +195,7 @@ fn a_page_is_empty_or_its_token_repeats() {
     assert_eq!(count, 0);
     let (count, second) = page(&token.unwrap());
     assert_eq!(count, 5);
-    emulator.add_fault(FaultRule {
-        operation: None,
-        nth: Some(1),
-        fault: Fault::RepeatedToken,
-    });
+    emulator.add_fault(FaultRule::nth_of_any(1, Fault::RepeatedToken));
     let (count, repeated) = page(second.as_deref().unwrap());
     assert_eq!((count, &repeated), (2, &second));
     assert_eq!(page(&repeated.unwrap()), (2, None));
@@ -212,11 +204,7 @@ fn a_page_is_empty_or_its_token_repeats() {
 #[test]
 fn a_rule_without_a_number_strikes_every_call_of_every_action() {
     let emulator = Ec2Emulator::start(Knobs::default()).unwrap();
-    emulator.add_fault(FaultRule {
-        operation: None,
-        nth: None,
-        fault: Fault::Throttled,
-    });
+    emulator.add_fault(FaultRule::always_any(Fault::Throttled));
     for form in [LAUNCH, "Action=DescribeInstances", LAUNCH] {
         assert_eq!(post(&emulator, form).unwrap().status, 503);
     }

@@ -10,7 +10,7 @@ use std::{
 
 use crate::client::{AUTHORIZATION, LAUNCH, open, post, request};
 use fleetwright_chaos::ManualClock;
-use fleetwright_emulators::ec2::{Ec2Emulator, Knobs};
+use fleetwright_emulators::ec2::{Ec2Emulator, Knobs, Throttle};
 use serde_json::{Value, json};
 
 fn start() -> Ec2Emulator {
@@ -144,11 +144,8 @@ fn a_token_in_a_race_launches_once() {
 fn a_bucket_is_refilled_by_its_clock() {
     let clock = Arc::new(ManualClock::new());
     let mut knobs = Knobs::default();
-    let throttle = json!({ "period": 1000, "burst": NonZeroU32::MIN });
-    knobs.throttle.insert(
-        "DescribeTags".to_owned(),
-        serde_json::from_value(throttle).unwrap(),
-    );
+    let throttle = Throttle::new(Duration::from_secs(1), NonZeroU32::MIN);
+    knobs.throttle.insert("DescribeTags".to_owned(), throttle);
     let emulator = Ec2Emulator::start_on(([127, 0, 0, 1], 0).into(), knobs, clock.clone()).unwrap();
     let status = || post(&emulator, "Action=DescribeTags").unwrap().status;
     assert_eq!([status(), status()], [200, 503]);

@@ -1,7 +1,9 @@
 //! The actions that are spoken.
 
+use serde::{Deserialize, Serialize};
+
 /// An action of EC2's API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is EC2's action of that name")]
 pub enum Action {
