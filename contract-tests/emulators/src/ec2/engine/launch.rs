@@ -209,7 +209,7 @@ impl World {
             volumes,
             nics: vec![nic],
             holds_machine: false,
-            doom: over_quota.then(limits_volume),
+            doom: over_quota.then(too_many_volumes),
             console: Vec::new(),
             transition: 0,
             versions: VecDeque::from([version]),
@@ -230,6 +230,6 @@ impl World {
     }
 }
 
-fn limits_volume() -> Reason {
+fn too_many_volumes() -> Reason {
     Reason::new("Client.VolumeLimitExceeded", "Volume limit exceeded")
 }

@@ -6,6 +6,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use crate::ec2::error::Refusal;
 
+/// No list has a position beyond it, so that the next one can always be counted.
+const LAST: u64 = 1 << 62;
+
 /// The page that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Paging {
@@ -73,7 +76,8 @@ pub(crate) fn position(action: &str, token: &str) -> Result<u64, Refusal> {
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let position = text.as_deref().and_then(|text| {
         let (of, position) = text.split_once(':')?;
-        position.parse().ok().filter(|_| of == action)
+        let position = position.parse().ok()?;
+        (of == action && position <= LAST).then_some(position)
     });
     position.ok_or_else(|| {
         let message = "The specified pagination token is not valid or has expired.";
@@ -106,7 +110,12 @@ mod tests {
     fn tokens_are_of_one_action() {
         let made = token("DescribeTags", 77);
         assert_eq!(position("DescribeTags", &made), Ok(77));
-        for bad in ["", "!", "zzzz", &made[1..], &token("DescribeVolumes", 77)] {
+        let beyond = [
+            token("DescribeTags", LAST + 1),
+            token("DescribeTags", u64::MAX),
+        ];
+        let other = token("DescribeVolumes", 77);
+        for bad in ["", "!", "zzzz", &made[1..], &other, &beyond[0], &beyond[1]] {
             let refusal = position("DescribeTags", bad).unwrap_err();
             assert_eq!(refusal.code, "InvalidPaginationToken", "{bad}");
         }

@@ -185,3 +185,19 @@ fn a_page_may_be_empty_or_lead_in_circles() {
     assert_eq!(all(&reply, "instanceId"), ids[5..]);
     assert_eq!(all(&reply, "nextToken"), [second]);
 }
+
+#[test]
+fn a_page_after_the_end_is_empty() {
+    use crate::ec2::{engine::page, wire::action::Action};
+    let mut lab = Lab::new();
+    lab.running("");
+    for action in Action::ALL.map(Action::name) {
+        for position in [1 << 40, 1 << 62] {
+            let token = page::token(action, position);
+            // Actions without pages do not know the parameter.
+            if let Ok(reply) = lab.call(&format!("{action}&NextToken={token}")) {
+                assert!(!reply.contains("<item>"), "{reply}");
+            }
+        }
+    }
+}
