@@ -205,9 +205,9 @@ def outcome(step, side):
     return re.sub(r"\bi-[0-9a-f]+", "i-…", f"ok: {value}")
 
 
-def run(score, emulator, moto):
-    ours = Side(emulator.url, "ami-00000000000000001")
-    theirs = Side(moto.url, None)
+def run(score, our_url, moto_url):
+    ours = Side(our_url, "ami-00000000000000001")
+    theirs = Side(moto_url, None)
     images = theirs.ec2.describe_images(Filters=[{"Name": "architecture", "Values": ["x86_64"]}])["Images"]
     theirs.image = images[0]["ImageId"]
     table = tomllib.loads(TABLE.read_text()) if TABLE.exists() else {}

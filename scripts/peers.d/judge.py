@@ -57,12 +57,13 @@ def main():
         for client, module in zip(CLIENTS, (with_boto3, with_awscli, with_libcloud)):
             for case in module.CASES:
                 run_case(score, f"{client}: {case.__doc__.splitlines()[0]}", case, targets[client], emulator)
-        for client, tap in taps.items():
-            problems = sorted({problem for exchange in tap.exchanges for problem in exchange.problems})
-            score.check(f"{client}: {len(tap.exchanges)} replies are as the service model says", problems)
+        for tap in taps.values():
+            judge_replies(score, tap)
         table(score, taps, emulator.control("GET", "")["actions"])
         compare_with_moto(score, emulator, work)
     finally:
+        for tap in taps.values():
+            tap.close()
         emulator.stop()
     print(f"peers: {score.passed} passed, {score.failed} failed")
     sys.exit(1 if score.failed or not score.passed else 0)
@@ -77,6 +78,13 @@ def run_case(score, name, case, target, emulator):
     except Exception:
         problems = traceback.format_exc().splitlines()[-12:]
     score.check(f"{name} ({time.monotonic() - started:.1f}s)", problems)
+
+
+def judge_replies(score, tap):
+    problems = sorted({problem for exchange in tap.exchanges for problem in exchange.problems})
+    if not tap.exchanges:
+        problems = ["nothing passed the tap"]
+    score.check(f"{tap.client}: {len(tap.exchanges)} replies are as the service model says", problems)
 
 
 def table(score, taps, spoken):
@@ -109,10 +117,13 @@ def compare_with_moto(score, emulator, work):
     except RuntimeError as error:
         score.check("moto starts", [str(error)])
         return
+    tap = Tap("differential", emulator.address)
     try:
         emulator.control("POST", "reset")
-        differential.run(score, emulator, moto)
+        differential.run(score, tap.url, moto.url)
+        judge_replies(score, tap)
     finally:
+        tap.close()
         moto.stop()
 
 
