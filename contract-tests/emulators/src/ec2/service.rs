@@ -72,14 +72,18 @@ impl Service {
         let fault = self.faults.strike(action.name());
         self.state().calls.count(action);
         wait(fault.as_ref(), Phase::Before).await;
-        match fault {
+        let before = match fault {
             Some(Fault::Lost {
                 phase: Phase::Before,
-            }) => return lost(Delivery::Nothing),
+            }) => Some(Delivery::Nothing),
             Some(Fault::Hang {
                 phase: Phase::Before,
-            }) => return lost(Delivery::Never),
-            Some(_) | None => {}
+            }) => Some(Delivery::Never),
+            Some(_) | None => None,
+        };
+        if let Some(delivery) = before {
+            self.keep_lost(action, &params, fault.as_ref());
+            return lost(delivery);
         }
         let reply = self.act(action, &params, fault.as_ref());
         wait(fault.as_ref(), Phase::After).await;
@@ -124,6 +128,13 @@ impl Service {
         }
     }
 
+    /// Keeps the record of a call that was lost before it had an effect.
+    fn keep_lost(&self, action: Action, params: &Params, fault: Option<&Fault>) {
+        let mut state = self.state();
+        let request_id = state.world.request_id();
+        state.calls.keep(record(action, params, request_id, fault));
+    }
+
     /// Carries a call out, as far as its fault lets it, and keeps its record.
     fn act(&self, action: Action, params: &Params, fault: Option<&Fault>) -> Outgoing {
         let mut state = self.state();
@@ -150,14 +161,9 @@ impl Service {
             .err()
             .map(|refusal| refusal.code.clone().into_owned());
         let reply = document(done, &served.request_id);
-        calls.keep(CallRecord {
-            operation: action.name().to_owned(),
-            parameters: params.shown(),
-            request_id: served.request_id,
-            status: Some(reply.status),
-            code,
-            fault: fault.map(|fault| format!("{fault:?}")),
-        });
+        let mut kept = record(action, params, served.request_id, fault);
+        (kept.status, kept.code) = (Some(reply.status), code);
+        calls.keep(kept);
         reply
     }
 }
@@ -176,6 +182,23 @@ impl Inner {
 impl Handler for Service {
     fn handle(self: Arc<Self>, request: Incoming) -> Handling {
         Box::pin(self.serve(request))
+    }
+}
+
+/// The record of a call, without what it came to.
+fn record(
+    action: Action,
+    params: &Params,
+    request_id: String,
+    fault: Option<&Fault>,
+) -> CallRecord {
+    CallRecord {
+        operation: action.name().to_owned(),
+        parameters: params.shown(),
+        request_id,
+        status: None,
+        code: None,
+        fault: fault.map(|fault| format!("{fault:?}")),
     }
 }
 

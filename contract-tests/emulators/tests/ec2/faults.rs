@@ -39,6 +39,25 @@ fn a_lost_call_gets_no_byte_and_its_phase_decides_the_effect() {
 }
 
 #[test]
+fn a_lost_call_is_in_the_log_with_what_it_asked() {
+    for (phase, made) in PHASES {
+        let emulator = struck_by(Fault::Lost { phase }, Action::RunInstances);
+        let form = format!("{LAUNCH}&ClientToken=kept");
+        assert!(post(&emulator, &form).is_err());
+        assert_eq!(post(&emulator, &form).unwrap().status, 200);
+        let calls = emulator.calls();
+        let tokens: Vec<_> = calls
+            .iter()
+            .map(|call| &call.parameters["ClientToken"])
+            .collect();
+        assert_eq!(tokens, ["kept", "kept"]);
+        assert_eq!(calls[0].status.is_some(), made == 1);
+        assert!(calls[0].fault.is_some() && calls[1].fault.is_none());
+        assert_eq!(emulator.oracle().instances.len(), 1);
+    }
+}
+
+#[test]
 fn a_reply_breaks_off_in_its_middle() {
     let (reply, made) = launch_under(Fault::Reset);
     assert!(reply.is_err());
