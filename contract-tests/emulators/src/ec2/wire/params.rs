@@ -17,7 +17,7 @@ use crate::ec2::error::Refusal;
 const MOST: usize = 20_000;
 
 /// What belongs to the protocol and not to an action.
-const PROTOCOL: [&str; 14] = [
+const PROTOCOL: [&str; 15] = [
     "Action",
     "Version",
     "AWSAccessKeyId",
@@ -30,6 +30,7 @@ const PROTOCOL: [&str; 14] = [
     "X-Amz-Credential",
     "X-Amz-Date",
     "X-Amz-Expires",
+    "X-Amz-Security-Token",
     "X-Amz-SignedHeaders",
     "X-Amz-Signature",
 ];
@@ -58,8 +59,7 @@ impl Params {
             let message = format!("A request has at most {MOST} parameters.");
             return Err(Refusal::client("MalformedQueryString", message));
         }
-        let known = PROTOCOL.into_iter().chain(["X-Amz-Security-Token"]);
-        let read = RefCell::new(known.map(str::to_owned).collect());
+        let read = RefCell::new(PROTOCOL.map(str::to_owned).into());
         Ok(Self { values, read })
     }
 
@@ -106,8 +106,8 @@ impl Params {
 
     /// Everything but secrets, for the log of calls.
     pub(crate) fn shown(&self) -> BTreeMap<String, String> {
-        let secret = |name: &str| PROTOCOL.contains(&name) || name == "X-Amz-Security-Token";
-        let shown = self.values.iter().filter(|(name, _)| !secret(name));
+        let asked = |name: &String| !PROTOCOL.contains(&name.as_str());
+        let shown = self.values.iter().filter(|(name, _)| asked(name));
         shown
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
@@ -316,7 +316,7 @@ mod tests {
         let digest = |text: &str| params(text).digest(&["ClientToken"]);
         assert_eq!(
             digest("A=1&B=2&ClientToken=x"),
-            digest("B=2&A=1&X-Amz-Date=now&ClientToken=y")
+            digest("B=2&A=1&X-Amz-Date=now&X-Amz-Security-Token=s&ClientToken=y")
         );
         assert_ne!(digest("A=1&B=2"), digest("A=1&B=3"));
         assert_ne!(digest("A=1B"), digest("A=1&B="));
