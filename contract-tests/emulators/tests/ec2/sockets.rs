@@ -124,6 +124,42 @@ fn one_connection_carries_many_requests() {
 }
 
 #[test]
+fn a_client_that_stalls_holds_up_nobody() {
+    let emulator = start();
+    let mut stalled = Vec::new();
+    for piece in [
+        "POST / HT",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\nAction=Ru",
+    ] {
+        let mut stream = open(emulator.address()).unwrap();
+        stream.write_all(piece.as_bytes()).unwrap();
+        stalled.push(stream);
+    }
+    assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
+    assert_eq!(emulator.oracle().calls["RunInstances"], 1);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_replies_to_the_byte() {
+    let tell = |seed: u64| {
+        let mut knobs = Knobs::default();
+        knobs.seed = seed;
+        let clock = Arc::new(ManualClock::new());
+        let address = ([127, 0, 0, 1], 0).into();
+        let emulator = Ec2Emulator::start_on(address, knobs, clock.clone()).unwrap();
+        let launched = post(&emulator, &format!("{LAUNCH}&ClientToken=t"))
+            .unwrap()
+            .body;
+        clock.advance(Duration::from_secs(1));
+        let described = post(&emulator, "Action=DescribeInstances").unwrap().body;
+        let refused = post(&emulator, "Action=TerminateInstances").unwrap().body;
+        [launched, described, refused]
+    };
+    assert_eq!(tell(7), tell(7));
+    assert_ne!(tell(7), tell(8));
+}
+
+#[test]
 fn a_token_in_a_race_launches_once() {
     let emulator = start();
     let form = format!("{LAUNCH}&ClientToken=race");
