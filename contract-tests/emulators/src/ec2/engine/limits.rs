@@ -38,7 +38,7 @@ impl World {
         let Some((fits, subnet)) = best else {
             return Err(Refusal::internal());
         };
-        if fits >= least && fits > 0 {
+        if fits >= least {
             return Ok((subnet.clone(), u32::try_from(fits).unwrap_or(order.max)));
         }
         let machines = self.free_machines(&plan.spec.name, &subnet.zone, order.market);
