@@ -168,6 +168,10 @@ async fn nothing_keeps_a_backend_alive_that_nobody_holds() {
     let names = numbered(2);
     let all = join_all(names.iter().map(|id| coalesce.describe_instance(id)));
     assert!(timeout(secs(1), all).await.is_err());
+    assert!(
+        format!("{coalesce:?}").contains("under_way: 0"),
+        "{coalesce:?}"
+    );
     drop(coalesce);
     assert_eq!(Arc::strong_count(&script), 1);
 }

@@ -1,7 +1,8 @@
 //! What spans tell of a call, and what they never tell.
 
 use fleetwright::{
-    Effect, InstanceFilter, InstanceProvisioner as _, LaunchRecord, Operation, Seen, UserData,
+    Effect, InstanceFilter, InstanceProvisioner as _, LaunchRecord, Operation, RetryAdvice, Seen,
+    UserData,
     layer::{
         Alternative, Coalesce, CoalescePolicy, Fallback, FallbackPolicy, Layered, Retry,
         RetryBudget, RetryPolicy, Trace,
@@ -297,4 +298,26 @@ async fn callers_that_share_a_call_have_a_span_each_and_its_attempts_once() {
         .collect();
     assert_eq!(operations, ["describe_instance", "describe_instances"]);
     assert_eq!(attempts[1].field("instances"), Some("8"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_alone_in_a_shared_call_is_told_to_its_own_caller() {
+    let (spans, _guard) = listen();
+    let busy = call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(1)));
+    let script = Script::new([Answer::Good, items([("i-2", busy.clone())]), busy.into()]);
+    let (gather, retry) = (CoalescePolicy::default(), RetryPolicy::default());
+    let shared = Coalesce::retrying(script.taking(millis(10)), gather, retry);
+    let traced = Layered::new(shared, Trace);
+    join_all(numbered(4).iter().map(|id| traced.stop_instance(id))).await;
+    for span in spans.named("fleetwright.call") {
+        let (about, attempt) = (span.field("instance"), span.field("attempt"));
+        assert_eq!(attempt, (about == Some("i-2")).then_some("3"));
+        assert_eq!(span.field("otel.status_code"), Some("OK"));
+    }
+    let attempts = spans.named("fleetwright.attempt");
+    let repeated = attempts
+        .iter()
+        .filter(|span| span.field("instance") == Some("i-2"));
+    let numbers: Vec<_> = repeated.filter_map(|span| span.field("attempt")).collect();
+    assert_eq!((attempts.len(), numbers), (4, vec!["2", "3"]));
 }
