@@ -129,3 +129,18 @@ async fn no_time_is_too_long_for_a_rate() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_came_back_has_earned_only_since_then() {
+    let throttled = call(Operation::StopInstance).throttled(secs(1));
+    let rate = Rate::every(secs(1)).burst(many(3));
+    let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
+    let policy = policy.recovering_in(secs(100));
+    let limit = Layered::new(Script::new([throttled.into()]), Limit::new(&policy));
+    assert!(limit.stop_instance(&id("i-1")).await.is_err());
+    // Five eighths of the rate are back since 101 seconds: a call in every 1.6.
+    sleep(millis(102_700)).await;
+    let times = at_once(&limit, 2).await;
+    assert_eq!(times[0], millis(102_700));
+    assert!(times[1] > millis(103_900), "{times:?}");
+}

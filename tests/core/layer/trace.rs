@@ -321,3 +321,23 @@ async fn what_failed_alone_in_a_shared_call_is_told_to_its_own_caller() {
     let numbers: Vec<_> = repeated.filter_map(|span| span.field("attempt")).collect();
     assert_eq!((attempts.len(), numbers), (4, vec!["2", "3"]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_is_alone_has_the_attempts_of_a_single_call() {
+    let (spans, _guard) = listen();
+    let down = call(Operation::StopInstance).unavailable(Effect::None, "down");
+    let (gather, retry) = (CoalescePolicy::default(), RetryPolicy::default());
+    let shared = Coalesce::retrying(Script::new([down.into()]), gather, retry);
+    let name = id("i-1");
+    Layered::new(shared, Trace)
+        .stop_instance(&name)
+        .await
+        .unwrap();
+    assert_eq!(only(&spans).field("attempt"), Some("2"));
+    let attempts = spans.named("fleetwright.attempt");
+    let numbers: Vec<_> = attempts
+        .iter()
+        .filter_map(|span| span.field("attempt"))
+        .collect();
+    assert_eq!(numbers, ["1", "2"]);
+}
