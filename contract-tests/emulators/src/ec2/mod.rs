@@ -29,6 +29,7 @@ mod millis;
 mod oracle;
 mod service;
 mod shapes;
+mod strike;
 #[cfg(test)]
 mod tests;
 mod throttle;

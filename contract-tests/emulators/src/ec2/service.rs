@@ -1,24 +1,23 @@
 //! A request from its first byte to its last: signature, fault, throttling, action, delivery.
 //!
-//! Owns what goes wrong on the way. What is right to answer is the actions' to know.
+//! Owns the order of these. What is right to answer is the actions' to know, and what a fault does to it
+//! is `strike`'s.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fleetwright_chaos::{Clock, FaultPlan};
 use hyper::Method;
 
 use super::{
-    actions::{self, Served},
+    actions,
     calls::{CallRecord, Calls},
     clock::SkippingClock,
     control,
-    engine::{Look, World, page::Trick, record::Reason},
+    engine::World,
     error::Refusal,
     fault::{Fault, Phase},
     knobs::Knobs,
+    strike::{delivered, lost, served, wait},
     throttle::Buckets,
     wire::{VERSION, action::Action, params::Params, sigv4, xml},
 };
@@ -202,38 +201,6 @@ fn record(
     }
 }
 
-/// What a fault changes in the work of an action.
-fn served(request_id: String, fault: Option<&Fault>) -> Served {
-    let mut served = Served {
-        request_id,
-        ..Served::default()
-    };
-    match fault {
-        Some(Fault::StaleRead) => served.look = Look::Stale,
-        Some(Fault::EmptyPage) => served.trick = Trick::Empty,
-        Some(Fault::RepeatedToken) => served.trick = Trick::Repeated,
-        Some(Fault::UnknownState { state }) => served.state = Some(state.clone()),
-        Some(Fault::FailsLate { code, message }) => served.doom = Some(Reason::new(code, message)),
-        Some(
-            Fault::Lost { .. }
-            | Fault::Reset
-            | Fault::Truncated
-            | Fault::Malformed
-            | Fault::Throttled
-            | Fault::ServerError { .. }
-            | Fault::ExpiredCredentials
-            | Fault::Forbidden
-            | Fault::Capacity
-            | Fault::Quota
-            | Fault::Hang { .. }
-            | Fault::Delay { .. }
-            | Fault::Refused { .. },
-        )
-        | None => {}
-    }
-    served
-}
-
 fn document(done: Result<String, Refusal>, request_id: &str) -> Outgoing {
     let (status, body) = match done {
         Ok(body) => (200, body),
@@ -246,72 +213,4 @@ fn document(done: Result<String, Refusal>, request_id: &str) -> Outgoing {
         body,
         delivery: Delivery::Whole,
     }
-}
-
-async fn wait(fault: Option<&Fault>, now: Phase) {
-    if let Some(Fault::Delay { phase, by }) = fault {
-        if *phase == now && *by > Duration::ZERO {
-            tokio::time::sleep(*by).await;
-        }
-    }
-}
-
-fn lost(delivery: Delivery) -> Outgoing {
-    Outgoing {
-        status: 500,
-        content_type: "text/plain",
-        headers: Vec::new(),
-        body: String::new(),
-        delivery,
-    }
-}
-
-/// What a fault does to a reply.
-fn delivered(mut reply: Outgoing, fault: Option<&Fault>) -> Outgoing {
-    match fault {
-        Some(Fault::Lost {
-            phase: Phase::After,
-        }) => reply.delivery = Delivery::Nothing,
-        Some(Fault::Hang {
-            phase: Phase::After,
-        }) => reply.delivery = Delivery::Never,
-        Some(Fault::Reset) => reply.delivery = Delivery::Half,
-        Some(Fault::Truncated) => {
-            let half = reply.body.len() / 2;
-            let end = (0..=half)
-                .rev()
-                .find(|end| reply.body.is_char_boundary(*end));
-            reply.body.truncate(end.unwrap_or(0));
-        }
-        Some(Fault::Malformed) => {
-            reply.status = 200;
-            reply.content_type = "text/html";
-            reply.body =
-                "<html><head><title>Welcome</title></head><body><p>Please log in<br></body></html>"
-                    .to_owned();
-        }
-        Some(
-            Fault::Lost {
-                phase: Phase::Before,
-            }
-            | Fault::Hang {
-                phase: Phase::Before,
-            }
-            | Fault::Throttled
-            | Fault::ServerError { .. }
-            | Fault::StaleRead
-            | Fault::ExpiredCredentials
-            | Fault::Forbidden
-            | Fault::Capacity
-            | Fault::Quota
-            | Fault::EmptyPage
-            | Fault::RepeatedToken
-            | Fault::UnknownState { .. }
-            | Fault::FailsLate { .. }
-            | Fault::Delay { .. }
-            | Fault::Refused { .. },
-        )
-        | None => {}
-    }
-    reply
 }

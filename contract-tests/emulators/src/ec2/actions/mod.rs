@@ -4,11 +4,11 @@
 
 mod addresses;
 mod attributes;
-mod catalog;
 mod common;
 mod console;
 mod describe;
 mod images;
+mod networks;
 mod order;
 mod power;
 mod run;
@@ -17,6 +17,8 @@ mod storage;
 mod tags;
 mod types;
 mod view;
+mod view_nic;
+mod zones;
 
 use super::{
     engine::{Look, World, page::Trick, record::Reason},
@@ -70,9 +72,9 @@ pub(crate) fn act(
         Action::DescribeNetworkInterfaces => storage::nics(&call, world),
         Action::DescribeInstanceTypes => types::describe(&call, world),
         Action::DescribeAddresses => addresses::describe(&call),
-        Action::DescribeAvailabilityZones => catalog::zones(&call, world),
-        Action::DescribeSubnets => catalog::subnets(&call, world),
-        Action::DescribeSecurityGroups => catalog::groups(&call, world),
+        Action::DescribeAvailabilityZones => zones::describe(&call, world),
+        Action::DescribeSubnets => networks::subnets(&call, world),
+        Action::DescribeSecurityGroups => networks::groups(&call, world),
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     Call,
-    view::{self, Shown},
+    view_nic::{Shown, network_interface},
 };
 use crate::ec2::{
     engine::{
@@ -142,7 +142,7 @@ pub(super) fn nics(call: &Call<'_>, world: &mut World) -> Result<String, Refusal
     let shown = page.items.iter().map(|nic| {
         let instance = nic.attached_to.as_deref().and_then(|id| world.instance(id));
         let public = instance.and_then(|instance| instance.current().public_ip);
-        view::network_interface(world, nic, public, Shown::Alone)
+        network_interface(world, nic, public, Shown::Alone)
     });
     call.reply(&Nics {
         network_interface_set: shown.collect(),

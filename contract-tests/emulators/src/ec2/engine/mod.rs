@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `record` | an instance and the versions of it that a lagging read may still see |
 //! | `launch`, `plan`, `token` | launching, what a launch needs, client tokens |
-//! | `power` | stop, start, reboot, terminate, and how a transition ends |
+//! | `power`, `transition` | stop, start, reboot, terminate; how a transition begins and ends |
 //! | `change`, `tags`, `tag_list` | attributes, tags, the list of tags |
 //! | `storage`, `image` | volumes and network interfaces; images made of instances |
 //! | `read`, `filter`, `attributes`, `index`, `page` | describing |
@@ -36,6 +36,7 @@ pub(crate) mod storage;
 pub(crate) mod tag_list;
 pub(crate) mod tags;
 mod token;
+mod transition;
 
 use std::{
     cmp::Reverse,

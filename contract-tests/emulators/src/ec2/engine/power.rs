@@ -1,11 +1,9 @@
-//! Stop, start, reboot, terminate: commands begin a transition, and time ends it.
-
-use std::time::Duration;
+//! Stop, start, reboot, terminate: what they ask of an instance, all or nothing.
 
 use super::{
-    Event, Mode, Seq, World,
+    Mode, Seq, World,
     launch::SpotKind,
-    record::{Reason, State, Version},
+    record::{Reason, State},
 };
 use crate::ec2::error::Refusal;
 
@@ -155,135 +153,5 @@ impl World {
             changes.push(Change { id, before, after });
         }
         changes
-    }
-
-    pub(super) fn state(&self, seq: Seq) -> Option<State> {
-        Some(self.instances.get(&seq)?.current().state)
-    }
-
-    pub(super) fn begin_stop(&mut self, seq: Seq, reason: &Reason) {
-        if self.state(seq) == Some(State::Running) {
-            self.release_public(seq);
-            self.begin(seq, State::Stopping, Some(reason), self.knobs.timing.stop);
-        }
-    }
-
-    fn begin_start(&mut self, seq: Seq) {
-        if self.state(seq) == Some(State::Stopped) {
-            let now = self.now;
-            self.revise(seq, |version| version.launched = now);
-            self.begin(seq, State::Pending, None, self.knobs.timing.boot);
-        }
-    }
-
-    pub(super) fn begin_terminate(&mut self, seq: Seq, reason: &Reason) {
-        if self.state(seq).is_some_and(|state| !state.is_ending()) {
-            self.release_public(seq);
-            self.begin(
-                seq,
-                State::ShuttingDown,
-                Some(reason),
-                self.knobs.timing.terminate,
-            );
-        }
-    }
-
-    fn begin(&mut self, seq: Seq, state: State, reason: Option<&Reason>, takes: Duration) {
-        let words = reason.map(|_| {
-            format!(
-                "User initiated ({})",
-                self.date(self.now).format("%Y-%m-%d %H:%M:%S GMT")
-            )
-        });
-        self.revise(seq, |version| {
-            version.state = state;
-            version.reason = reason.cloned();
-            version.transition_reason = words.unwrap_or_default();
-            version.running_since = None;
-        });
-        let Some(instance) = self.instances.get_mut(&seq) else {
-            return;
-        };
-        instance.transition += 1;
-        let transition = instance.transition;
-        self.after(takes, Event::Settle(seq, transition));
-    }
-
-    /// A transition ends.
-    pub(super) fn settle(&mut self, seq: Seq, transition: u64) {
-        let Some(instance) = self.instances.get_mut(&seq) else {
-            return;
-        };
-        if instance.transition != transition {
-            return;
-        }
-        match instance.current().state {
-            State::Pending => match instance.doom.take() {
-                Some(reason) => self.end(seq, Some(reason)),
-                None => self.run(seq),
-            },
-            State::Stopping => {
-                self.release_machine(seq);
-                self.revise(seq, |version| version.state = State::Stopped);
-                self.log(seq, "stopped");
-            }
-            State::ShuttingDown => self.end(seq, None),
-            State::Running | State::Stopped | State::Terminated => {}
-        }
-    }
-
-    fn run(&mut self, seq: Seq) {
-        let wanted = self
-            .instances
-            .get(&seq)
-            .is_some_and(|instance| instance.fixed.public_address);
-        let address = if wanted { self.public.take() } else { None };
-        let now = self.now;
-        self.revise(seq, |version| {
-            version.state = State::Running;
-            version.public_ip = address;
-            version.running_since = Some(now);
-        });
-        self.log(seq, "booted");
-    }
-
-    /// An instance is terminated, with all that goes with it.
-    fn end(&mut self, seq: Seq, late: Option<Reason>) {
-        self.release_machine(seq);
-        self.release_public(seq);
-        self.cascade(seq);
-        self.revise(seq, |version| {
-            version.state = State::Terminated;
-            version.running_since = None;
-            if let Some(reason) = late {
-                version.transition_reason.clone_from(&reason.code);
-                version.reason = Some(reason);
-            }
-        });
-        let key = self
-            .instances
-            .get(&seq)
-            .and_then(|instance| instance.token_key.clone());
-        self.spend(key);
-        self.after(self.knobs.timing.terminated_visible, Event::Vanish(seq));
-    }
-
-    fn release_public(&mut self, seq: Seq) {
-        let address = self
-            .instances
-            .get(&seq)
-            .and_then(|instance| instance.current().public_ip);
-        if let Some(address) = address {
-            self.public.give_back(address);
-            self.revise(seq, |version: &mut Version| version.public_ip = None);
-        }
-    }
-
-    /// Adds a line to an instance's console.
-    fn log(&mut self, seq: Seq, what: &str) {
-        let line = format!("[{}] {what}", self.stamp(self.now));
-        if let Some(instance) = self.instances.get_mut(&seq) {
-            instance.console.push(line);
-        }
     }
 }

@@ -1,0 +1,75 @@
+//! Network interfaces as EC2 shows them.
+
+use std::net::Ipv4Addr;
+
+use super::view::{groups, private_name, public_name};
+use crate::ec2::{
+    catalog::VPC,
+    engine::{World, storage::Nic},
+    shapes::{
+        storage::{Association, NetworkInterface, NicAttachment, PrivateAddress},
+        tag_set,
+    },
+};
+
+/// Where a network interface is shown: the two have different elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    InInstance,
+    Alone,
+}
+
+pub(super) fn network_interface(
+    world: &World,
+    nic: &Nic,
+    public: Option<Ipv4Addr>,
+    shown: Shown,
+) -> NetworkInterface {
+    let alone = shown == Shown::Alone;
+    let account = &world.knobs.account;
+    let association = public.map(|ip| Association {
+        public_ip: ip.to_string(),
+        public_dns_name: public_name(ip),
+        ip_owner_id: "amazon",
+    });
+    NetworkInterface {
+        network_interface_id: nic.id.clone(),
+        subnet_id: nic.subnet.clone(),
+        vpc_id: VPC,
+        availability_zone: alone.then(|| nic.zone.clone()),
+        description: nic.description.clone(),
+        owner_id: account.clone(),
+        requester_managed: alone.then_some(false),
+        status: if nic.attached_to.is_some() {
+            "in-use"
+        } else {
+            "available"
+        },
+        mac_address: nic.mac.clone(),
+        private_ip_address: nic.private_ip.to_string(),
+        private_dns_name: private_name(nic.private_ip),
+        source_dest_check: true,
+        group_set: groups(world, &nic.groups),
+        attachment: nic.attached_to.as_ref().map(|instance| NicAttachment {
+            attachment_id: nic.attachment.clone(),
+            instance_id: alone.then(|| instance.clone()),
+            instance_owner_id: alone.then(|| account.clone()),
+            device_index: 0,
+            status: "attached",
+            attach_time: world.stamp(nic.created),
+            delete_on_termination: nic.goes_with_instance,
+            network_card_index: 0,
+        }),
+        association: association.clone(),
+        tag_set: alone.then(|| tag_set(&nic.tags)),
+        private_ip_addresses_set: [PrivateAddress {
+            private_ip_address: nic.private_ip.to_string(),
+            private_dns_name: private_name(nic.private_ip),
+            primary: true,
+            association,
+        }]
+        .into_iter()
+        .collect(),
+        interface_type: "interface",
+    }
+}

@@ -1,0 +1,128 @@
+//! DescribeAvailabilityZones.
+
+use serde::Serialize;
+
+use super::Call;
+use crate::ec2::{
+    engine::{
+        World,
+        filter::{self, Filtered},
+        record::Tags,
+    },
+    error::Refusal,
+    shapes::catalog as shape,
+    wire::xml::Set,
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Zones {
+    availability_zone_info: Set<shape::Zone>,
+}
+
+/// A zone as filters see it.
+#[derive(Debug)]
+struct Zone<'a> {
+    name: &'a str,
+    id: String,
+    region: &'a str,
+}
+
+pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+    let root = call.root();
+    let (names, ids) = (root.list("ZoneName"), root.list("ZoneId"));
+    let _all = root.flag("AllAvailabilityZones")?;
+    let filters = call.filters()?;
+    call.finish_read()?;
+    filter::check::<Zone<'_>>(&filters)?;
+    let region = world.knobs.region.as_str();
+    let zones: Vec<Zone<'_>> = world
+        .knobs
+        .zones
+        .iter()
+        .map(|name| Zone {
+            name,
+            id: zone_id(world, name),
+            region,
+        })
+        .collect();
+    let unknown: Vec<&str> = names
+        .iter()
+        .filter(|name| !zones.iter().any(|zone| zone.name == **name))
+        .chain(
+            ids.iter()
+                .filter(|id| !zones.iter().any(|zone| zone.id == **id)),
+        )
+        .map(String::as_str)
+        .collect();
+    if !unknown.is_empty() {
+        let message = format!("Invalid availability zones: [{}]", unknown.join(", "));
+        return Err(Refusal::invalid(message));
+    }
+    let asked = |zone: &&Zone<'_>| {
+        (names.is_empty() || names.iter().any(|name| name == zone.name))
+            && (ids.is_empty() || ids.contains(&zone.id))
+            && filter::passes(*zone, &filters)
+    };
+    let shown = zones.iter().filter(asked).map(|zone| shape::Zone {
+        zone_name: zone.name.to_owned(),
+        zone_state: "available",
+        region_name: region.to_owned(),
+        zone_id: zone.id.clone(),
+        group_name: region.to_owned(),
+        network_border_group: region.to_owned(),
+        zone_type: "availability-zone",
+        opt_in_status: "opt-in-not-required",
+        message_set: Set::default(),
+    });
+    call.reply(&Zones {
+        availability_zone_info: shown.collect(),
+    })
+}
+
+/// The id of a zone: the same for everybody, unlike its name.
+pub(super) fn zone_id(world: &World, zone: &str) -> String {
+    let number = world
+        .knobs
+        .zones
+        .iter()
+        .position(|other| other == zone)
+        .unwrap_or_default()
+        + 1;
+    format!(
+        "{}-az{number}",
+        world
+            .knobs
+            .region
+            .replace("-east-", "e")
+            .replace("-west-", "w")
+    )
+}
+
+impl Filtered for Zone<'_> {
+    const NAMES: &'static [&'static str] = &[
+        "opt-in-status",
+        "region-name",
+        "state",
+        "zone-id",
+        "zone-name",
+        "zone-type",
+    ];
+
+    fn values(&self, name: &str) -> Vec<String> {
+        let one = |value: &str| vec![value.to_owned()];
+        match name {
+            "opt-in-status" => one("opt-in-not-required"),
+            "region-name" => one(self.region),
+            "state" => one("available"),
+            "zone-id" => one(&self.id),
+            "zone-name" => one(self.name),
+            "zone-type" => one("availability-zone"),
+            _ => Vec::new(),
+        }
+    }
+
+    fn tags(&self) -> Option<&Tags> {
+        None
+    }
+}
