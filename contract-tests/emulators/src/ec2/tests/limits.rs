@@ -109,6 +109,17 @@ fn quotas_have_codes_of_their_own() {
 }
 
 #[test]
+fn a_quota_is_used_to_its_last_vcpu() {
+    let mut lab = Lab::with(|knobs| knobs.vcpu_quota = Some(10));
+    lab.ok(&launch(1, 1, "").replace("m5.large", "m5.xlarge"));
+    lab.ok(&launch(3, 3, ""));
+    assert_eq!(lab.code(&launch(1, 1, "")), "VcpuLimitExceeded");
+    let mut lab = Lab::with(|knobs| knobs.instance_quota = Some(3));
+    lab.ok(&launch(3, 3, ""));
+    assert_eq!(lab.code(&launch(1, 1, "")), "InstanceLimitExceeded");
+}
+
+#[test]
 fn a_market_has_its_own_machines() {
     let mut lab = Lab::with(|knobs| {
         let mut spot = capacity(None, None, 0);
