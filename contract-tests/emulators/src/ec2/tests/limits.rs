@@ -110,13 +110,32 @@ fn quotas_have_codes_of_their_own() {
 
 #[test]
 fn a_quota_is_used_to_its_last_vcpu() {
-    let mut lab = Lab::with(|knobs| knobs.vcpu_quota = Some(10));
-    lab.ok(&launch(1, 1, "").replace("m5.large", "m5.xlarge"));
-    lab.ok(&launch(3, 3, ""));
+    let mut lab = Lab::with(|knobs| knobs.vcpu_quota = Some(20));
+    lab.ok(&launch(2, 2, "").replace("m5.large", "m5.xlarge"));
+    lab.ok(&launch(6, 6, ""));
     assert_eq!(lab.code(&launch(1, 1, "")), "VcpuLimitExceeded");
     let mut lab = Lab::with(|knobs| knobs.instance_quota = Some(3));
     lab.ok(&launch(3, 3, ""));
     assert_eq!(lab.code(&launch(1, 1, "")), "InstanceLimitExceeded");
+}
+
+#[test]
+fn only_machines_of_the_same_kind_count() {
+    let mut lab = Lab::with(|knobs| {
+        let mut rule = capacity(Some("m5.large"), Some("us-east-1a"), 2);
+        rule.market = Some(Market::OnDemand);
+        knobs.capacity = vec![rule];
+    });
+    let zone = |name: &str| format!("&Placement.AvailabilityZone=us-east-1{name}");
+    let spot = format!("&InstanceMarketOptions.MarketType=spot{}", zone("a"));
+    for _ in 0..3 {
+        lab.ok(&launch(1, 1, &zone("a")).replace("m5.large", "t3.micro"));
+        lab.ok(&launch(1, 1, &zone("b")));
+        lab.ok(&launch(1, 1, &spot));
+    }
+    lab.ok(&launch(2, 2, &zone("a")));
+    let one_more = launch(1, 1, &zone("a"));
+    assert_eq!(lab.code(&one_more), "InsufficientInstanceCapacity");
 }
 
 #[test]
