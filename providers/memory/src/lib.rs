@@ -6,7 +6,6 @@ mod convert;
 mod engine;
 mod error;
 mod fault;
-mod launches;
 mod operator;
 mod oracle;
 mod provisioner;

@@ -1,36 +1,34 @@
 //! The trait on the simulated cloud: only the order of calls.
 
-use std::{collections::BTreeSet, fmt, num::NonZeroU32, time::Duration};
+use std::{collections::BTreeSet, fmt, num::NonZeroU32};
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ErrorKind, ImageId,
+    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, FreshLaunches, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
     InstanceType, LaunchRecord, LaunchToken, Operation, OptionalVerb, ProvisionError, Reboot,
     Result, Scope, Seen, SnapshotRequest, TagChange, collect_complete,
 };
-use futures_util::{StreamExt as _, stream};
-use tokio::time::sleep;
+use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
 use crate::{
     convert,
     engine::{Launched, Order, World},
     error::Refusal,
-    launches::Launches,
     wire::{Served, Wire, WireCall},
 };
 
 /// A handle on a [`MemoryCloud`](crate::MemoryCloud) account.
 pub struct MemoryProvisioner {
     wire: Wire,
-    launched: Launches,
+    launched: FreshLaunches,
 }
 
 impl MemoryProvisioner {
     pub(crate) fn new(wire: Wire) -> Self {
         Self {
             wire,
-            launched: Launches::default(),
+            launched: FreshLaunches::new(),
         }
     }
 
@@ -71,38 +69,12 @@ impl MemoryProvisioner {
         operation: Operation,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
-        let Capabilities {
-            consistency_window,
-            poll_tick,
-            ..
-        } = self.capabilities();
-        let pause = (*poll_tick).min(*consistency_window);
-        let may_be_hidden = |id| self.launched.within(id, *consistency_window);
-        // Noted before the read is made: its answer may be looked at when the window is long over.
-        let mut young: Vec<_> = ids.iter().map(may_be_hidden).collect();
-        let mut answers = self.describe_once(operation, ids).await;
-        loop {
-            let missing = |answer: &Result<_>| {
-                answer
-                    .as_ref()
-                    .is_err_and(|error: &ProvisionError| error.kind() == ErrorKind::NotFound)
-            };
-            let hidden: Vec<usize> = (0..ids.len())
-                .filter(|at| young[*at] && missing(&answers[*at]))
-                .collect();
-            if hidden.is_empty() {
-                return answers;
-            }
-            sleep(pause.max(Duration::from_millis(1))).await;
-            let again: Vec<_> = hidden.iter().map(|at| ids[*at].clone()).collect();
-            for at in &hidden {
-                young[*at] = may_be_hidden(&ids[*at]);
-            }
-            let found = self.describe_once(operation, &again).await;
-            for (at, answer) in hidden.into_iter().zip(found) {
-                answers[at] = answer;
-            }
-        }
+        let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
+            Box::pin(async move { self.describe_once(operation, &ids).await })
+        };
+        self.launched
+            .patiently(ids, self.capabilities(), once)
+            .await
     }
 
     async fn describe_once(

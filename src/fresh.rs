@@ -10,12 +10,14 @@ use std::{
     time::Duration,
 };
 
-use fleetwright::{InstanceId, InstanceInfo};
-use tokio::time::Instant;
+use futures_util::future::BoxFuture;
+use tokio::time::{Instant, sleep};
 
-/// The launches of the last consistency window.
+use crate::{Capabilities, ErrorKind, InstanceId, InstanceInfo, Result};
+
+/// The launches of the last consistency window, for a backend's handle.
 #[derive(Debug, Default)]
-pub(crate) struct Launches {
+pub struct FreshLaunches {
     noted: Mutex<Noted>,
 }
 
@@ -26,9 +28,14 @@ struct Noted {
     in_order: VecDeque<(Instant, InstanceId)>,
 }
 
-impl Launches {
+impl FreshLaunches {
+    /// No launch yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Notes what was launched just now, and drops what was launched longer than `window` ago.
-    pub(crate) fn note(&self, infos: &[InstanceInfo], window: Duration) {
+    pub fn note(&self, infos: &[InstanceInfo], window: Duration) {
         if window.is_zero() {
             return;
         }
@@ -40,8 +47,44 @@ impl Launches {
         }
     }
 
+    /// Makes a call about `ids`, and makes it again for own launches that are not found, until
+    /// they are or the window since their launch has passed.
+    pub async fn patiently<'a, T>(
+        &self,
+        ids: &[InstanceId],
+        capabilities: &Capabilities,
+        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync,
+    ) -> Vec<Result<T>> {
+        let window = capabilities.consistency_window;
+        let pause = capabilities.poll_tick.min(window);
+        // Noted before the call is made: its answer may be looked at when the window is long over.
+        let mut young: Vec<_> = ids.iter().map(|id| self.within(id, window)).collect();
+        let mut answers = send(ids.to_vec()).await;
+        loop {
+            let missing = |answer: &Result<T>| {
+                let error = answer.as_ref().err();
+                error.is_some_and(|error| error.kind() == ErrorKind::NotFound)
+            };
+            let hidden: Vec<usize> = (0..ids.len())
+                .filter(|at| young[*at] && answers.get(*at).is_some_and(missing))
+                .collect();
+            if hidden.is_empty() {
+                return answers;
+            }
+            sleep(pause.max(Duration::from_millis(1))).await;
+            let again: Vec<_> = hidden.iter().map(|at| ids[*at].clone()).collect();
+            for at in &hidden {
+                young[*at] = self.within(&ids[*at], window);
+            }
+            let found = send(again).await;
+            for (at, answer) in hidden.into_iter().zip(found) {
+                answers[at] = answer;
+            }
+        }
+    }
+
     /// Whether an instance was launched so lately that a read made from now on may not show it yet.
-    pub(crate) fn within(&self, id: &InstanceId, window: Duration) -> bool {
+    fn within(&self, id: &InstanceId, window: Duration) -> bool {
         let at = self.noted().by_id.get(id).copied();
         at.is_some_and(|at| at.elapsed() < window)
     }
@@ -69,7 +112,7 @@ impl Noted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleetwright::CloudInstanceState;
+    use crate::CloudInstanceState;
 
     const WINDOW: Duration = Duration::from_secs(10);
 
@@ -79,7 +122,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_launch_is_young_for_the_window_and_then_dropped() {
-        let (launches, one, two) = (Launches::default(), info("i-1"), info("i-2"));
+        let (launches, one, two) = (FreshLaunches::new(), info("i-1"), info("i-2"));
         launches.note(std::slice::from_ref(&one), WINDOW);
         assert!(launches.within(&one.id, WINDOW));
         assert!(!launches.within(&two.id, WINDOW));
@@ -97,7 +140,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_launched_again_is_young_again() {
-        let (launches, one) = (Launches::default(), info("i-1"));
+        let (launches, one) = (FreshLaunches::new(), info("i-1"));
         launches.note(std::slice::from_ref(&one), WINDOW);
         tokio::time::sleep(WINDOW / 2).await;
         launches.note(std::slice::from_ref(&one), WINDOW);
@@ -112,7 +155,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_window_nothing_is_noted() {
-        let (launches, one) = (Launches::default(), info("i-1"));
+        let (launches, one) = (FreshLaunches::new(), info("i-1"));
         launches.note(std::slice::from_ref(&one), Duration::ZERO);
         assert_eq!(launches.noted().in_order.len(), 0);
     }
