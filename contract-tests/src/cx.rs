@@ -412,6 +412,15 @@ impl Cx {
         }
     }
 
+    /// How long a throttling cloud asks for quiet: one second where that passes for real, which is
+    /// the least that some clouds can say.
+    pub fn quiet(&self) -> Duration {
+        match self.harness.time() {
+            Time::Virtual => Duration::from_secs(7),
+            Time::Real => Duration::from_secs(1),
+        }
+    }
+
     /// The pause between two tries.
     fn pause(&self) -> Duration {
         match self.harness.time() {

@@ -138,7 +138,7 @@ macro_rules! for_each_clause {
             async time time_02_waiting_ends_when_the_goal_is_lost "TIME-02" "let a wait fail as soon as its goal cannot be reached any more" "nothing";
             async time time_03_waiting_is_frugal "TIME-03" "let a wait for many instances poll no faster than the declared tick, with one call for all" "oracle";
             async time time_04_capabilities_never_change "TIME-04" "declare the same capabilities during the life of a handle, with a poll tick above zero and a batch and page of at least one" "nothing";
-            async time time_05_transitions_follow_the_clock "TIME-05" "carry out transitions in the time of the clock it was given, however few look at them, and sleep on no other clock" "virtual time";
+            async time time_05_transitions_follow_the_clock "TIME-05" "carry out transitions in the time of the clock it was given, however few look at them, and sleep on no other clock" "nothing";
             async leaks leaks_01_terminate_leaves_nothing "LEAKS-01" "destroy disk, network card and address with the instance" "oracle";
             async leaks leaks_02_a_refused_launch_leaves_nothing "LEAKS-02" "leave nothing of a launch that was refused" "oracle, fault: capacity";
             async leaks leaks_03_a_launch_that_fails_late_leaves_nothing "LEAKS-03" "leave nothing of a launch that failed after it was accepted" "oracle, fault: fails late";

@@ -1,6 +1,6 @@
 //! Crashes and lost messages: whatever the caller did not hear, the token and the tags can tell.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use fleetwright::{
     InstanceId, InstanceProvisioner, LaunchRecord, LaunchToken, OptionalVerb, Reboot,
@@ -84,7 +84,7 @@ pub(crate) async fn crash_02_a_lost_request_is_settled(cx: &Cx) -> Outcome {
 pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Cx) -> Outcome {
     let faults = cx.faults(&[])?;
     let mut offered: Vec<_> = WireFault::AMBIGUOUS.to_vec();
-    offered.push(WireFault::Throttled(Duration::from_secs(2)));
+    offered.push(WireFault::Throttled(cx.quiet()));
     offered.retain(|fault| faults.offers(fault));
     if offered.is_empty() {
         return Err(Stop::NotRun("the harness offers no such fault".to_owned()));

@@ -204,7 +204,10 @@ fn heard(answer: Result<Answer, ProvisionError>) -> Answer {
         (ErrorKind::NotFound, Answer::NotFound),
     ];
     answer.unwrap_or_else(|error| {
+        // Who is told to come back about a fresh instance has been told nothing about it.
+        let hidden = error.kind() == ErrorKind::NotFound && error.retry().delay().is_some();
         let told = telling.into_iter().find(|(kind, _)| *kind == error.kind());
+        let told = told.filter(|_| !hidden);
         match (told, error.effect()) {
             (Some((_, answer)), _) => answer,
             (None, Effect::None) => Answer::Refused,
