@@ -24,8 +24,13 @@ pub enum Fault {
     Truncated,
     /// The call is carried out; the reply is a page of HTML with status 200.
     Malformed,
-    /// `RequestLimitExceeded`, status 503; nothing is done.
-    Throttled,
+    /// `RequestLimitExceeded`, status 503; nothing is done. EC2 itself says no time to come back; what
+    /// stands between it and a client may.
+    Throttled {
+        /// The seconds of a `Retry-After` header.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_secs: Option<u64>,
+    },
     /// `InternalError`, status 500.
     ServerError {
         /// Before or after the effect.
@@ -95,7 +100,7 @@ impl Fault {
     /// The refusal that stands in for the call's own answer, if that is what the fault is.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         match self {
-            Self::Throttled => Some(Refusal::throttled()),
+            Self::Throttled { .. } => Some(Refusal::throttled()),
             Self::ExpiredCredentials => Some(Refusal::expired()),
             Self::Forbidden => Some(Refusal::unauthorized()),
             Self::Capacity => Some(Refusal::capacity("requested", "any")),

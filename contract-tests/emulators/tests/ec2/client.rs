@@ -21,6 +21,8 @@ pub(crate) const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=test/2026010
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
+    /// The status line and the headers, in small letters.
+    pub(crate) head: String,
     pub(crate) body: String,
 }
 
@@ -99,6 +101,7 @@ pub(crate) fn parse(bytes: &[u8]) -> io::Result<Reply> {
         return Err(bad("the body ends early"));
     }
     Ok(Reply {
+        head,
         status: status.ok_or_else(|| bad("no status"))?,
         body: String::from_utf8_lossy(body).into_owned(),
     })

@@ -80,7 +80,13 @@ fn refusals_have_their_codes_and_no_effect() {
         message: "wait".to_owned(),
     };
     for (fault, status, code) in [
-        (Fault::Throttled, 503, "RequestLimitExceeded"),
+        (
+            Fault::Throttled {
+                retry_after_secs: None,
+            },
+            503,
+            "RequestLimitExceeded",
+        ),
         (
             Fault::ServerError {
                 phase: Phase::Before,
@@ -223,10 +229,23 @@ fn a_page_is_empty_or_its_token_repeats() {
 #[test]
 fn a_rule_without_a_number_strikes_every_call_of_every_action() {
     let emulator = Ec2Emulator::start(Knobs::default()).unwrap();
-    emulator.add_fault(FaultRule::always_any(Fault::Throttled));
+    emulator.add_fault(FaultRule::always_any(Fault::Throttled {
+        retry_after_secs: None,
+    }));
     for form in [LAUNCH, "Action=DescribeInstances", LAUNCH] {
         assert_eq!(post(&emulator, form).unwrap().status, 503);
     }
     emulator.clear_faults();
     assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
+}
+
+#[test]
+fn throttling_may_say_when_to_come_back() {
+    for (retry_after_secs, header) in [(None, false), (Some(7), true)] {
+        let (reply, made) = launch_under(Fault::Throttled { retry_after_secs });
+        let reply = reply.unwrap();
+        assert_eq!((reply.status, made), (503, 0));
+        let told = reply.head.contains("\r\nretry-after: 7");
+        assert_eq!(told, header, "{}", reply.head);
+    }
 }
