@@ -1,0 +1,311 @@
+//! EC2's instances as the shared view, and back. Pure.
+
+use aws_sdk_ec2::{
+    primitives::DateTime as NativeTime,
+    types::{Filter, Instance, ResourceType, Tag, TagSpecification},
+};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use chrono::{DateTime, Utc};
+use fleetwright::{
+    Fingerprint, ImageId, InstanceFilter, InstanceId, InstanceInfo, InstanceType, Market,
+    NetworkId, Placement, RESERVED_PREFIX, SecurityGroupId, Tags, UserData, Zone,
+};
+
+use crate::state;
+
+/// The tag that keeps the fingerprint of the config that an instance was launched with.
+pub(crate) const FINGERPRINT_TAG: &str = "fleetwright:config";
+
+/// Tags that EC2 sets by itself.
+const NATIVE_PREFIX: &str = "aws:";
+
+/// The shared view; the error says what is missing of an answer that cannot be understood.
+pub(crate) fn info(native: &Instance) -> Result<InstanceInfo, String> {
+    let id = native.instance_id().ok_or("an instance without an id")?;
+    let id = InstanceId::new(id).map_err(|error| error.to_string())?;
+    let name = native
+        .state()
+        .and_then(|state| state.name())
+        .map(|name| name.as_str());
+    let name = name.ok_or_else(|| format!("{id} has no state"))?;
+    let normal = state::normalize(name);
+    let mut info = InstanceInfo::new(id, normal);
+    info.native_state = Some(name.to_owned());
+    info.state_reason = reason(native);
+    info.private_ip = native
+        .private_ip_address()
+        .and_then(|text| text.parse().ok());
+    let shows_address = !normal.is_ending() && normal != fleetwright::CloudInstanceState::Stopped;
+    let public = native.public_ip_address().filter(|_| shows_address);
+    info.public_ip = public.and_then(|text| text.parse().ok());
+    let cards = native.network_interfaces();
+    let first = cards.iter().find(|card| {
+        card.attachment()
+            .and_then(|attachment| attachment.device_index())
+            == Some(0)
+    });
+    let card = first.or(cards.first());
+    info.mac_address = card
+        .and_then(|card| card.mac_address())
+        .and_then(|text| text.parse().ok());
+    info.launch_time = native.launch_time().and_then(time);
+    info.tags = tags(native.tags());
+    info.image = native.image_id().and_then(|text| ImageId::new(text).ok());
+    let of_type = native.instance_type().map(|of_type| of_type.as_str());
+    info.instance_type = of_type.and_then(|text| InstanceType::new(text).ok());
+    info.placement = placement(native);
+    Ok(info)
+}
+
+/// The fingerprint of the config that an instance was launched with.
+pub(crate) fn fingerprint(native: &Instance) -> Option<Fingerprint> {
+    let of_it = native
+        .tags()
+        .iter()
+        .find(|tag| tag.key() == Some(FINGERPRINT_TAG));
+    let text = of_it.and_then(|tag| tag.value())?;
+    Some(Fingerprint::from_uuid(text.parse().ok()?))
+}
+
+/// Tags for everything that a launch creates: the instance, its disks and its network card, and the
+/// request for a spot instance where that is what it is.
+pub(crate) fn tag_specifications(
+    tags: &Tags,
+    fingerprint: Fingerprint,
+    market: Option<Market>,
+) -> Vec<TagSpecification> {
+    let mut natives = native_tags(tags);
+    let mark = fingerprint.as_uuid().to_string();
+    natives.push(native_tag(FINGERPRINT_TAG, &mark));
+    let mut kinds = vec![
+        ResourceType::Instance,
+        ResourceType::Volume,
+        ResourceType::NetworkInterface,
+    ];
+    if market == Some(Market::Spot) {
+        kinds.push(ResourceType::SpotInstancesRequest);
+    }
+    let specification = |kind| {
+        let builder = TagSpecification::builder().resource_type(kind);
+        builder.set_tags(Some(natives.clone())).build()
+    };
+    kinds.into_iter().map(specification).collect()
+}
+
+pub(crate) fn native_tags(tags: &Tags) -> Vec<Tag> {
+    tags.iter()
+        .map(|(key, value)| native_tag(key, value))
+        .collect()
+}
+
+pub(crate) fn native_tag(key: &str, value: &str) -> Tag {
+    Tag::builder().key(key).value(value).build()
+}
+
+/// What EC2 can select by itself of a filter. States are left to us where one is pending, since
+/// states that nobody knows are pending too.
+pub(crate) fn filters(filter: &InstanceFilter) -> Vec<Filter> {
+    let mut filters: Vec<_> = filter
+        .tags
+        .iter()
+        .map(|(key, value)| of_one(&format!("tag:{key}"), &literal(value)))
+        .collect();
+    let wanted: Vec<_> = fleetwright::CloudInstanceState::ALL
+        .into_iter()
+        .filter(|state| filter.selects_state(*state))
+        .collect();
+    let told = !wanted.contains(&fleetwright::CloudInstanceState::Pending);
+    if told {
+        let names = wanted
+            .into_iter()
+            .map(|state| state::native(state).to_owned())
+            .collect();
+        let builder = Filter::builder().name("instance-state-name");
+        filters.push(builder.set_values(Some(names)).build());
+    }
+    filters
+}
+
+/// A filter with one value.
+pub(crate) fn of_one(name: &str, value: &str) -> Filter {
+    Filter::builder().name(name).values(value).build()
+}
+
+/// EC2's user data: base64, of the bytes as they are.
+pub(crate) fn user_data(data: &UserData) -> String {
+    BASE64_STANDARD.encode(data.as_bytes())
+}
+
+/// What a console wrote, which comes as base64.
+pub(crate) fn console_text(encoded: &str) -> Option<String> {
+    let bytes = BASE64_STANDARD.decode(encoded.trim()).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub(crate) fn time(native: &NativeTime) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp(native.secs(), native.subsec_nanos())
+}
+
+/// A value as a filter finds it exactly: EC2 reads `*`, `?` and `\` in values as a pattern.
+pub(crate) fn literal(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for c in value.chars() {
+        if matches!(c, '*' | '?' | '\\') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}
+
+fn tags(natives: &[Tag]) -> Tags {
+    let shown = natives
+        .iter()
+        .filter_map(|tag| Some((tag.key()?, tag.value().unwrap_or_default())));
+    let ours = shown
+        .filter(|(key, _)| !key.starts_with(NATIVE_PREFIX) && !key.starts_with(RESERVED_PREFIX));
+    Tags::from_observed(ours.map(|(key, value)| (key.to_owned(), value.to_owned())))
+}
+
+fn reason(native: &Instance) -> Option<String> {
+    let reason = native.state_reason()?;
+    match (reason.code(), reason.message()) {
+        (Some(code), Some(message)) if message.starts_with(code) => Some(message.to_owned()),
+        (Some(code), Some(message)) => Some(format!("{code}: {message}")),
+        (Some(text), None) | (None, Some(text)) => Some(text.to_owned()),
+        (None, None) => None,
+    }
+}
+
+fn placement(native: &Instance) -> Placement {
+    let mut placement = Placement::default();
+    let zone = native
+        .placement()
+        .and_then(|placement| placement.availability_zone());
+    placement.zone = zone.and_then(|text| Zone::new(text).ok());
+    placement.network = native
+        .subnet_id()
+        .and_then(|text| NetworkId::new(text).ok());
+    let groups = native
+        .security_groups()
+        .iter()
+        .filter_map(|group| group.group_id());
+    placement.security_groups = groups
+        .filter_map(|text| SecurityGroupId::new(text).ok())
+        .collect();
+    let spot = native
+        .instance_lifecycle()
+        .is_some_and(|lifecycle| lifecycle.as_str() == "spot");
+    placement.market = Some(if spot { Market::Spot } else { Market::OnDemand });
+    placement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_ec2::types::{
+        GroupIdentifier, InstanceLifecycleType, InstanceNetworkInterface,
+        InstanceNetworkInterfaceAttachment, InstanceState, InstanceStateName,
+        Placement as NativePlacement, StateReason,
+    };
+    use fleetwright::CloudInstanceState;
+
+    fn instance(state: &str) -> aws_sdk_ec2::types::builders::InstanceBuilder {
+        let name = InstanceStateName::from(state);
+        Instance::builder()
+            .instance_id("i-0123456789abcdef0")
+            .state(InstanceState::builder().name(name).build())
+            .image_id("ami-1")
+            .instance_type("m7i.large".into())
+            .private_ip_address("10.0.0.7")
+            .public_ip_address("198.51.100.7")
+    }
+
+    fn card(index: i32, mac: &str) -> InstanceNetworkInterface {
+        let attachment = InstanceNetworkInterfaceAttachment::builder().device_index(index);
+        InstanceNetworkInterface::builder()
+            .attachment(attachment.build())
+            .mac_address(mac)
+            .build()
+    }
+
+    #[test]
+    fn an_instance_is_shown_with_all_that_ec2_tells() {
+        let native = instance("running")
+            .launch_time(NativeTime::from_secs(1_700_000_000))
+            .subnet_id("subnet-1")
+            .security_groups(GroupIdentifier::builder().group_id("sg-1").build())
+            .placement(
+                NativePlacement::builder()
+                    .availability_zone("us-east-1b")
+                    .build(),
+            )
+            .network_interfaces(card(1, "02:00:00:00:00:02"))
+            .network_interfaces(card(0, "02:00:00:00:00:01"))
+            .tags(native_tag("Name", "a b"))
+            .tags(native_tag("aws:ec2spot:fleet", "x"))
+            .tags(native_tag(
+                FINGERPRINT_TAG,
+                "00000000-0000-0000-0000-000000000007",
+            ))
+            .build();
+        let info = info(&native).unwrap();
+        assert_eq!(info.state, CloudInstanceState::Running);
+        assert_eq!(info.mac_address.unwrap().to_string(), "02:00:00:00:00:01");
+        assert_eq!(info.launch_time.unwrap().timestamp(), 1_700_000_000);
+        let tags: Vec<_> = info.tags.iter().collect();
+        assert_eq!(tags, [("Name", "a b")]);
+        assert_eq!(info.placement.zone.unwrap().as_str(), "us-east-1b");
+        assert_eq!(info.placement.market, Some(Market::OnDemand));
+        let mark = fingerprint(&native).unwrap();
+        assert_eq!(mark.as_uuid().as_u128(), 7);
+    }
+
+    #[test]
+    fn odd_instances_are_shown_as_they_are_or_refused() {
+        let hibernating = info(&instance("hibernating").build()).unwrap();
+        assert_eq!(hibernating.state, CloudInstanceState::Pending);
+        assert_eq!(hibernating.native_state.as_deref(), Some("hibernating"));
+        assert!(info(&Instance::builder().build()).is_err());
+        assert!(info(&Instance::builder().instance_id("i-1").build()).is_err());
+        let stopped = info(&instance("stopped").build()).unwrap();
+        assert_eq!(
+            (stopped.public_ip, stopped.private_ip.is_some()),
+            (None, true)
+        );
+        let spot = instance("pending")
+            .instance_lifecycle(InstanceLifecycleType::Spot)
+            .build();
+        assert_eq!(info(&spot).unwrap().placement.market, Some(Market::Spot));
+        let (code, message) = ("Server.InsufficientInstanceCapacity", "none left");
+        let reason = StateReason::builder().code(code).message(message).build();
+        let failed = info(&instance("terminated").state_reason(reason).build()).unwrap();
+        assert_eq!(
+            failed.state_reason.as_deref(),
+            Some("Server.InsufficientInstanceCapacity: none left")
+        );
+    }
+
+    #[test]
+    fn a_filter_s_values_are_no_patterns() {
+        assert_eq!(literal(r"a*b?c\d"), r"a\*b\?c\\d");
+        let filter = InstanceFilter::tagged("fleet-id", "blue*").unwrap();
+        let natives = filters(&filter);
+        assert_eq!(
+            natives.len(),
+            1,
+            "pending is wanted, so states that nobody knows are too"
+        );
+        assert_eq!(natives[0].values(), [r"blue\*"]);
+        let stopped = filter.in_state(CloudInstanceState::Stopped);
+        assert_eq!(filters(&stopped)[1].values(), ["stopped"]);
+    }
+
+    #[test]
+    fn bytes_go_through_base64_and_back() {
+        let data = UserData::new([0_u8, 255, 10]).unwrap();
+        assert_eq!(user_data(&data), "AP8K");
+        assert_eq!(console_text("aGVsbG8=\n").as_deref(), Some("hello"));
+        assert_eq!(console_text("not base64!"), None);
+    }
+}

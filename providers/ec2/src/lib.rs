@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod batch;
+mod change;
+mod client;
+mod config;
+mod convert;
+mod error;
+mod launch;
+mod options;
+mod plan;
+mod provisioner;
+mod read;
+mod state;
+mod token;
+
+pub use aws_config;
+pub use config::{
+    Ec2LaunchConfig, ExtraVolume, GuestShutdown, MetadataOptions, MetadataTokens, RootDevice,
+    VolumeEnd,
+};
+pub use fleetwright;
+pub use options::Ec2Options;
+pub use provisioner::Ec2Provisioner;

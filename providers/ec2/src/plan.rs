@@ -1,0 +1,338 @@
+//! A launch as EC2 is asked for it. Pure.
+//!
+//! Owns how a config and what only EC2 knows become one request. It adds nothing that neither says.
+
+use std::num::NonZeroU32;
+
+use aws_sdk_ec2::types::{
+    BlockDeviceMapping, EbsBlockDevice, HttpTokensState, IamInstanceProfileSpecification,
+    InstanceInterruptionBehavior, InstanceMarketOptionsRequest, InstanceMetadataOptionsRequest,
+    InstanceNetworkInterfaceSpecification, MarketType, Placement as NativePlacement,
+    ShutdownBehavior, SpotInstanceType, SpotMarketOptions, TagSpecification, VolumeType,
+};
+use fleetwright::{InstanceConfig, Market, NetworkId, PublicAddress};
+
+use crate::{
+    Ec2LaunchConfig,
+    config::{GuestShutdown, MetadataTokens, VolumeEnd},
+    convert, token,
+};
+
+/// What goes into one RunInstances.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) image: String,
+    pub(crate) instance_type: String,
+    pub(crate) count: i32,
+    pub(crate) client_token: Option<String>,
+    pub(crate) user_data: Option<String>,
+    pub(crate) tags: Vec<TagSpecification>,
+    pub(crate) block_devices: Vec<BlockDeviceMapping>,
+    pub(crate) key_pair: Option<String>,
+    pub(crate) instance_profile: Option<IamInstanceProfileSpecification>,
+    pub(crate) metadata: InstanceMetadataOptionsRequest,
+    pub(crate) shutdown: ShutdownBehavior,
+    pub(crate) market: Option<InstanceMarketOptionsRequest>,
+    pub(crate) placement: Option<NativePlacement>,
+    /// The subnet and groups, or a network card that says them, never both: EC2 refuses that.
+    pub(crate) subnet: Option<String>,
+    pub(crate) security_groups: Vec<String>,
+    pub(crate) network_card: Option<InstanceNetworkInterfaceSpecification>,
+}
+
+/// Whether the image must be asked for the name of its root device.
+pub(crate) fn needs_root_device(launch: &Ec2LaunchConfig, config: &InstanceConfig) -> bool {
+    let touched = config.disk_size_gb.is_some() || launch.root_device.says_something();
+    touched && launch.root_device.name.is_none()
+}
+
+impl Plan {
+    /// The request for `count` of `config`; `root_device` is the image's, where it was asked.
+    pub(crate) fn new(
+        launch: &Ec2LaunchConfig,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+        root_device: Option<&str>,
+    ) -> Self {
+        let market = config.placement.market;
+        let mut plan = Self {
+            image: config.image.to_string(),
+            instance_type: config.instance_type.to_string(),
+            count: i32::try_from(count.get()).unwrap_or(i32::MAX),
+            client_token: config
+                .launch_token
+                .as_ref()
+                .map(|token| token::client_token(token, config)),
+            user_data: config.user_data.as_ref().map(convert::user_data),
+            tags: convert::tag_specifications(&config.tags, config.fingerprint(count), market),
+            block_devices: block_devices(launch, config, root_device),
+            key_pair: launch.key_pair.clone(),
+            instance_profile: launch.instance_profile.as_deref().map(profile),
+            metadata: metadata(launch),
+            shutdown: match launch.guest_shutdown {
+                GuestShutdown::Stops => ShutdownBehavior::Stop,
+                GuestShutdown::Terminates => ShutdownBehavior::Terminate,
+            },
+            market: (market == Some(Market::Spot)).then(spot),
+            placement: None,
+            subnet: None,
+            security_groups: Vec::new(),
+            network_card: None,
+        };
+        plan.place(launch, config);
+        plan
+    }
+
+    fn place(&mut self, launch: &Ec2LaunchConfig, config: &InstanceConfig) {
+        let asked = &config.placement;
+        let subnet = subnet(launch, config).map(ToString::to_string);
+        let groups = if asked.security_groups.is_empty() {
+            &launch.security_groups
+        } else {
+            &asked.security_groups
+        };
+        let groups: Vec<_> = groups.iter().map(ToString::to_string).collect();
+        // A subnet is in one zone, so only a launch without one has to name it.
+        let zone = asked.zone.as_ref().filter(|_| subnet.is_none());
+        self.placement = zone.map(|zone| {
+            NativePlacement::builder()
+                .availability_zone(zone.as_str())
+                .build()
+        });
+        match asked.public_address.or(launch.public_address) {
+            None => (self.subnet, self.security_groups) = (subnet, groups),
+            Some(public) => {
+                let card = InstanceNetworkInterfaceSpecification::builder()
+                    .device_index(0)
+                    .set_subnet_id(subnet)
+                    .set_groups((!groups.is_empty()).then_some(groups))
+                    .associate_public_ip_address(public == PublicAddress::Assigned)
+                    .delete_on_termination(true);
+                self.network_card = Some(card.build());
+            }
+        }
+    }
+}
+
+/// The subnet that a launch goes into.
+fn subnet<'a>(launch: &'a Ec2LaunchConfig, config: &'a InstanceConfig) -> Option<&'a NetworkId> {
+    let asked = &config.placement;
+    match (&asked.network, &asked.zone) {
+        (Some(network), _) => Some(network),
+        (None, Some(zone)) => launch.subnets.get(zone),
+        (None, None) => launch.default_subnet.as_ref(),
+    }
+}
+
+fn block_devices(
+    launch: &Ec2LaunchConfig,
+    config: &InstanceConfig,
+    root_device: Option<&str>,
+) -> Vec<BlockDeviceMapping> {
+    let mut devices = Vec::new();
+    let root = &launch.root_device;
+    if config.disk_size_gb.is_some() || root.says_something() {
+        let name = root.name.as_deref().or(root_device).unwrap_or("/dev/xvda");
+        let size = config.disk_size_gb.map(std::num::NonZeroU32::get);
+        devices.push(device(
+            name,
+            size,
+            root.volume_type.as_deref(),
+            root.encrypted,
+            VolumeEnd::Deleted,
+        ));
+    }
+    for volume in &launch.extra_volumes {
+        devices.push(device(
+            &volume.device,
+            Some(volume.size_gb),
+            volume.volume_type.as_deref(),
+            volume.encrypted,
+            volume.at_the_end,
+        ));
+    }
+    devices
+}
+
+fn device(
+    name: &str,
+    size_gb: Option<u32>,
+    volume_type: Option<&str>,
+    encrypted: Option<bool>,
+    end: VolumeEnd,
+) -> BlockDeviceMapping {
+    let disk = EbsBlockDevice::builder()
+        .set_volume_size(size_gb.map(|size| i32::try_from(size).unwrap_or(i32::MAX)))
+        .set_volume_type(volume_type.map(VolumeType::from))
+        .set_encrypted(encrypted)
+        .delete_on_termination(end == VolumeEnd::Deleted);
+    BlockDeviceMapping::builder()
+        .device_name(name)
+        .ebs(disk.build())
+        .build()
+}
+
+fn profile(name: &str) -> IamInstanceProfileSpecification {
+    let builder = IamInstanceProfileSpecification::builder();
+    if name.starts_with("arn:") {
+        builder.arn(name).build()
+    } else {
+        builder.name(name).build()
+    }
+}
+
+fn metadata(launch: &Ec2LaunchConfig) -> InstanceMetadataOptionsRequest {
+    let tokens = match launch.metadata.tokens {
+        MetadataTokens::Required => HttpTokensState::Required,
+        MetadataTokens::Optional => HttpTokensState::Optional,
+    };
+    InstanceMetadataOptionsRequest::builder()
+        .http_tokens(tokens)
+        .http_put_response_hop_limit(launch.metadata.hop_limit.into())
+        .build()
+}
+
+/// One time: a persistent request would launch again what was terminated.
+fn spot() -> InstanceMarketOptionsRequest {
+    let options = SpotMarketOptions::builder()
+        .spot_instance_type(SpotInstanceType::OneTime)
+        .instance_interruption_behavior(InstanceInterruptionBehavior::Terminate);
+    InstanceMarketOptionsRequest::builder()
+        .market_type(MarketType::Spot)
+        .spot_options(options.build())
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ExtraVolume, RootDevice};
+
+    fn config() -> InstanceConfig {
+        InstanceConfig::builder("ami-1", "m7i.large")
+            .launch_token("t-1")
+            .tag("a", "b")
+            .build()
+            .unwrap()
+    }
+
+    fn plan(launch: &Ec2LaunchConfig, config: &InstanceConfig) -> Plan {
+        Plan::new(launch, config, NonZeroU32::MIN, Some("/dev/sda1"))
+    }
+
+    #[test]
+    fn a_plain_launch_asks_for_nothing_that_nobody_said() {
+        let launch = Ec2LaunchConfig::new();
+        let plan = plan(&launch, &config());
+        assert!(plan.block_devices.is_empty() && plan.security_groups.is_empty());
+        assert!(plan.subnet.is_none() && plan.network_card.is_none() && plan.placement.is_none());
+        assert!(plan.market.is_none() && plan.user_data.is_none() && plan.key_pair.is_none());
+        assert_eq!(
+            plan.metadata.http_tokens(),
+            Some(&HttpTokensState::Required)
+        );
+        assert_eq!(plan.shutdown, ShutdownBehavior::Stop);
+        assert!(plan.client_token.is_some());
+        let kinds: Vec<_> = plan
+            .tags
+            .iter()
+            .filter_map(|one| one.resource_type())
+            .map(|kind| kind.as_str().to_owned())
+            .collect();
+        assert_eq!(kinds, ["instance", "volume", "network-interface"]);
+    }
+
+    #[test]
+    fn a_zone_goes_into_its_subnet_and_is_named_only_without_one() {
+        let mut launch = Ec2LaunchConfig::new();
+        launch
+            .subnets
+            .insert("us-east-1b".parse().unwrap(), "subnet-b".parse().unwrap());
+        launch.default_subnet = Some("subnet-0".parse().unwrap());
+        let mut config = config();
+        assert_eq!(plan(&launch, &config).subnet.as_deref(), Some("subnet-0"));
+        config.placement.zone = Some("us-east-1b".parse().unwrap());
+        let there = plan(&launch, &config);
+        assert_eq!(
+            (there.subnet.as_deref(), there.placement),
+            (Some("subnet-b"), None)
+        );
+        config.placement.zone = Some("us-east-1c".parse().unwrap());
+        let elsewhere = plan(&launch, &config);
+        assert_eq!(elsewhere.subnet, None);
+        assert_eq!(
+            elsewhere.placement.unwrap().availability_zone(),
+            Some("us-east-1c")
+        );
+        config.placement.network = Some("subnet-x".parse().unwrap());
+        assert_eq!(plan(&launch, &config).subnet.as_deref(), Some("subnet-x"));
+    }
+
+    #[test]
+    fn a_public_address_is_asked_for_on_a_card_that_goes_with_the_instance() {
+        let mut launch = Ec2LaunchConfig::new();
+        launch.security_groups.insert("sg-1".parse().unwrap());
+        launch.default_subnet = Some("subnet-0".parse().unwrap());
+        let mut config = config();
+        config.placement.public_address = Some(PublicAddress::Absent);
+        let plan = plan(&launch, &config);
+        assert!(plan.subnet.is_none() && plan.security_groups.is_empty());
+        let card = plan.network_card.unwrap();
+        assert_eq!(card.associate_public_ip_address(), Some(false));
+        assert_eq!(
+            (card.subnet_id(), card.groups()),
+            (Some("subnet-0"), &["sg-1".to_owned()][..])
+        );
+        assert_eq!(card.delete_on_termination(), Some(true));
+    }
+
+    #[test]
+    fn every_disk_goes_with_its_instance_unless_it_says_otherwise() {
+        let mut launch = Ec2LaunchConfig::new();
+        launch.extra_volumes = vec![
+            ExtraVolume::new("/dev/sdf", 9),
+            ExtraVolume::new("/dev/sdg", 8),
+        ];
+        launch.extra_volumes[1].at_the_end = VolumeEnd::Kept;
+        let mut config = config();
+        config.disk_size_gb = std::num::NonZeroU32::new(40);
+        assert!(needs_root_device(&launch, &config));
+        let plan = plan(&launch, &config);
+        let told: Vec<_> = plan
+            .block_devices
+            .iter()
+            .map(|one| {
+                let disk = one.ebs().unwrap();
+                (
+                    one.device_name().unwrap(),
+                    disk.volume_size(),
+                    disk.delete_on_termination(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("/dev/sda1", Some(40), Some(true)),
+                ("/dev/sdf", Some(9), Some(true)),
+                ("/dev/sdg", Some(8), Some(false)),
+            ]
+        );
+        launch.root_device = RootDevice {
+            name: Some("/dev/xvda".to_owned()),
+            ..RootDevice::default()
+        };
+        assert!(!needs_root_device(&launch, &config));
+    }
+
+    #[test]
+    fn spot_is_asked_for_once_and_its_request_is_tagged() {
+        let mut config = config();
+        config.placement.market = Some(Market::Spot);
+        let plan = plan(&Ec2LaunchConfig::new(), &config);
+        let options = plan.market.unwrap();
+        let spot = options.spot_options().unwrap();
+        assert_eq!(spot.spot_instance_type(), Some(&SpotInstanceType::OneTime));
+        assert_eq!(plan.tags.len(), 4);
+    }
+}

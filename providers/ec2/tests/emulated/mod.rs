@@ -1,0 +1,342 @@
+//! An emulated EC2 as a harness: real sockets, real time, fast transitions.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    reason = "a harness says what is wrong by a panic, and each test program uses its part of it"
+)]
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
+use fleetwright_ec2::{
+    Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
+    aws_config::{BehaviorVersion, Region, SdkConfig},
+    fleetwright::{
+        CloudInstanceState, ImageId, InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner,
+        InstanceType, Market, Scope, Tags, Zone, async_trait,
+    },
+};
+use fleetwright_emulators::ec2::{
+    Act, Action, Capacity, Ec2Emulator, Fault, FaultRule, Knobs, Phase, TrueInstance,
+};
+
+/// How long the emulator takes for what EC2 takes seconds for.
+const TRANSITION: Duration = Duration::from_millis(30);
+
+/// For how long its reads may lag.
+const WINDOW: Duration = Duration::from_millis(40);
+
+/// One account on an emulator of its own.
+pub(crate) struct Ec2Harness {
+    emulator: Arc<Ec2Emulator>,
+}
+
+impl Ec2Harness {
+    pub(crate) fn new() -> Self {
+        let mut knobs = Knobs::default();
+        knobs.timing.boot = TRANSITION;
+        knobs.timing.stop = TRANSITION;
+        knobs.timing.terminate = TRANSITION;
+        knobs.timing.image = TRANSITION;
+        knobs.lag.reads = WINDOW;
+        knobs.lag.writes = WINDOW;
+        let emulator = Ec2Emulator::start(knobs).expect("a free port");
+        Self {
+            emulator: Arc::new(emulator),
+        }
+    }
+
+    pub(crate) fn emulator(&self) -> &Ec2Emulator {
+        &self.emulator
+    }
+
+    fn sdk_config(&self) -> SdkConfig {
+        let keys = aws_credential_types::Credentials::new("test", "test", None, None, "emulator");
+        let keys = aws_credential_types::provider::SharedCredentialsProvider::new(keys);
+        SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("us-east-1"))
+            .endpoint_url(self.emulator.endpoint())
+            .credentials_provider(keys)
+            .build()
+    }
+}
+
+fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
+    T::try_from(text).unwrap_or_else(|_| panic!("{text} is no name"))
+}
+
+#[async_trait]
+impl Harness for Ec2Harness {
+    fn name(&self) -> String {
+        "ec2".to_owned()
+    }
+
+    async fn open(&self) -> Arc<dyn InstanceProvisioner> {
+        let mut options = Ec2Options::default();
+        options.consistency_window = WINDOW * 2;
+        options.poll_tick = Duration::from_millis(5);
+        options.page_size = std::num::NonZeroUsize::new(5).expect("five");
+        let made = Ec2Provisioner::new(&self.sdk_config(), Ec2LaunchConfig::new(), options);
+        Arc::new(made.expect("a launch config without a mistake"))
+    }
+
+    fn config(&self) -> InstanceConfig {
+        InstanceConfig::new(name("ami-00000000000000001"), name("t3.micro"))
+    }
+
+    fn unknown_id(&self) -> InstanceId {
+        name("i-0fffffffffffffff0")
+    }
+
+    fn budget(&self) -> Duration {
+        Duration::from_secs(20)
+    }
+
+    fn unknown_image(&self) -> Option<ImageId> {
+        Some(name("ami-0fffffffffffffff0"))
+    }
+
+    fn other_image(&self) -> Option<ImageId> {
+        Some(name("ami-00000000000000002"))
+    }
+
+    fn other_type(&self) -> Option<InstanceType> {
+        Some(name("t3.small"))
+    }
+
+    fn zone(&self) -> Option<Zone> {
+        Some(name("us-east-1b"))
+    }
+
+    fn oracle(&self) -> Option<Arc<dyn Oracle>> {
+        Some(Arc::new(Account(Arc::clone(&self.emulator))))
+    }
+
+    fn faults(&self) -> Option<Arc<dyn Faults>> {
+        Some(Arc::new(Account(Arc::clone(&self.emulator))))
+    }
+
+    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
+        Some(Arc::new(Account(Arc::clone(&self.emulator))))
+    }
+}
+
+/// The emulator past the wire.
+struct Account(Arc<Ec2Emulator>);
+
+fn has(tags: &BTreeMap<String, String>, wanted: &Tags) -> bool {
+    wanted
+        .iter()
+        .all(|(key, value)| tags.get(key).is_some_and(|found| found == value))
+}
+
+fn state(native: &str) -> CloudInstanceState {
+    match native {
+        "pending" => CloudInstanceState::Pending,
+        "running" => CloudInstanceState::Running,
+        "stopping" => CloudInstanceState::Stopping,
+        "stopped" => CloudInstanceState::Stopped,
+        "shutting-down" => CloudInstanceState::Terminating,
+        "terminated" => CloudInstanceState::Terminated,
+        other => panic!("the emulator has no state {other}"),
+    }
+}
+
+fn info(truth: &TrueInstance) -> InstanceInfo {
+    let mut info = InstanceInfo::new(name(&truth.id), state(&truth.state));
+    info.tags = Tags::from_observed(truth.tags.clone());
+    info.private_ip = truth.private_ip.map(Into::into);
+    info.public_ip = truth.public_ip.map(Into::into);
+    info.image = Some(name(&truth.image));
+    info.instance_type = Some(name(&truth.instance_type));
+    info.placement.zone = Some(name(&truth.zone));
+    info.placement.market = Some(match truth.market {
+        fleetwright_emulators::ec2::Market::Spot => Market::Spot,
+        _ => Market::OnDemand,
+    });
+    info
+}
+
+#[async_trait]
+impl Oracle for Account {
+    async fn instances(&self, tags: &Tags) -> Vec<Truth> {
+        let oracle = self.0.oracle();
+        let ours = oracle
+            .instances
+            .iter()
+            .filter(|truth| has(&truth.tags, tags));
+        ours.map(|truth| {
+            let root = oracle
+                .volumes
+                .iter()
+                .find(|volume| truth.volumes.first() == Some(&volume.id));
+            Truth {
+                info: info(truth),
+                user_data: truth.user_data.clone(),
+                disk_size_gb: root.map(|volume| volume.gib),
+                holds_machine: truth.holds_machine,
+                boots: None,
+            }
+        })
+        .collect()
+    }
+
+    async fn leftovers(&self, tags: &Tags) -> Vec<String> {
+        let oracle = self.0.oracle();
+        let alive = |truth: &&TrueInstance| truth.state != "terminated" && has(&truth.tags, tags);
+        let instances = oracle
+            .instances
+            .iter()
+            .filter(alive)
+            .map(|truth| format!("instance {}", truth.id));
+        let volumes = oracle
+            .volumes
+            .iter()
+            .filter(|volume| has(&volume.tags, tags));
+        let cards = oracle
+            .network_interfaces
+            .iter()
+            .filter(|card| has(&card.tags, tags));
+        instances
+            .chain(volumes.map(|volume| format!("volume {}", volume.id)))
+            .chain(cards.map(|card| format!("network interface {}", card.id)))
+            .collect()
+    }
+
+    async fn calls(&self) -> u64 {
+        self.0.oracle().calls.values().sum()
+    }
+}
+
+fn native(fault: &WireFault) -> Option<Fault> {
+    let (before, after) = (Phase::Before, Phase::After);
+    Some(match fault {
+        WireFault::Throttled(wait) => Fault::Throttled {
+            retry_after_secs: Some(wait.as_secs()),
+        },
+        WireFault::BadCredentials => Fault::ExpiredCredentials,
+        WireFault::Forbidden => Fault::Forbidden,
+        WireFault::Capacity => Fault::Capacity,
+        WireFault::Quota => Fault::Quota,
+        WireFault::RequestLost => Fault::Lost { phase: before },
+        WireFault::ReplyLost => Fault::Lost { phase: after },
+        WireFault::ServerErrorBefore => Fault::ServerError { phase: before },
+        WireFault::ServerErrorAfter => Fault::ServerError { phase: after },
+        WireFault::Malformed => Fault::Malformed,
+        WireFault::StaleRead => Fault::StaleRead,
+        WireFault::UnknownState(state) => Fault::UnknownState {
+            state: state.clone(),
+        },
+        WireFault::FailsLate(code) => Fault::FailsLate {
+            code: code.clone(),
+            message: "it failed".to_owned(),
+        },
+        // A process that has died neither sends nor hears anything, which to the cloud is a call that
+        // never ends.
+        WireFault::Hang | WireFault::CrashBefore => Fault::Hang { phase: before },
+        WireFault::CrashAfter => Fault::Hang { phase: after },
+    })
+}
+
+fn action(operation: WireOp) -> Option<Action> {
+    match operation {
+        WireOp::Any => None,
+        WireOp::Launch => Some(Action::RunInstances),
+        WireOp::Terminate => Some(Action::TerminateInstances),
+        WireOp::Stop => Some(Action::StopInstances),
+        WireOp::Start => Some(Action::StartInstances),
+        WireOp::Describe | WireOp::List | WireOp::FindLaunch => Some(Action::DescribeInstances),
+        WireOp::UpdateTags => Some(Action::CreateTags),
+    }
+}
+
+impl Account {
+    /// Describing, listing and looking up are one action of EC2's, so one rule serves them all.
+    fn rule(&self, operation: WireOp, nth: Option<u64>, fault: &WireFault) {
+        let fault = native(fault).expect("an offered fault");
+        let rule = match (action(operation), nth) {
+            (Some(action), Some(nth)) => FaultRule::nth(action, nth, fault),
+            (Some(action), None) => FaultRule::always(action, fault),
+            (None, Some(nth)) => FaultRule::nth_of_any(nth, fault),
+            (None, None) => FaultRule::always_any(fault),
+        };
+        if !self.0.unstruck_faults().contains(&rule) {
+            self.0.add_fault(rule);
+        }
+    }
+}
+
+#[async_trait]
+impl Faults for Account {
+    fn offers(&self, fault: &WireFault) -> bool {
+        native(fault).is_some()
+    }
+
+    async fn strike(&self, operation: WireOp, nth: u64, fault: WireFault) {
+        self.rule(operation, Some(nth), &fault);
+    }
+
+    async fn strike_always(&self, operation: WireOp, fault: WireFault) {
+        self.rule(operation, None, &fault);
+    }
+
+    async fn clear(&self) -> bool {
+        let struck = self.0.unstruck_faults().is_empty();
+        self.0.clear_faults();
+        struck
+    }
+}
+
+#[async_trait]
+impl Outsider for Account {
+    async fn launch(&self, tags: Tags) -> InstanceId {
+        let tags = tags
+            .iter()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        let launch = Act::LaunchForeign {
+            image: None,
+            instance_type: None,
+            zone: None,
+            count: 1,
+            tags,
+        };
+        let made = self.0.act(launch).expect("a foreign launch");
+        name(&made[0])
+    }
+
+    async fn stop(&self, id: &InstanceId) {
+        // Other people are refused what the state does not allow, like everybody.
+        let _ = self.0.act(Act::Stop { id: id.to_string() });
+    }
+
+    async fn terminate(&self, id: &InstanceId) {
+        let _ = self.0.act(Act::Terminate { id: id.to_string() });
+    }
+
+    async fn cut_off(&self, _: &InstanceId) -> Option<Scope> {
+        None
+    }
+
+    async fn reconnect(&self) {
+        let mut knobs = self.0.knobs();
+        knobs.capacity.clear();
+        self.0.set_knobs(knobs);
+    }
+
+    async fn only_room_for(&self, count: u64) -> bool {
+        let held = self
+            .0
+            .oracle()
+            .instances
+            .iter()
+            .filter(|truth| truth.holds_machine)
+            .count() as u64;
+        let mut knobs = self.0.knobs();
+        knobs.capacity = vec![Capacity::of(held + count)];
+        self.0.set_knobs(knobs);
+        true
+    }
+}
