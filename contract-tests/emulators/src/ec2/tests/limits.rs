@@ -174,6 +174,8 @@ fn a_type_may_be_offered_in_some_zones_only() {
 fn a_subnet_runs_out_of_addresses() {
     let mut lab = Lab::with(|knobs| knobs.subnets[0].cidr = "10.0.0.0/29".parse().unwrap());
     let subnet = "&SubnetId=subnet-00000000000000001";
+    let reply = lab.ok("DescribeSubnets&SubnetId.1=subnet-00000000000000001");
+    assert_eq!(all(&reply, "availableIpAddressCount"), ["3"]);
     let ids = lab.launch(3, subnet);
     assert_eq!(
         lab.code(&launch(1, 1, subnet)),
@@ -208,6 +210,24 @@ fn some_launches_fail_late_and_leave_nothing() {
     assert!(lab.world.volumes.is_empty() && lab.world.nics.is_empty());
     let again = format!("{LAUNCH}&MinCount=1&MaxCount=1&ClientToken=t");
     assert_eq!(lab.code(&again), "IdempotentInstanceTerminated");
+}
+
+#[test]
+fn only_the_named_kind_fails_late() {
+    let mut lab = Lab::with(|knobs| {
+        let mut rule = FailLate::new("Server.InternalError", "no");
+        rule.instance_type = Some("m5.large".to_owned());
+        rule.zone = Some("us-east-1b".to_owned());
+        knobs.fail_late = vec![rule];
+    });
+    let zone = |name: &str| format!("&Placement.AvailabilityZone=us-east-1{name}");
+    let here = lab.running(&zone("a"));
+    let there = lab.running(&zone("b"));
+    let other = lab.ok(&launch(1, 1, &zone("b")).replace("m5.large", "t3.micro"));
+    lab.pass(100);
+    let other = &all(&other, "instanceId")[0];
+    let states = (lab.state(&here), lab.state(&there), lab.state(other));
+    assert_eq!(states, ("running", "terminated", "running"));
 }
 
 #[test]
