@@ -253,3 +253,15 @@ fn a_network_interface_may_be_described_and_may_refuse_a_public_address() {
     assert_eq!(all(&reply, "description"), ["first"]);
     assert_eq!(all(&reply, "availabilityZone")[0], "us-east-1c");
 }
+
+#[test]
+fn an_instance_profile_is_known_by_name_or_arn() {
+    let mut lab = Lab::with(|knobs| knobs.instance_profiles = ["web".to_owned()].into());
+    lab.running("&IamInstanceProfile.Name=web");
+    let arn = "arn:aws:iam::123456789012:instance-profile/web";
+    let id = lab.running(&format!("&IamInstanceProfile.Arn={arn}"));
+    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&reply, "arn"), [arn]);
+    let call = format!("{LAUNCH}&MinCount=1&MaxCount=1&IamInstanceProfile.Name=fresh");
+    assert_eq!(lab.code(&call), "InvalidParameterValue");
+}
