@@ -111,3 +111,20 @@ fn volumes_and_interfaces_are_filtered() {
         );
     }
 }
+
+#[test]
+fn a_volume_is_as_it_was_asked_for() {
+    let mut lab = Lab::new();
+    // A root volume may be just as large as its image's.
+    lab.running(
+        "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=8\
+         &BlockDeviceMapping.1.Ebs.Encrypted=true&BlockDeviceMapping.2.DeviceName=/dev/sdf\
+         &BlockDeviceMapping.2.Ebs.VolumeSize=4&BlockDeviceMapping.2.Ebs.VolumeType=io2\
+         &BlockDeviceMapping.2.Ebs.Iops=500",
+    );
+    let reply = lab.ok("DescribeVolumes");
+    assert_eq!(all(&reply, "size"), ["8", "4"]);
+    assert_eq!(all(&reply, "encrypted"), ["true", "false"]);
+    assert_eq!(all(&reply, "volumeType"), ["gp3", "io2"]);
+    assert_eq!(all(&reply, "iops"), ["3000", "500"]);
+}
