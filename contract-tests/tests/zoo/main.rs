@@ -2,10 +2,12 @@
 //! has a mutant, and every benign oddity passes everything.
 //!
 //! Writes `zoo.json` beside the reports, and prints its numbers last. `scripts/mutants --kit` and
-//! `scripts/zoo-seeds` run this over and over, so what takes longer is in `alone.rs`.
+//! `scripts/zoo-seeds` run this over and over, and leave out what takes longest by
+//! `FLEETWRIGHT_ZOO=quick`: which mutants die alone.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
-mod kit;
+mod alone;
+mod hands;
 
 use std::{collections::BTreeSet, fs, sync::Arc};
 
@@ -13,7 +15,7 @@ use fleetwright_contract_tests::{
     CLAUSES, Clause, Factory, Found, Status, clause, report, run_clause,
     zoo::{MemoryHarness, benign, mutants},
 };
-use kit::side_by_side;
+use hands::side_by_side;
 
 /// What the backend called `name` does not pass of `clause`, in words.
 fn failure(name: &str, clause: &Clause, factory: &Factory) -> String {
@@ -53,6 +55,11 @@ fn the_zoo_proves_the_kit() {
         .collect();
     assert!(without.is_empty(), "clauses without a mutant: {without:?}");
 
+    let quick = std::env::var_os("FLEETWRIGHT_ZOO").is_some_and(|how| how == "quick");
+    if !quick {
+        alone::is_as_listed(&mutants);
+    }
+
     let passed = side_by_side(benign::all(), |odd| {
         let factory = (odd.make)();
         let tell = |clause| failure(odd.name, clause, &factory);
@@ -69,7 +76,7 @@ fn the_zoo_proves_the_kit() {
         "killed": mutants.len() - survivors.len(),
         "clauses": CLAUSES.len(),
         "clauses_with_mutant": with_mutant.len(),
-        // As `alone.rs` measures.
+        // As `alone.rs` has measured.
         "clauses_with_unique_mutant": CLAUSES.len() - mutants::SHARED.len(),
         "benign": benign::all().len(),
         "benign_passed": passed.iter().filter(|failures| failures.is_empty()).count(),
