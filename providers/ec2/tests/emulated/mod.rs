@@ -34,13 +34,20 @@ pub(crate) struct Ec2Harness {
 
 impl Ec2Harness {
     pub(crate) fn new() -> Self {
+        Self::with(|knobs| {
+            knobs.lag.reads = WINDOW;
+            knobs.lag.writes = WINDOW;
+        })
+    }
+
+    /// An account with fast transitions, no lag, and knobs that `turn` has turned.
+    pub(crate) fn with(turn: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::default();
         knobs.timing.boot = TRANSITION;
         knobs.timing.stop = TRANSITION;
         knobs.timing.terminate = TRANSITION;
         knobs.timing.image = TRANSITION;
-        knobs.lag.reads = WINDOW;
-        knobs.lag.writes = WINDOW;
+        turn(&mut knobs);
         let emulator = Ec2Emulator::start(knobs).expect("a free port");
         Self {
             emulator: Arc::new(emulator),
@@ -49,6 +56,26 @@ impl Ec2Harness {
 
     pub(crate) fn emulator(&self) -> &Ec2Emulator {
         &self.emulator
+    }
+
+    /// A handle that launches as `launch` says.
+    pub(crate) fn launching(&self, launch: Ec2LaunchConfig) -> Ec2Provisioner {
+        let mut options = Ec2Options::default();
+        options.consistency_window = WINDOW * 2;
+        options.poll_tick = Duration::from_millis(5);
+        options.page_size = std::num::NonZeroUsize::new(5).expect("five");
+        let made = Ec2Provisioner::new(&self.sdk_config(), launch, options);
+        made.expect("a launch config without a mistake")
+    }
+
+    /// The latest call of an action, as it came over the wire.
+    pub(crate) fn latest(&self, action: &str) -> BTreeMap<String, String> {
+        let calls = self.emulator.calls();
+        let mut of_it = calls
+            .into_iter()
+            .rev()
+            .filter(|call| call.operation == action);
+        of_it.next().expect("a call of it").parameters
     }
 
     fn sdk_config(&self) -> SdkConfig {
@@ -74,12 +101,7 @@ impl Harness for Ec2Harness {
     }
 
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
-        let mut options = Ec2Options::default();
-        options.consistency_window = WINDOW * 2;
-        options.poll_tick = Duration::from_millis(5);
-        options.page_size = std::num::NonZeroUsize::new(5).expect("five");
-        let made = Ec2Provisioner::new(&self.sdk_config(), Ec2LaunchConfig::new(), options);
-        Arc::new(made.expect("a launch config without a mistake"))
+        Arc::new(self.launching(Ec2LaunchConfig::new()))
     }
 
     fn config(&self) -> InstanceConfig {

@@ -1,0 +1,97 @@
+//! Many in one call, of which EC2 fails all for one.
+
+use std::num::NonZeroU32;
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_ec2::fleetwright::{
+    CloudInstanceState, ErrorKind, InstanceFilter, InstanceProvisioner as _,
+};
+use fleetwright_emulators::ec2::Capacity;
+
+use crate::{alive, emulated::Ec2Harness, until};
+
+fn count(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).unwrap()
+}
+
+#[tokio::test]
+async fn trap_14_a_bad_id_keeps_no_other_alive() {
+    let harness = Ec2Harness::with(|_| {});
+    let ec2 = harness.open().await;
+    let launched = ec2
+        .launch_instances(&harness.config(), count(7))
+        .await
+        .unwrap();
+    let mut ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
+    ids.insert(3, harness.unknown_id());
+    let answers = ec2.terminate_instances(&ids).await;
+    for (at, answer) in answers.into_iter().enumerate() {
+        match at {
+            3 => assert_eq!(answer.unwrap_err().kind(), ErrorKind::NotFound),
+            _ => answer.unwrap(),
+        }
+    }
+    for id in ids.iter().filter(|id| **id != harness.unknown_id()) {
+        until(&*ec2, id, CloudInstanceState::Terminated).await;
+    }
+    assert_eq!(alive(&harness), 0);
+}
+
+#[tokio::test]
+async fn trap_15_a_missing_id_blinds_no_batch() {
+    let harness = Ec2Harness::with(|_| {});
+    let ec2 = harness.open().await;
+    let launched = ec2
+        .launch_instances(&harness.config(), count(6))
+        .await
+        .unwrap();
+    let mut ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
+    ids.push(harness.unknown_id());
+    let mut answers = ec2.describe_instances(&ids).await;
+    let missing = answers.pop().unwrap().unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
+    for (id, answer) in ids.iter().zip(answers) {
+        assert_eq!(answer.unwrap().id, *id);
+    }
+}
+
+#[tokio::test]
+async fn trap_17_a_batch_is_launched_whole_or_not_at_all() {
+    let harness = Ec2Harness::with(|knobs| knobs.capacity = vec![Capacity::of(2)]);
+    let ec2 = harness.open().await;
+    let error = ec2
+        .launch_instances(&harness.config(), count(3))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    assert_eq!(alive(&harness), 0);
+    let sent = harness.latest("RunInstances");
+    assert_eq!(
+        (sent["MinCount"].as_str(), sent["MaxCount"].as_str()),
+        ("3", "3")
+    );
+}
+
+#[tokio::test]
+async fn trap_18_lists_have_pages_and_ids_have_no_page_size() {
+    let harness = Ec2Harness::with(|_| {});
+    let ec2 = harness.open().await;
+    let launched = ec2
+        .launch_instances(&harness.config(), count(12))
+        .await
+        .unwrap();
+    let list = ec2.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert_eq!(list.len(), 12);
+    assert!(
+        harness
+            .latest("DescribeInstances")
+            .contains_key("MaxResults")
+    );
+    let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
+    assert!(ec2.describe_instances(&ids).await.iter().all(Result::is_ok));
+    assert!(
+        !harness
+            .latest("DescribeInstances")
+            .contains_key("MaxResults")
+    );
+}

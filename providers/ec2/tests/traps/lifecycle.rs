@@ -1,0 +1,87 @@
+//! Stopping, starting and what ends by itself.
+
+use std::time::Duration;
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_ec2::{
+    Ec2LaunchConfig, GuestShutdown,
+    fleetwright::{CloudInstanceState, ErrorKind, InstanceProvisioner as _, Market, RetryAdvice},
+};
+use fleetwright_emulators::ec2::Act;
+
+use crate::{emulated::Ec2Harness, until};
+
+#[tokio::test]
+async fn trap_41_spot_is_asked_for_once_and_cannot_be_stopped() {
+    let harness = Ec2Harness::with(|_| {});
+    let (ec2, mut config) = (harness.open().await, harness.config());
+    config.placement.market = Some(Market::Spot);
+    let id = ec2.launch_instance(&config).await.unwrap().id;
+    let sent = harness.latest("RunInstances");
+    assert_eq!(
+        sent["InstanceMarketOptions.SpotOptions.SpotInstanceType"],
+        "one-time"
+    );
+    until(&*ec2, &id, CloudInstanceState::Running).await;
+    let error = ec2.stop_instance(&id).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(
+        ec2.describe_instance(&id).await.unwrap().state,
+        CloudInstanceState::Running
+    );
+    ec2.terminate_instance(&id).await.unwrap();
+}
+
+#[tokio::test]
+async fn trap_42_a_shutdown_from_inside_does_what_was_asked_for() {
+    let harness = Ec2Harness::with(|_| {});
+    for (asked, ends) in [
+        (GuestShutdown::Stops, CloudInstanceState::Stopped),
+        (GuestShutdown::Terminates, CloudInstanceState::Terminated),
+    ] {
+        let mut launch = Ec2LaunchConfig::new();
+        launch.guest_shutdown = asked;
+        let ec2 = harness.launching(launch);
+        let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
+        until(&ec2, &id, CloudInstanceState::Running).await;
+        harness
+            .emulator()
+            .act(Act::GuestShutdown { id: id.to_string() })
+            .unwrap();
+        until(&ec2, &id, ends).await;
+    }
+}
+
+#[tokio::test]
+async fn trap_43_a_start_while_it_stops_is_told_to_come_back() {
+    let harness = Ec2Harness::with(|knobs| knobs.timing.stop = Duration::from_millis(400));
+    let ec2 = harness.open().await;
+    let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*ec2, &id, CloudInstanceState::Running).await;
+    ec2.stop_instance(&id).await.unwrap();
+    let error = ec2.start_instance(&id).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(matches!(error.retry(), RetryAdvice::After(_)), "{error}");
+    until(&*ec2, &id, CloudInstanceState::Stopped).await;
+    ec2.start_instance(&id).await.unwrap();
+    until(&*ec2, &id, CloudInstanceState::Running).await;
+}
+
+#[tokio::test]
+async fn trap_44_a_stop_costs_the_public_address_and_not_the_private_one() {
+    let harness = Ec2Harness::with(|_| {});
+    let ec2 = harness.open().await;
+    let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
+    let before = until(&*ec2, &id, CloudInstanceState::Running).await;
+    ec2.stop_instance(&id).await.unwrap();
+    assert_eq!(
+        until(&*ec2, &id, CloudInstanceState::Stopped)
+            .await
+            .public_ip,
+        None
+    );
+    ec2.start_instance(&id).await.unwrap();
+    let after = until(&*ec2, &id, CloudInstanceState::Running).await;
+    assert!(after.public_ip.is_some() && after.public_ip != before.public_ip);
+    assert_eq!(after.private_ip, before.private_ip);
+}

@@ -1,0 +1,87 @@
+//! What EC2 does to the unwary, each trap with the test that shows how we get past it. The README has
+//! the list; [`every_trap_is_accounted_for`] compares.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod batches;
+mod capacity;
+mod configs;
+#[path = "../emulated/mod.rs"]
+mod emulated;
+mod identity;
+mod lifecycle;
+mod tokens;
+
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+
+use fleetwright_ec2::fleetwright::{
+    CloudInstanceState, InstanceConfig, InstanceId, InstanceProvisioner, InstanceStatus,
+    wait::{self, WaitPolicy},
+};
+
+use emulated::Ec2Harness;
+use fleetwright_contract_tests::Harness as _;
+
+/// Waits until an instance is in a state.
+async fn until(
+    ec2: &dyn InstanceProvisioner,
+    id: &InstanceId,
+    state: CloudInstanceState,
+) -> InstanceStatus {
+    let tick = Duration::from_millis(10);
+    let policy = WaitPolicy::within(Duration::from_secs(60)).polling(tick, tick * 4);
+    let ids = std::slice::from_ref(id);
+    let reached = wait::for_state(ec2, ids, state, &policy).await;
+    reached.unwrap().remove(0)
+}
+
+/// The harness's config with a token.
+fn with_token(harness: &Ec2Harness, token: &str) -> InstanceConfig {
+    let mut config = harness.config();
+    config.launch_token = Some(token.parse().unwrap());
+    config
+}
+
+/// How many instances are not terminated.
+fn alive(harness: &Ec2Harness) -> usize {
+    let oracle = harness.emulator().oracle();
+    oracle
+        .instances
+        .iter()
+        .filter(|truth| truth.state != "terminated")
+        .count()
+}
+
+#[test]
+fn every_trap_is_accounted_for() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut tested = BTreeSet::new();
+    for file in fs::read_dir(root.join("tests/traps")).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        let names = text.split("fn trap_").skip(1);
+        tested.extend(names.filter_map(|rest| rest.get(..2)?.parse::<u32>().ok()));
+    }
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let rows = readme.lines().filter_map(|line| {
+        let (number, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
+        Some((number.parse::<u32>().ok()?, rest.to_owned()))
+    });
+    let mut told = BTreeSet::new();
+    for (number, rest) in rows {
+        assert!(told.insert(number), "trap {number} is told twice");
+        let says_tested = rest.ends_with("| tested |");
+        assert_eq!(
+            says_tested,
+            tested.contains(&number),
+            "trap {number}: {rest}"
+        );
+    }
+    assert_eq!(
+        told,
+        (1..=44).collect(),
+        "the README tells of every trap once"
+    );
+}
