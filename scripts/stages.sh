@@ -71,6 +71,11 @@ run_example() {
 }
 
 # What it says is long and worth reading: the table of actions and clients, and every difference from moto.
+# What moto does not do as EC2 does is waived in the provider's tests/moto-waivers.toml, for one version of it.
+stage_moto() {
+    python3 scripts/peers moto
+}
+
 stage_peers() {
     local output
     output=$(mktemp)

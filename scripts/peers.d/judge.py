@@ -4,7 +4,6 @@ One line for each case, then the table of actions and clients, then the differen
 """
 
 import pathlib
-import socket
 import sys
 import time
 import traceback
@@ -14,7 +13,7 @@ import model
 import with_awscli
 import with_boto3
 import with_libcloud
-from program import Emulator, Moto
+from program import Emulator, Moto, free_port
 from tap import Tap
 
 CLIENTS = ["boto3", "awscli", "libcloud"]
@@ -125,12 +124,6 @@ def compare_with_moto(score, emulator, work):
     finally:
         tap.close()
         moto.stop()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 if __name__ == "__main__":

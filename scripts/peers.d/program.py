@@ -1,6 +1,7 @@
 """Programs that the judge starts and stops, and the emulator's control endpoint."""
 
 import json
+import socket
 import subprocess
 import time
 import urllib.error
@@ -54,6 +55,12 @@ class Moto:
     def stop(self):
         stop(self.process)
         self.log.close()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def stop(process):

@@ -75,15 +75,17 @@ pub(crate) async fn change(client: &Ec2Client, change: Change, ids: &[InstanceId
     results
 }
 
-/// Reads `ids`, with one call if EC2 knows all of them. Who is missing has no entry.
+/// Reads `ids`, each once, with one call if EC2 knows all of them. Who is missing has no entry.
 pub(crate) async fn read(
     client: &Ec2Client,
     ids: &[InstanceId],
 ) -> Result<BTreeMap<InstanceId, Instance>, Failure> {
-    match client.describe(ids).await {
+    let unique: BTreeSet<_> = ids.iter().cloned().collect();
+    let ids: Vec<_> = unique.into_iter().collect();
+    match client.describe(&ids).await {
         Ok(instances) => Ok(by_id(instances)),
         Err(failure) if failure.is_unknown_id() && ids.len() == 1 => Ok(BTreeMap::new()),
-        Err(failure) if failure.is_unknown_id() => known(client, ids).await,
+        Err(failure) if failure.is_unknown_id() => known(client, &ids).await,
         Err(failure) => Err(failure),
     }
 }

@@ -1,0 +1,109 @@
+//! The contract against moto, an EC2 that nobody here wrote. `scripts/test moto` starts it; without it every
+//! clause is shown as ignored. What moto does not do as EC2 does is in `moto-waivers.toml`, each entry
+//! bound to moto's version.
+
+use std::{env, process::ExitCode, sync::Arc, time::Duration};
+
+use fleetwright_contract_tests::{Harness, Missing, guard::Allowance, live, waiver::Peer};
+use fleetwright_ec2::{
+    Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
+    aws_config::{BehaviorVersion, Region, SdkConfig},
+    fleetwright::{
+        ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Zone, async_trait,
+    },
+};
+
+fn main() -> ExitCode {
+    // It costs nothing.
+    let allowance = Allowance {
+        max_live: 2_000,
+        max_time: Duration::from_secs(3_600),
+    };
+    live::main_allowing(moto, allowance)
+}
+
+fn moto() -> Result<Moto, String> {
+    let told = |name: &str| {
+        env::var(name).map_err(|_| format!("{name} is not set: scripts/test moto sets it"))
+    };
+    Ok(Moto {
+        endpoint: told("FLEETWRIGHT_MOTO_ENDPOINT")?,
+        version: told("FLEETWRIGHT_MOTO_VERSION")?,
+    })
+}
+
+struct Moto {
+    endpoint: String,
+    version: String,
+}
+
+#[expect(clippy::panic, reason = "the names are written in this file")]
+fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
+    T::try_from(text).unwrap_or_else(|_| panic!("{text} is no name"))
+}
+
+#[async_trait]
+impl Harness for Moto {
+    fn name(&self) -> String {
+        "ec2-moto".to_owned()
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "an empty launch config has no mistake in it"
+    )]
+    async fn open(&self) -> Arc<dyn InstanceProvisioner> {
+        let keys = aws_credential_types::Credentials::new("test", "test", None, None, "moto");
+        let keys = aws_credential_types::provider::SharedCredentialsProvider::new(keys);
+        let config = SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("us-east-1"))
+            .endpoint_url(self.endpoint.as_str())
+            .credentials_provider(keys)
+            .build();
+        let mut options = Ec2Options::default();
+        options.consistency_window = Duration::ZERO;
+        options.poll_tick = Duration::from_millis(20);
+        let made = Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options);
+        Arc::new(made.expect("a launch config without a mistake"))
+    }
+
+    fn config(&self) -> InstanceConfig {
+        InstanceConfig::new(name("ami-12c6146b"), name("t3.micro"))
+    }
+
+    fn unknown_id(&self) -> InstanceId {
+        name("i-0fffffffffffffff0")
+    }
+
+    fn budget(&self) -> Duration {
+        Duration::from_secs(20)
+    }
+
+    fn unknown_image(&self) -> Option<ImageId> {
+        Some(name("ami-0fffffffffffffff0"))
+    }
+
+    fn other_type(&self) -> Option<InstanceType> {
+        Some(name("t3.small"))
+    }
+
+    fn zone(&self) -> Option<Zone> {
+        Some(name("us-east-1b"))
+    }
+
+    fn peer(&self) -> Option<Peer> {
+        Some(Peer {
+            name: "moto".to_owned(),
+            version: self.version.clone(),
+        })
+    }
+
+    fn waivers(&self) -> String {
+        include_str!("moto-waivers.toml").to_owned()
+    }
+
+    fn when_missing(&self) -> Missing {
+        Missing::StaysNotRun
+    }
+}
