@@ -188,61 +188,64 @@ impl Fallback {
 }
 
 impl Layer for Fallback {
-    async fn launch<'a, T: Launched + 'a>(
+    fn launch<'a, T: Launched + 'a>(
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
         send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> Result<T> {
-        let configs = self.policy.configs(config);
-        let (mut refused, mut passed_over) = (None, None);
-        for (at, (name, config)) in configs.iter().enumerate() {
-            if let Some(until) = self.lacking.until(config) {
-                signal::falls_back(&request, name, "remembered");
-                passed_over = Some(passed_over.map_or(until, |first: Instant| first.min(until)));
-                continue;
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            let configs = self.policy.configs(config);
+            let (mut refused, mut passed_over) = (None, None);
+            for (at, (name, config)) in configs.iter().enumerate() {
+                if let Some(until) = self.lacking.until(config) {
+                    signal::falls_back(&request, name, "remembered");
+                    passed_over =
+                        Some(passed_over.map_or(until, |first: Instant| first.min(until)));
+                    continue;
+                }
+                let error = match send(config.clone()).await {
+                    Ok(launched) => return Ok(launched),
+                    Err(error) => error,
+                };
+                if error.kind() == ErrorKind::TokenConflict {
+                    return replay(&configs, Some(at), &send, error).await;
+                }
+                if !launched_nothing(&request, &error).await {
+                    return Err(error);
+                }
+                self.lacking.note(&error, config);
+                signal::falls_back(&request, name, "capacity");
+                refused = Some(error);
             }
-            let error = match send(config.clone()).await {
-                Ok(launched) => return Ok(launched),
-                Err(error) => error,
-            };
-            if error.kind() == ErrorKind::TokenConflict {
-                return replay(&configs, Some(at), &send, error).await;
+            if let (Some(token), Some(_)) = (request.token, passed_over) {
+                // Nobody has asked whether the token was launched with what was passed over.
+                let known = known(&request, token).await;
+                if known.map_err(|error| error.with_operation(request.operation()))?
+                    != LaunchRecord::NotSeen
+                {
+                    let error = request.call.token_conflict(token);
+                    return replay(&configs, None, &send, error).await;
+                }
             }
-            if !launched_nothing(&request, &error).await {
-                return Err(error);
-            }
-            self.lacking.note(&error, config);
-            signal::falls_back(&request, name, "capacity");
-            refused = Some(error);
-        }
-        if let (Some(token), Some(_)) = (request.token, passed_over) {
-            // Nobody has asked whether the token was launched with what was passed over.
-            let known = known(&request, token).await;
-            if known.map_err(|error| error.with_operation(request.operation()))?
-                != LaunchRecord::NotSeen
-            {
-                let error = request.call.token_conflict(token);
-                return replay(&configs, None, &send, error).await;
-            }
-        }
-        Err(refused.unwrap_or_else(|| nothing_left(&request, config, passed_over)))
+            Err(refused.unwrap_or_else(|| nothing_left(&request, config, passed_over)))
+        })
     }
 
-    async fn call<'a, T: Send + 'a>(
+    fn call<'a, T: Send + 'a>(
         &'a self,
         _: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> Result<T> {
-        send().await
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move { send().await })
     }
 
-    async fn batch<'a, T: Send + 'a>(
+    fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> Vec<Result<T>> {
-        send(request.ids.to_vec()).await
+    ) -> BoxFuture<'a, Vec<Result<T>>> {
+        Box::pin(async move { send(request.ids.to_vec()).await })
     }
 
     fn stream<'a>(

@@ -157,28 +157,32 @@ impl Limit {
 }
 
 impl Layer for Limit {
-    async fn call<'a, T: Send + 'a>(
+    fn call<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> Result<T> {
-        let pass = self.enter(&request).await;
-        let answer = send().await;
-        tell(pass.as_ref(), &request, answer.as_ref().err());
-        answer
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            let pass = self.enter(&request).await;
+            let answer = send().await;
+            tell(pass.as_ref(), &request, answer.as_ref().err());
+            answer
+        })
     }
 
-    async fn batch<'a, T: Send + 'a>(
+    fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> Vec<Result<T>> {
-        let pass = self.enter(&request).await;
-        let answers = send(request.ids.to_vec()).await;
-        for answer in &answers {
-            tell(pass.as_ref(), &request, answer.as_ref().err());
-        }
-        answers
+    ) -> BoxFuture<'a, Vec<Result<T>>> {
+        Box::pin(async move {
+            let pass = self.enter(&request).await;
+            let answers = send(request.ids.to_vec()).await;
+            for answer in &answers {
+                tell(pass.as_ref(), &request, answer.as_ref().err());
+            }
+            answers
+        })
     }
 
     fn stream<'a>(

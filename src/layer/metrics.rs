@@ -38,31 +38,35 @@ use crate::{BoxStream, InstanceId, Result, Seen};
 pub struct Metrics;
 
 impl Layer for Metrics {
-    async fn call<'a, T: Send + 'a>(
+    fn call<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> Result<T> {
-        let mut watch = Watch::begin(request);
-        let answer = send().await;
-        watch.outcome = outcome(&answer);
-        answer
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            let mut watch = Watch::begin(request);
+            let answer = send().await;
+            watch.outcome = outcome(&answer);
+            answer
+        })
     }
 
-    async fn batch<'a, T: Send + 'a>(
+    fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> Vec<Result<T>> {
-        let mut watch = Watch::begin(request.clone());
-        let answers = send(request.ids.to_vec()).await;
-        let failed = answers.iter().find(|answer| answer.is_err());
-        watch.outcome = failed.map_or("ok", outcome);
-        for answer in &answers {
-            let label = [("outcome", outcome(answer))];
-            count("fleetwright_batch_items_total", &request, &label);
-        }
-        answers
+    ) -> BoxFuture<'a, Vec<Result<T>>> {
+        Box::pin(async move {
+            let mut watch = Watch::begin(request.clone());
+            let answers = send(request.ids.to_vec()).await;
+            let failed = answers.iter().find(|answer| answer.is_err());
+            watch.outcome = failed.map_or("ok", outcome);
+            for answer in &answers {
+                let label = [("outcome", outcome(answer))];
+                count("fleetwright_batch_items_total", &request, &label);
+            }
+            answers
+        })
     }
 
     fn stream<'a>(

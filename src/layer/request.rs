@@ -109,14 +109,14 @@ pub trait Layer: Send + Sync + Debug {
         &'a self,
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> impl Future<Output = Result<T>> + Send;
+    ) -> BoxFuture<'a, Result<T>>;
 
     /// Around a batch with an answer for each id, in the order asked. A part of it may be sent.
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> impl Future<Output = Vec<Result<T>>> + Send;
+    ) -> BoxFuture<'a, Vec<Result<T>>>;
 
     /// Around a streaming list.
     fn stream<'a>(
@@ -131,7 +131,7 @@ pub trait Layer: Send + Sync + Debug {
         request: Request<'a>,
         config: &'a InstanceConfig,
         send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> impl Future<Output = Result<T>> + Send {
+    ) -> BoxFuture<'a, Result<T>> {
         self.call(request, move || send(config.clone()))
     }
 }

@@ -204,88 +204,93 @@ impl Retry {
 }
 
 impl Layer for Retry {
-    async fn call<'a, T: Send + 'a>(
+    fn call<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> Result<T> {
-        self.repeat(&request, Course::new(&self.policy), send).await
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move { self.repeat(&request, Course::new(&self.policy), send).await })
     }
 
-    async fn launch<'a, T: Launched + 'a>(
+    fn launch<'a, T: Launched + 'a>(
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
         send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> Result<T> {
-        let course = Course::new(&self.policy);
-        let began = course.began;
-        let answer = self.repeat(&request, course, || send(config.clone())).await;
-        match (answer, request.token) {
-            // A last attempt that was refused for good says what is wrong, and is the answer.
-            (Err(error), Some(token))
-                if error.effect() == Effect::Unknown && error.retry().delay().is_some() =>
-            {
-                let found = match self.look_up(&request, token, began).await {
-                    Ok(LaunchRecord::Found(found)) => found,
-                    // Not seen is no proof before the window has passed, and what is gone is not
-                    // an answer: the launch is as unknown as it was.
-                    Ok(LaunchRecord::Gone(_) | LaunchRecord::NotSeen) | Err(_) => Vec::new(),
-                };
-                // The token may be another config's, which no refusal has told yet.
-                let ours = found.iter().all(|info| is_made_of(info, config));
-                let answer = ours.then(|| T::whole(found, request.count)).flatten();
-                answer.ok_or(error)
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            let course = Course::new(&self.policy);
+            let began = course.began;
+            let answer = self.repeat(&request, course, || send(config.clone())).await;
+            match (answer, request.token) {
+                // A last attempt that was refused for good says what is wrong, and is the answer.
+                (Err(error), Some(token))
+                    if error.effect() == Effect::Unknown && error.retry().delay().is_some() =>
+                {
+                    let found = match self.look_up(&request, token, began).await {
+                        Ok(LaunchRecord::Found(found)) => found,
+                        // Not seen is no proof before the window has passed, and what is gone is not
+                        // an answer: the launch is as unknown as it was.
+                        Ok(LaunchRecord::Gone(_) | LaunchRecord::NotSeen) | Err(_) => Vec::new(),
+                    };
+                    // The token may be another config's, which no refusal has told yet.
+                    let ours = found.iter().all(|info| is_made_of(info, config));
+                    let answer = ours.then(|| T::whole(found, request.count)).flatten();
+                    answer.ok_or(error)
+                }
+                (answer, _) => answer,
             }
-            (answer, _) => answer,
-        }
+        })
     }
 
-    async fn batch<'a, T: Send + 'a>(
+    fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> Vec<Result<T>> {
-        let mut course = Course::new(&self.policy);
-        let mut answers: Vec<Option<Result<T>>> = request.ids.iter().map(|_| None).collect();
-        let mut pasts: Vec<Past> = request.ids.iter().map(|_| Past::default()).collect();
-        let mut open: Vec<usize> = (0..request.ids.len()).collect();
-        while !open.is_empty() {
-            let ids: Vec<_> = open.iter().map(|at| request.ids[*at].clone()).collect();
-            let asked = ids.len();
-            let sent = signal::attempt_batch(&request, course.attempt, send(ids)).await;
-            let (mut again, mut longest, mut last) = (Vec::new(), None, None);
-            let mut some_came_through = false;
-            for (at, answer) in open.into_iter().zip(request.fitted(asked, sent)) {
-                let answer = answer.map_err(|error| pasts[at].with(error));
-                some_came_through |= answer.is_ok();
-                if let Err(error) = &answer {
-                    // Who has to wait for too long does not keep the others waiting.
-                    if let Some(delay) = wanted(&request, error).filter(|d| course.reaches(*d)) {
-                        again.push(at);
-                        longest = longest.max(Some(delay));
-                        last = Some(error.clone());
+    ) -> BoxFuture<'a, Vec<Result<T>>> {
+        Box::pin(async move {
+            let mut course = Course::new(&self.policy);
+            let mut answers: Vec<Option<Result<T>>> = request.ids.iter().map(|_| None).collect();
+            let mut pasts: Vec<Past> = request.ids.iter().map(|_| Past::default()).collect();
+            let mut open: Vec<usize> = (0..request.ids.len()).collect();
+            while !open.is_empty() {
+                let ids: Vec<_> = open.iter().map(|at| request.ids[*at].clone()).collect();
+                let asked = ids.len();
+                let sent = signal::attempt_batch(&request, course.attempt, send(ids)).await;
+                let (mut again, mut longest, mut last) = (Vec::new(), None, None);
+                let mut some_came_through = false;
+                for (at, answer) in open.into_iter().zip(request.fitted(asked, sent)) {
+                    let answer = answer.map_err(|error| pasts[at].with(error));
+                    some_came_through |= answer.is_ok();
+                    if let Err(error) = &answer {
+                        // Who has to wait for too long does not keep the others waiting.
+                        if let Some(delay) = wanted(&request, error).filter(|d| course.reaches(*d))
+                        {
+                            again.push(at);
+                            longest = longest.max(Some(delay));
+                            last = Some(error.clone());
+                        }
+                    }
+                    answers[at] = Some(answer);
+                }
+                if some_came_through {
+                    self.policy.budget.deposit();
+                    if self.parts == Parts::Answered {
+                        break;
                     }
                 }
-                answers[at] = Some(answer);
+                open = match (course.pause(&request, longest), last) {
+                    (Some(pause), Some(error)) => {
+                        signal::repeats(&request, &error, course.attempt, pause.delay);
+                        pause.pass().await;
+                        again
+                    }
+                    _ => Vec::new(),
+                };
             }
-            if some_came_through {
-                self.policy.budget.deposit();
-                if self.parts == Parts::Answered {
-                    break;
-                }
-            }
-            open = match (course.pause(&request, longest), last) {
-                (Some(pause), Some(error)) => {
-                    signal::repeats(&request, &error, course.attempt, pause.delay);
-                    pause.pass().await;
-                    again
-                }
-                _ => Vec::new(),
-            };
-        }
-        // Every id was open in the first round, so every one has its answer.
-        answers.into_iter().flatten().collect()
+            // Every id was open in the first round, so every one has its answer.
+            answers.into_iter().flatten().collect()
+        })
     }
 
     fn stream<'a>(

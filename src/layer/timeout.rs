@@ -58,31 +58,35 @@ impl Timeout {
 }
 
 impl Layer for Timeout {
-    async fn call<'a, T: Send + 'a>(
+    fn call<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> Result<T> {
-        let limit = self.policy.limit(request.operation());
-        match timeout(limit, send()).await {
-            Ok(answer) => answer,
-            Err(_) => Err(request.call.timeout(Effect::Unknown)),
-        }
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            let limit = self.policy.limit(request.operation());
+            match timeout(limit, send()).await {
+                Ok(answer) => answer,
+                Err(_) => Err(request.call.timeout(Effect::Unknown)),
+            }
+        })
     }
 
-    async fn batch<'a, T: Send + 'a>(
+    fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> Vec<Result<T>> {
-        let limit = self.policy.limit(request.operation());
-        match timeout(limit, send(request.ids.to_vec())).await {
-            Ok(answers) => answers,
-            Err(_) => {
-                let error = request.call.timeout(Effect::Unknown);
-                request.ids.iter().map(|_| Err(error.clone())).collect()
+    ) -> BoxFuture<'a, Vec<Result<T>>> {
+        Box::pin(async move {
+            let limit = self.policy.limit(request.operation());
+            match timeout(limit, send(request.ids.to_vec())).await {
+                Ok(answers) => answers,
+                Err(_) => {
+                    let error = request.call.timeout(Effect::Unknown);
+                    request.ids.iter().map(|_| Err(error.clone())).collect()
+                }
             }
-        }
+        })
     }
 
     fn stream<'a>(

@@ -61,34 +61,38 @@ macro_rules! span {
 }
 
 impl Layer for Trace {
-    async fn call<'a, T: Send + 'a>(
+    fn call<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> Result<T> {
-        let span = span!(INFO, "fleetwright.call", &request);
-        let answer = send().instrument(span.clone()).await;
-        record(&span, &request, answer.as_ref().err());
-        answer
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            let span = span!(INFO, "fleetwright.call", &request);
+            let answer = send().instrument(span.clone()).await;
+            record(&span, &request, answer.as_ref().err());
+            answer
+        })
     }
 
-    async fn batch<'a, T: Send + 'a>(
+    fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> Vec<Result<T>> {
-        let span = span!(INFO, "fleetwright.call", &request);
-        let answers = send(request.ids.to_vec()).instrument(span.clone()).await;
-        record(
-            &span,
-            &request,
-            answers.iter().find_map(|answer| answer.as_ref().err()),
-        );
-        span.record(
-            "failed",
-            answers.iter().filter(|answer| answer.is_err()).count(),
-        );
-        answers
+    ) -> BoxFuture<'a, Vec<Result<T>>> {
+        Box::pin(async move {
+            let span = span!(INFO, "fleetwright.call", &request);
+            let answers = send(request.ids.to_vec()).instrument(span.clone()).await;
+            record(
+                &span,
+                &request,
+                answers.iter().find_map(|answer| answer.as_ref().err()),
+            );
+            span.record(
+                "failed",
+                answers.iter().filter(|answer| answer.is_err()).count(),
+            );
+            answers
+        })
     }
 
     fn stream<'a>(
