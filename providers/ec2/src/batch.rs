@@ -102,17 +102,7 @@ async fn known(
             .name("instance-id")
             .set_values(Some(values))
             .build();
-        let mut next = None;
-        loop {
-            let (page, then) = client
-                .page(vec![filter.clone()], 1_000, next.clone())
-                .await?;
-            known.extend(by_id(page));
-            if then.is_none() || then == next {
-                break;
-            }
-            next = then;
-        }
+        known.extend(by_id(client.all(&[filter], 1_000).await?));
     }
     Ok(known)
 }

@@ -7,10 +7,14 @@ use std::time::Duration;
 
 use aws_sdk_ec2::{
     Client,
-    config::{Builder, http::HttpResponse, retry::RetryConfig, timeout::TimeoutConfig},
-    error::{ProvideErrorMetadata, SdkError},
+    config::{
+        Builder, ConfigBag, Intercept, RuntimeComponents, http::HttpResponse,
+        interceptors::AfterDeserializationInterceptorContextRef, retry::RetryConfig,
+        timeout::TimeoutConfig,
+    },
+    error::{BoxError, ProvideErrorMetadata, SdkError},
     operation::RequestId as _,
-    types::{AttributeValue, Filter, Instance, ResourceType, Tag, TagSpecification},
+    types::{AttributeValue, Filter, Instance, Reservation, ResourceType, Tag, TagSpecification},
 };
 use fleetwright::{InstanceId, Tags};
 
@@ -39,6 +43,7 @@ impl Ec2Client {
             .operation_timeout(patience)
             .build();
         let config = config
+            .interceptor(WholeAnswers)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts)
             .build();
@@ -80,23 +85,35 @@ impl Ec2Client {
 
     /// Every one of `ids`, or a failure if EC2 does not know one of them.
     pub(crate) async fn describe(&self, ids: &[InstanceId]) -> Answer<Vec<Instance>> {
-        let (mut all, mut next) = (Vec::new(), None);
+        let (mut all, mut after) = (Vec::new(), None);
         loop {
             // With ids, EC2 takes no page size; it may still cut the answer.
             let call = self
                 .sdk
                 .describe_instances()
                 .set_instance_ids(Some(names(ids)));
-            let output = call.set_next_token(next).send().await.map_err(failure)?;
-            let reservations = output.reservations.unwrap_or_default();
-            all.extend(
-                reservations
-                    .into_iter()
-                    .flat_map(|one| one.instances.unwrap_or_default()),
-            );
-            next = output.next_token.filter(|token| !token.is_empty());
-            if next.is_none() {
-                return Ok(all);
+            let output = call
+                .set_next_token(after.clone())
+                .send()
+                .await
+                .map_err(failure)?;
+            all.extend(instances(output.reservations));
+            match onward(after, output.next_token)? {
+                Some(next) => after = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Everything that `filters` select, page by page.
+    pub(crate) async fn all(&self, filters: &[Filter], size: usize) -> Answer<Vec<Instance>> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let (page, next) = self.page(filters.to_vec(), size, after).await?;
+            all.extend(page);
+            match next {
+                Some(next) => after = Some(next),
+                None => return Ok(all),
             }
         }
     }
@@ -106,21 +123,17 @@ impl Ec2Client {
         &self,
         filters: Vec<Filter>,
         size: usize,
-        next: Option<String>,
+        after: Option<String>,
     ) -> Answer<Page> {
         let call = self
             .sdk
             .describe_instances()
             .set_filters((!filters.is_empty()).then_some(filters))
             .max_results(i32::try_from(size).unwrap_or(1000))
-            .set_next_token(next);
+            .set_next_token(after.clone());
         let output = call.send().await.map_err(failure)?;
-        let reservations = output.reservations.unwrap_or_default();
-        let instances = reservations
-            .into_iter()
-            .flat_map(|one| one.instances.unwrap_or_default());
-        let next = output.next_token.filter(|token| !token.is_empty());
-        Ok((instances.collect(), next))
+        let next = onward(after, output.next_token)?;
+        Ok((instances(output.reservations), next))
     }
 
     pub(crate) async fn terminate(&self, ids: &[InstanceId]) -> Answer<()> {
@@ -247,6 +260,52 @@ impl Ec2Client {
             .map(|output| output.image_id)
             .map_err(failure)
     }
+}
+
+/// Refuses answers that end in the middle. The SDK reads XML as far as it goes, and would take the half
+/// of a list for the whole of it.
+#[derive(Debug)]
+struct WholeAnswers;
+
+impl Intercept for WholeAnswers {
+    fn name(&self) -> &'static str {
+        "WholeAnswers"
+    }
+
+    fn read_after_deserialization(
+        &self,
+        context: &AfterDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let answer = context.response();
+        let body = answer.body().bytes().unwrap_or_default();
+        if answer.status().is_success() && !body.trim_ascii_end().ends_with(b"Response>") {
+            return Err("the answer ends in the middle".into());
+        }
+        Ok(())
+    }
+}
+
+fn instances(reservations: Option<Vec<Reservation>>) -> Vec<Instance> {
+    let reservations = reservations.unwrap_or_default().into_iter();
+    reservations
+        .flat_map(|one| one.instances.unwrap_or_default())
+        .collect()
+}
+
+/// The token of the page after the one that was asked for with `after`. One that leads back to the same
+/// page would have us go in circles, or miss what comes after it.
+fn onward(after: Option<String>, next: Option<String>) -> Answer<Option<String>> {
+    let next = next.filter(|token| !token.is_empty());
+    if next.is_some() && next == after {
+        return Err(Failure {
+            cause: Cause::Unreadable,
+            message: "a page's token leads back to the same page".to_owned(),
+            ..Failure::default()
+        });
+    }
+    Ok(next)
 }
 
 fn names(ids: &[InstanceId]) -> Vec<String> {

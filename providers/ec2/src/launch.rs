@@ -97,19 +97,8 @@ impl Ec2Provisioner {
 
     pub(crate) async fn with_token(&self, token: &LaunchToken) -> Result<Vec<Instance>, Failure> {
         let filter = convert::of_one("client-token", &token::pattern(token));
-        let (mut all, mut next) = (Vec::new(), None);
-        loop {
-            let size = self.options.page_size.get();
-            let (page, then) = self
-                .client
-                .page(vec![filter.clone()], size, next.clone())
-                .await?;
-            all.extend(page);
-            if then.is_none() || then == next {
-                return Ok(all);
-            }
-            next = then;
-        }
+        let size = self.options.page_size.get();
+        self.client.all(&[filter], size).await
     }
 
     pub(crate) async fn root_device(
