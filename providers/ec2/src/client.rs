@@ -98,7 +98,7 @@ impl Ec2Client {
                 .await
                 .map_err(failure)?;
             all.extend(instances(output.reservations));
-            match onward(after, output.next_token)? {
+            match onward(after.as_deref(), output.next_token)? {
                 Some(next) => after = Some(next),
                 None => return Ok(all),
             }
@@ -132,7 +132,7 @@ impl Ec2Client {
             .max_results(i32::try_from(size).unwrap_or(1000))
             .set_next_token(after.clone());
         let output = call.send().await.map_err(failure)?;
-        let next = onward(after, output.next_token)?;
+        let next = onward(after.as_deref(), output.next_token)?;
         Ok((instances(output.reservations), next))
     }
 
@@ -296,9 +296,9 @@ fn instances(reservations: Option<Vec<Reservation>>) -> Vec<Instance> {
 
 /// The token of the page after the one that was asked for with `after`. One that leads back to the same
 /// page would have us go in circles, or miss what comes after it.
-fn onward(after: Option<String>, next: Option<String>) -> Answer<Option<String>> {
+fn onward(after: Option<&str>, next: Option<String>) -> Answer<Option<String>> {
     let next = next.filter(|token| !token.is_empty());
-    if next.is_some() && next == after {
+    if next.is_some() && next.as_deref() == after {
         return Err(Failure {
             cause: Cause::Unreadable,
             message: "a page's token leads back to the same page".to_owned(),
