@@ -7,14 +7,18 @@
 
 mod emulated;
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, time::Duration};
 
 use emulated::Ec2Harness;
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_ec2::fleetwright::{
-    CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, ProvisionError,
+    CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _,
+    ProvisionError,
+    wait::{self, WaitPolicy},
 };
 use fleetwright_emulators::ec2::{Action, Fault, FaultRule, Phase};
+
+const TICK: Duration = Duration::from_millis(10);
 
 #[tokio::test]
 async fn broken_answers_are_errors_of_unknown_effect() {
@@ -31,6 +35,11 @@ async fn broken_answers_are_errors_of_unknown_effect() {
         let ec2 = harness.open().await;
         let mut config = harness.config();
         let id = ec2.launch_instance(&config).await.unwrap().id;
+        // Pending, a stop would be refused before its answer could break.
+        let policy = WaitPolicy::within(Duration::from_secs(60)).polling(TICK, TICK);
+        let ids = std::slice::from_ref(&id);
+        let running = wait::for_state(&*ec2, ids, CloudInstanceState::Running, &policy);
+        running.await.unwrap();
         config.launch_token = Some("t-1".parse().unwrap());
         harness
             .emulator()
