@@ -412,7 +412,9 @@ fn names_itself(cx: &Cx, operation: Operation, error: &ProvisionError) -> Result
             error.operation()
         )
     })?;
-    require(!error.message().is_empty(), || {
-        format!("an error of {operation} says nothing: {text}")
+    let named = text.contains(provider) && text.contains(operation.as_str());
+    let one_line = !text.contains(|c: char| c.is_control());
+    require(named && one_line && !error.message().is_empty(), || {
+        format!("an error must say on one line who failed at what, but: {text:?}")
     })
 }
