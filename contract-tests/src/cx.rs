@@ -366,6 +366,18 @@ impl Cx {
         }
     }
 
+    /// Waits until an instance is in `state` and no read can show what was before: what depends on the
+    /// state, such as most optional verbs, may be judged by a read.
+    pub async fn rest(
+        &self,
+        id: &InstanceId,
+        state: CloudInstanceState,
+    ) -> Result<InstanceStatus, Stop> {
+        let status = self.reach(id, state).await?;
+        self.settle_reads().await;
+        Ok(status)
+    }
+
     /// Waits until an instance is in `state`, and judges the way there: every state seen may follow
     /// the one seen before it.
     pub async fn reach(

@@ -1,12 +1,19 @@
 //! The optional verbs: declared they work, not declared they are refused without effect.
 
 use fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceId, InvalidValue, Operation, OptionalVerb, Reboot,
-    SnapshotRequest, TagChange, TagLimits,
+    CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, InvalidValue, Operation, OptionalVerb,
+    Reboot, SnapshotRequest, TagChange, TagLimits,
 };
 use tokio::time::Instant;
 
 use crate::{Arm, Cx, Outcome, SCOPE_TAG, Stop, require, steady::weaker};
+
+/// Launches one and waits until all reads show that it runs.
+async fn running(cx: &Cx) -> Result<InstanceInfo, Stop> {
+    let info = cx.launch().await?;
+    cx.rest(&info.id, CloudInstanceState::Running).await?;
+    Ok(info)
+}
 
 pub(crate) async fn verbs_01_update_tags(cx: &Cx) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::UpdateTags) {
@@ -17,7 +24,7 @@ pub(crate) async fn verbs_01_update_tags(cx: &Cx) -> Outcome {
         config.tags.insert(key, "old").map_err(unfit)?;
     }
     let id = cx.launch_as(&config).await?.id;
-    cx.reach(&id, CloudInstanceState::Running).await?;
+    cx.rest(&id, CloudInstanceState::Running).await?;
     let change = TagChange::new().set("added", "new").map_err(unfit)?;
     let change = change.set("changed", "new").map_err(unfit)?;
     let change = change.remove("removed").map_err(unfit)?;
@@ -78,7 +85,7 @@ pub(crate) async fn verbs_02_reboot(cx: &Cx) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
         return is_not_offered(cx, OptionalVerb::RebootInstance).await;
     }
-    let id = cx.running().await?.id;
+    let id = running(cx).await?.id;
     let mut expected = cx.settled(&id).await?;
     for how in [Reboot::Soft, Reboot::Hard] {
         let boots = boots(cx, &id).await;
@@ -87,10 +94,10 @@ pub(crate) async fn verbs_02_reboot(cx: &Cx) -> Outcome {
         booted_again(cx, &id, boots, &format!("a {how:?} reboot")).await?;
         expected.state = cx.settled(&id).await?.state;
         cx.is_still(&format!("a {how:?} reboot"), &expected).await?;
-        cx.reach(&id, CloudInstanceState::Running).await?;
+        cx.rest(&id, CloudInstanceState::Running).await?;
     }
     cx.stop(&id).await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    cx.rest(&id, CloudInstanceState::Stopped).await?;
     let answer = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
     let call = format!("a reboot of {id}, which is stopped,");
     cx.refused(&call, answer, ErrorKind::WrongState)?;
@@ -118,7 +125,7 @@ async fn booted_again(
         .await?;
     }
     cx.settle_reads().await;
-    cx.reach(id, CloudInstanceState::Running).await?;
+    cx.rest(id, CloudInstanceState::Running).await?;
     Ok(())
 }
 
@@ -128,14 +135,14 @@ pub(crate) async fn verbs_03_resize(cx: &Cx) -> Outcome {
     }
     let none = || Stop::NotRun("the harness names no second type".to_owned());
     let to = cx.harness().other_type().ok_or_else(none)?;
-    let id = cx.running().await?.id;
+    let id = running(cx).await?.id;
     let running = cx.settled(&id).await?;
     let answer = cx.provisioner().resize_instance(&id, &to).await;
     let call = format!("a resize of {id}, which runs,");
     cx.refused(&call, answer, ErrorKind::WrongState)?;
     cx.is_still("a refused resize", &running).await?;
     cx.stop(&id).await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    cx.rest(&id, CloudInstanceState::Stopped).await?;
     let mut expected = cx.settled(&id).await?;
     let answer = cx.provisioner().resize_instance(&id, &to).await;
     answer.map_err(|error| Stop::failed(&format!("a resize of {id}"), &error))?;
@@ -143,7 +150,7 @@ pub(crate) async fn verbs_03_resize(cx: &Cx) -> Outcome {
     cx.is_still(&format!("a resize to {to}"), &expected).await?;
     cx.start(&id).await?;
     cx.settle_reads().await;
-    cx.reach(&id, CloudInstanceState::Running).await?;
+    cx.rest(&id, CloudInstanceState::Running).await?;
     let now = cx.settled(&id).await?.instance_type;
     require(now.as_ref() == Some(&to), || {
         format!("{id} was resized to {to} and runs as {now:?}")
@@ -157,7 +164,7 @@ pub(crate) async fn verbs_04_reimage(cx: &Cx) -> Outcome {
     }
     let first = cx.config().image;
     let other = cx.harness().other_image().unwrap_or_else(|| first.clone());
-    let id = cx.running().await?.id;
+    let id = running(cx).await?.id;
     let mut expected = cx.settled(&id).await?;
     let boots = boots(cx, &id).await;
     let answer = cx.provisioner().reimage_instance(&id, &other).await;
@@ -177,7 +184,7 @@ pub(crate) async fn verbs_04_reimage(cx: &Cx) -> Outcome {
         cx.is_still("a refused reimage", &expected).await?;
     }
     cx.stop(&id).await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    cx.rest(&id, CloudInstanceState::Stopped).await?;
     let mut expected = cx.settled(&id).await?;
     let answer = cx.provisioner().reimage_instance(&id, &first).await;
     answer.map_err(|error| Stop::failed(&format!("a reimage of {id}, stopped,"), &error))?;
@@ -190,7 +197,7 @@ pub(crate) async fn verbs_05_console_output(cx: &Cx) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleOutput) {
         return is_not_offered(cx, OptionalVerb::ConsoleOutput).await;
     }
-    let id = cx.running().await?.id;
+    let id = running(cx).await?.id;
     let what = format!("the console of {id}, which runs, shows something");
     let output = cx.eventually(&what, async || {
         let output = cx.provisioner().console_output(&id).await;
@@ -212,7 +219,7 @@ pub(crate) async fn verbs_06_console_session(cx: &Cx) -> Outcome {
     }
     let mut opened = Vec::new();
     for _ in 0..2 {
-        let info = cx.running().await?;
+        let info = running(cx).await?;
         let id = info.id;
         let session = cx.provisioner().console_session(&id).await;
         let session = session.map_err(|error| Stop::failed("console_session", &error))?;
@@ -236,7 +243,7 @@ pub(crate) async fn verbs_06_console_session(cx: &Cx) -> Outcome {
         format!("{one} and {other} have the same console")
     })?;
     cx.stop(one).await?;
-    cx.reach(one, CloudInstanceState::Stopped).await?;
+    cx.rest(one, CloudInstanceState::Stopped).await?;
     let answer = cx.provisioner().console_session(one).await;
     let call = format!("a console session of {one}, which is stopped,");
     cx.refused(&call, answer, ErrorKind::WrongState)?;
@@ -247,7 +254,7 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Cx) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::SnapshotImage) {
         return is_not_offered(cx, OptionalVerb::SnapshotImage).await;
     }
-    let (one, other) = (cx.running().await?.id, cx.running().await?.id);
+    let (one, other) = (running(cx).await?.id, running(cx).await?.id);
     let request = snapshot_of(cx, "one")?;
     let make = async |request: &SnapshotRequest| {
         let made = cx.provisioner().snapshot_image(&one, request).await;
@@ -285,7 +292,7 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Cx) -> Outcome {
         )
     })?;
     for id in [&one, &other] {
-        cx.reach(id, CloudInstanceState::Running).await?;
+        cx.rest(id, CloudInstanceState::Running).await?;
     }
     Ok(Arm::Held)
 }
@@ -311,7 +318,7 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Cx) -> Outcome {
 }
 
 pub(crate) async fn verbs_09_terminated_instances_are_in_the_wrong_state(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+    let id = running(cx).await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
     cx.gone(&id).await?;
@@ -349,7 +356,7 @@ fn arm_of_declared(cx: &Cx) -> Arm {
 
 /// Demands that a verb that is not declared is refused, and that nothing happens.
 async fn is_not_offered(cx: &Cx, verb: OptionalVerb) -> Outcome {
-    let id = cx.running().await?.id;
+    let id = running(cx).await?.id;
     let before = cx.settled(&id).await?;
     let answer = call(cx, verb, &id).await?;
     let call = format!("{} of {id}, not declared,", Operation::from(verb));

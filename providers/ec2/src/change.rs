@@ -5,7 +5,6 @@ use fleetwright::{
     Scope,
 };
 use futures_util::future::BoxFuture;
-use tokio::time::{Instant, sleep};
 
 use crate::{
     Ec2Provisioner,
@@ -76,19 +75,13 @@ impl Ec2Provisioner {
     /// An instance that has just refused a change, in a state that explains it: a lagging read shows it
     /// for a while at rest in the one that it had before.
     pub(crate) async fn refusing(&self, call: &Call, id: &InstanceId) -> Result<InstanceInfo> {
-        let began = Instant::now();
-        loop {
-            let read = self.one(call.operation(), id).await;
-            let info = read.map_err(|error| error.with_effect(Effect::None))?;
-            let at_rest = matches!(
-                info.state,
-                CloudInstanceState::Running | CloudInstanceState::Stopped
-            );
-            if !at_rest || began.elapsed() >= self.capabilities.consistency_window {
-                return Ok(info);
-            }
-            sleep(self.capabilities.poll_tick).await;
-        }
+        let operation = call.operation();
+        let explained = |info: &InstanceInfo| {
+            let at_rest = [CloudInstanceState::Running, CloudInstanceState::Stopped];
+            !at_rest.contains(&info.state)
+        };
+        let read = self.read_past_lag(operation, id, explained).await;
+        read.map_err(|error| error.with_effect(Effect::None))
     }
 
     /// Reads an instance that was just started, past what a lagging read shows of before.
@@ -97,20 +90,11 @@ impl Ec2Provisioner {
         operation: Operation,
         id: &InstanceId,
     ) -> Result<InstanceInfo> {
-        let began = Instant::now();
-        loop {
-            let info = self
-                .one(operation, id)
-                .await
-                .map_err(|error| error.with_effect(Effect::Done))?;
-            let old = matches!(
-                info.state,
-                CloudInstanceState::Stopped | CloudInstanceState::Stopping
-            );
-            if !old || began.elapsed() >= self.capabilities.consistency_window {
-                return Ok(info);
-            }
-            sleep(self.capabilities.poll_tick).await;
-        }
+        let fresh = |info: &InstanceInfo| {
+            let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
+            !before.contains(&info.state)
+        };
+        let read = self.read_past_lag(operation, id, fresh).await;
+        read.map_err(|error| error.with_effect(Effect::Done))
     }
 }

@@ -7,8 +7,8 @@ use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
     FreshLaunches, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
     InstanceProvisioner, InstanceStatus, InstanceType, InvalidValue, LaunchRecord, LaunchToken,
-    Operation, Reboot, Result, RetryAdvice, Seen, SnapshotRequest, TagChange, async_trait,
-    collect_complete,
+    Operation, Reboot, Result, RetryAdvice, Seen, SnapshotRequest, TagChange, UsedTokens,
+    async_trait, collect_complete,
 };
 
 use crate::{
@@ -18,7 +18,6 @@ use crate::{
     convert,
     error::{About, Failure},
     read::infos,
-    token::UsedTokens,
 };
 
 /// The tag that says which instance an image was made of.
@@ -60,7 +59,7 @@ impl Ec2Provisioner {
             options,
             region: config.region().map(ToString::to_string),
             fresh: FreshLaunches::new(),
-            used: UsedTokens::default(),
+            used: UsedTokens::new(),
             root_devices: Mutex::default(),
         })
     }

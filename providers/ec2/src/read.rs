@@ -5,7 +5,7 @@ use std::slice;
 use aws_sdk_ec2::types::Instance;
 use fleetwright::{
     BoxStream, Call, CloudInstanceState, Effect, InstanceFilter, InstanceId, InstanceInfo,
-    Operation, ProvisionError, Result, Seen,
+    Operation, ProvisionError, Result, Seen, read_past_lag,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
@@ -63,6 +63,17 @@ impl Ec2Provisioner {
             .unwrap_or_else(|| Err(self.missing(&self.call(operation), id)))
     }
 
+    /// Reads one until the answer is `enough` or cannot be of the past any more.
+    pub(crate) async fn read_past_lag(
+        &self,
+        operation: Operation,
+        id: &InstanceId,
+        enough: impl Fn(&InstanceInfo) -> bool + Send + Sync,
+    ) -> Result<InstanceInfo> {
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
+        read_past_lag(&self.capabilities, read, enough).await
+    }
+
     /// An instance that an optional verb is about, in one of the states that the verb needs.
     pub(crate) async fn in_state(
         &self,
@@ -71,10 +82,9 @@ impl Ec2Provisioner {
         states: &[CloudInstanceState],
         needed: &str,
     ) -> Result<InstanceInfo> {
-        let info = self
-            .one(operation, id)
-            .await
-            .map_err(|error| error.with_effect(Effect::None))?;
+        let fit = |info: &InstanceInfo| states.contains(&info.state) || info.state.is_ending();
+        let read = self.read_past_lag(operation, id, fit).await;
+        let info = read.map_err(|error| error.with_effect(Effect::None))?;
         if states.contains(&info.state) {
             return Ok(info);
         }

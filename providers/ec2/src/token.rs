@@ -4,14 +4,7 @@
 //! the offering behind, because EC2 takes a token in another zone for another launch and compares
 //! types itself: with both in the name, what EC2 remembers and what we look for are the same thing.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
-
-use fleetwright::{Fingerprint, InstanceConfig, LaunchToken};
-use tokio::time::Instant;
+use fleetwright::{InstanceConfig, LaunchToken};
 use uuid::Uuid;
 
 /// The client token of a launch: 45 characters of the 64 that EC2 takes.
@@ -40,54 +33,6 @@ pub(crate) fn pattern(token: &LaunchToken) -> String {
 
 fn stem(token: &LaunchToken) -> Uuid {
     token.derive("ec2-client-token")
-}
-
-/// The tokens that a handle used within the consistency window, in which a list may not show yet
-/// what they launched.
-#[derive(Debug, Default)]
-pub(crate) struct UsedTokens {
-    noted: Mutex<Noted>,
-}
-
-#[derive(Debug, Default)]
-struct Noted {
-    by_token: HashMap<LaunchToken, (Instant, Fingerprint)>,
-    /// The same, the oldest first.
-    in_order: VecDeque<(Instant, LaunchToken)>,
-}
-
-impl UsedTokens {
-    /// Notes a launch, and drops those of longer than `window` ago.
-    pub(crate) fn note(&self, token: &LaunchToken, config: Fingerprint, window: Duration) {
-        let now = Instant::now();
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some((at, _)) = noted
-            .in_order
-            .front()
-            .filter(|(at, _)| at.elapsed() >= window)
-        {
-            let at = *at;
-            if let Some((_, token)) = noted.in_order.pop_front() {
-                // A replay may have noted it again since.
-                if noted
-                    .by_token
-                    .get(&token)
-                    .is_some_and(|(since, _)| *since == at)
-                {
-                    noted.by_token.remove(&token);
-                }
-            }
-        }
-        noted.in_order.push_back((now, token.clone()));
-        noted.by_token.insert(token.clone(), (now, config));
-    }
-
-    /// The config that a token was used with so lately that a list may not tell.
-    pub(crate) fn config_of(&self, token: &LaunchToken, window: Duration) -> Option<Fingerprint> {
-        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, config) = noted.by_token.get(token)?;
-        (at.elapsed() < window).then_some(*config)
-    }
 }
 
 #[cfg(test)]

@@ -171,6 +171,14 @@ const ALL: &[Benign] = &[
         make: TwistedHarness::factory::<odd::SlowImages>,
     },
     Benign {
+        name: "stops only what runs",
+        make: TwistedHarness::factory::<odd::StopsWhatRuns>,
+    },
+    Benign {
+        name: "judges optional verbs by reads that lag",
+        make: TwistedHarness::factory::<odd::LateJudge>,
+    },
+    Benign {
         name: "one launch at a time with one token",
         make: TwistedHarness::factory::<odd::OneByOne>,
     },

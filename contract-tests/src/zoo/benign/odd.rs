@@ -11,9 +11,10 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, ErrorKind, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceStatus, InvalidValue, LaunchRecord, LaunchToken, Operation, Problem, Result,
-    RetryAdvice, Seen, SnapshotRequest,
+    BoxStream, Call, Capabilities, CloudInstanceState, ConsoleSession, ErrorKind, ImageId,
+    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, InvalidValue,
+    LaunchRecord, LaunchToken, Operation, Problem, Reboot, Result, RetryAdvice, Seen,
+    SnapshotRequest,
 };
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, sleep};
@@ -252,5 +253,95 @@ impl Twist for OneByOne {
         }
         let _until_then = UnderWay(&self.0, token);
         at.inner.launch_instance(config).await
+    }
+}
+
+/// For how long the state before a change is still taken for the state.
+const LATE: Duration = Duration::from_secs(2);
+
+/// Judges optional verbs by a state that may be out of date, as far as its window allows.
+#[derive(Default)]
+pub(super) struct LateJudge(Mutex<BTreeMap<InstanceId, Watched>>);
+
+struct Watched {
+    state: CloudInstanceState,
+    before: CloudInstanceState,
+    since: Instant,
+}
+
+impl LateJudge {
+    fn see(&self, status: &InstanceStatus) {
+        let mut watched = lock(&self.0);
+        let (state, since) = (status.state, Instant::now());
+        let one = watched.entry(status.id.clone()).or_insert(Watched {
+            state,
+            before: CloudInstanceState::Pending,
+            since,
+        });
+        if one.state != state {
+            let before = one.state;
+            *one = Watched {
+                state,
+                before,
+                since,
+            };
+        }
+    }
+
+    fn runs(&self, operation: Operation, id: &InstanceId) -> Result<()> {
+        let watched = lock(&self.0);
+        let late = watched.get(id).filter(|one| one.since.elapsed() < LATE);
+        match late.map(|one| one.before) {
+            Some(CloudInstanceState::Running) | None => Ok(()),
+            Some(before) => {
+                let call = Call::new("memory", operation);
+                Err(call.wrong_state(id, before, "running"))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Twist for LateJudge {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.consistency_window = LATE;
+        declared
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let status = at.inner.describe_instance(id).await?;
+        self.see(&status);
+        Ok(status)
+    }
+    async fn console_session(&self, at: At<'_>, id: &InstanceId) -> Result<ConsoleSession> {
+        self.runs(Operation::ConsoleSession, id)?;
+        at.inner.console_session(id).await
+    }
+    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+        self.runs(Operation::RebootInstance, id)?;
+        at.inner.reboot_instance(id, how).await
+    }
+}
+
+/// Tells who wants to stop what is not running yet to come back.
+#[derive(Default)]
+pub(super) struct StopsWhatRuns;
+
+impl StopsWhatRuns {
+    async fn pass(at: &At<'_>, operation: Operation, id: &InstanceId) -> Result<()> {
+        let seen = at.inner.describe_instance(id).await;
+        if seen.is_ok_and(|status| status.state == CloudInstanceState::Pending) {
+            let retry = RetryAdvice::After(Duration::from_millis(200));
+            return Err(Call::new("memory", operation).conflict("it is not running yet", retry));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Twist for StopsWhatRuns {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        Self::pass(&at, Operation::StopInstance, id).await?;
+        at.inner.stop_instance(id).await
     }
 }

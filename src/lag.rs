@@ -1,0 +1,71 @@
+//! Reading past what a cloud still shows of before.
+
+use futures_util::future::BoxFuture;
+use tokio::time::{Instant, sleep};
+
+use crate::{Capabilities, Result};
+
+/// Reads until an answer is `enough`, or until the consistency window has passed since the first read,
+/// and answers the last one. Until then a read may show what was before, so that nothing should be
+/// refused because of it.
+pub async fn read_past_lag<'a, T>(
+    capabilities: &Capabilities,
+    read: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
+    enough: impl Fn(&T) -> bool + Send + Sync,
+) -> Result<T> {
+    let began = Instant::now();
+    loop {
+        let late = began.elapsed() >= capabilities.consistency_window;
+        let answer = read().await?;
+        if late || enough(&answer) {
+            return Ok(answer);
+        }
+        sleep(capabilities.poll_tick).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicU32, Ordering},
+        time::Duration,
+    };
+
+    use super::*;
+    use crate::{Call, Effect, Operation, TagLimits};
+
+    fn declared() -> Capabilities {
+        let mut declared = Capabilities::new("test", TagLimits::new(1, 1, 1), 1);
+        declared.consistency_window = Duration::from_secs(10);
+        declared.poll_tick = Duration::from_secs(4);
+        declared
+    }
+
+    async fn reads_until(wanted: u32) -> (u32, Duration) {
+        let (reads, began) = (AtomicU32::new(0), Instant::now());
+        let read = || -> BoxFuture<'_, Result<u32>> {
+            Box::pin(async { Ok(reads.fetch_add(1, Ordering::Relaxed)) })
+        };
+        let last = read_past_lag(&declared(), read, |seen| *seen == wanted).await;
+        (last.unwrap(), began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reads_end_when_one_is_enough_or_the_window_is_over() {
+        assert_eq!(reads_until(0).await, (0, Duration::ZERO));
+        assert_eq!(reads_until(2).await, (2, Duration::from_secs(8)));
+        // The last one was begun when the window was over.
+        assert_eq!(reads_until(99).await, (3, Duration::from_secs(12)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_read_is_answered_at_once() {
+        let call = Call::new("test", Operation::DescribeInstance);
+        let read = || -> BoxFuture<'_, Result<u32>> {
+            Box::pin(async { Err(call.timeout(Effect::None)) })
+        };
+        let began = Instant::now();
+        assert!(read_past_lag(&declared(), read, |_| false).await.is_err());
+        assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+}
