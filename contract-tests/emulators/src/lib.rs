@@ -12,9 +12,14 @@
 #![cfg_attr(feature = "ec2", doc = "Start with [`ec2::Ec2Emulator`].")]
 
 #[cfg(feature = "ec2")]
+mod cloud;
+#[cfg(feature = "ec2")]
 pub mod ec2;
 #[cfg(feature = "ec2")]
 mod server;
+
+#[cfg(feature = "ec2")]
+pub use cloud::emulator::Emulator;
 
 /// The README's code compiles.
 #[cfg(all(doctest, feature = "ec2"))]

@@ -66,6 +66,11 @@ impl Refusal {
         Self::client(code, message)
     }
 
+    pub(crate) fn bad_page_token() -> Self {
+        let message = "The specified pagination token is not valid or has expired.";
+        Self::client("InvalidPaginationToken", message)
+    }
+
     pub(crate) fn throttled() -> Self {
         Self::new(503, "RequestLimitExceeded", "Request limit exceeded.")
     }

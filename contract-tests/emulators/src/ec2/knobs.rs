@@ -12,6 +12,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec, default_subnets};
+use crate::cloud::Turned;
+pub use crate::cloud::{
+    knobs::{Capacity, Counts, FailLate, Market, Throttle},
+    lag::Lag,
+};
 
 /// Everything that can be turned. [`Knobs::default`] is a well-behaved region that answers at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,25 +102,25 @@ impl Default for Knobs {
 #[non_exhaustive]
 pub struct Timing {
     /// From launch or start to running.
-    #[serde(with = "super::millis")]
+    #[serde(with = "crate::cloud::millis")]
     pub boot: Duration,
     /// From stop to stopped.
-    #[serde(with = "super::millis")]
+    #[serde(with = "crate::cloud::millis")]
     pub stop: Duration,
     /// From terminate to terminated.
-    #[serde(with = "super::millis")]
+    #[serde(with = "crate::cloud::millis")]
     pub terminate: Duration,
     /// From running until the status checks pass.
-    #[serde(with = "super::millis")]
+    #[serde(with = "crate::cloud::millis")]
     pub checks: Duration,
     /// From CreateImage until the image is available.
-    #[serde(with = "super::millis")]
+    #[serde(with = "crate::cloud::millis")]
     pub image: Duration,
     /// For how long a terminated instance is still described.
-    #[serde(with = "super::millis")]
+    #[serde(with = "crate::cloud::millis")]
     pub terminated_visible: Duration,
     /// For how long a client token is remembered after its instances are terminated.
-    #[serde(with = "super::millis")]
+    #[serde(with = "crate::cloud::millis")]
     pub token_memory: Duration,
 }
 
@@ -150,121 +155,12 @@ impl Default for Timing {
     }
 }
 
-/// Eventual consistency, in milliseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Lag {
-    /// A read sees the world as it was up to so long ago, by chance.
-    #[serde(with = "super::millis")]
-    pub reads: Duration,
-    /// Up to so long after its launch, by chance, a call that names an instance does not find it.
-    #[serde(with = "super::millis")]
-    pub writes: Duration,
-}
-
-/// A number of machines. Unset fields mean any.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Capacity {
-    /// Of this type.
-    #[serde(default)]
-    pub instance_type: Option<String>,
-    /// In this zone.
-    #[serde(default)]
-    pub zone: Option<String>,
-    /// For this market.
-    #[serde(default)]
-    pub market: Option<Market>,
-    /// The most that run at once.
-    pub machines: u64,
-}
-
-impl Capacity {
-    /// At most `machines` of everything; narrow it with the public fields.
-    pub const fn of(machines: u64) -> Self {
-        Self {
-            instance_type: None,
-            zone: None,
-            market: None,
-            machines,
-        }
+impl Turned for Knobs {
+    fn seed_mut(&mut self) -> &mut u64 {
+        &mut self.seed
     }
-}
 
-/// How an instance is paid for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Market {
-    /// By the hour, until it is terminated.
-    OnDemand,
-    /// Until EC2 wants it back.
-    Spot,
-}
-
-/// Launches that fail late. Unset fields mean any.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct FailLate {
-    /// Of this type.
-    #[serde(default)]
-    pub instance_type: Option<String>,
-    /// In this zone.
-    #[serde(default)]
-    pub zone: Option<String>,
-    /// The state reason's code.
-    pub code: String,
-    /// The state reason's words.
-    pub message: String,
-}
-
-impl FailLate {
-    /// Every launch fails so; narrow it with the public fields.
-    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            instance_type: None,
-            zone: None,
-            code: code.into(),
-            message: message.into(),
-        }
+    fn throttle(&self) -> &BTreeMap<String, Throttle> {
+        &self.throttle
     }
-}
-
-/// A token bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Throttle {
-    /// A token comes back every so many milliseconds.
-    #[serde(with = "super::millis")]
-    pub period: Duration,
-    /// The most tokens.
-    pub burst: NonZeroU32,
-    /// What a token is spent on.
-    #[serde(default)]
-    pub counts: Counts,
-}
-
-impl Throttle {
-    /// One call every `period`, and `burst` of them at once.
-    pub const fn new(period: Duration, burst: NonZeroU32) -> Self {
-        Self {
-            period,
-            burst,
-            counts: Counts::Requests,
-        }
-    }
-}
-
-/// What throttling counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counts {
-    /// One for each call.
-    #[default]
-    Requests,
-    /// One for each instance that a call asks for or names, and one for a call that names none.
-    Resources,
 }

@@ -11,36 +11,31 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A request walks: `server` (sockets) → `service` (signature, faults, throttling) → `actions`
-//! (parameters and shapes) → `engine` (what happens). Beside it, [`Ec2Emulator`]'s methods and the
-//! control endpoint turn [`Knobs`], add [`Fault`]s, let somebody else [`Act`] and ask the [`Oracle`].
+//! A request walks: `server` (sockets) → `cloud` (faults, throttling) → `actions` (parameters and
+//! shapes) → `engine` (what happens). Beside it, [`Ec2Emulator`]'s methods and the control endpoint turn
+//! [`Knobs`], add [`Fault`]s, let somebody else [`Act`] and ask the [`Oracle`].
 
 mod actions;
-mod calls;
 mod catalog;
-mod clock;
-mod control;
-mod emulator;
+mod cloud;
 mod engine;
 mod error;
-mod fault;
 mod knobs;
-mod millis;
 mod oracle;
-mod service;
 mod shapes;
-mod strike;
 #[cfg(test)]
 mod tests;
-mod throttle;
 mod wire;
 
-pub use calls::CallRecord;
 pub use catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec};
-pub use emulator::Ec2Emulator;
+pub use cloud::{Ec2, Ec2Emulator, FaultRule};
 pub use engine::operator::Act;
 pub use error::Refusal;
-pub use fault::{Fault, FaultRule, Phase};
 pub use knobs::{Capacity, Counts, FailLate, Knobs, Lag, Market, Throttle, Timing};
 pub use oracle::{Oracle, TrueImage, TrueInstance, TrueNetworkInterface, TrueVolume};
 pub use wire::action::Action;
+
+pub use crate::cloud::{
+    calls::CallRecord,
+    fault::{Failure, Fault, Phase},
+};

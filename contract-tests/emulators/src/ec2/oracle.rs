@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, net::Ipv4Addr};
 use serde::Serialize;
 
 use super::{
+    cloud::FaultRule,
     engine::{World, record::Instance},
-    fault::FaultRule,
     knobs::Market,
 };
 

@@ -35,7 +35,7 @@ pub(crate) type Handling = Pin<Box<dyn Future<Output = Outgoing> + Send>>;
 
 /// A request.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub struct Incoming {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
@@ -53,7 +53,7 @@ pub(crate) enum Unreadable {
 
 /// A reply, and how it is delivered.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub struct Outgoing {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
     /// Further headers.

@@ -9,7 +9,7 @@ use crate::ec2::{
     engine::{
         Mode, World,
         filter::Filter,
-        page::{self, Paging},
+        page::{Page, Paging, Place},
         record::Tags,
         tags,
     },
@@ -83,21 +83,21 @@ impl Call<'_> {
             return Err(Refusal::invalid(message));
         }
         let token = root.text("NextToken").filter(|token| !token.is_empty());
-        let after = token
-            .as_deref()
-            .map(|token| page::position(self.action.name(), token));
+        let place = token.as_deref().map(|token| {
+            Place::of_token(self.action.name(), token).ok_or_else(Refusal::bad_page_token)
+        });
         let knob = usize::try_from(world.knobs.page_size.get()).unwrap_or(cap);
         let paging = Paging {
             most: most.unwrap_or(cap).min(cap).min(knob),
-            after: after.transpose()?.unwrap_or(0),
+            place: place.transpose()?.unwrap_or_default(),
             trick: self.served.trick,
         };
         Ok((paging, most.is_some() || token.is_some()))
     }
 
     /// The token of the page after this one.
-    pub(super) fn next_token(&self, next: Option<u64>) -> Option<String> {
-        next.map(|position| page::token(self.action.name(), position))
+    pub(super) fn next_token(&self, next: Option<Place>) -> Option<String> {
+        next.map(|place| place.token(self.action.name()))
     }
 
     /// The document.
@@ -155,13 +155,9 @@ pub(super) fn tags_of(scope: &Scope<'_>) -> Result<Tags, Refusal> {
 }
 
 /// A page of a list that fits in memory whole.
-pub(super) fn page_of<T>(
-    items: Vec<T>,
-    paging: &Paging,
-    passes: impl Fn(&T) -> bool,
-) -> page::Page<T> {
-    let skip = usize::try_from(paging.after).unwrap_or(usize::MAX);
-    let positions = paging.after + 1..;
+pub(super) fn page_of<T>(items: Vec<T>, paging: &Paging, passes: impl Fn(&T) -> bool) -> Page<T> {
+    let skip = usize::try_from(paging.place.after).unwrap_or(usize::MAX);
+    let positions = paging.place.after + 1..;
     let (page, _) = paging.take(positions.zip(items.into_iter().skip(skip)).map(
         |(position, item)| {
             let passes = passes(&item);

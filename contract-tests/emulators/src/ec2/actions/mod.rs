@@ -21,24 +21,11 @@ mod view_nic;
 mod zones;
 
 use super::{
-    engine::{Look, World, page::Trick, record::Reason},
+    engine::World,
     error::Refusal,
     wire::{action::Action, params::Params},
 };
-
-/// What an action is told about the call that it serves.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Served {
-    pub(crate) request_id: String,
-    /// How far reads lag behind.
-    pub(crate) look: Look,
-    /// What goes wrong with a page.
-    pub(crate) trick: Trick,
-    /// The state to show for every instance, if EC2 says something nobody knows.
-    pub(crate) state: Option<String>,
-    /// Why what is launched is going to fail.
-    pub(crate) doom: Option<Reason>,
-}
+use crate::cloud::strike::Served;
 
 /// Carries out an action and answers its document.
 pub(crate) fn act(

@@ -1,13 +1,18 @@
 //! RunInstances.
 
 use super::{Call, order, view};
-use crate::ec2::{engine::World, error::Refusal};
+use crate::ec2::{
+    engine::{World, record::Reason},
+    error::Refusal,
+};
 
 pub(super) fn run(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
     let order = order::order(call, world)?;
     let mode = call.mode()?;
     call.finish()?;
-    let launched = world.launch(&order, call.served.doom.as_ref(), mode)?;
+    let doom = call.served.doom.first();
+    let doom = doom.map(|failure| Reason::new(&failure.code, &failure.message));
+    let launched = world.launch(&order, doom.as_ref(), mode)?;
     let seen: Vec<_> = launched
         .iter()
         .filter_map(|seq| Some((*seq, world.instances.get(seq)?.current().clone())))

@@ -94,9 +94,9 @@ impl World {
             architecture: fixed.architecture.clone(),
             root_device: fixed.root_device.clone(),
             tags: order.tags.clone(),
-            created: self.now,
+            created: self.now(),
             source: Some(order.instance.clone()),
-            available: self.now.saturating_add(self.knobs.timing.image),
+            available: self.now().saturating_add(self.knobs.timing.image),
             is_available: false,
         };
         let id = image.id.clone();
@@ -150,7 +150,7 @@ impl World {
             tags: image.tags,
             created: Duration::ZERO,
             source: None,
-            available: self.now,
+            available: self.now(),
             is_available: true,
         }
     }
@@ -158,7 +158,7 @@ impl World {
     /// An image by its id.
     pub(crate) fn image(&self, id: &str) -> Option<ImageRecord> {
         let mut image = self.images.get(self.image_ids.get(id)?)?.clone();
-        image.is_available = image.available <= self.now;
+        image.is_available = image.available <= self.now();
         Some(image)
     }
 
@@ -179,14 +179,15 @@ impl World {
         paging: &Paging,
     ) -> Result<Page<ImageRecord>, Refusal> {
         filter::check::<ImageRecord>(filters)?;
-        let now = self.now;
-        let (page, touched) =
-            paging.take(self.images.range(paging.after + 1..).map(|(seq, image)| {
+        let now = self.now();
+        let (page, touched) = paging.take(self.images.range(paging.place.after + 1..).map(
+            |(seq, image)| {
                 let mut image = image.clone();
                 image.is_available = image.available <= now;
                 let passes = filter::passes(&image, filters);
                 (*seq, passes.then_some(image))
-            }));
+            },
+        ));
         self.touched += touched;
         Ok(page)
     }

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{World, index::Key, record::State};
+use super::{
+    World,
+    record::{Key, State},
+};
 use crate::ec2::knobs::Market;
 
 impl World {

@@ -1,6 +1,6 @@
 //! Launching: from an order to instances with their volumes and network interfaces.
 
-use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc};
+use std::{net::Ipv4Addr, sync::Arc};
 
 use uuid::Uuid;
 
@@ -10,7 +10,10 @@ use super::{
     record::{Fixed, Instance, Reason, State, Tags, Version},
     storage::Device,
 };
-use crate::ec2::{catalog::Subnet, error::Refusal, knobs::Market};
+use crate::{
+    cloud::history::History,
+    ec2::{catalog::Subnet, error::Refusal, knobs::Market},
+};
 
 /// What RunInstances asks for.
 #[derive(Clone, Debug)]
@@ -183,11 +186,10 @@ impl World {
             foreign: order.foreign,
         };
         let version = Version {
-            since: self.now,
             state: State::Pending,
             reason: None,
             transition_reason: String::new(),
-            launched: self.now,
+            launched: self.now(),
             running_since: None,
             public_ip: None,
             instance_type: plan.spec.name.clone(),
@@ -205,14 +207,13 @@ impl World {
             seq,
             fixed: Arc::new(fixed),
             token_key: None,
-            created: self.now,
             volumes,
             nics: vec![nic],
             holds_machine: false,
             doom: over_quota.then(too_many_volumes),
             console: Vec::new(),
             transition: 0,
-            versions: VecDeque::from([version]),
+            versions: History::new(self.now(), version),
         };
         if instance.doom.is_none() {
             instance.doom = self.late_failure(&instance);

@@ -1,25 +1,22 @@
 //! Capacity and quota: how many machines there are, and how many this account may have.
 
-use std::collections::BTreeMap;
-
 use super::{
     Seq, World,
     launch::Order,
-    names::Pool,
     plan::Plan,
     record::{Instance, Reason},
 };
-use crate::ec2::{
-    catalog::{Subnet, TypeSpec},
-    error::Refusal,
-    knobs::Market,
+use crate::{
+    cloud::pool::Pool,
+    ec2::{
+        catalog::{Subnet, TypeSpec},
+        error::Refusal,
+        knobs::Market,
+    },
 };
 
-/// Machines in use, by type, zone and market.
-#[derive(Debug, Default)]
-pub(crate) struct Usage(BTreeMap<Kind, u64>);
-
-type Kind = (String, String, Market);
+/// The first and the last addresses of a subnet that EC2 keeps.
+const KEPT: (u32, u32) = (4, 1);
 
 impl World {
     /// Where an order is carried out, and how many of it: as many as can be had, at least the fewest
@@ -65,7 +62,8 @@ impl World {
     ) -> Result<u64, Refusal> {
         let mut fits = most;
         if let Some(limit) = self.knobs.instance_quota {
-            fits = fits.min(limit.saturating_sub(self.usage.0.values().sum()));
+            fits = fits
+                .min(limit.saturating_sub(self.machines.in_use().map(|(_, count)| count).sum()));
             if fits < least {
                 let message = format!(
                     "Your quota allows for {limit} running instance(s). You requested at least {least}."
@@ -96,30 +94,18 @@ impl World {
     /// vCPUs in use on a market.
     fn vcpus(&self, market: Market) -> u64 {
         let of = |name: &str| self.knobs.types.iter().find(|spec| spec.name == name);
-        let used = self.usage.0.iter().filter(|((_, _, on), _)| *on == market);
+        let used = self
+            .machines
+            .in_use()
+            .filter(|((_, _, on), _)| *on == market);
         used.map(|((name, _, _), count)| count * of(name).map_or(1, |spec| u64::from(spec.vcpus)))
             .sum()
     }
 
     /// How many machines of a kind are free.
     fn free_machines(&self, instance_type: &str, zone: &str, market: Market) -> u64 {
-        let rules = self.knobs.capacity.iter().filter(|rule| {
-            rule.instance_type
-                .as_deref()
-                .is_none_or(|only| only == instance_type)
-                && rule.zone.as_deref().is_none_or(|only| only == zone)
-                && rule.market.is_none_or(|only| only == market)
-        });
-        let left = rules.map(|rule| {
-            let counted = self.usage.0.iter().filter(|((name, place, on), _)| {
-                rule.instance_type.as_ref().is_none_or(|only| only == name)
-                    && rule.zone.as_ref().is_none_or(|only| only == place)
-                    && rule.market.is_none_or(|only| only == *on)
-            });
-            let used: u64 = counted.map(|(_, count)| count).sum();
-            rule.machines.saturating_sub(used)
-        });
-        left.min().unwrap_or(u64::MAX)
+        let kind = (instance_type.to_owned(), zone.to_owned(), market);
+        self.machines.free(&self.knobs.capacity, &kind)
     }
 
     /// Whether a stopped instance can have a machine again.
@@ -157,12 +143,11 @@ impl World {
             instance.fixed.zone.clone(),
             instance.fixed.market,
         );
-        let count = self.usage.0.entry(kind).or_default();
-        *count = if hold {
-            *count + 1
+        if hold {
+            self.machines.take(kind);
         } else {
-            count.saturating_sub(1)
-        };
+            self.machines.give_back(&kind);
+        }
     }
 
     pub(super) fn volume_quota_exceeded(&self, more: usize) -> bool {
@@ -173,10 +158,8 @@ impl World {
     /// Why a launch fails late, as the knobs say.
     pub(super) fn late_failure(&self, instance: &Instance) -> Option<Reason> {
         let (name, zone) = (&instance.current().instance_type, &instance.fixed.zone);
-        let rule = self.knobs.fail_late.iter().find(|rule| {
-            rule.instance_type.as_ref().is_none_or(|only| only == name)
-                && rule.zone.as_ref().is_none_or(|only| only == zone)
-        })?;
+        let mut rules = self.knobs.fail_late.iter();
+        let rule = rules.find(|rule| rule.strikes(name, zone))?;
         Some(Reason::new(&rule.code, &rule.message))
     }
 
@@ -185,7 +168,7 @@ impl World {
         let pools = &mut self.subnet_pools;
         pools
             .entry(subnet.id.clone())
-            .or_insert_with(|| Pool::subnet(subnet.cidr))
+            .or_insert_with(|| Pool::subnet(subnet.cidr, KEPT))
     }
 
     /// How many addresses of a subnet are free.
@@ -197,8 +180,10 @@ impl World {
 #[cfg(test)]
 impl World {
     /// Machines in use, by type, zone and market.
-    pub(super) fn machines_in_use(&self) -> BTreeMap<Kind, u64> {
-        let used = self.usage.0.iter().filter(|(_, count)| **count > 0);
-        used.map(|(kind, count)| (kind.clone(), *count)).collect()
+    pub(super) fn machines_in_use(
+        &self,
+    ) -> std::collections::BTreeMap<crate::cloud::machines::Kind, u64> {
+        let used = self.machines.in_use();
+        used.map(|(kind, count)| (kind.clone(), count)).collect()
     }
 }

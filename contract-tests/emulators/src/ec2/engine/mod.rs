@@ -11,23 +11,21 @@
 //! | `power`, `transition` | stop, start, reboot, terminate; how a transition begins and ends |
 //! | `change`, `tags`, `tag_list` | attributes, tags, the list of tags |
 //! | `storage`, `image` | volumes and network interfaces; images made of instances |
-//! | `read`, `filter`, `attributes`, `index`, `page` | describing |
+//! | `read`, `filter`, `attributes` | describing |
 //! | `limits` | capacity and quota |
-//! | `names` | ids and addresses |
+//! | `names` | ids |
 //! | `operator` | what others do to the account, past the wire |
 
 mod attributes;
 pub(crate) mod change;
 pub(crate) mod filter;
 pub(crate) mod image;
-mod index;
 #[cfg(test)]
 mod invariants;
 pub(crate) mod launch;
 mod limits;
 mod names;
 pub(crate) mod operator;
-pub(crate) mod page;
 mod plan;
 mod power;
 pub(crate) mod read;
@@ -39,42 +37,35 @@ mod token;
 mod transition;
 
 use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use fleetwright_chaos::{Clock, Dice};
 
 use super::{error::Refusal, knobs::Knobs};
+use crate::cloud::{agenda::Agenda, index::Index, machines::Machines, names::Names, pool::Pool};
+pub(crate) use crate::cloud::{index::Seq, lag::Look, page};
 use image::ImageRecord;
-use index::{Index, Key};
-use limits::Usage;
-use names::{Names, Pool};
-use record::{Instance, Version};
+use names::Ids;
+use record::{Instance, Key, Version};
 use storage::{Nic, Volume};
 use token::{TokenEntry, TokenKey};
 
-/// The order in which things were made; never reused.
-pub(crate) type Seq = u64;
-
 /// The whole account in one region.
 #[derive(Debug)]
-pub(crate) struct World {
+pub struct World {
     pub(crate) knobs: Knobs,
-    clock: Arc<dyn Clock>,
-    now: Duration,
-    events: BinaryHeap<Reverse<(Duration, u64, Event)>>,
-    events_made: u64,
+    agenda: Agenda<Event>,
     last_seq: Seq,
-    names: Names,
+    names: Ids,
     request_names: Names,
     dice: Dice,
     pub(crate) instances: BTreeMap<Seq, Instance>,
     by_id: HashMap<String, Seq>,
-    index: Index,
+    index: Index<Key>,
     tokens: HashMap<TokenKey, TokenEntry>,
     pub(crate) volumes: BTreeMap<Seq, Volume>,
     volume_ids: HashMap<String, Seq>,
@@ -84,7 +75,7 @@ pub(crate) struct World {
     image_ids: HashMap<String, Seq>,
     subnet_pools: BTreeMap<String, Pool>,
     public: Pool,
-    usage: Usage,
+    machines: Machines,
     /// How many records reads have looked at.
     pub(crate) touched: u64,
 }
@@ -100,16 +91,6 @@ enum Event {
     Vanish(Seq),
     /// A token whose instances are terminated is forgotten.
     Forget(TokenKey),
-}
-
-/// How far a read lags behind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// By chance, up to the whole lag.
-    #[default]
-    Chance,
-    /// By the whole lag.
-    Stale,
 }
 
 /// Whether a call is to have its effect.
@@ -134,12 +115,9 @@ impl World {
     pub(crate) fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
         let mut world = Self {
-            now: clock.elapsed(),
-            clock,
-            events: BinaryHeap::new(),
-            events_made: 0,
+            agenda: Agenda::new(clock),
             last_seq: 0,
-            names: Names::new(seed),
+            names: Ids::new(seed),
             request_names: Names::new(seed ^ u64::MAX),
             dice: Dice::for_purpose(seed, 1),
             instances: BTreeMap::new(),
@@ -154,7 +132,7 @@ impl World {
             image_ids: HashMap::new(),
             subnet_pools: BTreeMap::new(),
             public: Pool::public(),
-            usage: Usage::default(),
+            machines: Machines::default(),
             touched: 0,
             knobs,
         };
@@ -170,17 +148,9 @@ impl World {
 
     /// Carries out everything that is due by now.
     pub(crate) fn catch_up(&mut self) {
-        let now = self.clock.elapsed().max(self.now);
-        while let Some(Reverse((due, _, _))) = self.events.peek() {
-            if *due > now {
-                break;
-            }
-            if let Some(Reverse((due, _, event))) = self.events.pop() {
-                self.now = due.max(self.now);
-                self.happen(event);
-            }
+        while let Some(event) = self.agenda.due() {
+            self.happen(event);
         }
-        self.now = now;
     }
 
     fn happen(&mut self, event: Event) {
@@ -193,9 +163,7 @@ impl World {
     }
 
     fn after(&mut self, delay: Duration, event: Event) {
-        self.events_made += 1;
-        let due = self.now.saturating_add(delay);
-        self.events.push(Reverse((due, self.events_made, event)));
+        self.agenda.after(delay, event);
     }
 
     fn next_seq(&mut self) -> Seq {
@@ -210,33 +178,31 @@ impl World {
 
     /// What the calendar says at a moment.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
-        self.clock.date_at(moment)
+        self.agenda.date(moment)
     }
 
     /// The same, as EC2 writes it.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
-        self.date(moment)
-            .to_rfc3339_opts(SecondsFormat::Millis, true)
+        self.agenda.stamp(moment)
     }
 
     /// What time it is.
     pub(crate) const fn now(&self) -> Duration {
-        self.now
+        self.agenda.now()
     }
 
     /// Gives an instance a new version as of now, and keeps the index true.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
-        let (now, window) = (self.now, self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.knobs.lag.reads);
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
         let before = instance.keys();
         let mut next = instance.current().clone();
         change(&mut next);
-        next.since = now;
-        instance.versions.push_back(next);
+        instance.versions.push(now, next);
         if window.is_zero() {
-            instance.prune(now);
+            instance.versions.prune(now);
         } else {
             self.after(window, Event::Prune(seq));
         }
@@ -244,12 +210,12 @@ impl World {
     }
 
     fn prune(&mut self, seq: Seq) {
-        let oldest = self.now.saturating_sub(self.knobs.lag.reads);
+        let oldest = self.now().saturating_sub(self.knobs.lag.reads);
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
         let before = instance.keys();
-        instance.prune(oldest);
+        instance.versions.prune(oldest);
         self.reindex(seq, &before);
     }
 
@@ -269,7 +235,7 @@ impl World {
     /// The truth about some instances that a call is to change; one that is not there fails all.
     pub(crate) fn find(&mut self, ids: &[String]) -> Result<Vec<Seq>, Refusal> {
         read::check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
-        let late = self.knobs.lag.writes;
+        let now = self.now();
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         // An id that is named twice is one instance.
         let mut named = BTreeSet::new();
@@ -279,8 +245,10 @@ impl World {
             let instance = seq.and_then(|seq| self.instances.get(&seq));
             match instance {
                 Some(instance)
-                    if late.is_zero()
-                        || self.now >= instance.created.saturating_add(self.dice.up_to(late)) =>
+                    if !self
+                        .knobs
+                        .lag
+                        .hides(instance.versions.made(), now, &mut self.dice) =>
                 {
                     found.push(instance.seq);
                 }

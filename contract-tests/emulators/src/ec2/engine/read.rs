@@ -5,9 +5,8 @@ use std::time::Duration;
 use super::{
     Look, Seq, World,
     filter::{self, Filter},
-    index::Key,
     page::{Page, Paging},
-    record::{Instance, State, Version},
+    record::{Instance, Key, State, Version},
     storage::{Nic, Volume},
 };
 use crate::ec2::error::Refusal;
@@ -41,15 +40,8 @@ pub(crate) fn check_ids(ids: &[String], prefix: &str, code: &'static str) -> Res
 impl World {
     /// The moment that a read made now sees; nothing where that is before the beginning.
     pub(crate) fn moment(&mut self, look: Look) -> Option<Duration> {
-        let window = self.knobs.lag.reads;
-        if window.is_zero() {
-            return Some(self.now);
-        }
-        let behind = match look {
-            Look::Chance => self.dice.up_to(window),
-            Look::Stale => window,
-        };
-        self.now.checked_sub(behind)
+        let now = self.now();
+        self.knobs.lag.moment(now, look, &mut self.dice)
     }
 
     /// The truth about an instance, uncounted.
@@ -113,10 +105,14 @@ impl World {
             (seq, seen)
         };
         let (page, touched) = match self.ids_asked_for(filters) {
-            Some(seqs) => paging.take(seqs.into_iter().filter(|seq| *seq > paging.after).map(show)),
+            Some(seqs) => paging.take(
+                seqs.into_iter()
+                    .filter(|seq| *seq > paging.place.after)
+                    .map(show),
+            ),
             None => paging.take(
                 self.index
-                    .find(&self.best_keys(filters), paging.after)
+                    .find(&self.best_keys(filters), paging.place.after)
                     .map(show),
             ),
         };
@@ -164,7 +160,7 @@ impl World {
             Some(found) => paging.take(in_order(found, paging).map(show)),
             None => paging.take(
                 self.volumes
-                    .range(paging.after + 1..)
+                    .range(paging.place.after + 1..)
                     .map(|(seq, volume)| (*seq, volume))
                     .map(show),
             ),
@@ -197,7 +193,7 @@ impl World {
             Some(found) => paging.take(in_order(found, paging).map(show)),
             None => paging.take(
                 self.nics
-                    .range(paging.after + 1..)
+                    .range(paging.place.after + 1..)
                     .map(|(seq, nic)| (*seq, nic))
                     .map(show),
             ),
@@ -254,7 +250,7 @@ fn in_order<'a, T>(
     mut items: Vec<(Seq, &'a T)>,
     paging: &Paging,
 ) -> impl Iterator<Item = (Seq, &'a T)> {
-    items.retain(|(seq, _)| *seq > paging.after);
+    items.retain(|(seq, _)| *seq > paging.place.after);
     items.sort_by_key(|(seq, _)| *seq);
     items.dedup_by_key(|(seq, _)| *seq);
     items.into_iter()

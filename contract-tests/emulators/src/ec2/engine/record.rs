@@ -1,14 +1,23 @@
 //! An instance, and the versions of it that a lagging read may still see.
 
-use std::{collections::BTreeMap, collections::VecDeque, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use super::{
     Seq,
-    index::Key,
     launch::{MetadataOptions, ShutdownBehavior, SpotKind},
     token::TokenKey,
 };
-use crate::ec2::knobs::Market;
+use crate::{cloud::history::History, ec2::knobs::Market};
+
+/// What an instance is found under.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// Every instance.
+    All,
+    State(State),
+    Tag(String, String),
+    Token(String),
+}
 
 /// Tags of a resource.
 pub(crate) type Tags = BTreeMap<String, String>;
@@ -93,7 +102,6 @@ pub(crate) struct Instance {
     pub(crate) seq: Seq,
     pub(crate) fixed: Arc<Fixed>,
     pub(crate) token_key: Option<TokenKey>,
-    pub(crate) created: Duration,
     pub(crate) volumes: Vec<Seq>,
     pub(crate) nics: Vec<Seq>,
     /// Whether a machine is taken by it.
@@ -103,8 +111,7 @@ pub(crate) struct Instance {
     pub(crate) console: Vec<String>,
     /// Counts transitions, so that the end of an overtaken one is ignored.
     pub(crate) transition: u64,
-    /// The oldest that may still be seen first, the truth last. Never empty.
-    pub(crate) versions: VecDeque<Version>,
+    pub(crate) versions: History<Version>,
 }
 
 /// Why an instance is in its state.
@@ -126,8 +133,6 @@ impl Reason {
 /// What of an instance changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
-    /// Since when it is so.
-    pub(crate) since: Duration,
     pub(crate) state: State,
     pub(crate) reason: Option<Reason>,
     /// In EC2's words, with the date.
@@ -147,36 +152,20 @@ pub(crate) struct Version {
 
 impl Instance {
     /// The truth.
-    #[expect(
-        clippy::expect_used,
-        reason = "versions begin with one, and pruning keeps the last"
-    )]
     pub(crate) fn current(&self) -> &Version {
-        self.versions.back().expect("an instance has a version")
+        self.versions.current()
     }
 
-    /// What a read sees that looks at `moment`: nothing before the launch. The oldest version that is
-    /// kept stands in for those that were dropped when the lag was shorter.
+    /// What a read sees that looks at `moment`.
     pub(crate) fn version_at(&self, moment: Option<Duration>) -> Option<&Version> {
-        let moment = moment.filter(|moment| *moment >= self.created)?;
-        let seen = |version: &&Version| version.since <= moment;
-        let newest = self.versions.iter().rev().find(seen);
-        newest.or_else(|| self.versions.front())
-    }
-
-    /// Drops the versions that no read can see any more which looks back to `oldest` at most.
-    pub(super) fn prune(&mut self, oldest: Duration) {
-        let replaced = |next: &Version| next.since <= oldest;
-        while self.versions.get(1).is_some_and(replaced) {
-            self.versions.pop_front();
-        }
+        self.versions.at(moment)
     }
 
     /// How the index must find it: as every version that can be seen.
     pub(super) fn keys(&self) -> Vec<Key> {
         let token = self.fixed.token.clone().map(Key::Token);
         let mut keys: Vec<Key> = std::iter::once(Key::All).chain(token).collect();
-        for version in &self.versions {
+        for version in self.versions.iter() {
             keys.push(Key::State(version.state));
             let tag = |(key, value): (&String, &String)| Key::Tag(key.clone(), value.clone());
             keys.extend(version.tags.iter().map(tag));

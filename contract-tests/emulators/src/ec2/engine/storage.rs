@@ -102,7 +102,7 @@ impl World {
             id,
             zone: zone.to_owned(),
             device,
-            created: self.now,
+            created: self.now(),
             tags: tags.clone(),
             attached_to: instance.map(str::to_owned),
         };
@@ -122,7 +122,7 @@ impl World {
             groups: instance.groups.clone(),
             description: order.nic_description.clone(),
             private_ip: instance.private_ip,
-            created: self.now,
+            created: self.now(),
             tags: order.nic_tags.clone(),
             goes_with_instance: !order.nic_stays,
             attached_to: Some(instance.id.clone()),

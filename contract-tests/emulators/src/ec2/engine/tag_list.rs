@@ -28,7 +28,7 @@ impl World {
     ) -> Result<Page<TagRow>, Refusal> {
         filter::check::<TagRow>(filters)?;
         let moment = self.moment(look);
-        let (first, passed) = (Place::of(paging.after), paging.after);
+        let (first, passed) = (Place::of(paging.place.after), paging.place.after);
         let world = &*self;
         let rows = Kind::ALL
             .into_iter()

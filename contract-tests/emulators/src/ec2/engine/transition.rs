@@ -31,7 +31,7 @@ impl World {
     /// Begins to boot what is stopped, on the machine that was taken for it.
     pub(super) fn begin_start(&mut self, seq: Seq) {
         if self.state(seq) == Some(State::Stopped) {
-            let now = self.now;
+            let now = self.now();
             self.revise(seq, |version| version.launched = now);
             self.begin(seq, State::Pending, None, self.knobs.timing.boot);
         }
@@ -54,7 +54,7 @@ impl World {
         let words = reason.map(|_| {
             format!(
                 "User initiated ({})",
-                self.date(self.now).format("%Y-%m-%d %H:%M:%S GMT")
+                self.date(self.now()).format("%Y-%m-%d %H:%M:%S GMT")
             )
         });
         self.revise(seq, |version| {
@@ -100,7 +100,7 @@ impl World {
             .get(&seq)
             .is_some_and(|instance| instance.fixed.public_address);
         let address = if wanted { self.public.take() } else { None };
-        let now = self.now;
+        let now = self.now();
         self.revise(seq, |version| {
             version.state = State::Running;
             version.public_ip = address;
@@ -143,7 +143,7 @@ impl World {
 
     /// Adds a line to an instance's console.
     pub(super) fn log(&mut self, seq: Seq, what: &str) {
-        let line = format!("[{}] {what}", self.stamp(self.now));
+        let line = format!("[{}] {what}", self.stamp(self.now()));
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.console.push(line);
         }

@@ -4,7 +4,7 @@ use super::{Lab, all, named};
 use crate::ec2::engine::{
     Look,
     operator::Act,
-    page::{Paging, Trick},
+    page::{Paging, Place, Trick},
 };
 
 const FLEET: usize = 50_000;
@@ -86,11 +86,11 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
 
 /// Follows the whole list, without the documents: making those is work of another kind.
 fn every_page_touches_what_it_holds(lab: &mut Lab) {
-    let (mut after, mut seen) = (0, 0);
+    let (mut place, mut seen) = (Place::default(), 0);
     loop {
         let paging = Paging {
             most: PAGE,
-            after,
+            place,
             trick: Trick::None,
         };
         let before = lab.world.touched;
@@ -99,7 +99,7 @@ fn every_page_touches_what_it_holds(lab: &mut Lab) {
         assert_eq!(lab.world.touched - before, PAGE as u64);
         seen += page.items.len();
         let Some(next) = page.next else { break };
-        after = next;
+        place = next;
     }
     assert_eq!(seen, FLEET);
 }

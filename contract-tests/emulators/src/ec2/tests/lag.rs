@@ -1,7 +1,7 @@
 //! Eventual consistency: reads that trail behind, and calls that do not find what was just launched.
 
 use super::{Lab, all};
-use crate::ec2::{actions::Served, engine::Look};
+use crate::{cloud::strike::Served, ec2::engine::Look};
 use std::time::Duration;
 
 const STALE: Served = Served {
@@ -9,7 +9,8 @@ const STALE: Served = Served {
     look: Look::Stale,
     trick: crate::ec2::engine::page::Trick::None,
     state: None,
-    doom: None,
+    doom: Vec::new(),
+    forgotten: false,
 };
 
 fn lagging() -> Lab {
@@ -104,9 +105,9 @@ fn versions_that_no_read_can_see_are_dropped() {
         ));
         lab.pass(100);
     }
-    assert!(lab.world.instance(&id).unwrap().versions.len() <= 12);
+    assert!(lab.world.instance(&id).unwrap().versions.iter().count() <= 12);
     lab.pass(1_000);
-    assert_eq!(lab.world.instance(&id).unwrap().versions.len(), 1);
+    assert_eq!(lab.world.instance(&id).unwrap().versions.iter().count(), 1);
 }
 
 #[test]

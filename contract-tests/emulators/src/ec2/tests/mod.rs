@@ -21,12 +21,13 @@ use std::{sync::Arc, time::Duration};
 use fleetwright_chaos::ManualClock;
 
 use super::{
-    actions::{self, Served},
+    actions,
     engine::World,
     error::Refusal,
     knobs::Knobs,
     wire::{action::Action, params::Params},
 };
+use crate::cloud::strike::Served;
 
 /// A region on a manual clock.
 struct Lab {

@@ -1,7 +1,7 @@
 //! Pages: what they hold, where the next begins, and what they refuse.
 
 use super::{Lab, all};
-use crate::ec2::{actions::Served, engine::page::Trick};
+use crate::{cloud::strike::Served, ec2::engine::page::Trick};
 use std::num::NonZeroU32;
 
 /// The ids on every page of a list, page by page.
@@ -188,12 +188,12 @@ fn a_page_may_be_empty_or_lead_in_circles() {
 
 #[test]
 fn a_page_after_the_end_is_empty() {
-    use crate::ec2::{engine::page, wire::action::Action};
+    use crate::ec2::{engine::page::Place, wire::action::Action};
     let mut lab = Lab::new();
     lab.running("");
     for action in Action::ALL.map(Action::name) {
-        for position in [1 << 40, 1 << 62] {
-            let token = page::token(action, position);
+        for after in [1 << 40, 1 << 62] {
+            let token = Place { after, page: 1 }.token(action);
             // Actions without pages do not know the parameter.
             if let Ok(reply) = lab.call(&format!("{action}&NextToken={token}")) {
                 assert!(!reply.contains("<item>"), "{reply}");

@@ -37,7 +37,7 @@ const PROTOCOL: [&str; 15] = [
 
 /// The parameters of a request, and which of them were read.
 #[derive(Debug, Default)]
-pub(crate) struct Params {
+pub struct Params {
     values: BTreeMap<String, String>,
     read: RefCell<BTreeSet<String>>,
 }

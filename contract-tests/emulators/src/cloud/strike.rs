@@ -3,13 +3,30 @@
 use std::time::Duration;
 
 use super::{
-    actions::Served,
-    engine::{Look, page::Trick, record::Reason},
-    fault::{Fault, Phase},
+    fault::{Failure, Fault, Phase},
+    lag::Look,
+    page::Trick,
 };
 use crate::server::{Delivery, Outgoing};
 
-/// What a fault changes in the work of an action.
+/// What the work of a call is told about the call that it serves.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// The id of the request.
+    pub request_id: String,
+    /// How far reads lag behind.
+    pub look: Look,
+    /// What goes wrong with a page.
+    pub trick: Trick,
+    /// The state to show for every instance, if the cloud says something nobody knows.
+    pub state: Option<String>,
+    /// Why what is begun is going to fail; nothing, if it is not.
+    pub doom: Vec<Failure>,
+    /// The operation that is asked for is not remembered.
+    pub forgotten: bool,
+}
+
+/// What a fault changes in the work of a call.
 pub(super) fn served(request_id: String, fault: Option<&Fault>) -> Served {
     let mut served = Served {
         request_id,
@@ -20,7 +37,11 @@ pub(super) fn served(request_id: String, fault: Option<&Fault>) -> Served {
         Some(Fault::EmptyPage) => served.trick = Trick::Empty,
         Some(Fault::RepeatedToken) => served.trick = Trick::Repeated,
         Some(Fault::UnknownState { state }) => served.state = Some(state.clone()),
-        Some(Fault::FailsLate { code, message }) => served.doom = Some(Reason::new(code, message)),
+        Some(Fault::FailsLate { code, message }) => {
+            served.doom = vec![Failure::new(code, message)];
+        }
+        Some(Fault::OperationError { errors }) => served.doom.clone_from(errors),
+        Some(Fault::OperationExpired) => served.forgotten = true,
         Some(
             Fault::Lost { .. }
             | Fault::Reset
@@ -50,15 +71,47 @@ pub(super) async fn wait(fault: Option<&Fault>, now: Phase) {
     }
 }
 
-/// A reply that never arrives.
-pub(super) fn lost(delivery: Delivery) -> Outgoing {
-    Outgoing {
+/// What becomes of a call that a fault ends before its effect.
+pub(super) fn undone(fault: Option<&Fault>) -> Option<Outgoing> {
+    let delivery = match fault? {
+        Fault::Lost {
+            phase: Phase::Before,
+        } => Delivery::Nothing,
+        Fault::Hang {
+            phase: Phase::Before,
+        } => Delivery::Never,
+        Fault::Lost {
+            phase: Phase::After,
+        }
+        | Fault::Hang {
+            phase: Phase::After,
+        }
+        | Fault::Reset
+        | Fault::Truncated
+        | Fault::Malformed
+        | Fault::Throttled { .. }
+        | Fault::ServerError { .. }
+        | Fault::StaleRead
+        | Fault::ExpiredCredentials
+        | Fault::Forbidden
+        | Fault::Capacity
+        | Fault::Quota
+        | Fault::EmptyPage
+        | Fault::RepeatedToken
+        | Fault::UnknownState { .. }
+        | Fault::FailsLate { .. }
+        | Fault::OperationError { .. }
+        | Fault::OperationExpired
+        | Fault::Delay { .. }
+        | Fault::Refused { .. } => return None,
+    };
+    Some(Outgoing {
         status: 500,
         content_type: "text/plain",
         headers: Vec::new(),
         body: String::new(),
         delivery,
-    }
+    })
 }
 
 /// What a fault does to a reply.
@@ -106,6 +159,8 @@ pub(super) fn delivered(mut reply: Outgoing, fault: Option<&Fault>) -> Outgoing 
             | Fault::RepeatedToken
             | Fault::UnknownState { .. }
             | Fault::FailsLate { .. }
+            | Fault::OperationError { .. }
+            | Fault::OperationExpired
             | Fault::Delay { .. }
             | Fault::Refused { .. },
         )

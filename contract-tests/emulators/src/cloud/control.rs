@@ -1,4 +1,4 @@
-//! The control endpoint: the power of [`Ec2Emulator`](super::Ec2Emulator)'s methods, for other processes.
+//! The control endpoint: the power of [`Emulator`](super::emulator::Emulator)'s methods, for other processes.
 //!
 //! Everything under `/_emulator` is JSON, unsigned, uncounted and never faulty.
 
@@ -8,7 +8,7 @@ use hyper::Method;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{engine::operator::Act, fault::FaultRule, service::Service, wire::action::Action};
+use super::{Cloud, Operation, Refused as _, fault::FaultRule, service::Service};
 use crate::server::{Delivery, Incoming, Outgoing};
 
 const ROOT: &str = "/_emulator";
@@ -20,33 +20,24 @@ pub(super) fn is_control(request: &Incoming) -> bool {
 }
 
 /// Answers a request.
-pub(super) fn handle(service: &Service, request: &Incoming) -> Outgoing {
+pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &Incoming) -> Outgoing {
     let body = request.body.as_deref().unwrap_or_default();
     let path = request.uri.path();
     let what = path.strip_prefix(ROOT).unwrap_or(path).trim_matches('/');
     let answer = match (&request.method, what) {
-        (&Method::GET, "") => Ok(json!({
-            "cloud": "ec2",
-            "region": service.knobs().region,
-            "actions": Action::ALL.map(Action::name),
-        })),
+        (&Method::GET, "") => Ok(C::introduction(&service.knobs())),
         (&Method::GET, "knobs") => value(&service.knobs()),
         (&Method::PATCH, "knobs") => patch_knobs(service, body),
         (&Method::GET, "faults") => value(&service.unstruck()),
-        (&Method::POST, "faults") => read(body).map(|OneOrMany(rules)| {
-            for rule in rules {
-                service.faults.add(FaultRule::into(rule));
-            }
-            json!({})
-        }),
+        (&Method::POST, "faults") => add_faults(service, body),
         (&Method::DELETE, "faults") => {
-            service.faults.clear();
+            service.clear_faults();
             Ok(json!({}))
         }
-        (&Method::POST, "acts") => read::<Act>(body).and_then(|act| {
-            let done = service.do_act(act);
+        (&Method::POST, "acts") => read::<C::Act>(body).and_then(|act| {
+            let done = service.let_act(act);
             done.map(|ids| json!({ "ids": ids }))
-                .map_err(|refusal| bad(&format!("{}: {}", refusal.code, refusal.message)))
+                .map_err(|refusal| bad(&format!("{}: {}", refusal.code(), refusal.message())))
         }),
         (&Method::POST, "advance") => read(body).map(|Advance { millis }| {
             service.advance(Duration::from_millis(millis));
@@ -89,9 +80,9 @@ struct Reset {
 }
 
 /// One rule, or a list of them.
-struct OneOrMany(Vec<FaultRule>);
+struct OneOrMany<O>(Vec<FaultRule<O>>);
 
-impl<'de> Deserialize<'de> for OneOrMany {
+impl<'de, O: Operation> Deserialize<'de> for OneOrMany<O> {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         let list = if value.is_array() {
@@ -105,9 +96,22 @@ impl<'de> Deserialize<'de> for OneOrMany {
     }
 }
 
+/// Adds rules, all of them or none.
+fn add_faults<C: Cloud>(service: &Service<C>, body: &[u8]) -> Answer<Value> {
+    let OneOrMany(rules) = read(body)?;
+    if let Some(rule) = rules.iter().find(|rule| !C::can(&rule.fault)) {
+        let message = format!("{:?} means nothing in {}", rule.fault, C::NAME);
+        return Err(bad(&message));
+    }
+    for rule in rules {
+        service.add_fault(rule);
+    }
+    Ok(json!({}))
+}
+
 /// Merges an object over the knobs as they are, as RFC 7396 has it: objects in depth, null back to the
 /// default, everything else replaced.
-fn patch_knobs(service: &Service, body: &[u8]) -> Answer<Value> {
+fn patch_knobs<C: Cloud>(service: &Service<C>, body: &[u8]) -> Answer<Value> {
     let patch: Value = read(body)?;
     let mut knobs = value(&service.knobs())?;
     merge(&mut knobs, patch);

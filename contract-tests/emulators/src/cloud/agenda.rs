@@ -1,0 +1,88 @@
+//! What is due when.
+//!
+//! Nothing runs in the background: whoever calls first carries out what is due, each at its own moment.
+
+use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc, time::Duration};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use fleetwright_chaos::Clock;
+
+/// Events in the order of their due times, and what time it is.
+#[derive(Debug)]
+pub(crate) struct Agenda<E> {
+    clock: Arc<dyn Clock>,
+    now: Duration,
+    events: BinaryHeap<Reverse<(Duration, u64, E)>>,
+    made: u64,
+}
+
+impl<E: Ord> Agenda<E> {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            now: clock.elapsed(),
+            clock,
+            events: BinaryHeap::new(),
+            made: 0,
+        }
+    }
+
+    /// What time it is: while events are carried out, the moment of the latest.
+    pub(crate) const fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// Has something happen `delay` from now.
+    pub(crate) fn after(&mut self, delay: Duration, event: E) {
+        self.made += 1;
+        let due = self.now.saturating_add(delay);
+        self.events.push(Reverse((due, self.made, event)));
+    }
+
+    /// The next event that is due by the clock; without one, it is as late as the clock says.
+    pub(crate) fn due(&mut self) -> Option<E> {
+        let now = self.clock.elapsed().max(self.now);
+        let next = self.events.peek();
+        if next.is_some_and(|Reverse((due, _, _))| *due <= now) {
+            let Reverse((due, _, event)) = self.events.pop()?;
+            self.now = due.max(self.now);
+            return Some(event);
+        }
+        self.now = now;
+        None
+    }
+
+    /// What the calendar says at a moment.
+    pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
+        self.clock.date_at(moment)
+    }
+
+    /// The same, in text and to the millisecond.
+    pub(crate) fn stamp(&self, moment: Duration) -> String {
+        self.date(moment)
+            .to_rfc3339_opts(SecondsFormat::Millis, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetwright_chaos::ManualClock;
+
+    #[test]
+    fn events_happen_at_their_moments_and_in_order() {
+        let clock = Arc::new(ManualClock::new());
+        let mut agenda = Agenda::new(clock.clone());
+        let second = Duration::from_secs(1);
+        agenda.after(second * 2, "late");
+        agenda.after(second, "early");
+        agenda.after(second, "also early");
+        assert_eq!(agenda.due(), None);
+        clock.advance(second * 5);
+        assert_eq!((agenda.due(), agenda.now()), (Some("early"), second));
+        agenda.after(second, "made by early");
+        assert_eq!(agenda.due(), Some("also early"));
+        assert_eq!((agenda.due(), agenda.now()), (Some("late"), second * 2));
+        assert_eq!(agenda.due(), Some("made by early"));
+        assert_eq!((agenda.due(), agenda.now()), (None, second * 5));
+    }
+}

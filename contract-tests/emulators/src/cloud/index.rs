@@ -1,0 +1,95 @@
+//! Finding things by what they are without touching the others.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    ops::Bound,
+};
+
+/// The order in which things were made; never reused.
+pub(crate) type Seq = u64;
+
+/// Every thing under each of its keys, in the order in which they were made.
+#[derive(Debug)]
+pub(crate) struct Index<K> {
+    sets: BTreeMap<K, BTreeSet<Seq>>,
+}
+
+impl<K> Default for Index<K> {
+    fn default() -> Self {
+        Self {
+            sets: BTreeMap::new(),
+        }
+    }
+}
+
+impl<K: Clone + Ord> Index<K> {
+    /// Moves a thing from where it was to where it is.
+    pub(crate) fn change(&mut self, seq: Seq, before: &[K], after: &[K]) {
+        for key in before {
+            if let Entry::Occupied(mut set) = self.sets.entry(key.clone()) {
+                set.get_mut().remove(&seq);
+                if set.get().is_empty() {
+                    set.remove();
+                }
+            }
+        }
+        for key in after {
+            self.sets.entry(key.clone()).or_default().insert(seq);
+        }
+    }
+
+    /// How many things stand under any of `keys`, at most.
+    pub(crate) fn size(&self, keys: &[K]) -> usize {
+        keys.iter()
+            .map(|key| self.sets.get(key).map_or(0, BTreeSet::len))
+            .sum()
+    }
+
+    /// The things under any of `keys` that come after `after`, in order and each once.
+    pub(crate) fn find<'a>(
+        &'a self,
+        keys: &[K],
+        after: Seq,
+    ) -> impl Iterator<Item = Seq> + use<'a, K> {
+        let range = (Bound::Excluded(after), Bound::Unbounded);
+        let mut runs: Vec<_> = keys
+            .iter()
+            .filter_map(|key| self.sets.get(key))
+            .map(|set| set.range(range).copied().peekable())
+            .collect();
+        std::iter::from_fn(move || {
+            let heads = runs.iter_mut().filter_map(|run| run.peek().copied());
+            let next = heads.min()?;
+            for run in &mut runs {
+                run.next_if_eq(&next);
+            }
+            Some(next)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Key = Option<char>;
+
+    #[test]
+    fn a_thing_is_found_under_its_keys_and_moves() {
+        let mut index = Index::default();
+        index.change(1, &[], &[None, Some('a')]);
+        index.change(2, &[], &[None, Some('b')]);
+        index.change(3, &[], &[None, Some('a'), Some('b')]);
+        let found =
+            |index: &Index<Key>, keys: &[Key], after| index.find(keys, after).collect::<Vec<_>>();
+        assert_eq!(found(&index, &[None], 0), [1, 2, 3]);
+        assert_eq!(found(&index, &[Some('a'), Some('b')], 0), [1, 2, 3]);
+        assert_eq!(found(&index, &[Some('a')], 1), [3]);
+        assert_eq!(index.size(&[Some('a'), Some('b')]), 4);
+        index.change(3, &[None, Some('a'), Some('b')], &[]);
+        assert_eq!(found(&index, &[Some('a'), Some('c')], 0), [1]);
+        index.change(1, &[None, Some('a')], &[]);
+        index.change(2, &[None, Some('b')], &[]);
+        assert!(index.sets.is_empty());
+    }
+}

@@ -1,0 +1,54 @@
+//! Numbers that are never given twice, and what is made of them.
+
+use uuid::Builder;
+
+/// Hands out numbers: a counter's, scrambled, so no two are ever the same.
+#[derive(Debug)]
+pub(crate) struct Names {
+    seed: u64,
+    given: u64,
+}
+
+impl Names {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self { seed, given: 0 }
+    }
+
+    /// The id of a request.
+    pub(crate) fn request(&mut self) -> String {
+        let (high, low) = (self.number(), self.number());
+        let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+        Builder::from_random_bytes(bytes).into_uuid().to_string()
+    }
+
+    /// The next number as it comes: 1, 2, 3 and so on.
+    pub(crate) const fn count(&mut self) -> u64 {
+        self.given += 1;
+        self.given
+    }
+
+    /// The next number, scrambled one to one by the finalizer of SplitMix64, so that none repeats.
+    pub(crate) fn number(&mut self) -> u64 {
+        let start = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.count().wrapping_add(start);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn numbers_follow_the_seed_and_never_repeat() {
+        let mut names = Names::new(3);
+        let numbers: BTreeSet<_> = (0..10_000).map(|_| names.number()).collect();
+        assert_eq!(numbers.len(), 10_000);
+        assert_eq!(Names::new(3).number(), Names::new(3).number());
+        assert_ne!(Names::new(3).number(), Names::new(4).number());
+        assert_eq!(names.request().len(), 36);
+    }
+}

@@ -1,0 +1,241 @@
+//! A request from its first byte to its last: fault, throttling, work, delivery.
+//!
+//! Owns the order of these. What is right to answer is the cloud's to know, and what a fault does to it
+//! is `strike`'s.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use fleetwright_chaos::{Clock, FaultPlan};
+
+use super::{
+    Cloud, Operation as _, Refused as _, Turned as _,
+    calls::{CallRecord, Calls},
+    clock::SkippingClock,
+    control,
+    fault::{Fault, FaultRule, Phase, StandIn},
+    strike::{delivered, served, undone, wait},
+    throttle::Buckets,
+};
+use crate::server::{Handler, Handling, Incoming, Outgoing};
+
+/// How often a call that waits looks again: time may be put forward meanwhile.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Everything behind the socket.
+#[derive(Debug)]
+pub(super) struct Service<C: Cloud> {
+    clock: Arc<SkippingClock>,
+    faults: FaultPlan<Fault>,
+    /// Rules that mean nothing in this cloud, so that they are told from those that struck.
+    pointless: Mutex<Vec<FaultRule<C::Operation>>>,
+    state: Mutex<Inner<C>>,
+}
+
+/// What changes with every call.
+#[derive(Debug)]
+struct Inner<C: Cloud> {
+    world: C::World,
+    calls: Calls,
+    buckets: Buckets,
+}
+
+impl<C: Cloud> Service<C> {
+    pub(super) fn new(knobs: C::Knobs, clock: Arc<dyn Clock>) -> Self {
+        let clock = Arc::new(SkippingClock::new(clock));
+        let inner = Inner::new(knobs, &clock);
+        Self {
+            clock,
+            faults: FaultPlan::new(),
+            pointless: Mutex::default(),
+            state: Mutex::new(inner),
+        }
+    }
+
+    /// The state, with everything done that is due.
+    fn state(&self) -> MutexGuard<'_, Inner<C>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        C::catch_up(&mut state.world);
+        state
+    }
+
+    async fn serve(self: Arc<Self>, request: Incoming) -> Outgoing {
+        if control::is_control(&request) {
+            return control::handle(&self, &request);
+        }
+        let (operation, call) = match self.prepare(&request) {
+            Ok(prepared) => prepared,
+            Err(refused) => return refused,
+        };
+        let fault = self.faults.strike(operation.name());
+        self.state().calls.count(operation.name());
+        wait(fault.as_ref(), Phase::Before).await;
+        if let Some(lost) = undone(fault.as_ref()) {
+            self.keep_lost(operation, &call, fault.as_ref());
+            return lost;
+        }
+        let since = self.clock.elapsed();
+        while let Some(pause) = self.pause(&call, since) {
+            tokio::time::sleep(pause).await;
+        }
+        let reply = self.act(operation, &call, fault.as_ref());
+        wait(fault.as_ref(), Phase::After).await;
+        delivered(reply, fault.as_ref())
+    }
+
+    /// Everything that is refused before it counts as a call.
+    fn prepare(&self, request: &Incoming) -> Result<(C::Operation, C::Call), Outgoing> {
+        let mut state = self.state();
+        C::prepare(request, &state.world).map_err(|refusal| {
+            let request_id = C::request_id(&mut state.world);
+            C::reply(Err(refusal), &request_id)
+        })
+    }
+
+    /// How long to sleep before looking again, for a call that waits for something.
+    fn pause(&self, call: &C::Call, since: Duration) -> Option<Duration> {
+        let left = C::patience(call, &self.state().world, since)?;
+        Some(left.min(GLANCE)).filter(|pause| !pause.is_zero())
+    }
+
+    /// Keeps the record of a call that was lost before it had an effect.
+    fn keep_lost(&self, operation: C::Operation, call: &C::Call, fault: Option<&Fault>) {
+        let mut state = self.state();
+        let request_id = C::request_id(&mut state.world);
+        let kept = record::<C>(operation, call, request_id, fault);
+        state.calls.keep(kept);
+    }
+
+    /// Carries a call out, as far as its fault lets it, and keeps its record.
+    fn act(&self, operation: C::Operation, call: &C::Call, fault: Option<&Fault>) -> Outgoing {
+        let mut state = self.state();
+        let Inner {
+            world,
+            calls,
+            buckets,
+        } = &mut *state;
+        let served = served(C::request_id(world), fault);
+        let mut retry_after = None;
+        let done = match fault.and_then(Fault::stand_in) {
+            Some(why) => Err(C::refuse(why, world)),
+            None => match buckets.take(operation.name(), C::resources(call)) {
+                Ok(()) => C::act(call, world, &served),
+                Err(early) => {
+                    retry_after = early.retry_after_secs;
+                    Err(C::refuse(StandIn::Throttled, world))
+                }
+            },
+        };
+        let done = match fault {
+            Some(Fault::ServerError {
+                phase: Phase::After,
+            }) => Err(C::refuse(StandIn::Internal, world)),
+            Some(_) | None => done,
+        };
+        let code = done.as_ref().err().map(|refusal| refusal.code().to_owned());
+        let mut reply = C::reply(done, &served.request_id);
+        let retry_after = retry_after.map(|seconds| ("retry-after", seconds.to_string()));
+        reply.headers.extend(retry_after);
+        let mut kept = record::<C>(operation, call, served.request_id, fault);
+        (kept.status, kept.code) = (Some(reply.status), code);
+        calls.keep(kept);
+        reply
+    }
+
+    pub(super) fn knobs(&self) -> C::Knobs {
+        C::knobs(&self.state().world).clone()
+    }
+
+    pub(super) fn set_knobs(&self, knobs: C::Knobs) {
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let mut state = self.state();
+        state.buckets = Buckets::new(knobs.throttle(), &clock);
+        C::turn(&mut state.world, knobs);
+    }
+
+    pub(super) fn reset(&self, seed: Option<u64>) {
+        let mut knobs = self.knobs();
+        let from = knobs.seed_mut();
+        *from = seed.unwrap_or(*from);
+        self.clear_faults();
+        *self.state() = Inner::new(knobs, &self.clock);
+    }
+
+    pub(super) fn let_act(&self, act: C::Act) -> Result<Vec<String>, C::Refusal> {
+        C::let_act(&mut self.state().world, act)
+    }
+
+    pub(super) fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+
+    pub(super) fn add_fault(&self, rule: FaultRule<C::Operation>) {
+        if C::can(&rule.fault) {
+            self.faults.add(rule.into());
+        } else {
+            self.pointless().push(rule);
+        }
+    }
+
+    pub(super) fn clear_faults(&self) {
+        self.faults.clear();
+        self.pointless().clear();
+    }
+
+    pub(super) fn unstruck(&self) -> Vec<FaultRule<C::Operation>> {
+        let mut rules: Vec<_> = self.pointless().clone();
+        rules.extend(self.faults.unstruck().into_iter().map(FaultRule::from));
+        rules
+    }
+
+    fn pointless(&self) -> MutexGuard<'_, Vec<FaultRule<C::Operation>>> {
+        self.pointless
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn oracle(&self) -> C::Oracle {
+        let state = self.state();
+        C::oracle(&state.world, state.calls.counts(), self.unstruck())
+    }
+
+    pub(super) fn call_records(&self) -> Vec<CallRecord> {
+        self.state().calls.latest()
+    }
+}
+
+impl<C: Cloud> Inner<C> {
+    fn new(knobs: C::Knobs, clock: &Arc<SkippingClock>) -> Self {
+        let clock: Arc<dyn Clock> = clock.clone();
+        Self {
+            buckets: Buckets::new(knobs.throttle(), &clock),
+            calls: Calls::default(),
+            world: C::world(knobs, clock),
+        }
+    }
+}
+
+impl<C: Cloud> Handler for Service<C> {
+    fn handle(self: Arc<Self>, request: Incoming) -> Handling {
+        Box::pin(self.serve(request))
+    }
+}
+
+/// The record of a call, without what it came to.
+fn record<C: Cloud>(
+    operation: C::Operation,
+    call: &C::Call,
+    request_id: String,
+    fault: Option<&Fault>,
+) -> CallRecord {
+    CallRecord {
+        operation: operation.name().to_owned(),
+        parameters: C::shown(call),
+        request_id,
+        status: None,
+        code: None,
+        fault: fault.map(|fault| format!("{fault:?}")),
+    }
+}

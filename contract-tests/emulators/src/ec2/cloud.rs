@@ -1,0 +1,219 @@
+//! EC2 as the shared machinery sees it: signature, action, reply.
+
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
+
+use fleetwright_chaos::Clock;
+use hyper::Method;
+use serde_json::{Value, json};
+
+use super::{
+    actions,
+    engine::{World, operator::Act},
+    error::Refusal,
+    knobs::Knobs,
+    oracle::Oracle,
+    wire::{VERSION, action::Action, params::Params, sigv4, xml},
+};
+use crate::{
+    cloud::{
+        Cloud, Operation, Refused,
+        emulator::Emulator,
+        fault::{self, Fault, StandIn},
+        strike::Served,
+    },
+    server::{Delivery, Incoming, Outgoing, Unreadable},
+};
+
+/// An EC2 on a socket of this process. Dropping it closes every connection and stops it.
+pub type Ec2Emulator = Emulator<Ec2>;
+
+/// A fault and the calls of an action that it strikes, as the control endpoint reads it.
+pub type FaultRule = fault::FaultRule<Action>;
+
+/// EC2, among the clouds that can be emulated.
+#[derive(Debug)]
+pub enum Ec2 {}
+
+impl Cloud for Ec2 {
+    const NAME: &'static str = "ec2";
+    type Operation = Action;
+    type Knobs = Knobs;
+    type Act = Act;
+    type Refusal = Refusal;
+    type Oracle = Oracle;
+    type World = World;
+    type Call = (Action, Params);
+
+    fn world(knobs: Knobs, clock: Arc<dyn Clock>) -> World {
+        World::new(knobs, clock)
+    }
+
+    fn knobs(world: &World) -> &Knobs {
+        &world.knobs
+    }
+
+    fn turn(world: &mut World, knobs: Knobs) {
+        world.set_knobs(knobs);
+    }
+
+    fn catch_up(world: &mut World) {
+        world.catch_up();
+    }
+
+    fn request_id(world: &mut World) -> String {
+        world.request_id()
+    }
+
+    fn prepare(request: &Incoming, world: &World) -> Result<(Action, Self::Call), Refusal> {
+        let (action, params) = understand(request, &world.knobs)?;
+        Ok((action, (action, params)))
+    }
+
+    fn shown((_, params): &Self::Call) -> BTreeMap<String, String> {
+        params.shown()
+    }
+
+    fn resources((_, params): &Self::Call) -> NonZeroU32 {
+        let asked = params.peek("MaxCount").and_then(|count| count.parse().ok());
+        let named = || {
+            ["InstanceId", "ResourceId"]
+                .into_iter()
+                .map(|name| params.count(name))
+                .sum::<u32>()
+        };
+        NonZeroU32::new(asked.unwrap_or_else(named)).unwrap_or(NonZeroU32::MIN)
+    }
+
+    fn act(
+        (action, params): &Self::Call,
+        world: &mut World,
+        served: &Served,
+    ) -> Result<String, Refusal> {
+        actions::act(*action, params, world, served)
+    }
+
+    fn reply(done: Result<String, Refusal>, request_id: &str) -> Outgoing {
+        let (status, body) = match done {
+            Ok(body) => (200, body),
+            Err(refusal) => (refusal.status, xml::refusal(&refusal, request_id)),
+        };
+        Outgoing {
+            status,
+            content_type: "text/xml;charset=UTF-8",
+            headers: vec![("x-amzn-requestid", request_id.to_owned())],
+            body,
+            delivery: Delivery::Whole,
+        }
+    }
+
+    fn can(fault: &Fault) -> bool {
+        !fault.is_of_operations()
+    }
+
+    fn refuse(why: StandIn<'_>, _world: &World) -> Refusal {
+        match why {
+            StandIn::Throttled => Refusal::throttled(),
+            StandIn::Expired => Refusal::expired(),
+            StandIn::Forbidden => Refusal::unauthorized(),
+            StandIn::Capacity => Refusal::capacity("requested", "any"),
+            StandIn::Quota => Refusal::vcpu_quota(0),
+            StandIn::Internal => Refusal::internal(),
+            StandIn::Any {
+                status,
+                code,
+                message,
+            } => Refusal::new(status, code.to_owned(), message),
+        }
+    }
+
+    fn let_act(world: &mut World, act: Act) -> Result<Vec<String>, Refusal> {
+        world.act(act)
+    }
+
+    fn oracle(world: &World, calls: BTreeMap<String, u64>, unstruck: Vec<FaultRule>) -> Oracle {
+        Oracle::new(world, calls, unstruck)
+    }
+
+    fn introduction(knobs: &Knobs) -> Value {
+        json!({
+            "cloud": Self::NAME,
+            "region": knobs.region,
+            "actions": Action::ALL.map(Action::name),
+        })
+    }
+}
+
+impl Operation for Action {
+    fn name(self) -> &'static str {
+        Self::name(self)
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::named(name)
+    }
+}
+
+impl Refused for Refusal {
+    fn code(&self) -> &str {
+        &self.code
+    }
+
+    fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+fn understand(request: &Incoming, knobs: &Knobs) -> Result<(Action, Params), Refusal> {
+    if request.method != Method::GET && request.method != Method::POST {
+        let message = format!("The HTTP method {} is not supported.", request.method);
+        return Err(Refusal::client("InvalidRequest", message));
+    }
+    let body = request
+        .body
+        .as_ref()
+        .map_err(|unreadable| match unreadable {
+            Unreadable::TooLarge => {
+                Refusal::new(413, "RequestEntityTooLarge", "The request is too large.")
+            }
+            Unreadable::Broken => {
+                Refusal::new(408, "RequestTimeout", "The request did not arrive in time.")
+            }
+        })?;
+    let params = Params::parse(request.uri.query().unwrap_or_default(), body)?;
+    sigv4::check(&request.headers, &params, knobs)?;
+    let Some(name) = params.peek("Action") else {
+        let message = "The request is missing an action.";
+        return Err(Refusal::client("MissingAction", message));
+    };
+    let Some(action) = Action::named(name) else {
+        let message = format!("The action {name} is not valid for this web service.");
+        return Err(Refusal::client("InvalidAction", message));
+    };
+    match params.peek("Version") {
+        Some(VERSION) => Ok((action, params)),
+        None => Err(Refusal::missing("Version")),
+        Some(other) => {
+            let message =
+                format!("The requested version ({other}) of service AmazonEC2 does not exist");
+            Err(Refusal::client("NoSuchVersion", message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resources(text: &str) -> u32 {
+        let params = Params::parse(text, b"").unwrap();
+        Ec2::resources(&(Action::RunInstances, params)).get()
+    }
+
+    #[test]
+    fn a_call_is_about_what_it_asks_for_or_names() {
+        assert_eq!(resources("MaxCount=3"), 3);
+        assert_eq!(resources("InstanceId.1=a&InstanceId.2=b"), 2);
+        assert_eq!(resources("ResourceId.1=a"), 1);
+        assert_eq!(resources(""), 1);
+    }
+}
