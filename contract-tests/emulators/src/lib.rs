@@ -7,21 +7,28 @@
 //! The crate depends on no provider and not on the core, so that it shares no misunderstanding with
 //! them. Its judges are the vendors' clients: see `scripts/peers`.
 //!
-//! Each cloud is behind its feature: `ec2`.
+//! Each cloud is behind its feature: `ec2`, `gcp`.
 #![cfg_attr(feature = "ec2", doc = "")]
-#![cfg_attr(feature = "ec2", doc = "Start with [`ec2::Ec2Emulator`].")]
+#![cfg_attr(feature = "ec2", doc = "For EC2, start with [`ec2::Ec2Emulator`].")]
+#![cfg_attr(feature = "gcp", doc = "")]
+#![cfg_attr(
+    feature = "gcp",
+    doc = "For Compute Engine, start with [`gcp::GcpEmulator`]."
+)]
 
-#[cfg(feature = "ec2")]
+#[cfg(any(feature = "ec2", feature = "gcp"))]
 mod cloud;
 #[cfg(feature = "ec2")]
 pub mod ec2;
-#[cfg(feature = "ec2")]
+#[cfg(feature = "gcp")]
+pub mod gcp;
+#[cfg(any(feature = "ec2", feature = "gcp"))]
 mod server;
 
-#[cfg(feature = "ec2")]
+#[cfg(any(feature = "ec2", feature = "gcp"))]
 pub use cloud::emulator::Emulator;
 
 /// The README's code compiles.
-#[cfg(all(doctest, feature = "ec2"))]
+#[cfg(all(doctest, feature = "ec2", feature = "gcp"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

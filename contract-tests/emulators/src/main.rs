@@ -3,7 +3,7 @@
 use std::{fs, net::SocketAddr, path::PathBuf, process::ExitCode, thread};
 
 use clap::{Args, Parser, Subcommand};
-use fleetwright_emulators::ec2::{Ec2Emulator, Knobs};
+use serde::de::DeserializeOwned;
 
 /// Clouds on loopback, for the clients of any language.
 #[derive(Debug, Parser)]
@@ -16,64 +16,129 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Cloud {
     /// EC2's query protocol.
-    Ec2(Ec2Options),
+    #[cfg(feature = "ec2")]
+    Ec2(ec2::Options),
+    /// Compute Engine's REST API.
+    #[cfg(feature = "gcp")]
+    Gcp(gcp::Options),
 }
 
+/// What every cloud is told.
 #[derive(Debug, Args)]
-struct Ec2Options {
-    /// Where to listen; port 0 takes a free one.
-    #[arg(long, default_value = "127.0.0.1:4566")]
-    listen: SocketAddr,
+struct Common {
     /// Listen at an address that other machines can reach. Nothing is authenticated.
     #[arg(long)]
     allow_remote: bool,
     /// Where all chance comes from.
     #[arg(long)]
     seed: Option<u64>,
-    /// Also know this access key id; may be given more than once.
-    #[arg(long = "access-key", value_name = "ID")]
-    access_keys: Vec<String>,
     /// A JSON file of knobs; what it leaves out keeps its default.
     #[arg(long, value_name = "FILE")]
     knobs: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
-    let Cli {
-        cloud: Cloud::Ec2(options),
-    } = Cli::parse();
-    match start(options) {
-        Ok(emulator) => {
-            println!("ec2 listens at {}", emulator.endpoint());
-            loop {
-                thread::park();
-            }
-        }
-        Err(message) => {
-            eprintln!("error: {message}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn start(options: Ec2Options) -> Result<Ec2Emulator, String> {
-    if !options.listen.ip().is_loopback() && !options.allow_remote {
-        return Err(format!(
-            "{} is not a loopback address; say --allow-remote if you mean it",
-            options.listen
-        ));
-    }
-    let mut knobs = match &options.knobs {
-        None => Knobs::default(),
-        Some(path) => read_knobs(path)?,
+    let started = match Cli::parse().cloud {
+        #[cfg(feature = "ec2")]
+        Cloud::Ec2(options) => ec2::serve(options),
+        #[cfg(feature = "gcp")]
+        Cloud::Gcp(options) => gcp::serve(options),
     };
-    knobs.seed = options.seed.unwrap_or(knobs.seed);
-    knobs.access_keys.extend(options.access_keys);
-    Ec2Emulator::start_at(options.listen, knobs)
-        .map_err(|error| format!("{}: {error}", options.listen))
+    if let Err(message) = started {
+        eprintln!("error: {message}");
+    }
+    ExitCode::FAILURE
 }
 
-fn read_knobs(path: &std::path::Path) -> Result<Knobs, String> {
-    let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
+/// Says where a cloud listens, and lets it until the program is ended.
+fn wait(cloud: &str, endpoint: &str) -> ! {
+    println!("{cloud} listens at {endpoint}");
+    loop {
+        thread::park();
+    }
+}
+
+impl Common {
+    fn check(&self, listen: SocketAddr) -> Result<(), String> {
+        if listen.ip().is_loopback() || self.allow_remote {
+            return Ok(());
+        }
+        Err(format!(
+            "{listen} is not a loopback address; say --allow-remote if you mean it"
+        ))
+    }
+
+    fn read_knobs<K: DeserializeOwned + Default>(&self) -> Result<K, String> {
+        let Some(path) = &self.knobs else {
+            return Ok(K::default());
+        };
+        let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+#[cfg(feature = "ec2")]
+mod ec2 {
+    use std::net::SocketAddr;
+
+    use fleetwright_emulators::ec2::{Ec2Emulator, Knobs};
+
+    use super::Common;
+
+    #[derive(Debug, clap::Args)]
+    pub(super) struct Options {
+        /// Where to listen; port 0 takes a free one.
+        #[arg(long, default_value = "127.0.0.1:4566")]
+        listen: SocketAddr,
+        #[command(flatten)]
+        common: Common,
+        /// Also know this access key id; may be given more than once.
+        #[arg(long = "access-key", value_name = "ID")]
+        access_keys: Vec<String>,
+    }
+
+    pub(super) fn serve(options: Options) -> Result<(), String> {
+        options.common.check(options.listen)?;
+        let mut knobs: Knobs = options.common.read_knobs()?;
+        knobs.seed = options.common.seed.unwrap_or(knobs.seed);
+        knobs.access_keys.extend(options.access_keys);
+        let emulator = Ec2Emulator::start_at(options.listen, knobs)
+            .map_err(|error| format!("{}: {error}", options.listen))?;
+        super::wait("ec2", &emulator.endpoint())
+    }
+}
+
+#[cfg(feature = "gcp")]
+mod gcp {
+    use std::net::SocketAddr;
+
+    use fleetwright_emulators::gcp::{GcpEmulator, Knobs};
+
+    use super::Common;
+
+    #[derive(Debug, clap::Args)]
+    pub(super) struct Options {
+        /// Where to listen; port 0 takes a free one.
+        #[arg(long, default_value = "127.0.0.1:4567")]
+        listen: SocketAddr,
+        #[command(flatten)]
+        common: Common,
+        /// Know this access token, and no other; may be given more than once.
+        #[arg(long = "access-token", value_name = "TOKEN")]
+        access_tokens: Vec<String>,
+        /// This project exists, and no other; may be given more than once.
+        #[arg(long = "project", value_name = "NAME")]
+        projects: Vec<String>,
+    }
+
+    pub(super) fn serve(options: Options) -> Result<(), String> {
+        options.common.check(options.listen)?;
+        let mut knobs: Knobs = options.common.read_knobs()?;
+        knobs.seed = options.common.seed.unwrap_or(knobs.seed);
+        knobs.access_tokens.extend(options.access_tokens);
+        knobs.projects.extend(options.projects);
+        let emulator = GcpEmulator::start_at(options.listen, knobs)
+            .map_err(|error| format!("{}: {error}", options.listen))?;
+        super::wait("gcp", &emulator.endpoint())
+    }
 }

@@ -77,7 +77,7 @@ impl<C: Cloud> Service<C> {
             return lost;
         }
         let since = self.clock.elapsed();
-        while let Some(pause) = self.pause(&call, since) {
+        while let Some(pause) = self.pause(&call, since, fault.as_ref()) {
             tokio::time::sleep(pause).await;
         }
         let reply = self.act(operation, &call, fault.as_ref());
@@ -95,7 +95,11 @@ impl<C: Cloud> Service<C> {
     }
 
     /// How long to sleep before looking again, for a call that waits for something.
-    fn pause(&self, call: &C::Call, since: Duration) -> Option<Duration> {
+    fn pause(&self, call: &C::Call, since: Duration, fault: Option<&Fault>) -> Option<Duration> {
+        // What is refused is refused at once.
+        if fault.is_some_and(|fault| fault.stand_in().is_some() || fault.is_of_operations()) {
+            return None;
+        }
         let left = C::patience(call, &self.state().world, since)?;
         Some(left.min(GLANCE)).filter(|pause| !pause.is_zero())
     }

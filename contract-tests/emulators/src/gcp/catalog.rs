@@ -1,0 +1,173 @@
+//! What is there before anybody makes anything: machine types, public images, subnetworks.
+//!
+//! Owns plain values and their defaults. What clients make is the engine's.
+
+use ipnet::Ipv4Net;
+use serde::{Deserialize, Serialize};
+
+/// A machine type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct MachineType {
+    /// Its name.
+    pub name: String,
+    /// Its vCPUs.
+    pub cpus: u32,
+    /// Its memory.
+    pub memory_mb: u32,
+    /// Whether its vCPUs are shared with others.
+    #[serde(default)]
+    pub shared: bool,
+    /// `X86_64` or `ARM64`.
+    #[serde(default = "x86_64")]
+    pub architecture: String,
+    /// The zones that have it; empty, all of them.
+    #[serde(default)]
+    pub zones: Vec<String>,
+}
+
+impl MachineType {
+    /// A type of the x86_64 architecture, in all zones.
+    pub fn new(name: impl Into<String>, cpus: u32, memory_mb: u32) -> Self {
+        Self {
+            name: name.into(),
+            cpus,
+            memory_mb,
+            shared: false,
+            architecture: x86_64(),
+            zones: Vec::new(),
+        }
+    }
+
+    /// Whether a zone has it.
+    pub(crate) fn is_in(&self, zone: &str) -> bool {
+        self.zones.is_empty() || self.zones.iter().any(|only| only == zone)
+    }
+
+    /// A few of the real ones.
+    pub(crate) fn standard() -> Vec<Self> {
+        let shared = ["e2-micro", "e2-small", "e2-medium"]
+            .into_iter()
+            .zip([1, 2, 4]);
+        let shared = shared.map(|(name, gib)| Self {
+            shared: true,
+            ..Self::new(name, 2, gib * 1024)
+        });
+        let whole = [
+            ("e2-standard-2", 2, 8),
+            ("e2-standard-4", 4, 16),
+            ("n1-standard-1", 1, 4),
+            ("n2-standard-2", 2, 8),
+            ("n2-standard-4", 4, 16),
+            ("c2-standard-4", 4, 16),
+        ];
+        let whole = whole.map(|(name, cpus, gib)| Self::new(name, cpus, gib * 1024));
+        let arm = Self {
+            architecture: "ARM64".to_owned(),
+            ..Self::new("t2a-standard-1", 1, 4096)
+        };
+        shared.chain(whole).chain([arm]).collect()
+    }
+}
+
+fn x86_64() -> String {
+    "X86_64".to_owned()
+}
+
+/// A public image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Image {
+    /// The project that has it.
+    pub project: String,
+    /// Its name.
+    pub name: String,
+    /// Its family: the newest of one is the last in the list.
+    #[serde(default)]
+    pub family: Option<String>,
+    /// The size of the disk that it needs.
+    pub gib: u32,
+    /// `X86_64` or `ARM64`.
+    #[serde(default = "x86_64")]
+    pub architecture: String,
+}
+
+impl Image {
+    /// An image of the x86_64 architecture without a family.
+    pub fn new(project: impl Into<String>, name: impl Into<String>, gib: u32) -> Self {
+        Self {
+            project: project.into(),
+            name: name.into(),
+            family: None,
+            gib,
+            architecture: x86_64(),
+        }
+    }
+
+    fn of_family(self, family: &str) -> Self {
+        Self {
+            family: Some(family.to_owned()),
+            ..self
+        }
+    }
+
+    /// A few that look like the real ones.
+    pub(crate) fn standard() -> Vec<Self> {
+        let debian = |name: &str| Self::new("debian-cloud", name, 10);
+        vec![
+            debian("debian-12-bookworm-v20260101").of_family("debian-12"),
+            debian("debian-12-bookworm-v20260201").of_family("debian-12"),
+            Self {
+                architecture: "ARM64".to_owned(),
+                ..debian("debian-12-bookworm-arm64-v20260201").of_family("debian-12-arm64")
+            },
+            Self::new("ubuntu-os-cloud", "ubuntu-2404-noble-amd64-v20260201", 10)
+                .of_family("ubuntu-2404-lts-amd64"),
+            Self::new("windows-cloud", "windows-server-2022-dc-v20260201", 50)
+                .of_family("windows-2022"),
+        ]
+    }
+}
+
+/// A subnetwork.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Subnetwork {
+    /// Its name.
+    pub name: String,
+    /// The network that it is of.
+    pub network: String,
+    /// Its region.
+    pub region: String,
+    /// Its addresses.
+    pub cidr: Ipv4Net,
+}
+
+impl Subnetwork {
+    /// A subnetwork of the network `default`, with its name.
+    pub fn new(region: impl Into<String>, cidr: Ipv4Net) -> Self {
+        Self {
+            name: "default".to_owned(),
+            network: "default".to_owned(),
+            region: region.into(),
+            cidr,
+        }
+    }
+}
+
+/// One for each region of the default zones, as a network in auto mode has them.
+pub(crate) fn default_subnetworks() -> Vec<Subnetwork> {
+    [("us-central1", 128), ("europe-west1", 132)]
+        .map(|(region, second)| {
+            Subnetwork::new(region, Ipv4Net::new_assert([10, second, 0, 0].into(), 20))
+        })
+        .into()
+}
+
+/// The region of a zone: its name without the last part.
+pub(crate) fn region_of(zone: &str) -> &str {
+    zone.rsplit_once('-').map_or(zone, |(region, _)| region)
+}

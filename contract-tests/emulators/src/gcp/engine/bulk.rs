@@ -1,0 +1,121 @@
+//! Making many instances in one call: all of them, or at least so many.
+
+use super::{
+    World,
+    operation::{About, Work},
+    order::Order,
+};
+use crate::{
+    cloud::{fault::Failure, index::Seq},
+    gcp::{error::Refusal, wire::route::Scope},
+};
+
+/// Many instances that are asked for.
+#[derive(Debug)]
+pub(crate) struct BulkOrder {
+    /// What they have in common.
+    pub(crate) each: Order,
+    pub(crate) names: BulkNames,
+    pub(crate) count: usize,
+    pub(crate) least: usize,
+}
+
+/// What they are called.
+#[derive(Debug)]
+pub(crate) enum BulkNames {
+    /// Numbered: the part before the number, and its digits.
+    Pattern(String, usize),
+    Given(Vec<String>),
+}
+
+impl World {
+    /// Begins to make many, and answers the operation that they have in common.
+    pub(crate) fn bulk_insert(
+        &mut self,
+        order: &BulkOrder,
+        doom: &[Failure],
+    ) -> Result<Seq, Refusal> {
+        let group = self.request_id();
+        let (mut made, mut errors) = (Vec::new(), doom.to_vec());
+        let names = self.bulk_names(order);
+        if errors.is_empty() {
+            (made, errors) = self.orders_that_fit(order, &names)?;
+        }
+        let enough = made.len() >= order.least;
+        let work = if enough {
+            for order in &made {
+                let operation = self.make(order, Vec::new());
+                self.join(operation, &group);
+            }
+            Work::Nothing
+        } else {
+            if doom.is_empty() {
+                errors.insert(0, min_count_not_reached(order, made.len()));
+            }
+            Work::Fail(errors)
+        };
+        let timing = &self.knobs.timing;
+        let takes = timing.provision.saturating_add(timing.stage);
+        let each = &order.each;
+        let operation = self.open_for(
+            About {
+                project: each.project.clone(),
+                scope: Scope::Zone(each.zone.clone()),
+                kind: "bulkInsert",
+                target: format!("projects/{}/zones/{}", each.project, each.zone),
+                target_id: None,
+            },
+            takes,
+            work,
+        );
+        self.join(operation, &group);
+        Ok(operation)
+    }
+
+    /// Which of the orders can be carried out together, and why the others can not.
+    fn orders_that_fit(
+        &mut self,
+        order: &BulkOrder,
+        names: &[String],
+    ) -> Result<(Vec<Order>, Vec<Failure>), Refusal> {
+        let (mut fitting, mut errors) = (Vec::new(), Vec::new());
+        for name in names {
+            let order = order.each.called(name);
+            if let Err(refusal) = self.check_names(&order) {
+                errors.push(Failure::new("RESOURCE_ALREADY_EXISTS", refusal.message));
+                continue;
+            }
+            let late = self.check_more_limits(&order, fitting.len() as u64)?;
+            if late.is_empty() {
+                fitting.push(order);
+            } else {
+                errors = late;
+                break;
+            }
+        }
+        Ok((fitting, errors))
+    }
+
+    fn bulk_names(&self, order: &BulkOrder) -> Vec<String> {
+        match &order.names {
+            BulkNames::Given(names) => names.clone(),
+            BulkNames::Pattern(before, digits) => {
+                let Order { project, zone, .. } = &order.each;
+                let names = (1_u64..).map(|number| format!("{before}{number:0digits$}"));
+                let free = |name: &String| {
+                    let address = (project.clone(), zone.clone(), name.clone());
+                    self.live(&address).is_none()
+                };
+                names.filter(free).take(order.count).collect()
+            }
+        }
+    }
+}
+
+fn min_count_not_reached(order: &BulkOrder, fits: usize) -> Failure {
+    let message = format!(
+        "Requested minimum count of {} VMs could not be created: only {fits} would fit.",
+        order.least
+    );
+    Failure::new("VM_MIN_COUNT_NOT_REACHED", message)
+}

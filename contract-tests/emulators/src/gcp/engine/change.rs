@@ -1,0 +1,114 @@
+//! Changing what an instance is: its labels, its metadata, its machine type.
+//!
+//! A fingerprint is compared when the call is made and again when the change takes effect, so of two
+//! changes that began from the same labels one fails.
+
+use std::sync::Arc;
+
+use super::{
+    World,
+    operation::{About, Work},
+    record::{Instance, Labels, Status},
+    rules::{self, Metadata},
+};
+use crate::{
+    cloud::{fault::Failure, index::Seq},
+    gcp::{error::Refusal, wire::route::Target},
+};
+
+const STALE_LABELS: &str = "Labels fingerprint either invalid or resource labels have changed";
+const STALE_METADATA: &str = "Supplied fingerprint does not match current metadata fingerprint.";
+
+impl World {
+    /// Begins to replace all labels.
+    pub(crate) fn set_labels(
+        &mut self,
+        target: &Target,
+        fingerprint: &str,
+        labels: Labels,
+    ) -> Result<Seq, Refusal> {
+        let seq = self.find(target)?;
+        let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
+        if rules::label_fingerprint(&instance.current().labels) != fingerprint {
+            return Err(Refusal::stale(STALE_LABELS));
+        }
+        let work = Work::SetLabels(seq, fingerprint.to_owned(), Arc::new(labels));
+        let about = About::instance(&instance.fixed, "setLabels");
+        Ok(self.change_later(about, work))
+    }
+
+    /// Begins to replace all metadata.
+    pub(crate) fn set_metadata(
+        &mut self,
+        target: &Target,
+        fingerprint: &str,
+        metadata: Metadata,
+    ) -> Result<Seq, Refusal> {
+        let seq = self.find(target)?;
+        let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
+        if instance.current().metadata.fingerprint() != fingerprint {
+            return Err(Refusal::stale(STALE_METADATA));
+        }
+        let work = Work::SetMetadata(seq, fingerprint.to_owned(), Arc::new(metadata));
+        let about = About::instance(&instance.fixed, "setMetadata");
+        Ok(self.change_later(about, work))
+    }
+
+    /// Begins to change the machine type of what is stopped.
+    pub(crate) fn set_machine_type(&mut self, target: &Target, name: &str) -> Result<Seq, Refusal> {
+        let seq = self.find(target)?;
+        let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
+        if instance.current().status != Status::Terminated {
+            let why = "Machine type can only be changed while the instance is stopped.";
+            let status = instance.current().status.name();
+            return Err(Refusal::invalid("instance.status", status, why));
+        }
+        let work = Work::SetMachineType(seq, name.to_owned());
+        let about = About::instance(&instance.fixed, "setMachineType");
+        Ok(self.change_later(about, work))
+    }
+
+    pub(super) fn put_labels(
+        &mut self,
+        seq: Seq,
+        fingerprint: &str,
+        labels: Arc<Labels>,
+    ) -> Vec<Failure> {
+        let current = self.instances.get(&seq).map(Instance::current);
+        let print = current.map(|version| rules::label_fingerprint(&version.labels));
+        if print.as_deref() != Some(fingerprint) {
+            return vec![Failure::new("CONDITION_NOT_MET", STALE_LABELS)];
+        }
+        self.revise(seq, |version| version.labels = labels);
+        Vec::new()
+    }
+
+    pub(super) fn put_metadata(
+        &mut self,
+        seq: Seq,
+        fingerprint: &str,
+        metadata: Arc<Metadata>,
+    ) -> Vec<Failure> {
+        let current = self.instances.get(&seq).map(Instance::current);
+        let print = current.map(|version| version.metadata.fingerprint());
+        if print.as_deref() != Some(fingerprint) {
+            return vec![Failure::new("CONDITION_NOT_MET", STALE_METADATA)];
+        }
+        self.revise(seq, |version| version.metadata = metadata);
+        Vec::new()
+    }
+
+    pub(super) fn put_machine_type(&mut self, seq: Seq, name: String) -> Vec<Failure> {
+        if self.status(seq) != Some(Status::Terminated) {
+            let message = "The instance is no longer stopped.";
+            return vec![Failure::new("RESOURCE_NOT_READY", message)];
+        }
+        self.revise(seq, |version| version.machine_type = name);
+        Vec::new()
+    }
+
+    /// A new operation that changes something.
+    pub(super) fn change_later(&mut self, about: About, work: Work) -> Seq {
+        self.open_for(about, self.knobs.timing.change, work)
+    }
+}

@@ -1,0 +1,171 @@
+//! Images: public ones, and those that are made of disks.
+
+use std::time::Duration;
+
+use super::{
+    World,
+    operation::{About, Work},
+    record::Labels,
+};
+use crate::{
+    cloud::index::Seq,
+    gcp::{
+        error::Refusal,
+        wire::route::{Scope, Target},
+    },
+};
+
+/// An image.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageRecord {
+    pub(crate) id: u64,
+    pub(crate) project: String,
+    pub(crate) name: String,
+    pub(crate) family: Option<String>,
+    pub(crate) gib: u32,
+    pub(crate) architecture: String,
+    pub(crate) description: Option<String>,
+    pub(crate) labels: Labels,
+    /// The path and the id of the disk that it was made of, if it was made here.
+    pub(crate) source: Option<(String, u64)>,
+    pub(crate) created: Duration,
+    /// From when it can be used.
+    pub(crate) ready: Duration,
+}
+
+impl ImageRecord {
+    /// The path of the image.
+    pub(crate) fn path(&self) -> String {
+        format!("projects/{}/global/images/{}", self.project, self.name)
+    }
+}
+
+/// An image that is asked for.
+#[derive(Debug)]
+pub(crate) struct ImageOrder {
+    pub(crate) project: String,
+    pub(crate) name: String,
+    pub(crate) family: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) labels: Labels,
+    /// Project, zone and name of the disk.
+    pub(crate) disk: super::Address,
+    /// Even of a disk that a running instance has.
+    pub(crate) force: bool,
+}
+
+impl World {
+    /// Adds the catalog's images that are not there yet.
+    pub(super) fn adopt_images(&mut self) {
+        for image in self.knobs.images.clone() {
+            if self.image(&image.project, &image.name).is_some() {
+                continue;
+            }
+            let record = ImageRecord {
+                id: self.next_id(),
+                project: image.project,
+                name: image.name,
+                family: image.family,
+                gib: image.gib,
+                architecture: image.architecture,
+                description: None,
+                labels: Labels::new(),
+                source: None,
+                created: Duration::ZERO,
+                ready: Duration::ZERO,
+            };
+            let seq = self.next_seq();
+            self.images.insert(seq, record);
+        }
+    }
+
+    /// An image by its name.
+    pub(crate) fn image(&self, project: &str, name: &str) -> Option<(Seq, &ImageRecord)> {
+        let of = |(_, image): &(&Seq, &ImageRecord)| image.project == project && image.name == name;
+        self.images
+            .iter()
+            .find(of)
+            .map(|(seq, image)| (*seq, image))
+    }
+
+    /// The newest image of a family.
+    pub(crate) fn image_of_family(&self, project: &str, family: &str) -> Option<&ImageRecord> {
+        let of = |image: &&ImageRecord| {
+            image.project == project && image.family.as_deref() == Some(family)
+        };
+        self.images.values().rev().find(of)
+    }
+
+    /// Begins to make an image of a disk.
+    pub(crate) fn insert_image(&mut self, order: &ImageOrder) -> Result<Seq, Refusal> {
+        if let Some((_, image)) = self.image(&order.project, &order.name) {
+            return Err(Refusal::already_exists(&image.path()));
+        }
+        let (project, zone, name) = &order.disk;
+        let Some((_, disk)) = self.disk(project, zone, name) else {
+            let path = format!("projects/{project}/zones/{zone}/disks/{name}");
+            return Err(Refusal::not_found(&path));
+        };
+        let user = disk.user.and_then(|user| self.instances.get(&user));
+        if let Some(user) = user.filter(|user| user.holds_machine && !order.force) {
+            return Err(Refusal::in_use(&disk.path(), &user.fixed.path()));
+        }
+        let (source, gib) = ((disk.path(), disk.id), disk.gib);
+        let architecture = disk
+            .architecture
+            .clone()
+            .unwrap_or_else(|| "X86_64".to_owned());
+        let (now, takes) = (self.now(), self.knobs.timing.image);
+        let image = ImageRecord {
+            id: self.next_id(),
+            project: order.project.clone(),
+            name: order.name.clone(),
+            family: order.family.clone(),
+            gib,
+            architecture,
+            description: order.description.clone(),
+            labels: order.labels.clone(),
+            source: Some(source),
+            created: now,
+            ready: now.saturating_add(takes),
+        };
+        let about = About {
+            project: order.project.clone(),
+            scope: Scope::Global,
+            kind: "insert",
+            target: image.path(),
+            target_id: Some(image.id),
+        };
+        let operation = self.open_for(about, takes, Work::Nothing);
+        let seq = self.next_seq();
+        self.images.insert(seq, image);
+        Ok(operation)
+    }
+
+    /// Begins to delete an image.
+    pub(crate) fn delete_image(&mut self, target: &Target) -> Result<Seq, Refusal> {
+        let Some((seq, image)) = self.image(&target.project, &target.name) else {
+            return Err(Refusal::not_found(&target.path("images")));
+        };
+        if self.is_public(&image.project) {
+            return Err(Refusal::forbidden(&image.path()));
+        }
+        let (id, path) = (image.id, image.path());
+        let about = About {
+            project: target.project.clone(),
+            scope: Scope::Global,
+            kind: "delete",
+            target: path,
+            target_id: Some(id),
+        };
+        Ok(self.open_for(about, self.knobs.timing.delete, Work::DeleteImage(seq)))
+    }
+
+    /// Whether a project is one of those that only have public images.
+    pub(crate) fn is_public(&self, project: &str) -> bool {
+        self.knobs
+            .images
+            .iter()
+            .any(|image| image.project == project)
+    }
+}

@@ -1,0 +1,204 @@
+//! Capacity, quota and addresses: how much there is, and how much a project may have.
+
+use std::net::Ipv4Addr;
+
+use super::{World, order::Order, record::Instance};
+use crate::{
+    cloud::{fault::Failure, index::Seq, knobs::Market, pool::Pool},
+    gcp::{
+        catalog::{MachineType, region_of},
+        error::Refusal,
+        knobs::Refused,
+    },
+};
+
+/// The first and the last addresses of a subnetwork that Compute Engine keeps.
+const KEPT: (u32, u32) = (2, 2);
+
+/// A limit that is reached.
+struct Reached {
+    refused: Refused,
+    code: String,
+    refusal: Refusal,
+}
+
+impl World {
+    /// Refuses an order for which something is used up, or answers why its operation fails.
+    pub(super) fn check_limits(&mut self, order: &Order) -> Result<Vec<Failure>, Refusal> {
+        self.check_more_limits(order, 0)
+    }
+
+    /// The same, with so many more like it already on their way.
+    pub(super) fn check_more_limits(
+        &mut self,
+        order: &Order,
+        more: u64,
+    ) -> Result<Vec<Failure>, Refusal> {
+        let kind = (
+            order.machine_type.clone(),
+            order.zone.clone(),
+            order.scheduling.market(),
+        );
+        let region = region_of(&order.zone).to_owned();
+        if let Some(failure) = self.late_failure(&kind.0, &order.zone) {
+            return Ok(vec![failure]);
+        }
+        let reached = self
+            .instance_quota_reached(&region, more)
+            .or_else(|| self.cpu_quota_reached(&kind.0, &region, kind.2, more))
+            .or_else(|| self.stockout(&kind, &order.project, more));
+        if let Some(reached) = reached {
+            return answer(reached);
+        }
+        if self.internal_pool(&region, &order.subnetwork).left() <= more {
+            let message = format!(
+                "IP space of 'projects/{}/regions/{region}/subnetworks/{}' is exhausted.",
+                order.project, order.subnetwork
+            );
+            return Ok(vec![Failure::new("IP_SPACE_EXHAUSTED", message)]);
+        }
+        Ok(Vec::new())
+    }
+
+    /// Refuses to start what there is no machine or quota for, or answers why its operation fails.
+    pub(super) fn check_start(&self, instance: &Instance) -> Result<Vec<Failure>, Refusal> {
+        let kind = instance.machine();
+        if let Some(failure) = self.late_failure(&kind.0, &kind.1) {
+            return Ok(vec![failure]);
+        }
+        let region = region_of(&kind.1);
+        let reached = self
+            .cpu_quota_reached(&kind.0, region, kind.2, 0)
+            .or_else(|| self.stockout(&kind, &instance.fixed.project, 0));
+        reached.map_or(Ok(Vec::new()), answer)
+    }
+
+    fn late_failure(&self, machine_type: &str, zone: &str) -> Option<Failure> {
+        let mut rules = self.knobs.fail_late.iter();
+        let rule = rules.find(|rule| rule.strikes(machine_type, zone))?;
+        Some(Failure::new(&rule.code, &rule.message))
+    }
+
+    fn instance_quota_reached(&self, region: &str, more: u64) -> Option<Reached> {
+        let limit = self.knobs.instance_quota?;
+        let count = self.instances_in(region);
+        (count + more >= limit).then(|| self.quota("INSTANCES", limit, region))
+    }
+
+    /// How much of each quota of a region is used: vCPUs, vCPUs of spot instances, instances.
+    pub(crate) fn quota_usage(&self, region: &str) -> [(&'static str, u64); 3] {
+        [
+            ("CPUS", self.cpus_in_use(region, Market::OnDemand)),
+            ("PREEMPTIBLE_CPUS", self.cpus_in_use(region, Market::Spot)),
+            ("INSTANCES", self.instances_in(region)),
+        ]
+    }
+
+    fn instances_in(&self, region: &str) -> u64 {
+        let here = |instance: &&Instance| region_of(&instance.fixed.zone) == region;
+        let alive = self
+            .instances
+            .values()
+            .filter(|instance| !instance.is_gone());
+        alive.filter(here).count() as u64
+    }
+
+    fn cpus_in_use(&self, region: &str, market: Market) -> u64 {
+        let used = self.machines.in_use();
+        let here = used.filter(|((_, zone, on), _)| *on == market && region_of(zone) == region);
+        here.map(|((name, _, _), count)| count * self.cpus(name))
+            .sum()
+    }
+
+    fn cpus(&self, machine_type: &str) -> u64 {
+        let spec = self.machine_type(machine_type);
+        spec.map_or(1, |spec| u64::from(spec.cpus))
+    }
+
+    fn cpu_quota_reached(
+        &self,
+        machine_type: &str,
+        region: &str,
+        market: Market,
+        more: u64,
+    ) -> Option<Reached> {
+        let (limit, metric) = match market {
+            Market::OnDemand => (self.knobs.cpu_quota?, "CPUS"),
+            Market::Spot => (self.knobs.spot_cpu_quota?, "PREEMPTIBLE_CPUS"),
+        };
+        let used = self.cpus_in_use(region, market);
+        let wanted = self.cpus(machine_type) * (more + 1);
+        (used + wanted > limit).then(|| self.quota(metric, limit, region))
+    }
+
+    fn quota(&self, metric: &str, limit: u64, region: &str) -> Reached {
+        Reached {
+            refused: self.knobs.quota_refused,
+            code: "QUOTA_EXCEEDED".to_owned(),
+            refusal: Refusal::quota(metric, limit, region),
+        }
+    }
+
+    fn stockout(
+        &self,
+        kind: &(String, String, Market),
+        project: &str,
+        more: u64,
+    ) -> Option<Reached> {
+        (self.machines.free(&self.knobs.capacity, kind) <= more).then(|| {
+            let zone = format!("projects/{project}/zones/{}", kind.1);
+            Reached {
+                refused: self.knobs.stockout_refused,
+                code: self.knobs.stockout_code.clone(),
+                refusal: Refusal::stockout(&zone),
+            }
+        })
+    }
+
+    pub(super) fn take_machine(&mut self, seq: Seq) {
+        if let Some(instance) = self.instances.get_mut(&seq) {
+            if !std::mem::replace(&mut instance.holds_machine, true) {
+                self.machines.take(instance.machine());
+            }
+        }
+    }
+
+    pub(super) fn release_machine(&mut self, seq: Seq) {
+        if let Some(instance) = self.instances.get_mut(&seq) {
+            if std::mem::replace(&mut instance.holds_machine, false) {
+                self.machines.give_back(&instance.machine());
+            }
+        }
+    }
+
+    /// A machine type by its name.
+    pub(crate) fn machine_type(&self, name: &str) -> Option<&MachineType> {
+        self.knobs
+            .machine_types
+            .iter()
+            .find(|spec| spec.name == name)
+    }
+
+    /// An address for a new instance, unless none is left.
+    pub(super) fn take_internal(&mut self, region: &str, subnetwork: &str) -> Option<Ipv4Addr> {
+        self.internal_pool(region, subnetwork).take()
+    }
+
+    /// The addresses of a subnetwork.
+    pub(super) fn internal_pool(&mut self, region: &str, name: &str) -> &mut Pool {
+        let of =
+            |known: &&crate::gcp::catalog::Subnetwork| known.region == region && known.name == name;
+        let cidr = self.knobs.subnetworks.iter().find(of);
+        let cidr = cidr.map_or_else(ipnet::Ipv4Net::default, |known| known.cidr);
+        self.pools
+            .entry((region.to_owned(), name.to_owned()))
+            .or_insert_with(|| Pool::subnet(cidr, KEPT))
+    }
+}
+
+fn answer(reached: Reached) -> Result<Vec<Failure>, Refusal> {
+    match reached.refused {
+        Refused::AtOnce => Err(reached.refusal),
+        Refused::InOperation => Ok(vec![Failure::new(reached.code, reached.refusal.message)]),
+    }
+}

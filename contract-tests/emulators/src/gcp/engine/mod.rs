@@ -1,0 +1,248 @@
+//! The emulated cloud itself: instances, disks, images, operations, and time.
+//!
+//! Owns the truth. Everything here is synchronous and happens at one moment; requests, faults and lost
+//! replies are the wire's. Steps are events in a queue, carried out at their due times whenever
+//! somebody calls, so nothing runs in the background and a call's cost does not grow with the fleet.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `record` | an instance and the versions of it that a lagging read may still see |
+//! | `order`, `insert`, `bulk` | what is asked for; making one instance, or many |
+//! | `power`, `transition` | stop, start, reset, suspend, resume, delete; how a step begins and ends |
+//! | `change` | labels, metadata, machine type |
+//! | `operation`, `request` | operations, and requests that are one and the same |
+//! | `disk`, `image` | disks and images |
+//! | `read` | what a read sees |
+//! | `limits` | capacity, quota, addresses |
+//! | `rules` | what labels and metadata may be, and their fingerprints |
+//! | `operator` | what others do to a project, past the wire |
+
+pub(crate) mod bulk;
+mod change;
+pub(crate) mod disk;
+pub(crate) mod image;
+mod insert;
+mod limits;
+pub(crate) mod operation;
+pub(crate) mod operator;
+pub(crate) mod order;
+mod power;
+pub(crate) mod read;
+pub(crate) mod record;
+mod request;
+pub(crate) mod rules;
+mod transition;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use chrono::{FixedOffset, SecondsFormat};
+use fleetwright_chaos::{Clock, Dice};
+
+use super::knobs::Knobs;
+use crate::cloud::{
+    agenda::Agenda,
+    index::{Index, Seq},
+    machines::Machines,
+    names::Names,
+    pool::Pool,
+};
+use disk::Disk;
+use image::ImageRecord;
+use operation::{Operation, OperationKey};
+use record::{Instance, Key, Version};
+use request::{Remembered, RequestKey};
+
+/// Project, zone and name of a zonal resource.
+pub(crate) type Address = (String, String, String);
+
+/// Everything in every project.
+#[derive(Debug)]
+pub struct World {
+    pub(crate) knobs: Knobs,
+    agenda: Agenda<Event>,
+    last_seq: Seq,
+    ids: Names,
+    request_names: Names,
+    dice: Dice,
+    pub(crate) instances: BTreeMap<Seq, Instance>,
+    by_name: HashMap<Address, Vec<Seq>>,
+    index: Index<Key>,
+    pub(crate) disks: BTreeMap<Seq, Disk>,
+    disk_names: HashMap<Address, Seq>,
+    pub(crate) images: BTreeMap<Seq, ImageRecord>,
+    pub(crate) operations: BTreeMap<Seq, Operation>,
+    operation_names: HashMap<String, Seq>,
+    operation_index: Index<OperationKey>,
+    requests: HashMap<RequestKey, Remembered>,
+    pools: BTreeMap<(String, String), Pool>,
+    public: Pool,
+    machines: Machines,
+    /// How many records reads have looked at.
+    pub(crate) touched: u64,
+}
+
+/// Something that happens at its due time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// An operation is no longer pending.
+    Begin(Seq),
+    /// An operation has done its work.
+    Finish(Seq),
+    /// A step of an instance ends, unless another one has begun since (the number tells).
+    Settle(Seq, u64),
+    /// A version of an instance can no longer be seen by a lagging read.
+    Prune(Seq),
+    /// A deleted instance can no longer be seen by a lagging read.
+    Vanish(Seq),
+    /// An operation is forgotten.
+    Forget(Seq),
+    /// A request is forgotten.
+    ForgetRequest(RequestKey),
+}
+
+impl World {
+    pub(crate) fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
+        let seed = knobs.seed;
+        let mut world = Self {
+            agenda: Agenda::new(clock),
+            last_seq: 0,
+            ids: Names::new(seed),
+            request_names: Names::new(seed ^ u64::MAX),
+            dice: Dice::for_purpose(seed, 1),
+            instances: BTreeMap::new(),
+            by_name: HashMap::new(),
+            index: Index::default(),
+            disks: BTreeMap::new(),
+            disk_names: HashMap::new(),
+            images: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            operation_names: HashMap::new(),
+            operation_index: Index::default(),
+            requests: HashMap::new(),
+            pools: BTreeMap::new(),
+            public: Pool::public(),
+            machines: Machines::default(),
+            touched: 0,
+            knobs,
+        };
+        world.adopt_images();
+        world
+    }
+
+    /// Turns the knobs.
+    pub(crate) fn set_knobs(&mut self, knobs: Knobs) {
+        self.knobs = knobs;
+        self.adopt_images();
+    }
+
+    /// Carries out everything that is due by now.
+    pub(crate) fn catch_up(&mut self) {
+        while let Some(event) = self.agenda.due() {
+            self.happen(event);
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Begin(seq) => self.begin_operation(seq),
+            Event::Finish(seq) => self.finish_work(seq),
+            Event::Settle(seq, step) => self.settle(seq, step),
+            Event::Prune(seq) => self.prune(seq),
+            Event::Vanish(seq) => self.vanish(seq),
+            Event::Forget(seq) => self.forget_operation(seq),
+            Event::ForgetRequest(key) => self.forget_request(&key),
+        }
+    }
+
+    fn after(&mut self, delay: Duration, event: Event) {
+        self.agenda.after(delay, event);
+    }
+
+    fn next_seq(&mut self) -> Seq {
+        self.last_seq += 1;
+        self.last_seq
+    }
+
+    /// A number for a resource, as its id: never given twice.
+    fn next_id(&mut self) -> u64 {
+        self.ids.number()
+    }
+
+    /// The id of a request.
+    pub(crate) fn request_id(&mut self) -> String {
+        self.request_names.request()
+    }
+
+    /// What time it is.
+    pub(crate) const fn now(&self) -> Duration {
+        self.agenda.now()
+    }
+
+    /// What the calendar says at a moment, as Compute Engine writes it: in the time of its home.
+    pub(crate) fn stamp(&self, moment: Duration) -> String {
+        let date = self.agenda.date(moment);
+        match FixedOffset::west_opt(8 * 3600) {
+            Some(home) => date
+                .with_timezone(&home)
+                .to_rfc3339_opts(SecondsFormat::Millis, false),
+            None => date.to_rfc3339_opts(SecondsFormat::Millis, true),
+        }
+    }
+
+    /// The same, in thousandths of a second since 1970.
+    fn unix_millis(&self, moment: Duration) -> i64 {
+        self.agenda.date(moment).timestamp_millis()
+    }
+
+    /// Gives an instance a new version as of now, and keeps the index true.
+    fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
+        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        let before = instance.keys();
+        let mut next = instance.current().clone();
+        change(&mut next);
+        instance.versions.push(now, next);
+        if window.is_zero() {
+            instance.versions.prune(now);
+        } else {
+            self.after(window, Event::Prune(seq));
+        }
+        self.reindex(seq, &before);
+    }
+
+    fn prune(&mut self, seq: Seq) {
+        let oldest = self.now().saturating_sub(self.knobs.lag.reads);
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        let before = instance.keys();
+        instance.versions.prune(oldest);
+        self.reindex(seq, &before);
+    }
+
+    fn reindex(&mut self, seq: Seq, before: &[Key]) {
+        let after = self.instances.get(&seq).map(Instance::keys);
+        self.index.change(seq, before, &after.unwrap_or_default());
+    }
+
+    /// A deleted instance is forgotten.
+    fn vanish(&mut self, seq: Seq) {
+        let Some(instance) = self.instances.remove(&seq) else {
+            return;
+        };
+        self.index.change(seq, &instance.keys(), &[]);
+        let address = instance.fixed.address();
+        if let Some(seqs) = self.by_name.get_mut(&address) {
+            seqs.retain(|other| *other != seq);
+            if seqs.is_empty() {
+                self.by_name.remove(&address);
+            }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! What others do to a project, past the wire: no lag, no throttling, no protection.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+use super::{
+    World,
+    disk::Disk,
+    operation::About,
+    order::{DiskOrder, Order, Source},
+    record::{Access, Doing, Labels, Scheduling, TerminationAction},
+    rules::{self, Metadata},
+};
+use crate::{
+    cloud::{fault::Failure, index::Seq},
+    gcp::{
+        error::Refusal,
+        wire::{
+            link::Named,
+            route::{Scope, Target, is_name},
+        },
+    },
+};
+
+/// Something that somebody else does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "act", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Act {
+    /// Makes instances that no client of ours asked for.
+    LaunchForeign {
+        /// The project.
+        project: String,
+        /// The zone; the first unless given.
+        #[serde(default)]
+        zone: Option<String>,
+        /// The name, followed by a number if there are several; `foreign` unless given.
+        #[serde(default)]
+        name: Option<String>,
+        /// The machine type; the first unless given.
+        #[serde(default)]
+        machine_type: Option<String>,
+        /// How many.
+        #[serde(default = "one")]
+        count: u32,
+        /// Their labels.
+        #[serde(default)]
+        labels: BTreeMap<String, String>,
+        /// Their metadata.
+        #[serde(default)]
+        metadata: BTreeMap<String, String>,
+    },
+    /// Makes a disk that no instance has.
+    AddDisk {
+        /// The project.
+        project: String,
+        /// Its zone.
+        zone: String,
+        /// Its name.
+        name: String,
+        /// Its size.
+        gib: u32,
+        /// Its labels.
+        #[serde(default)]
+        labels: BTreeMap<String, String>,
+    },
+    /// Stops an instance, as from the console.
+    Stop {
+        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        instance: String,
+    },
+    /// Deletes an instance, protected or not.
+    Delete {
+        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        instance: String,
+    },
+    /// Suspends an instance.
+    Suspend {
+        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        instance: String,
+    },
+    /// The guest shuts itself down.
+    GuestShutdown {
+        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        instance: String,
+    },
+    /// Compute Engine takes a spot machine back: the instance stops or goes, as it asked for.
+    Preempt {
+        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        instance: String,
+    },
+    /// The machine breaks, and the instance is repaired.
+    Repair {
+        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        instance: String,
+    },
+    /// Sets an instance's labels, all of them.
+    SetLabels {
+        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        instance: String,
+        /// What it has from now on.
+        labels: BTreeMap<String, String>,
+    },
+    /// Sets an instance's metadata, all of it.
+    SetMetadata {
+        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        instance: String,
+        /// What it has from now on.
+        metadata: BTreeMap<String, String>,
+    },
+    /// Deletes an image.
+    DeleteImage {
+        /// Its project.
+        project: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What a path or a link of an instance names.
+fn target(instance: &str) -> Result<Target, Refusal> {
+    let named = Named::read(instance);
+    let parts = named.as_ref().map(Named::parts);
+    match (named.as_ref(), parts.as_deref()) {
+        (
+            Some(Named {
+                project: Some(project),
+                ..
+            }),
+            Some(["zones", zone, "instances", name]),
+        ) => Ok(Target {
+            project: project.clone(),
+            scope: Scope::Zone((*zone).to_owned()),
+            name: (*name).to_owned(),
+        }),
+        _ => Err(Refusal::invalid(
+            "instance",
+            instance,
+            "The URL is malformed.",
+        )),
+    }
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl World {
+    /// Carries an act out, and answers the ids of what it was about.
+    pub(crate) fn act(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
+        let touched = self.touched;
+        let lag = std::mem::take(&mut self.knobs.lag.writes);
+        let done = self.do_act(act);
+        self.knobs.lag.writes = lag;
+        self.touched = touched;
+        done
+    }
+
+    fn do_act(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
+        match act {
+            Act::LaunchForeign {
+                project,
+                zone,
+                name,
+                machine_type,
+                count,
+                labels,
+                metadata,
+            } => {
+                let order = self.foreign_order(project, zone, machine_type, labels, metadata)?;
+                self.launch_foreign(&order, name.as_deref().unwrap_or("foreign"), count)
+            }
+            Act::AddDisk {
+                project,
+                zone,
+                name,
+                gib,
+                labels,
+            } => self.leave_disk((project, zone, name), gib, labels),
+            Act::Stop { instance } => self.on(&instance, |world, seq| world.begin_stop(seq, None)),
+            Act::Delete { instance } => {
+                self.on(&instance, |world, seq| world.begin_delete(seq, None))
+            }
+            Act::Suspend { instance } => {
+                self.on(&instance, |world, seq| world.begin_suspend(seq, None))
+            }
+            Act::GuestShutdown { instance } => self.on(&instance, |world, seq| {
+                world.tell(seq, "compute.instances.guestTerminate");
+                world.begin_stop(seq, None);
+            }),
+            Act::Preempt { instance } => self.on(&instance, Self::preempt),
+            Act::Repair { instance } => self.on(&instance, Self::begin_repair),
+            Act::SetLabels { instance, labels } => {
+                rules::check_labels("labels", &labels)?;
+                let labels = Arc::new(labels);
+                self.on(&instance, |world, seq| {
+                    world.revise(seq, |version| version.labels = labels);
+                })
+            }
+            Act::SetMetadata { instance, metadata } => {
+                let metadata = Metadata(metadata.into_iter().collect());
+                rules::check_metadata("metadata", &metadata)?;
+                let metadata = Arc::new(metadata);
+                self.on(&instance, |world, seq| {
+                    world.revise(seq, |version| version.metadata = metadata);
+                })
+            }
+            Act::DeleteImage { project, name } => {
+                let found = self.image(&project, &name);
+                let Some((seq, id)) = found.map(|(seq, image)| (seq, image.id)) else {
+                    let path = format!("projects/{project}/global/images/{name}");
+                    return Err(Refusal::not_found(&path));
+                };
+                self.images.remove(&seq);
+                Ok(vec![id.to_string()])
+            }
+        }
+    }
+
+    /// Does something to an instance, and answers its id.
+    fn on(
+        &mut self,
+        instance: &str,
+        act: impl FnOnce(&mut Self, Seq),
+    ) -> Result<Vec<String>, Refusal> {
+        let seq = self.find(&target(instance)?)?;
+        let id = self.instances.get(&seq).map(|instance| instance.fixed.id);
+        act(self, seq);
+        Ok(id.iter().map(u64::to_string).collect())
+    }
+
+    fn preempt(&mut self, seq: Seq) {
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        let deletes = instance.fixed.scheduling.termination == Some(TerminationAction::Delete);
+        let creating = instance.doing == Doing::Insert;
+        let operation = if creating {
+            instance.operation.take()
+        } else {
+            None
+        };
+        if let Some(operation) = operation {
+            let message = "The instance was preempted while it was being created.";
+            let error = Failure::new("UNSUPPORTED_OPERATION", message);
+            self.finish(operation, vec![error]);
+        }
+        self.tell(seq, "compute.instances.preempted");
+        if deletes {
+            self.begin_delete(seq, None);
+        } else {
+            self.begin_stop(seq, None);
+        }
+    }
+
+    /// An operation that only says what has happened.
+    fn tell(&mut self, seq: Seq, kind: &'static str) {
+        if let Some(instance) = self.instances.get(&seq) {
+            let about = About::instance(&instance.fixed.clone(), kind);
+            let operation = self.open(about);
+            self.finish(operation, Vec::new());
+        }
+    }
+
+    fn leave_disk(
+        &mut self,
+        (project, zone, name): super::Address,
+        gib: u32,
+        labels: Labels,
+    ) -> Result<Vec<String>, Refusal> {
+        if !is_name(&name) {
+            return Err(Refusal::mismatch("name", &name));
+        }
+        self.check_disk_name(&project, &zone, &name)?;
+        let disk = Disk {
+            id: self.next_id(),
+            name,
+            project,
+            zone,
+            gib,
+            kind: "pd-standard".to_owned(),
+            labels,
+            description: None,
+            architecture: None,
+            image: None,
+            created: self.now(),
+            attached: None,
+            detached: None,
+            user: None,
+        };
+        let id = disk.id.to_string();
+        self.add_disk(disk);
+        Ok(vec![id])
+    }
+
+    fn launch_foreign(
+        &mut self,
+        order: &Order,
+        name: &str,
+        count: u32,
+    ) -> Result<Vec<String>, Refusal> {
+        let mut ids = Vec::new();
+        for number in 0..count {
+            let name = match (number, count) {
+                (_, 1) => name.to_owned(),
+                (number, _) => format!("{name}-{number}"),
+            };
+            if !is_name(&name) {
+                return Err(Refusal::mismatch("name", &name));
+            }
+            let operation = self.insert(&order.called(&name), &[])?;
+            let operation = self.operations.get(&operation);
+            let id = operation.and_then(|operation| operation.target_id);
+            ids.extend(id.map(|id| id.to_string()));
+        }
+        Ok(ids)
+    }
+
+    fn foreign_order(
+        &self,
+        project: String,
+        zone: Option<String>,
+        machine_type: Option<String>,
+        labels: Labels,
+        metadata: BTreeMap<String, String>,
+    ) -> Result<Order, Refusal> {
+        let zone = zone.or_else(|| self.knobs.zones.first().cloned());
+        let zone = zone.ok_or_else(|| Refusal::required("zone"))?;
+        let first = || Some(self.knobs.machine_types.first()?.name.clone());
+        let machine_type = machine_type.or_else(first);
+        rules::check_labels("labels", &labels)?;
+        let image = self.images.values().next().cloned();
+        let gib = image.as_ref().map_or(10, |image| image.gib);
+        let boot = DiskOrder {
+            name: None,
+            device: None,
+            boot: true,
+            auto_delete: true,
+            gib,
+            kind: "pd-standard".to_owned(),
+            labels: Labels::new(),
+            description: None,
+            interface: "SCSI".to_owned(),
+            mode: "READ_WRITE".to_owned(),
+            source: image.map_or(Source::Blank, Source::Image),
+        };
+        Ok(Order {
+            project,
+            zone,
+            name: String::new(),
+            machine_type: machine_type.unwrap_or_default(),
+            disks: vec![boot],
+            network: "default".to_owned(),
+            subnetwork: "default".to_owned(),
+            access: Some(Access::standard()),
+            labels,
+            metadata: Metadata(metadata.into_iter().collect()),
+            tags: Vec::new(),
+            scheduling: Scheduling::standard(),
+            deletion_protection: false,
+            can_ip_forward: false,
+            hostname: None,
+            request_id: None,
+            foreign: true,
+            echo: Map::new(),
+        })
+    }
+}

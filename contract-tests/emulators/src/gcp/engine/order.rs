@@ -1,0 +1,83 @@
+//! What an insert asks for, understood and complete.
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{
+    image::ImageRecord,
+    record::{Access, Labels, Scheduling},
+    rules::Metadata,
+};
+
+/// An instance that is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) project: String,
+    pub(crate) zone: String,
+    pub(crate) name: String,
+    pub(crate) machine_type: String,
+    /// The boot disk first.
+    pub(crate) disks: Vec<DiskOrder>,
+    pub(crate) network: String,
+    pub(crate) subnetwork: String,
+    pub(crate) access: Option<Access>,
+    pub(crate) labels: Labels,
+    pub(crate) metadata: Metadata,
+    pub(crate) tags: Vec<String>,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) deletion_protection: bool,
+    pub(crate) can_ip_forward: bool,
+    pub(crate) hostname: Option<String>,
+    pub(crate) request_id: Option<Uuid>,
+    pub(crate) foreign: bool,
+    pub(crate) echo: Map<String, Value>,
+}
+
+/// A disk that is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct DiskOrder {
+    /// Its name; the first is called like its instance unless given.
+    pub(crate) name: Option<String>,
+    pub(crate) device: Option<String>,
+    pub(crate) boot: bool,
+    pub(crate) auto_delete: bool,
+    pub(crate) gib: u32,
+    pub(crate) kind: String,
+    pub(crate) labels: Labels,
+    pub(crate) description: Option<String>,
+    pub(crate) interface: String,
+    pub(crate) mode: String,
+    pub(crate) source: Source,
+}
+
+/// Where a disk comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Blank,
+    Image(ImageRecord),
+    /// A disk of this name that is there already.
+    Existing(String),
+    /// The machine itself: it has no life of its own.
+    Local,
+}
+
+impl Order {
+    /// The path of the instance.
+    pub(crate) fn path(&self) -> String {
+        let Self {
+            project,
+            zone,
+            name,
+            ..
+        } = self;
+        format!("projects/{project}/zones/{zone}/instances/{name}")
+    }
+
+    /// The same for another name.
+    pub(crate) fn called(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..self.clone()
+        }
+    }
+}

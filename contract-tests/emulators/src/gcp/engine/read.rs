@@ -1,0 +1,151 @@
+//! What a read sees of instances, which may lag behind the truth; and finding what a call is to change.
+
+use std::time::Duration;
+
+use super::{
+    Address, World,
+    record::{Instance, Key, Version},
+};
+use crate::{
+    cloud::{
+        index::Seq,
+        lag::Look,
+        page::{Page, Paging},
+    },
+    gcp::{
+        catalog::region_of,
+        error::Refusal,
+        wire::route::{Scope, Target},
+    },
+};
+
+/// An instance as a read sees it.
+#[derive(Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) instance: &'a Instance,
+    pub(crate) version: &'a Version,
+}
+
+impl World {
+    /// The moment that a read made now sees; nothing where that is before the beginning.
+    pub(crate) fn moment(&mut self, look: Look) -> Option<Duration> {
+        let now = self.now();
+        self.knobs.lag.moment(now, look, &mut self.dice)
+    }
+
+    /// The instance that has a name now.
+    pub(super) fn live(&self, address: &Address) -> Option<&Instance> {
+        let seq = self.by_name.get(address)?.last()?;
+        self.instances
+            .get(seq)
+            .filter(|instance| !instance.is_gone())
+    }
+
+    /// All that had a name and may still be seen, the newest first. An id will do for a name.
+    fn called(&self, target: &Target) -> Vec<Seq> {
+        let Scope::Zone(zone) = &target.scope else {
+            return Vec::new();
+        };
+        if let Ok(id) = target.name.parse::<u64>() {
+            let here = |seq: &Seq| {
+                let instance = self.instances.get(seq);
+                instance.is_some_and(|instance| {
+                    instance.fixed.project == target.project && instance.fixed.zone == *zone
+                })
+            };
+            return self.index.find(&[Key::Id(id)], 0).filter(here).collect();
+        }
+        let address = (target.project.clone(), zone.clone(), target.name.clone());
+        let seqs = self.by_name.get(&address).into_iter().flatten();
+        seqs.rev().copied().collect()
+    }
+
+    /// The truth about an instance that a call is to change.
+    pub(crate) fn find(&mut self, target: &Target) -> Result<Seq, Refusal> {
+        self.touched += 1;
+        let now = self.now();
+        for seq in self.called(target) {
+            let Some(instance) = self.instances.get(&seq) else {
+                continue;
+            };
+            let made = instance.versions.made();
+            if !instance.is_gone() && !self.knobs.lag.hides(made, now, &mut self.dice) {
+                return Ok(seq);
+            }
+        }
+        Err(Refusal::not_found(&target.path("instances")))
+    }
+
+    /// An instance as a read sees it.
+    pub(crate) fn see(&mut self, target: &Target, look: Look) -> Result<Seen<'_>, Refusal> {
+        self.touched += 1;
+        let moment = self.moment(look);
+        let seqs = self.called(target);
+        let seen = seqs.iter().find_map(|seq| {
+            let instance = self.instances.get(seq)?;
+            let version = instance.version_at(moment)?;
+            Some(Seen { instance, version })
+        });
+        seen.ok_or_else(|| Refusal::not_found(&target.path("instances")))
+    }
+
+    /// A page of the instances under any of `keys` that `show` makes something of. Touches those and
+    /// nothing else.
+    pub(crate) fn instances_page<T>(
+        &mut self,
+        keys: &[Key],
+        paging: &Paging,
+        look: Look,
+        show: impl Fn(&Self, Seen<'_>) -> Option<T>,
+    ) -> Page<T> {
+        let moment = self.moment(look);
+        let world = &*self;
+        let found = world.index.find(keys, paging.place.after).map(|seq| {
+            let shown = world.instances.get(&seq).and_then(|instance| {
+                let version = instance.version_at(moment)?;
+                show(world, Seen { instance, version })
+            });
+            (seq, shown)
+        });
+        let (page, touched) = paging.take(found);
+        self.touched += touched;
+        page
+    }
+
+    /// Of several sets of keys, the one under which the fewest instances stand.
+    pub(crate) fn fewest(&self, choices: Vec<Vec<Key>>) -> Vec<Key> {
+        let best = choices.into_iter().min_by_key(|keys| self.index.size(keys));
+        best.unwrap_or_default()
+    }
+}
+
+/// What the catalog has, as names.
+impl World {
+    /// The regions, in the order of their zones.
+    pub(crate) fn regions(&self) -> Vec<String> {
+        let regions = self.knobs.zones.iter().map(|zone| region_of(zone));
+        once_each(regions)
+    }
+
+    pub(crate) fn has_region(&self, region: &str) -> bool {
+        self.knobs
+            .zones
+            .iter()
+            .any(|zone| region_of(zone) == region)
+    }
+
+    /// The networks that have subnetworks.
+    pub(crate) fn networks(&self) -> Vec<String> {
+        once_each(self.knobs.subnetworks.iter().map(|known| &*known.network))
+    }
+}
+
+fn once_each<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut seen = Vec::new();
+    for name in names {
+        if !seen.iter().any(|other| other == name) {
+            seen.push(name.to_owned());
+        }
+    }
+    seen
+}

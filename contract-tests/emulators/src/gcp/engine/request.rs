@@ -1,0 +1,50 @@
+//! Requests that are one and the same: an id, a method and a target give one operation, and no second.
+//!
+//! Google's reference gives no time for which an id is remembered; here it is a knob, and never longer
+//! than the operation is. What failed with no effect is not remembered.
+
+use uuid::Uuid;
+
+use super::{Event, World};
+use crate::{
+    cloud::index::Seq,
+    gcp::{error::Refusal, wire::method::Method},
+};
+
+/// The id, the method and the path of what it is about.
+pub(crate) type RequestKey = (Uuid, Method, String);
+
+/// What a request came to.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    digest: Uuid,
+    operation: Seq,
+}
+
+impl World {
+    /// The operation that this very request has begun already, if it has.
+    pub(crate) fn replay(&self, key: &RequestKey, digest: Uuid) -> Result<Option<Seq>, Refusal> {
+        let Some(remembered) = self.requests.get(key) else {
+            return Ok(None);
+        };
+        if !self.operations.contains_key(&remembered.operation) {
+            return Ok(None);
+        }
+        if remembered.digest != digest {
+            let why = "The request ID was used with another request.";
+            return Err(Refusal::invalid("requestId", &key.0.to_string(), why));
+        }
+        Ok(Some(remembered.operation))
+    }
+
+    pub(crate) fn remember(&mut self, key: RequestKey, digest: Uuid, operation: Seq) {
+        let memory = self.knobs.timing.request_memory;
+        self.after(memory, Event::ForgetRequest(key.clone()));
+        let remembered = Remembered { digest, operation };
+        self.requests.insert(key, remembered);
+    }
+
+    pub(super) fn forget_request(&mut self, key: &RequestKey) {
+        self.requests.remove(key);
+    }
+}

@@ -1,0 +1,176 @@
+//! What labels and metadata may be, and the fingerprints that a change must name.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use uuid::Uuid;
+
+use super::record::Labels;
+use crate::gcp::error::Refusal;
+
+/// The most labels of a resource.
+const MOST_LABELS: usize = 64;
+/// The longest key or value of a label, in characters.
+const LONGEST_LABEL: usize = 63;
+/// The longest key of an entry of metadata.
+const LONGEST_KEY: usize = 128;
+/// The largest value of an entry of metadata.
+const LARGEST_VALUE: usize = 256 * 1024;
+/// The largest metadata, keys and values together.
+const LARGEST_METADATA: usize = 512 * 1024;
+
+/// Metadata in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Metadata(pub(crate) Vec<(String, String)>);
+
+/// Refuses labels that Compute Engine does not take.
+pub(crate) fn check_labels(field: &str, labels: &Labels) -> Result<(), Refusal> {
+    if labels.len() > MOST_LABELS {
+        let why = format!("The number of labels must be at most {MOST_LABELS}.");
+        return Err(Refusal::invalid(field, &labels.len().to_string(), &why));
+    }
+    for (key, value) in labels {
+        if !is_label(key) || !key.starts_with(|first: char| first.is_alphabetic()) {
+            let why = "Label keys must begin with a letter, be at most 63 characters long, and have only lowercase \
+                       letters, numeric characters, underscores and dashes.";
+            return Err(Refusal::invalid(&format!("{field}.{key}"), key, why));
+        }
+        if !is_label(value) {
+            let why = "Label values must be at most 63 characters long, and have only lowercase letters, numeric \
+                       characters, underscores and dashes.";
+            return Err(Refusal::invalid(&format!("{field}.{key}"), value, why));
+        }
+    }
+    Ok(())
+}
+
+/// International letters are taken, as long as they are not capitals.
+fn is_label(text: &str) -> bool {
+    let ok = |c: char| (c.is_alphanumeric() && !c.is_uppercase()) || matches!(c, '_' | '-');
+    text.chars().count() <= LONGEST_LABEL && text.chars().all(ok)
+}
+
+/// Refuses metadata that Compute Engine does not take.
+pub(crate) fn check_metadata(field: &str, metadata: &Metadata) -> Result<(), Refusal> {
+    let mut size = 0;
+    let mut seen = std::collections::BTreeSet::new();
+    for (number, (key, value)) in metadata.0.iter().enumerate() {
+        let ok = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if key.is_empty() || key.len() >= LONGEST_KEY || !key.bytes().all(ok) {
+            let why = "Must be a match of regex '[a-zA-Z0-9-_]{1,127}'";
+            return Err(Refusal::invalid(
+                &format!("{field}.items[{number}].key"),
+                key,
+                why,
+            ));
+        }
+        if value.len() > LARGEST_VALUE {
+            let why = format!("Value is too large: at most {LARGEST_VALUE} bytes are allowed.");
+            let field = format!("{field}.items[{number}].value");
+            return Err(Refusal::invalid(
+                &field,
+                &format!("{} bytes", value.len()),
+                &why,
+            ));
+        }
+        if !seen.insert(key) {
+            let why = format!("Metadata has duplicate key: {key}");
+            return Err(Refusal::invalid(field, key, &why));
+        }
+        size += key.len() + value.len();
+    }
+    if size > LARGEST_METADATA {
+        let why = format!("Metadata is too large: at most {LARGEST_METADATA} bytes are allowed.");
+        return Err(Refusal::invalid(field, &format!("{size} bytes"), &why));
+    }
+    Ok(())
+}
+
+/// What a change of labels must name.
+pub(crate) fn label_fingerprint(labels: &Labels) -> String {
+    fingerprint(labels.iter().flat_map(|(key, value)| [key, value]))
+}
+
+impl Metadata {
+    /// What a change of metadata must name.
+    pub(crate) fn fingerprint(&self) -> String {
+        fingerprint(self.0.iter().flat_map(|(key, value)| [key, value]))
+    }
+}
+
+/// Eight bytes that change with the texts.
+pub(crate) fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
+    let mut whole = Vec::new();
+    for text in texts {
+        whole.extend((text.len() as u64).to_be_bytes());
+        whole.extend(text.as_bytes());
+    }
+    let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, &whole);
+    let (first, _) = digest.as_u64_pair();
+    STANDARD.encode(first.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn labels_are_small_letters_digits_and_two_marks() {
+        let long = "a".repeat(63);
+        for good in [("a", ""), ("a_b-1", "9-_z"), ("é", "ü"), (&long, &long)] {
+            assert_eq!(check_labels("labels", &labels(&[good])), Ok(()), "{good:?}");
+        }
+        let longer = "a".repeat(64);
+        for bad in [
+            ("", "v"),
+            ("1a", "v"),
+            ("-a", "v"),
+            ("A", "v"),
+            ("a.b", "v"),
+            ("a", "V"),
+            ("a", "x y"),
+            (&longer, "v"),
+            ("a", &longer),
+        ] {
+            let refusal = check_labels("labels", &labels(&[bad])).unwrap_err();
+            assert_eq!(
+                (refusal.status, &*refusal.reason),
+                (400, "invalid"),
+                "{bad:?}"
+            );
+        }
+        let many = |count: usize| {
+            (0..count)
+                .map(|n| (format!("k{n}"), String::new()))
+                .collect()
+        };
+        assert!(check_labels("labels", &many(64)).is_ok());
+        assert!(check_labels("labels", &many(65)).is_err());
+    }
+
+    #[test]
+    fn metadata_has_limits() {
+        let one = |key: &str, size: usize| Metadata(vec![(key.to_owned(), "x".repeat(size))]);
+        assert!(check_metadata("m", &one("startup-script", LARGEST_VALUE)).is_ok());
+        assert!(check_metadata("m", &one("a", LARGEST_VALUE + 1)).is_err());
+        assert!(check_metadata("m", &one("a.b", 1)).is_err());
+        assert!(check_metadata("m", &one("", 1)).is_err());
+        assert!(check_metadata("m", &one(&"k".repeat(128), 1)).is_err());
+        let mut two = one("a", LARGEST_VALUE);
+        two.0.push(("b".to_owned(), "x".repeat(LARGEST_VALUE)));
+        assert!(check_metadata("m", &two).is_err());
+        two.0[1] = ("a".to_owned(), String::new());
+        assert!(check_metadata("m", &two).is_err());
+    }
+
+    #[test]
+    fn fingerprints_follow_the_contents() {
+        let (a, b) = (labels(&[("a", "bc")]), labels(&[("ab", "c")]));
+        assert_ne!(label_fingerprint(&a), label_fingerprint(&b));
+        assert_eq!(label_fingerprint(&a), label_fingerprint(&a.clone()));
+        assert_eq!(label_fingerprint(&a).len(), 12);
+    }
+}

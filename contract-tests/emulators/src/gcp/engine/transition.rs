@@ -1,0 +1,265 @@
+//! Steps: how one begins, and what happens when time ends it.
+//!
+//! ```text
+//! PROVISIONING ──► STAGING ──► RUNNING ──► STOPPING ──► TERMINATED ──► PROVISIONING
+//!      │                         │  ▲
+//!      │ fails                   ▼  │ resume, by way of PROVISIONING and STAGING
+//!      ▼                     SUSPENDING ──► SUSPENDED
+//!  gone, or as before          any ──► STOPPING ──► gone
+//! ```
+
+use std::time::Duration;
+
+use super::{
+    Event, World,
+    record::{Doing, Status},
+};
+use crate::{
+    cloud::{fault::Failure, index::Seq},
+    gcp::catalog::region_of,
+};
+
+impl World {
+    /// The true state of an instance.
+    pub(super) fn status(&self, seq: Seq) -> Option<Status> {
+        Some(self.instances.get(&seq)?.current().status)
+    }
+
+    pub(super) fn begin_stop(&mut self, seq: Seq, operation: Option<Seq>) {
+        self.release_nat(seq);
+        let takes = self.knobs.timing.stop;
+        self.begin(seq, Doing::Stop, Status::Stopping, operation, takes);
+    }
+
+    pub(super) fn begin_suspend(&mut self, seq: Seq, operation: Option<Seq>) {
+        let takes = self.knobs.timing.suspend;
+        self.begin(seq, Doing::Suspend, Status::Suspending, operation, takes);
+    }
+
+    pub(super) fn begin_repair(&mut self, seq: Seq) {
+        let takes = self.knobs.timing.repair;
+        self.begin(seq, Doing::Repair, Status::Repairing, None, takes);
+    }
+
+    /// Begins to start or resume, on a machine unless it is going to fail.
+    pub(super) fn begin_boot(
+        &mut self,
+        seq: Seq,
+        operation: Seq,
+        doing: Doing,
+        doom: Vec<Failure>,
+    ) {
+        if doom.is_empty() {
+            self.take_machine(seq);
+        }
+        if let Some(instance) = self.instances.get_mut(&seq) {
+            instance.doom = doom;
+        }
+        let takes = self.knobs.timing.provision;
+        self.begin(seq, doing, Status::Provisioning, Some(operation), takes);
+    }
+
+    /// Begins to delete. What else was going on ends here.
+    pub(super) fn begin_delete(&mut self, seq: Seq, operation: Option<Seq>) {
+        self.release_nat(seq);
+        let takes = self.knobs.timing.delete;
+        self.begin(seq, Doing::Delete, Status::Stopping, operation, takes);
+    }
+
+    fn begin(
+        &mut self,
+        seq: Seq,
+        doing: Doing,
+        status: Status,
+        operation: Option<Seq>,
+        takes: Duration,
+    ) {
+        self.overtake(seq);
+        self.revise(seq, |version| version.status = status);
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        instance.step += 1;
+        (instance.doing, instance.operation) = (doing, operation);
+        let step = instance.step;
+        self.after(takes, Event::Settle(seq, step));
+    }
+
+    /// Ends the operation of what was going on: what was to run will not.
+    fn overtake(&mut self, seq: Seq) {
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        let (path, doing) = (instance.fixed.path(), instance.doing);
+        let Some(operation) = instance.operation.take() else {
+            return;
+        };
+        let errors = match doing {
+            Doing::Insert | Doing::Start | Doing::Resume => {
+                let message = format!("The resource '{path}' was not found");
+                vec![Failure::new("RESOURCE_NOT_FOUND", message)]
+            }
+            Doing::Nothing | Doing::Stop | Doing::Suspend | Doing::Delete | Doing::Repair => {
+                Vec::new()
+            }
+        };
+        self.finish(operation, errors);
+    }
+
+    /// A step ends.
+    pub(super) fn settle(&mut self, seq: Seq, step: u64) {
+        let Some(instance) = self.instances.get_mut(&seq) else {
+            return;
+        };
+        if instance.step != step {
+            return;
+        }
+        let (doing, status) = (instance.doing, instance.current().status);
+        let doom = std::mem::take(&mut instance.doom);
+        match (status, doing) {
+            (Status::Provisioning, _) if !doom.is_empty() => self.fail(seq, doing, doom),
+            (Status::Provisioning, _) => self.stage(seq),
+            (Status::Staging, _) => self.run(seq, doing != Doing::Resume),
+            (Status::Repairing, _) => self.run(seq, true),
+            (Status::Stopping, Doing::Delete) => self.end(seq, false),
+            (Status::Stopping, _) => {
+                let now = self.now();
+                self.rest(seq, |version| {
+                    version.status = Status::Terminated;
+                    version.last_stop = Some(now);
+                });
+                self.log(seq, "stopped");
+            }
+            (Status::Suspending, _) => {
+                self.release_nat(seq);
+                let now = self.now();
+                self.rest(seq, |version| {
+                    version.status = Status::Suspended;
+                    version.last_suspended = Some(now);
+                });
+            }
+            (Status::Running | Status::Terminated | Status::Suspended | Status::Gone, _) => {}
+        }
+    }
+
+    fn stage(&mut self, seq: Seq) {
+        self.revise(seq, |version| version.status = Status::Staging);
+        if let Some(instance) = self.instances.get_mut(&seq) {
+            instance.step += 1;
+            let step = instance.step;
+            self.after(self.knobs.timing.stage, Event::Settle(seq, step));
+        }
+    }
+
+    fn run(&mut self, seq: Seq, boots: bool) {
+        let Some(instance) = self.instances.get(&seq) else {
+            return;
+        };
+        let wanted = instance.fixed.access.is_some() && instance.current().nat_ip.is_none();
+        let address = if wanted { self.public.take() } else { None };
+        let now = self.now();
+        self.revise(seq, |version| {
+            version.status = Status::Running;
+            version.nat_ip = version.nat_ip.or(address);
+            version.last_start = Some(now);
+        });
+        if boots {
+            self.rebooted(seq);
+        }
+        self.done(seq);
+    }
+
+    /// The guest has booted.
+    pub(super) fn rebooted(&mut self, seq: Seq) {
+        if let Some(instance) = self.instances.get_mut(&seq) {
+            if instance.current().status == Status::Running {
+                instance.boots += 1;
+                self.log(seq, "booted");
+            }
+        }
+    }
+
+    /// A machine is no longer needed.
+    fn rest(&mut self, seq: Seq, change: impl FnOnce(&mut super::Version)) {
+        self.release_machine(seq);
+        self.revise(seq, change);
+        self.done(seq);
+    }
+
+    /// What was going on is over.
+    fn done(&mut self, seq: Seq) {
+        let operation = self.instances.get_mut(&seq).and_then(|instance| {
+            instance.doing = Doing::Nothing;
+            instance.operation.take()
+        });
+        if let Some(operation) = operation {
+            self.finish(operation, Vec::new());
+        }
+    }
+
+    /// What was begun fails: a new instance is gone, an old one is as it was.
+    fn fail(&mut self, seq: Seq, doing: Doing, errors: Vec<Failure>) {
+        let operation = self
+            .instances
+            .get_mut(&seq)
+            .and_then(|instance| instance.operation.take());
+        if let Some(operation) = operation {
+            self.finish(operation, errors);
+        }
+        match doing {
+            Doing::Start => self.rest(seq, |version| version.status = Status::Terminated),
+            Doing::Resume => self.rest(seq, |version| version.status = Status::Suspended),
+            Doing::Nothing
+            | Doing::Insert
+            | Doing::Stop
+            | Doing::Suspend
+            | Doing::Delete
+            | Doing::Repair => self.end(seq, true),
+        }
+    }
+
+    /// An instance is gone, with all that goes with it.
+    fn end(&mut self, seq: Seq, never_ran: bool) {
+        self.release_machine(seq);
+        self.release_nat(seq);
+        self.part_from_disks(seq, never_ran);
+        let fixed = self
+            .instances
+            .get(&seq)
+            .map(|instance| instance.fixed.clone());
+        if let Some(fixed) = fixed {
+            if let Some(address) = fixed.internal_ip {
+                let region = region_of(&fixed.zone).to_owned();
+                self.internal_pool(&region, &fixed.subnetwork)
+                    .give_back(address);
+            }
+        }
+        self.revise(seq, |version| version.status = Status::Gone);
+        self.done(seq);
+        let seen = self.knobs.lag.reads;
+        if seen.is_zero() {
+            self.vanish(seq);
+        } else {
+            self.after(seen, Event::Vanish(seq));
+        }
+    }
+
+    fn release_nat(&mut self, seq: Seq) {
+        let address = self
+            .instances
+            .get(&seq)
+            .and_then(|instance| instance.current().nat_ip);
+        if let Some(address) = address {
+            self.public.give_back(address);
+            self.revise(seq, |version| version.nat_ip = None);
+        }
+    }
+
+    /// Adds a line to an instance's first serial port.
+    pub(super) fn log(&mut self, seq: Seq, what: &str) {
+        let line = format!("[{}] {what}\r\n", self.stamp(self.now()));
+        if let Some(instance) = self.instances.get_mut(&seq) {
+            instance.console += &line;
+        }
+    }
+}

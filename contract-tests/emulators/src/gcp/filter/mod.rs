@@ -1,0 +1,305 @@
+//! The filters of lists: what Compute Engine documents, evaluated on the documents that are listed.
+//!
+//! ```text
+//! filter     = choice, or none
+//! choice     = sequence {"OR" sequence}
+//! sequence   = factor {["AND"] factor}
+//! factor     = ["NOT" | "-"] ("(" choice ")" | comparison)
+//! comparison = path ("=" | "!=" | "<" | "<=" | ">" | ">=" | ":") value | path ("eq" | "ne") expression
+//! ```
+
+mod parse;
+mod words;
+
+use serde_json::Value;
+
+use super::error::Refusal;
+
+/// A filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Filter {
+    All(Vec<Filter>),
+    Any(Vec<Filter>),
+    Not(Box<Filter>),
+    Compare(Comparison),
+}
+
+/// One comparison of a field with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Comparison {
+    pub(crate) path: String,
+    pub(crate) operator: Operator,
+    pub(crate) value: String,
+}
+
+/// How a field is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    /// A text has it inside; with `*`, the field is there.
+    Has,
+    /// All of a text matches a regular expression.
+    Matches,
+    MatchesNot,
+}
+
+impl Filter {
+    /// Reads a filter over documents that have these fields at the top.
+    pub(crate) fn read(text: &str, fields: &[&str]) -> Result<Self, Refusal> {
+        let filter = parse::filter(text).map_err(|why| bad(text, &why))?;
+        filter.check(text, fields)?;
+        Ok(filter)
+    }
+
+    fn check(&self, text: &str, fields: &[&str]) -> Result<(), Refusal> {
+        match self {
+            Self::All(filters) | Self::Any(filters) => filters
+                .iter()
+                .try_for_each(|filter| filter.check(text, fields)),
+            Self::Not(filter) => filter.check(text, fields),
+            Self::Compare(comparison) => {
+                let top = comparison.path.split('.').next().unwrap_or_default();
+                if !fields.contains(&top) {
+                    let why = format!("Unknown field '{}'.", comparison.path);
+                    return Err(bad(text, &why));
+                }
+                let regular = matches!(
+                    comparison.operator,
+                    Operator::Matches | Operator::MatchesNot
+                );
+                if regular && expression(&comparison.value).is_none() {
+                    return Err(bad(text, "The regular expression is malformed."));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a document passes.
+    pub(crate) fn passes(&self, document: &Value) -> bool {
+        match self {
+            Self::All(filters) => filters.iter().all(|filter| filter.passes(document)),
+            Self::Any(filters) => filters.iter().any(|filter| filter.passes(document)),
+            Self::Not(filter) => !filter.passes(document),
+            Self::Compare(comparison) => comparison.holds(document),
+        }
+    }
+
+    /// The comparisons that all must hold, each with those that would do in its place.
+    pub(crate) fn conjuncts(&self) -> Vec<Vec<&Comparison>> {
+        match self {
+            Self::All(filters) => filters.iter().flat_map(Self::conjuncts).collect(),
+            Self::Compare(comparison) => vec![vec![comparison]],
+            Self::Any(filters) => {
+                let mut all = Vec::new();
+                for filter in filters {
+                    match &mut *filter.conjuncts() {
+                        [alternatives] => all.append(alternatives),
+                        _ => return Vec::new(),
+                    }
+                }
+                vec![all]
+            }
+            Self::Not(_) => Vec::new(),
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(&self, document: &Value) -> bool {
+        let found = lookup(document, &self.path);
+        let any = |test: &dyn Fn(&Value) -> bool| found.iter().any(|value| test(value));
+        match self.operator {
+            Operator::Equal => any(&|value| equal(value, &self.value)),
+            Operator::NotEqual => !any(&|value| equal(value, &self.value)),
+            Operator::Less => any(&|value| order(value, &self.value).is_some_and(|o| o.is_lt())),
+            Operator::LessOrEqual => {
+                any(&|value| order(value, &self.value).is_some_and(|o| o.is_le()))
+            }
+            Operator::Greater => any(&|value| order(value, &self.value).is_some_and(|o| o.is_gt())),
+            Operator::GreaterOrEqual => {
+                any(&|value| order(value, &self.value).is_some_and(|o| o.is_ge()))
+            }
+            Operator::Has if self.value == "*" => !found.is_empty(),
+            Operator::Has => any(&|value| match value {
+                Value::String(text) => text.contains(&*self.value),
+                value => equal(value, &self.value),
+            }),
+            Operator::Matches | Operator::MatchesNot => {
+                let matches = expression(&self.value)
+                    .is_some_and(|whole| any(&|value| whole.is_match(&shown(value))));
+                matches == (self.operator == Operator::Matches)
+            }
+        }
+    }
+}
+
+/// Everything under a path; lists are looked through. A name of a map may have dots of its own.
+fn lookup<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
+    match document {
+        Value::Array(values) => values
+            .iter()
+            .flat_map(|value| lookup(value, path))
+            .collect(),
+        Value::Object(fields) => {
+            if let Some(value) = fields.get(path) {
+                return match value {
+                    Value::Array(values) => values.iter().collect(),
+                    value => vec![value],
+                };
+            }
+            let Some((first, rest)) = path.split_once('.') else {
+                return Vec::new();
+            };
+            fields
+                .get(first)
+                .map(|value| lookup(value, rest))
+                .unwrap_or_default()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+fn equal(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(value) => value == text,
+        value => value.to_string().eq_ignore_ascii_case(text),
+    }
+}
+
+/// Numbers by value, texts by their characters.
+fn order(value: &Value, text: &str) -> Option<std::cmp::Ordering> {
+    let shown = shown(value);
+    match (shown.parse::<f64>(), text.parse::<f64>()) {
+        (Ok(one), Ok(other)) => one.partial_cmp(&other),
+        _ => Some(shown.as_str().cmp(text)),
+    }
+}
+
+/// An expression that must match all of a text.
+fn expression(pattern: &str) -> Option<regex_lite::Regex> {
+    let mut builder = regex_lite::RegexBuilder::new(&format!("^(?:{pattern})$"));
+    builder.size_limit(1 << 20).build().ok()
+}
+
+fn bad(filter: &str, why: &str) -> Refusal {
+    let why = format!("Invalid list filter expression. {why}");
+    Refusal::invalid("filter", filter, &why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const FIELDS: [&str; 6] = ["name", "id", "status", "labels", "disks", "size"];
+
+    fn passes(filter: &str) -> bool {
+        let document = json!({
+            "name": "web-1",
+            "id": "123",
+            "status": "RUNNING",
+            "labels": { "env": "prod", "a.b": "c" },
+            "disks": [{ "boot": true, "gib": "10" }, { "boot": false, "gib": "20" }],
+            "size": 7,
+        });
+        Filter::read(filter, &FIELDS).unwrap().passes(&document)
+    }
+
+    #[test]
+    fn documented_filters_select_what_they_say() {
+        for (filter, expected) in [
+            ("name=web-1", true),
+            ("name = \"web-1\"", true),
+            ("name='web-1'", true),
+            ("name != web-1", false),
+            ("id=123", true),
+            ("(name=web-1) (status=RUNNING)", true),
+            ("(name=web-1) (status=TERMINATED)", false),
+            ("name=x OR status=RUNNING", true),
+            ("name=x AND status=RUNNING OR id=123", true),
+            ("name=x AND (status=RUNNING OR id=123)", false),
+            ("NOT name=x", true),
+            ("-name=web-1", false),
+            ("labels.env=prod", true),
+            ("labels.env:*", true),
+            ("labels.owner:*", false),
+            ("NOT labels.owner:*", true),
+            ("labels.a.b=c", true),
+            ("name:eb", true),
+            ("name:x", false),
+            ("name eq web-[0-9]+", true),
+            ("name eq web", false),
+            ("name ne web.*", false),
+            ("(name eq .*) (status eq RUN.*)", true),
+            ("size>=7 size<8", true),
+            ("size>7", false),
+            ("disks.boot=true", true),
+            ("disks.gib=20", true),
+            ("disks.gib=30", false),
+            ("labels.env!=prod", false),
+            ("labels.owner!=x", true),
+        ] {
+            assert_eq!(passes(filter), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_bad_filter_is_refused() {
+        for bad in [
+            "name",
+            "name=",
+            "=x",
+            "name=x AND",
+            "(name=x",
+            "name=x)",
+            "name eq [",
+            "name=\"x",
+            "nonsense=x",
+            "OR",
+            "name==x",
+            "NOT",
+            "name x y",
+        ] {
+            let refusal = Filter::read(bad, &FIELDS).unwrap_err();
+            assert_eq!(
+                (refusal.status, &*refusal.reason),
+                (400, "invalid"),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_index_is_told_what_must_hold() {
+        let shape = |text: &str| {
+            let filter = Filter::read(text, &FIELDS).unwrap();
+            let sizes = filter.conjuncts().iter().map(Vec::len).collect::<Vec<_>>();
+            sizes
+        };
+        assert_eq!(shape("name=a id=1"), [1, 1]);
+        assert_eq!(shape("(name=a OR name=b) id=1"), [2, 1]);
+        assert_eq!(shape("name=a OR (id=1 size=2)"), [0; 0]);
+        assert_eq!(shape("NOT name=a"), [0; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[a-z ()=!<>:*\"'.-]{0,40}|\\PC{0,20}") {
+            let _ = Filter::read(&text, &FIELDS);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What is there before anybody makes anything: zones, regions, machine types, networks, addresses.
+
+use serde_json::Value;
+
+use super::{
+    Call,
+    list::{self, Item, Listing, Of},
+};
+use crate::{
+    cloud::strike::Served,
+    gcp::{
+        catalog::{MachineType, Subnetwork},
+        engine::World,
+        error::Refusal,
+        views,
+        wire::route::Scope,
+    },
+};
+
+const MACHINE_TYPES: Of = Of {
+    kind: "machineType",
+    collection: "machineTypes",
+    fields: &[
+        "architecture",
+        "guestCpus",
+        "id",
+        "isSharedCpu",
+        "memoryMb",
+        "name",
+        "selfLink",
+        "zone",
+    ],
+};
+
+const ZONES: Of = Of {
+    kind: "zone",
+    collection: "zones",
+    fields: &["id", "name", "region", "selfLink", "status"],
+};
+
+const REGIONS: Of = Of {
+    kind: "region",
+    collection: "regions",
+    fields: &["id", "name", "selfLink", "status"],
+};
+
+const NETWORKS: Of = Of {
+    kind: "network",
+    collection: "networks",
+    fields: &["autoCreateSubnetworks", "id", "name", "selfLink"],
+};
+
+const SUBNETWORKS: Of = Of {
+    kind: "subnetwork",
+    collection: "subnetworks",
+    fields: &["id", "ipCidrRange", "name", "network", "region", "selfLink"],
+};
+
+const ADDRESSES: Of = Of {
+    kind: "address",
+    collection: "addresses",
+    fields: &["address", "id", "name", "region", "status"],
+};
+
+/// The name of the zone or region of a call, or nothing.
+fn place(call: &Call) -> &str {
+    match &call.target.scope {
+        Scope::Zone(name) | Scope::Region(name) => name,
+        Scope::Global => "",
+    }
+}
+
+pub(super) fn zone(call: &Call, world: &World) -> Result<Value, Refusal> {
+    Ok(views::zone(world, &call.target.project, place(call)))
+}
+
+pub(super) fn zones(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
+    let zones = world.knobs.zones.iter();
+    let shown = zones.map(|zone| views::zone(world, &call.target.project, zone));
+    of_project(call, world, served, &ZONES, shown)
+}
+
+pub(super) fn region(call: &Call, world: &World) -> Result<Value, Refusal> {
+    Ok(views::region(world, &call.target.project, place(call)))
+}
+
+pub(super) fn regions(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
+    let regions = world.regions();
+    let regions = regions.iter();
+    let shown = regions.map(|region| views::region(world, &call.target.project, region));
+    of_project(call, world, served, &REGIONS, shown)
+}
+
+pub(super) fn network(call: &Call, world: &World) -> Result<Value, Refusal> {
+    let (project, name) = (&call.target.project, &call.target.name);
+    if world.networks().iter().any(|known| known == name) {
+        return Ok(views::network(world, project, name));
+    }
+    Err(Refusal::not_found(&call.target.path("networks")))
+}
+
+pub(super) fn networks(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
+    let networks = world.networks();
+    let networks = networks.iter();
+    let shown = networks.map(|name| views::network(world, &call.target.project, name));
+    of_project(call, world, served, &NETWORKS, shown)
+}
+
+/// A list that is not of zones or regions one by one.
+fn of_project(
+    call: &Call,
+    world: &World,
+    served: &Served,
+    of: &Of,
+    shown: impl Iterator<Item = Value>,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, of)?;
+    let page = listing.page(shown.map(|item| (Scope::Global, item)).collect());
+    Ok(listing.document(call, of, page))
+}
+
+pub(super) fn machine_type(call: &Call, world: &World) -> Result<Value, Refusal> {
+    let (zone, name) = (place(call), &call.target.name);
+    match world.machine_type(name).filter(|spec| spec.is_in(zone)) {
+        Some(spec) => Ok(views::machine_type(&call.target.project, zone, spec)),
+        None => Err(Refusal::not_found(&call.target.path("machineTypes"))),
+    }
+}
+
+pub(super) fn machine_types(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, &MACHINE_TYPES)?;
+    let page = listing.page(types_in(call, world, place(call)));
+    Ok(listing.document(call, &MACHINE_TYPES, page))
+}
+
+pub(super) fn all_machine_types(
+    call: &Call,
+    world: &World,
+    served: &Served,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, &MACHINE_TYPES)?;
+    listing.check_all(call, world)?;
+    let zones = world.knobs.zones.iter();
+    let zones = zones.filter(|zone| !world.knobs.unreachable_zones.contains(*zone));
+    let all = zones.flat_map(|zone| types_in(call, world, zone)).collect();
+    let scopes = list::zones(world);
+    Ok(listing.aggregate(call, world, &MACHINE_TYPES, &scopes, listing.page(all)))
+}
+
+fn types_in(call: &Call, world: &World, zone: &str) -> Vec<Item> {
+    let types = world.knobs.machine_types.iter();
+    let shown = types
+        .filter(|spec| spec.is_in(zone))
+        .map(|spec: &MachineType| {
+            let item = views::machine_type(&call.target.project, zone, spec);
+            (Scope::Zone(zone.to_owned()), item)
+        });
+    shown.collect()
+}
+
+pub(super) fn subnetwork(call: &Call, world: &World) -> Result<Value, Refusal> {
+    let mut found = subnetworks_in(call, world, Some(place(call))).into_iter();
+    let found = found.find(|(_, item)| item["name"] == *call.target.name);
+    match found {
+        Some((_, item)) => Ok(item),
+        None => Err(Refusal::not_found(&call.target.path("subnetworks"))),
+    }
+}
+
+pub(super) fn subnetworks(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, &SUBNETWORKS)?;
+    let page = listing.page(subnetworks_in(call, world, Some(place(call))));
+    Ok(listing.document(call, &SUBNETWORKS, page))
+}
+
+pub(super) fn all_subnetworks(
+    call: &Call,
+    world: &World,
+    served: &Served,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, &SUBNETWORKS)?;
+    let page = listing.page(subnetworks_in(call, world, None));
+    let scopes = regions_as_scopes(world);
+    Ok(listing.aggregate(call, world, &SUBNETWORKS, &scopes, page))
+}
+
+fn subnetworks_in(call: &Call, world: &World, region: Option<&str>) -> Vec<Item> {
+    let here = |known: &&Subnetwork| region.is_none_or(|region| region == known.region);
+    let known = world.knobs.subnetworks.iter().filter(here);
+    let known = known.filter(|known| world.has_region(&known.region));
+    let shown = known.map(|known| {
+        let item = views::subnetwork(&call.target.project, known);
+        (Scope::Region(known.region.clone()), item)
+    });
+    shown.collect()
+}
+
+fn regions_as_scopes(world: &World) -> Vec<Scope> {
+    world.regions().into_iter().map(Scope::Region).collect()
+}
+
+/// There are no static addresses.
+pub(super) fn addresses(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
+    of_project(call, world, served, &ADDRESSES, std::iter::empty())
+}
+
+pub(super) fn all_addresses(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, &ADDRESSES)?;
+    let page = listing.page(Vec::new());
+    let scopes: Vec<_> = std::iter::once(Scope::Global)
+        .chain(regions_as_scopes(world))
+        .collect();
+    Ok(listing.aggregate(call, world, &ADDRESSES, &scopes, page))
+}

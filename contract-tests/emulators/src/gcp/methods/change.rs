@@ -1,0 +1,53 @@
+//! `instances`: setLabels, setMetadata, setMachineType.
+
+use serde_json::Value;
+
+use super::{
+    Call,
+    order::{self, Naming},
+};
+use crate::{
+    cloud::strike::Served,
+    gcp::{
+        engine::{World, rules},
+        error::Refusal,
+        wire::{body::Fields as _, route::Scope, schema},
+    },
+};
+
+pub(super) fn labels(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+    let body = call.body(schema::SET_LABELS)?;
+    let labels = body.texts("labels");
+    rules::check_labels("labels", &labels)?;
+    let fingerprint = body.text("labelFingerprint").unwrap_or_default();
+    call.once_or_fail(world, &served.doom, |world| {
+        world.set_labels(&call.target, fingerprint, labels)
+    })
+}
+
+pub(super) fn metadata(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+    let body = call.body(schema::METADATA)?;
+    let metadata = order::metadata(&body);
+    rules::check_metadata("metadata", &metadata)?;
+    let fingerprint = body.text("fingerprint").unwrap_or_default();
+    call.once_or_fail(world, &served.doom, |world| {
+        world.set_metadata(&call.target, fingerprint, metadata)
+    })
+}
+
+pub(super) fn machine_type(
+    call: &Call,
+    world: &mut World,
+    served: &Served,
+) -> Result<Value, Refusal> {
+    let body = call.body(schema::SET_MACHINE_TYPE)?;
+    let Scope::Zone(zone) = &call.target.scope else {
+        return Err(Refusal::no_such_path());
+    };
+    let given = body.text("machineType");
+    let given = given.ok_or_else(|| Refusal::required("machineType"))?;
+    let name = order::machine_type(world, zone, "machineType", given, Naming::Links)?;
+    call.once_or_fail(world, &served.doom, |world| {
+        world.set_machine_type(&call.target, &name)
+    })
+}

@@ -1,0 +1,200 @@
+//! `instances`: insert, get, list, aggregatedList, getSerialPortOutput.
+
+use serde_json::{Value, json};
+
+use super::{
+    Call,
+    list::{self, Item, Listing, Of, Order},
+    order,
+};
+use crate::{
+    cloud::{page::Page, strike::Served},
+    gcp::{
+        engine::{
+            World,
+            read::Seen,
+            record::{Key, Status},
+        },
+        error::Refusal,
+        filter::{Comparison, Operator},
+        views,
+        wire::{link::link, route::Scope, schema},
+    },
+};
+
+const INSTANCES: Of = Of {
+    kind: "instance",
+    collection: "instances",
+    fields: &[
+        "canIpForward",
+        "cpuPlatform",
+        "creationTimestamp",
+        "deletionProtection",
+        "description",
+        "disks",
+        "hostname",
+        "id",
+        "labels",
+        "lastStartTimestamp",
+        "lastStopTimestamp",
+        "lastSuspendedTimestamp",
+        "machineType",
+        "metadata",
+        "name",
+        "networkInterfaces",
+        "scheduling",
+        "selfLink",
+        "serviceAccounts",
+        "status",
+        "tags",
+        "zone",
+    ],
+};
+
+pub(super) fn insert(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+    for parameter in ["sourceInstanceTemplate", "sourceMachineImage"] {
+        if call.query.text(parameter).is_some() {
+            return Err(Refusal::not_emulated(&format!(
+                "The parameter '{parameter}'"
+            )));
+        }
+    }
+    let body = call.body(schema::INSTANCE)?;
+    call.once(world, |world| {
+        let order = order::read(call, &body, world)?;
+        world.insert(&order, &served.doom)
+    })
+}
+
+pub(super) fn get(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+    let seen = world.see(&call.target, served.look)?;
+    let (seq, version) = (seen.instance.seq, seen.version.clone());
+    let instance = world.instances.get(&seq).ok_or_else(Refusal::internal)?;
+    let seen = Seen {
+        instance,
+        version: &version,
+    };
+    Ok(views::instance(world, &seen, served.state.as_deref()))
+}
+
+pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, &INSTANCES)?;
+    let page = page(call, world, served, &listing);
+    Ok(listing.document(call, &INSTANCES, page))
+}
+
+pub(super) fn aggregated(
+    call: &Call,
+    world: &mut World,
+    served: &Served,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, &INSTANCES)?;
+    listing.check_all(call, world)?;
+    let page = page(call, world, served, &listing);
+    let zones = list::zones(world);
+    Ok(listing.aggregate(call, world, &INSTANCES, &zones, page))
+}
+
+/// A page of the instances of a zone or of a whole project.
+fn page(call: &Call, world: &mut World, served: &Served, listing: &Listing) -> Page<Item> {
+    let target = &call.target;
+    let keys = keys(call, world, listing);
+    let show = |world: &World, seen: Seen<'_>| {
+        let fixed = &seen.instance.fixed;
+        let scope = Scope::Zone(fixed.zone.clone());
+        let here = target.scope == Scope::Global || target.scope == scope;
+        if fixed.project != target.project || !here || list::is_silent(world, &scope) {
+            return None;
+        }
+        let truth = views::instance(world, &seen, None);
+        if !listing.passes(&truth) {
+            return None;
+        }
+        let shown = served.state.as_deref();
+        let shown = shown.map(|state| views::instance(world, &seen, Some(state)));
+        Some((scope, shown.unwrap_or(truth)))
+    };
+    if listing.order == Order::Made {
+        return world.instances_page(&keys, &listing.paging, served.look, show);
+    }
+    let mut whole = listing.paging.clone();
+    (whole.most, whole.place, whole.trick) = (usize::MAX, Default::default(), Default::default());
+    let all = world.instances_page(&keys, &whole, served.look, show);
+    listing.page(all.items)
+}
+
+/// Where to look: under what the filter asks for, if an index knows it.
+fn keys(call: &Call, world: &World, listing: &Listing) -> Vec<Key> {
+    let project = call.target.project.clone();
+    let mut choices = vec![match &call.target.scope {
+        Scope::Zone(zone) => vec![Key::Zone(project, zone.clone())],
+        Scope::Global | Scope::Region(_) => vec![Key::Project(project)],
+    }];
+    let must = listing.filter.iter().flat_map(|filter| filter.conjuncts());
+    for alternatives in must {
+        let keys: Option<Vec<Key>> = alternatives.into_iter().map(key).collect();
+        choices.extend(keys);
+    }
+    world.fewest(choices)
+}
+
+fn key(comparison: &Comparison) -> Option<Key> {
+    let Comparison {
+        path,
+        operator,
+        value,
+    } = comparison;
+    match (operator, path.as_str()) {
+        (Operator::Equal, "name") => Some(Key::Name(value.clone())),
+        (Operator::Equal, "id") => value.parse().ok().map(Key::Id),
+        (Operator::Equal, "status") => {
+            let status = Status::SEEN
+                .into_iter()
+                .find(|status| status.name() == value);
+            status.map(Key::Status)
+        }
+        (Operator::Equal, path) => {
+            let label = path.strip_prefix("labels.")?.to_owned();
+            Some(Key::Label(label, value.clone()))
+        }
+        (Operator::Has, path) if value == "*" => {
+            let label = path.strip_prefix("labels.")?.to_owned();
+            Some(Key::HasLabel(label))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn serial_port(
+    call: &Call,
+    world: &mut World,
+    served: &Served,
+) -> Result<Value, Refusal> {
+    let port: u32 = call.query.number("port")?.unwrap_or(1);
+    if !(1..=4).contains(&port) {
+        let why = "Must be between 1 and 4.";
+        return Err(Refusal::invalid("port", &port.to_string(), why));
+    }
+    let start: i64 = call.query.number("start")?.unwrap_or(0);
+    let seen = world.see(&call.target, served.look)?;
+    let whole = if port == 1 {
+        seen.instance.console.as_str()
+    } else {
+        ""
+    };
+    let length = whole.len();
+    // A negative start counts from the end.
+    let distance = usize::try_from(start.unsigned_abs()).unwrap_or(usize::MAX);
+    let from = if start < 0 {
+        length.saturating_sub(distance)
+    } else {
+        distance.min(length)
+    };
+    Ok(json!({
+        "kind": "compute#serialPortOutput",
+        "selfLink": link(&format!("{}/serialPort", seen.instance.fixed.path())),
+        "contents": whole.get(from..).unwrap_or_default(),
+        "start": from.to_string(),
+        "next": length.to_string(),
+    }))
+}

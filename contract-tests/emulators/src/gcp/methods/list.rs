@@ -1,0 +1,249 @@
+//! Lists: filter, order, pages, and the lists over all zones or regions.
+
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::Call;
+use crate::{
+    cloud::{
+        page::{Page, Paging, Place},
+        strike::Served,
+    },
+    gcp::{
+        engine::World,
+        error::Refusal,
+        filter::Filter,
+        wire::{link::link, route::Scope},
+    },
+};
+
+/// The most on a page.
+const MOST: usize = 500;
+
+/// What a list is asked for.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) filter: Option<Filter>,
+    pub(super) paging: Paging,
+    pub(super) order: Order,
+    /// Whether zones that do not answer are left out.
+    pub(super) partial: bool,
+    /// What a page token is bound to.
+    of: String,
+}
+
+/// In which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they were made.
+    Made,
+    Name,
+    NewestFirst,
+}
+
+/// What a list is of: its kind, what it is called in a list of all scopes, and the fields of an item.
+#[derive(Debug)]
+pub(super) struct Of {
+    pub(super) kind: &'static str,
+    pub(super) collection: &'static str,
+    pub(super) fields: &'static [&'static str],
+}
+
+impl Listing {
+    /// Reads what a call asks for.
+    pub(super) fn read(
+        call: &Call,
+        world: &World,
+        served: &Served,
+        of: &Of,
+    ) -> Result<Self, Refusal> {
+        let query = &call.query;
+        if query.text("serviceProjectNumber").is_some() {
+            return Err(Refusal::not_emulated(
+                "The parameter 'serviceProjectNumber'",
+            ));
+        }
+        let filter = query
+            .text("filter")
+            .map(|text| Filter::read(text, of.fields));
+        let most = match query.number::<usize>("maxResults")? {
+            None | Some(0) => MOST,
+            Some(most) if most <= MOST => most,
+            Some(more) => {
+                let why = format!("Value must be between 0 and {MOST}.");
+                return Err(Refusal::invalid("maxResults", &more.to_string(), &why));
+            }
+        };
+        let order = match query.text("orderBy") {
+            None => Order::Made,
+            Some("name") => Order::Name,
+            Some("creationTimestamp desc") => Order::NewestFirst,
+            Some(other) => {
+                let why = "Only 'name' and 'creationTimestamp desc' are supported.";
+                return Err(Refusal::invalid("orderBy", other, why));
+            }
+        };
+        let bound = [
+            &call.target.project,
+            &call.target.scope.to_string(),
+            query.text("filter").unwrap_or_default(),
+            query.text("orderBy").unwrap_or_default(),
+        ];
+        let bound = Uuid::new_v5(&Uuid::NAMESPACE_OID, bound.join("\n").as_bytes());
+        let name = format!("{}:{bound}", call.method.name());
+        let place = query.text("pageToken").map(|token| {
+            Place::of_token(&name, token).ok_or_else(|| {
+                let why = "The token is not of this list.";
+                Refusal::invalid("pageToken", token, why)
+            })
+        });
+        let knob = usize::try_from(world.knobs.page_size.get()).unwrap_or(MOST);
+        Ok(Self {
+            filter: filter.transpose()?,
+            paging: Paging {
+                most: most.min(knob),
+                place: place.transpose()?.unwrap_or_default(),
+                trick: served.trick,
+            },
+            order,
+            partial: query.flag("returnPartialSuccess")?,
+            of: name,
+        })
+    }
+
+    /// Whether a document is asked for.
+    pub(super) fn passes(&self, document: &Value) -> bool {
+        self.filter
+            .as_ref()
+            .is_none_or(|filter| filter.passes(document))
+    }
+
+    /// A page of what is there, in the order in which it was made.
+    pub(super) fn page(&self, items: Vec<Item>) -> Page<Item> {
+        let mut passing: Vec<_> = items
+            .into_iter()
+            .filter(|item| self.passes(&item.1))
+            .collect();
+        match self.order {
+            Order::Made => {}
+            Order::Name => passing.sort_by_key(|item| item.1["name"].to_string()),
+            Order::NewestFirst => passing.reverse(),
+        }
+        let skip = usize::try_from(self.paging.place.after).unwrap_or(usize::MAX);
+        let positions = self.paging.place.after.saturating_add(1)..;
+        let items = positions.zip(passing.into_iter().skip(skip));
+        let (page, _) = self
+            .paging
+            .take(items.map(|(position, item)| (position, Some(item))));
+        page
+    }
+
+    /// The document of a list of one scope.
+    pub(super) fn document(&self, call: &Call, of: &Of, page: Page<Item>) -> Value {
+        let items: Vec<_> = page.items.into_iter().map(|(_, item)| item).collect();
+        let mut document = self.envelope(call, of, "List", page.next);
+        if !items.is_empty() {
+            document["items"] = items.into();
+        }
+        document
+    }
+
+    /// The document of a list over all scopes, those without items included.
+    pub(super) fn aggregate(
+        &self,
+        call: &Call,
+        world: &World,
+        of: &Of,
+        scopes: &[Scope],
+        page: Page<Item>,
+    ) -> Value {
+        let mut by_scope = Map::new();
+        let mut silent = Vec::new();
+        for scope in scopes {
+            let warning = if is_silent(world, scope) {
+                silent.push(format!("projects/{}/{scope}", call.target.project));
+                warning(scope, "UNREACHABLE", "The scope '{}' is unreachable.")
+            } else {
+                let words = "There are no results for scope '{}' on this page.";
+                warning(scope, "NO_RESULTS_ON_PAGE", words)
+            };
+            by_scope.insert(scope.to_string(), warning);
+        }
+        for (scope, item) in page.items {
+            let here = &mut by_scope[&scope.to_string()];
+            if let Some(fields) = here.as_object_mut() {
+                fields.remove("warning");
+                let list = fields.entry(of.collection).or_insert_with(|| json!([]));
+                if let Some(list) = list.as_array_mut() {
+                    list.push(item);
+                }
+            }
+        }
+        let mut document = self.envelope(call, of, "AggregatedList", page.next);
+        document["items"] = Value::Object(by_scope);
+        if !silent.is_empty() {
+            document["unreachables"] = silent.into();
+        }
+        document
+    }
+
+    fn envelope(&self, call: &Call, of: &Of, suffix: &str, next: Option<Place>) -> Value {
+        let (project, scope) = (&call.target.project, &call.target.scope);
+        let place = match suffix {
+            "AggregatedList" => "aggregated".to_owned(),
+            _ => scope.to_string(),
+        };
+        let path = match of.collection {
+            "zones" | "regions" => format!("projects/{project}/{}", of.collection),
+            collection => format!("projects/{project}/{place}/{collection}"),
+        };
+        let mut document = json!({
+            "kind": format!("compute#{}{suffix}", of.kind),
+            "id": path,
+            "selfLink": link(&path),
+        });
+        if let Some(next) = next {
+            document["nextPageToken"] = next.token(&self.of).into();
+        }
+        document
+    }
+
+    /// Refuses a list over all zones if one does not answer, unless a part will do.
+    pub(super) fn check_all(&self, call: &Call, world: &World) -> Result<(), Refusal> {
+        let mut silent = world.knobs.unreachable_zones.iter();
+        match silent.find(|zone| world.knobs.zones.contains(zone)) {
+            Some(zone) if !self.partial => {
+                let path = format!("projects/{}/zones/{zone}", call.target.project);
+                Err(Refusal::unreachable(&path))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// A document and where it belongs.
+pub(super) type Item = (Scope, Value);
+
+/// Every zone, as a scope.
+pub(super) fn zones(world: &World) -> Vec<Scope> {
+    world.knobs.zones.iter().cloned().map(Scope::Zone).collect()
+}
+
+/// Whether a scope does not answer.
+pub(super) fn is_silent(world: &World, scope: &Scope) -> bool {
+    match scope {
+        Scope::Zone(zone) => world.knobs.unreachable_zones.contains(zone),
+        Scope::Region(_) | Scope::Global => false,
+    }
+}
+
+fn warning(scope: &Scope, code: &str, words: &str) -> Value {
+    let scope = scope.to_string();
+    json!({
+        "warning": {
+            "code": code,
+            "message": words.replace("{}", &scope),
+            "data": [{ "key": "scope", "value": scope }],
+        }
+    })
+}

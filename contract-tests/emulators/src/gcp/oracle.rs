@@ -1,0 +1,224 @@
+//! The truth, out of band: no lag, no filter, no page.
+
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+use serde::Serialize;
+
+use super::{
+    cloud::FaultRule,
+    engine::{World, record::Instance},
+};
+use crate::cloud::{fault::Failure, knobs::Market};
+
+/// Everything that is there, and what was asked so far.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Oracle {
+    /// Every instance, in the order in which they were made. What is deleted is not there.
+    pub instances: Vec<TrueInstance>,
+    /// Every disk.
+    pub disks: Vec<TrueDisk>,
+    /// Every image, the catalog's first.
+    pub images: Vec<TrueImage>,
+    /// Every operation that is remembered, the oldest first.
+    pub operations: Vec<TrueOperation>,
+    /// How many calls of each method arrived.
+    pub calls: BTreeMap<String, u64>,
+    /// How many records reads have looked at.
+    pub records_touched: u64,
+    /// The fault rules that have not struck yet.
+    pub unstruck: Vec<FaultRule>,
+}
+
+/// An instance as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueInstance {
+    /// Its id, in decimal digits.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its project.
+    pub project: String,
+    /// Its zone.
+    pub zone: String,
+    /// Compute Engine's name of its state.
+    pub status: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its metadata.
+    pub metadata: BTreeMap<String, String>,
+    /// Its network tags.
+    pub network_tags: Vec<String>,
+    /// The name of its machine type.
+    pub machine_type: String,
+    /// The path of the image that its boot disk was made of.
+    pub image: Option<String>,
+    /// The size of its boot disk.
+    pub boot_disk_gib: Option<u32>,
+    /// The names of its disks, without local ones.
+    pub disks: Vec<String>,
+    /// Its internal address.
+    pub internal_ip: Option<Ipv4Addr>,
+    /// Its external address, while it runs.
+    pub nat_ip: Option<Ipv4Addr>,
+    /// Whether Compute Engine may take its machine back.
+    pub spot: bool,
+    /// Whether it holds a machine.
+    pub holds_machine: bool,
+    /// How many times it has booted: at first, by each start and by each reset.
+    pub boots: u64,
+    /// Whether somebody else made it.
+    pub foreign: bool,
+    /// Whether it is protected from being deleted.
+    pub deletion_protection: bool,
+    /// The id of the request that made it.
+    pub request_id: Option<String>,
+}
+
+/// A disk as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueDisk {
+    /// Its name.
+    pub name: String,
+    /// Its project.
+    pub project: String,
+    /// Its zone.
+    pub zone: String,
+    /// The name of the instance that has it.
+    pub attached_to: Option<String>,
+    /// Whether it goes with its instance.
+    pub auto_delete: bool,
+    /// Its size.
+    pub gib: u32,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// An image as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueImage {
+    /// Its project.
+    pub project: String,
+    /// Its name.
+    pub name: String,
+    /// The path of the disk that it was made of, if it was made here.
+    pub source: Option<String>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// An operation as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueOperation {
+    /// Its name.
+    pub name: String,
+    /// What it does, such as `insert`.
+    pub operation_type: String,
+    /// The path of what it is about.
+    pub target: String,
+    /// The id of what it is about.
+    pub target_id: Option<String>,
+    /// PENDING, RUNNING or DONE.
+    pub status: String,
+    /// What it ended with.
+    pub errors: Vec<Failure>,
+}
+
+impl Oracle {
+    pub(crate) fn new(
+        world: &World,
+        calls: BTreeMap<String, u64>,
+        unstruck: Vec<FaultRule>,
+    ) -> Self {
+        let alive = world
+            .instances
+            .values()
+            .filter(|instance| !instance.is_gone());
+        Self {
+            instances: alive.map(|instance| truth(world, instance)).collect(),
+            disks: disks(world),
+            images: world
+                .images
+                .values()
+                .map(|image| TrueImage {
+                    project: image.project.clone(),
+                    name: image.name.clone(),
+                    source: image.source.as_ref().map(|(path, _)| path.clone()),
+                    labels: image.labels.clone(),
+                })
+                .collect(),
+            operations: world
+                .operations
+                .values()
+                .map(|operation| TrueOperation {
+                    name: operation.name.clone(),
+                    operation_type: operation.kind.to_owned(),
+                    target: operation.target.clone(),
+                    target_id: operation.target_id.map(|id| id.to_string()),
+                    status: operation.status().to_owned(),
+                    errors: operation.errors.clone(),
+                })
+                .collect(),
+            calls,
+            records_touched: world.touched,
+            unstruck,
+        }
+    }
+}
+
+fn truth(world: &World, instance: &Instance) -> TrueInstance {
+    let (fixed, version) = (&instance.fixed, instance.current());
+    let disks = instance.disks.iter();
+    let disks = disks.filter_map(|attached| world.disks.get(&attached.disk?));
+    TrueInstance {
+        id: fixed.id.to_string(),
+        name: fixed.name.clone(),
+        project: fixed.project.clone(),
+        zone: fixed.zone.clone(),
+        status: version.status.name().to_owned(),
+        labels: (*version.labels).clone(),
+        metadata: version.metadata.0.iter().cloned().collect(),
+        network_tags: fixed.tags.clone(),
+        machine_type: version.machine_type.clone(),
+        image: fixed.image.clone(),
+        boot_disk_gib: instance
+            .disks
+            .iter()
+            .find(|disk| disk.boot)
+            .map(|disk| disk.gib),
+        disks: disks.map(|disk| disk.name.clone()).collect(),
+        internal_ip: fixed.internal_ip,
+        nat_ip: version.nat_ip,
+        spot: fixed.scheduling.market() == Market::Spot,
+        holds_machine: instance.holds_machine,
+        boots: instance.boots,
+        foreign: fixed.foreign,
+        deletion_protection: fixed.deletion_protection,
+        request_id: fixed.request_id.map(|id| id.to_string()),
+    }
+}
+
+fn disks(world: &World) -> Vec<TrueDisk> {
+    let disks = world.disks.iter().map(|(seq, disk)| {
+        let user = disk.user.and_then(|user| world.instances.get(&user));
+        let attached = user.and_then(|user| {
+            user.disks
+                .iter()
+                .find(|attached| attached.disk == Some(*seq))
+        });
+        TrueDisk {
+            name: disk.name.clone(),
+            project: disk.project.clone(),
+            zone: disk.zone.clone(),
+            attached_to: user.map(|user| user.fixed.name.clone()),
+            auto_delete: attached.is_some_and(|attached| attached.auto_delete),
+            gib: disk.gib,
+            labels: disk.labels.clone(),
+        }
+    });
+    disks.collect()
+}

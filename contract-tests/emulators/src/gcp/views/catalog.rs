@@ -1,0 +1,163 @@
+//! What is there before anybody makes anything: `Zone`, `Region`, `MachineType`, `Network` and so on.
+
+use serde_json::{Value, json};
+
+use super::{id_of, present, zone_link};
+use crate::gcp::{
+    catalog::{MachineType, Subnetwork, region_of},
+    engine::World,
+    wire::link::link,
+};
+
+/// When everything of the catalog was made.
+const LONG_AGO: &str = "1969-12-31T16:00:00.000-08:00";
+
+/// A zone.
+pub(crate) fn zone(world: &World, project: &str, zone: &str) -> Value {
+    let path = format!("projects/{project}/zones/{zone}");
+    let down = world.knobs.unreachable_zones.contains(zone);
+    json!({
+        "kind": "compute#zone",
+        "id": id_of(&path),
+        "creationTimestamp": LONG_AGO,
+        "name": zone,
+        "description": zone,
+        "status": if down { "DOWN" } else { "UP" },
+        "region": link(&format!("projects/{project}/regions/{}", region_of(zone))),
+        "selfLink": link(&path),
+        "availableCpuPlatforms": ["Unknown CPU Platform"],
+        "supportsPzs": false,
+    })
+}
+
+/// A region, with its quotas.
+pub(crate) fn region(world: &World, project: &str, region: &str) -> Value {
+    let path = format!("projects/{project}/regions/{region}");
+    let zones = world
+        .knobs
+        .zones
+        .iter()
+        .filter(|zone| region_of(zone) == region);
+    let zones: Vec<_> = zones.map(|zone| zone_link(project, zone)).collect();
+    json!({
+        "kind": "compute#region",
+        "id": id_of(&path),
+        "creationTimestamp": LONG_AGO,
+        "name": region,
+        "description": region,
+        "status": "UP",
+        "zones": zones,
+        "quotas": quotas(world, region),
+        "selfLink": link(&path),
+        "supportsPzs": false,
+    })
+}
+
+/// A quota that no knob sets is large.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "quotas are doubles on the wire, and far below 2^53"
+)]
+fn quotas(world: &World, region: &str) -> Vec<Value> {
+    let limit = |knob: Option<u64>| knob.map_or(1e6, |limit| limit as f64);
+    let knobs = &world.knobs;
+    world
+        .quota_usage(region)
+        .into_iter()
+        .zip([knobs.cpu_quota, knobs.spot_cpu_quota, knobs.instance_quota])
+        .map(|((metric, usage), knob)| {
+            json!({ "metric": metric, "limit": limit(knob), "usage": usage as f64 })
+        })
+        .collect()
+}
+
+/// A machine type as a zone has it.
+pub(crate) fn machine_type(project: &str, zone: &str, spec: &MachineType) -> Value {
+    let path = format!("projects/{project}/zones/{zone}/machineTypes/{}", spec.name);
+    json!({
+        "kind": "compute#machineType",
+        "id": id_of(&spec.name),
+        "creationTimestamp": LONG_AGO,
+        "name": spec.name,
+        "description": format!("{} vCPUs, {} MB RAM", spec.cpus, spec.memory_mb),
+        "guestCpus": spec.cpus,
+        "memoryMb": spec.memory_mb,
+        "imageSpaceGb": 0,
+        "maximumPersistentDisks": 128,
+        "maximumPersistentDisksSizeGb": "263168",
+        "zone": zone,
+        "selfLink": link(&path),
+        "isSharedCpu": spec.shared,
+        "architecture": spec.architecture,
+    })
+}
+
+/// A network, with its subnetworks.
+pub(crate) fn network(world: &World, project: &str, network: &str) -> Value {
+    let path = format!("projects/{project}/global/networks/{network}");
+    let of = world
+        .knobs
+        .subnetworks
+        .iter()
+        .filter(|known| known.network == network);
+    let subnetworks: Vec<_> = of
+        .map(|known| link(&subnetwork_path(project, known)))
+        .collect();
+    json!({
+        "kind": "compute#network",
+        "id": id_of(&path),
+        "creationTimestamp": LONG_AGO,
+        "name": network,
+        "autoCreateSubnetworks": true,
+        "subnetworks": subnetworks,
+        "routingConfig": { "routingMode": "REGIONAL" },
+        "selfLink": link(&path),
+        "selfLinkWithId": link(&format!("projects/{project}/global/networks/{}", id_of(&path))),
+        "mtu": 1460,
+    })
+}
+
+/// A subnetwork.
+pub(crate) fn subnetwork(project: &str, known: &Subnetwork) -> Value {
+    let path = subnetwork_path(project, known);
+    let gateway = u32::from(known.cidr.network()).saturating_add(1);
+    present(json!({
+        "kind": "compute#subnetwork",
+        "id": id_of(&path),
+        "creationTimestamp": LONG_AGO,
+        "name": known.name,
+        "network": link(&format!("projects/{project}/global/networks/{}", known.network)),
+        "ipCidrRange": known.cidr,
+        "gatewayAddress": std::net::Ipv4Addr::from(gateway),
+        "region": link(&format!("projects/{project}/regions/{}", known.region)),
+        "selfLink": link(&path),
+        "privateIpGoogleAccess": false,
+        "purpose": "PRIVATE",
+        "stackType": "IPV4_ONLY",
+    }))
+}
+
+fn subnetwork_path(project: &str, known: &Subnetwork) -> String {
+    format!(
+        "projects/{project}/regions/{}/subnetworks/{}",
+        known.region, known.name
+    )
+}
+
+/// A project.
+pub(crate) fn project(name: &str) -> Value {
+    let path = format!("projects/{name}");
+    let number = id_of(&path);
+    json!({
+        "kind": "compute#project",
+        "id": number,
+        "creationTimestamp": LONG_AGO,
+        "name": name,
+        "commonInstanceMetadata": { "kind": "compute#metadata", "fingerprint": "AAAAAAAAAAA=" },
+        "quotas": [],
+        "selfLink": link(&path),
+        "defaultServiceAccount": format!("{number}-compute@developer.gserviceaccount.com"),
+        "xpnProjectStatus": "UNSPECIFIED_XPN_PROJECT_STATUS",
+        "defaultNetworkTier": "PREMIUM",
+    })
+}

@@ -1,0 +1,37 @@
+//! `Disk`.
+
+use serde_json::{Value, json};
+
+use super::{present, zone_link};
+use crate::gcp::{
+    engine::{World, disk::Disk, rules},
+    wire::link::link,
+};
+
+/// A disk.
+pub(crate) fn disk(world: &World, disk: &Disk) -> Value {
+    let stamp = |moment: Option<_>| moment.map(|moment| world.stamp(moment));
+    let user = disk.user.and_then(|user| world.instances.get(&user));
+    let Disk { project, zone, .. } = disk;
+    present(json!({
+        "kind": "compute#disk",
+        "id": disk.id.to_string(),
+        "creationTimestamp": world.stamp(disk.created),
+        "name": disk.name,
+        "description": disk.description,
+        "sizeGb": disk.gib.to_string(),
+        "zone": zone_link(project, zone),
+        "status": "READY",
+        "selfLink": link(&disk.path()),
+        "sourceImage": disk.image.as_ref().map(|(path, _)| link(path)),
+        "sourceImageId": disk.image.as_ref().map(|(_, id)| id.to_string()),
+        "type": link(&format!("projects/{project}/zones/{zone}/diskTypes/{}", disk.kind)),
+        "users": user.map(|user| vec![link(&user.fixed.path())]).unwrap_or_default(),
+        "labels": disk.labels,
+        "labelFingerprint": rules::label_fingerprint(&disk.labels),
+        "architecture": disk.architecture,
+        "physicalBlockSizeBytes": "4096",
+        "lastAttachTimestamp": stamp(disk.attached),
+        "lastDetachTimestamp": stamp(disk.detached),
+    }))
+}

@@ -1,0 +1,33 @@
+//! `Image`.
+
+use serde_json::{Value, json};
+
+use super::present;
+use crate::gcp::{
+    engine::{World, image::ImageRecord, rules},
+    wire::link::link,
+};
+
+/// An image.
+pub(crate) fn image(world: &World, image: &ImageRecord) -> Value {
+    let ready = image.ready <= world.now();
+    present(json!({
+        "kind": "compute#image",
+        "id": image.id.to_string(),
+        "creationTimestamp": world.stamp(image.created),
+        "name": image.name,
+        "description": image.description,
+        "family": image.family,
+        "sourceType": "RAW",
+        "status": if ready { "READY" } else { "PENDING" },
+        "diskSizeGb": image.gib.to_string(),
+        "archiveSizeBytes": (u64::from(image.gib) << 28).to_string(),
+        "architecture": image.architecture,
+        "labels": image.labels,
+        "labelFingerprint": rules::label_fingerprint(&image.labels),
+        "selfLink": link(&image.path()),
+        "sourceDisk": image.source.as_ref().map(|(path, _)| link(path)),
+        "sourceDiskId": image.source.as_ref().map(|(_, id)| id.to_string()),
+        "storageLocations": ["us"],
+    }))
+}

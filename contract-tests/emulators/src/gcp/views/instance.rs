@@ -1,0 +1,131 @@
+//! `Instance`.
+
+use serde_json::{Value, json};
+
+use super::{present, zone_link};
+use crate::gcp::{
+    catalog::region_of,
+    engine::{
+        World,
+        read::Seen,
+        record::{Attached, Fixed, Instance, Scheduling, TerminationAction, Version},
+        rules::{self, Metadata},
+    },
+    wire::link::link,
+};
+
+/// An instance as a read sees it; `state` stands in for its status if given.
+pub(crate) fn instance(world: &World, seen: &Seen<'_>, state: Option<&str>) -> Value {
+    let Seen { instance, version } = seen;
+    let fixed = &*instance.fixed;
+    let Fixed {
+        project,
+        zone,
+        name,
+        ..
+    } = fixed;
+    let stamp = |moment: Option<_>| moment.map(|moment| world.stamp(moment));
+    let mut document = json!({
+        "kind": "compute#instance",
+        "id": fixed.id.to_string(),
+        "creationTimestamp": world.stamp(instance.versions.made()),
+        "name": name,
+        "tags": present(json!({ "items": fixed.tags, "fingerprint": rules::fingerprint(&fixed.tags) })),
+        "machineType": link(&format!("projects/{project}/zones/{zone}/machineTypes/{}", version.machine_type)),
+        "status": state.unwrap_or_else(|| version.status.name()),
+        "zone": zone_link(project, zone),
+        "canIpForward": fixed.can_ip_forward,
+        "networkInterfaces": [nic(fixed, version)],
+        "disks": disks(world, instance),
+        "metadata": metadata(&version.metadata),
+        "selfLink": link(&fixed.path()),
+        "scheduling": scheduling(&fixed.scheduling),
+        "cpuPlatform": "Unknown CPU Platform",
+        "labels": *version.labels,
+        "labelFingerprint": rules::label_fingerprint(&version.labels),
+        "startRestricted": false,
+        "deletionProtection": fixed.deletion_protection,
+        "hostname": fixed.hostname,
+        "lastStartTimestamp": stamp(version.last_start),
+        "lastStopTimestamp": stamp(version.last_stop),
+        "lastSuspendedTimestamp": stamp(version.last_suspended),
+        "fingerprint": rules::fingerprint([&format!("{:?}", version.status), &fixed.path()]),
+    });
+    for (field, value) in &fixed.echo {
+        document[field] = value.clone();
+    }
+    present(document)
+}
+
+fn metadata(metadata: &Metadata) -> Value {
+    let items = metadata.0.iter();
+    let items: Vec<_> = items
+        .map(|(key, value)| json!({ "key": key, "value": value }))
+        .collect();
+    present(json!({
+        "kind": "compute#metadata",
+        "fingerprint": metadata.fingerprint(),
+        "items": items,
+    }))
+}
+
+fn nic(fixed: &Fixed, version: &Version) -> Value {
+    let (project, region) = (&fixed.project, region_of(&fixed.zone));
+    let access = fixed.access.iter().map(|access| {
+        present(json!({
+            "kind": "compute#accessConfig",
+            "type": "ONE_TO_ONE_NAT",
+            "name": access.name,
+            "natIP": version.nat_ip,
+            "networkTier": access.tier,
+        }))
+    });
+    present(json!({
+        "kind": "compute#networkInterface",
+        "network": link(&format!("projects/{project}/global/networks/{}", fixed.network)),
+        "subnetwork": link(&format!("projects/{project}/regions/{region}/subnetworks/{}", fixed.subnetwork)),
+        "networkIP": fixed.internal_ip,
+        "name": "nic0",
+        "accessConfigs": access.collect::<Vec<_>>(),
+        "fingerprint": rules::fingerprint([&format!("{:?}", version.nat_ip)]),
+        "stackType": "IPV4_ONLY",
+    }))
+}
+
+fn disks(world: &World, instance: &Instance) -> Vec<Value> {
+    let disks = instance.disks.iter().enumerate();
+    disks
+        .map(|(index, attached)| disk(world, index, attached))
+        .collect()
+}
+
+fn disk(world: &World, index: usize, attached: &Attached) -> Value {
+    let disk = attached.disk.and_then(|seq| world.disks.get(&seq));
+    present(json!({
+        "kind": "compute#attachedDisk",
+        "type": if attached.disk.is_some() { "PERSISTENT" } else { "SCRATCH" },
+        "mode": attached.mode,
+        "source": disk.map(|disk| link(&disk.path())),
+        "deviceName": attached.device,
+        "index": index,
+        "boot": attached.boot,
+        "autoDelete": attached.auto_delete,
+        "interface": attached.interface,
+        "diskSizeGb": attached.gib.to_string(),
+        "architecture": disk.and_then(|disk| disk.architecture.clone()),
+    }))
+}
+
+fn scheduling(scheduling: &Scheduling) -> Value {
+    let spot = scheduling.spot;
+    present(json!({
+        "onHostMaintenance": if scheduling.migrates { "MIGRATE" } else { "TERMINATE" },
+        "automaticRestart": scheduling.automatic_restart,
+        "preemptible": scheduling.preemptible || spot,
+        "provisioningModel": if spot { "SPOT" } else { "STANDARD" },
+        "instanceTerminationAction": scheduling.termination.map(|action| match action {
+            TerminationAction::Stop => "STOP",
+            TerminationAction::Delete => "DELETE",
+        }),
+    }))
+}

@@ -1,0 +1,46 @@
+//! What a reply shows of each kind of resource: its document, as the discovery document has it.
+
+mod catalog;
+mod disk;
+mod image;
+mod instance;
+mod operation;
+
+pub(crate) use catalog::{machine_type, network, project, region, subnetwork, zone};
+pub(crate) use disk::disk;
+pub(crate) use image::image;
+pub(crate) use instance::instance;
+pub(crate) use operation::operation;
+
+use serde_json::{Map, Value};
+
+use super::wire::link::link;
+
+/// Drops fields that say nothing, as Compute Engine leaves them out.
+fn present(document: Value) -> Value {
+    let Value::Object(fields) = document else {
+        return document;
+    };
+    let said = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(values) => !values.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    };
+    let fields: Map<_, _> = fields
+        .into_iter()
+        .filter(|(_, value)| said(value))
+        .collect();
+    Value::Object(fields)
+}
+
+/// The link of a zone.
+fn zone_link(project: &str, zone: &str) -> String {
+    link(&format!("projects/{project}/zones/{zone}"))
+}
+
+/// An id that a name always has, for what is not made by anybody.
+fn id_of(path: &str) -> String {
+    let digest = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, path.as_bytes());
+    (digest.as_u64_pair().0 >> 1).to_string()
+}

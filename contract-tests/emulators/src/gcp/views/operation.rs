@@ -1,0 +1,62 @@
+//! `Operation`.
+
+use serde_json::{Value, json};
+
+use super::{present, zone_link};
+use crate::gcp::{
+    engine::{
+        World,
+        operation::{Operation, http_error},
+    },
+    wire::{link::link, route::Scope},
+};
+
+/// Who asked for everything.
+const USER: &str = "tester@example.com";
+/// Who did what nobody asked for.
+const SYSTEM: &str = "system";
+
+/// An operation.
+pub(crate) fn operation(world: &World, operation: &Operation) -> Value {
+    let Operation { project, scope, .. } = operation;
+    let stamp = |moment: Option<_>| moment.map(|moment| world.stamp(moment));
+    let (zone, region) = match scope {
+        Scope::Zone(zone) => (Some(zone_link(project, zone)), None),
+        Scope::Region(region) => (
+            None,
+            Some(link(&format!("projects/{project}/regions/{region}"))),
+        ),
+        Scope::Global => (None, None),
+    };
+    let http = operation
+        .errors
+        .first()
+        .map(|error| http_error(&error.code));
+    let errors: Vec<_> = operation
+        .errors
+        .iter()
+        .map(|error| json!({ "code": error.code, "message": error.message }))
+        .collect();
+    let system = operation.kind.starts_with("compute.");
+    present(json!({
+        "kind": "compute#operation",
+        "id": operation.id.to_string(),
+        "name": operation.name,
+        "zone": zone,
+        "region": region,
+        "operationType": operation.kind,
+        "targetLink": link(&operation.target),
+        "targetId": operation.target_id.map(|id| id.to_string()),
+        "status": operation.status(),
+        "user": if system { SYSTEM } else { USER },
+        "progress": if operation.ended.is_some() { 100 } else { 0 },
+        "insertTime": world.stamp(operation.inserted),
+        "startTime": stamp(operation.started),
+        "endTime": stamp(operation.ended),
+        "error": present(json!({ "errors": errors })),
+        "httpErrorStatusCode": http.map(|(status, _)| status),
+        "httpErrorMessage": http.map(|(_, words)| words),
+        "operationGroupId": operation.group,
+        "selfLink": link(&format!("projects/{project}/{scope}/operations/{}", operation.name)),
+    }))
+}

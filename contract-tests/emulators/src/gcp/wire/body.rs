@@ -1,0 +1,269 @@
+//! Bodies: JSON that fits a schema, or the front end's refusal.
+//!
+//! After [`read`] a body has only fields that its schema knows, of the right types: no nulls, no output
+//! fields, 64-bit numbers as text. What is known and not emulated is refused, never dropped.
+
+use serde_json::{Map, Value};
+
+use crate::gcp::error::Refusal;
+
+/// A field and what it holds.
+#[derive(Debug)]
+pub(crate) struct Field(pub(crate) &'static str, pub(crate) Kind);
+
+/// What a field holds.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Text,
+    Choice(&'static [&'static str]),
+    Flag,
+    Int,
+    /// A 64-bit number, as text or as a number.
+    Long,
+    /// Texts by name.
+    Texts,
+    Many(&'static Kind),
+    /// Objects of one kind, by name.
+    Each(&'static [Field]),
+    Object(&'static [Field]),
+    /// Only in replies; taken and dropped, as Compute Engine does.
+    Output,
+    /// Known to Compute Engine and not to this emulator.
+    NotEmulated,
+}
+
+/// Reads a body that is an object of these fields.
+pub(crate) fn read(bytes: &[u8], fields: &[Field]) -> Result<Map<String, Value>, Refusal> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Refusal::required("resource"));
+    }
+    let value: Value = serde_json::from_slice(bytes)
+        .map_err(|error| Refusal::payload(format!("Invalid JSON payload received. {error}")))?;
+    object(value, fields, "resource")
+}
+
+fn object(value: Value, fields: &[Field], at: &str) -> Result<Map<String, Value>, Refusal> {
+    let Value::Object(given) = value else {
+        return Err(mismatch(at, "an object", &value));
+    };
+    let mut kept = Map::new();
+    for (name, value) in given {
+        let Some(Field(_, kind)) = fields.iter().find(|Field(known, _)| *known == name) else {
+            return Err(Refusal::payload(format!(
+                "Invalid JSON payload received. Unknown name \"{name}\" at '{at}': Cannot find field."
+            )));
+        };
+        let at = format!("{at}.{name}");
+        let left_out = match kind {
+            Kind::Output => true,
+            Kind::NotEmulated => is_empty(&value),
+            Kind::Text
+            | Kind::Choice(_)
+            | Kind::Flag
+            | Kind::Int
+            | Kind::Long
+            | Kind::Texts
+            | Kind::Many(_)
+            | Kind::Each(_)
+            | Kind::Object(_) => value.is_null(),
+        };
+        if !left_out {
+            kept.insert(name, fit(value, kind, &at)?);
+        }
+    }
+    Ok(kept)
+}
+
+fn fit(value: Value, kind: &Kind, at: &str) -> Result<Value, Refusal> {
+    match (kind, value) {
+        (Kind::Text, value @ Value::String(_)) | (Kind::Flag, value @ Value::Bool(_)) => Ok(value),
+        (Kind::Choice(choices), Value::String(text)) => {
+            if choices.contains(&&*text) {
+                return Ok(Value::String(text));
+            }
+            Err(mismatch(
+                at,
+                "one of the enum's values",
+                &Value::String(text),
+            ))
+        }
+        (Kind::Int, value) => match number(&value).and_then(|n| i32::try_from(n).ok()) {
+            Some(number) => Ok(number.into()),
+            None => Err(mismatch(at, "TYPE_INT32", &value)),
+        },
+        (Kind::Long, value) => match number(&value) {
+            Some(number) => Ok(number.to_string().into()),
+            None => Err(mismatch(at, "TYPE_INT64", &value)),
+        },
+        (Kind::Texts, Value::Object(given)) => {
+            for (name, value) in &given {
+                if !value.is_string() {
+                    return Err(mismatch(&format!("{at}.{name}"), "TYPE_STRING", value));
+                }
+            }
+            Ok(Value::Object(given))
+        }
+        (Kind::Many(kind), Value::Array(values)) => {
+            let fitted = values.into_iter().enumerate();
+            let fitted = fitted.map(|(number, value)| fit(value, kind, &format!("{at}[{number}]")));
+            fitted.collect::<Result<_, _>>().map(Value::Array)
+        }
+        (Kind::Each(fields), Value::Object(given)) => {
+            let fitted = given.into_iter().map(|(name, value)| {
+                let value = object(value, fields, &format!("{at}.{name}"))?;
+                Ok((name, Value::Object(value)))
+            });
+            fitted.collect::<Result<_, _>>().map(Value::Object)
+        }
+        (Kind::Object(fields), value) => object(value, fields, at).map(Value::Object),
+        (Kind::Output, _) => Ok(Value::Null),
+        (Kind::NotEmulated, _) => Err(Refusal::not_emulated(&format!("The field '{at}'"))),
+        (Kind::Text | Kind::Choice(_), value) => Err(mismatch(at, "TYPE_STRING", &value)),
+        (Kind::Flag, value) => Err(mismatch(at, "TYPE_BOOL", &value)),
+        (Kind::Texts | Kind::Each(_), value) => Err(mismatch(at, "an object", &value)),
+        (Kind::Many(_), value) => Err(mismatch(at, "a list", &value)),
+    }
+}
+
+/// Whether a value says nothing: to leave it out means the same.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(values) => values.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+/// A whole number, written as one or as text.
+fn number(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.as_i64(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn mismatch(at: &str, wanted: &str, value: &Value) -> Refusal {
+    Refusal::payload(format!("Invalid value at '{at}' ({wanted}), {value}"))
+}
+
+/// Reading what fits a schema.
+pub(crate) trait Fields {
+    /// The text under a name; an empty one is none.
+    fn text(&self, name: &str) -> Option<&str>;
+    /// The flag under a name.
+    fn flag(&self, name: &str) -> Option<bool>;
+    /// The 64-bit number under a name.
+    fn long(&self, name: &str) -> Option<i64>;
+    /// The object under a name.
+    fn object(&self, name: &str) -> Option<&Map<String, Value>>;
+    /// The objects in the list under a name.
+    fn objects(&self, name: &str) -> Vec<&Map<String, Value>>;
+    /// The texts in the list under a name.
+    fn list(&self, name: &str) -> Vec<String>;
+    /// The texts by name under a name.
+    fn texts(&self, name: &str) -> std::collections::BTreeMap<String, String>;
+}
+
+impl Fields for Map<String, Value> {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    fn flag(&self, name: &str) -> Option<bool> {
+        self.get(name)?.as_bool()
+    }
+
+    fn long(&self, name: &str) -> Option<i64> {
+        number(self.get(name)?)
+    }
+
+    fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.get(name)?.as_object()
+    }
+
+    fn objects(&self, name: &str) -> Vec<&Map<String, Value>> {
+        let values = self.get(name).and_then(Value::as_array);
+        let values = values.map(Vec::as_slice).unwrap_or_default();
+        values.iter().filter_map(Value::as_object).collect()
+    }
+
+    fn list(&self, name: &str) -> Vec<String> {
+        let values = self.get(name).and_then(Value::as_array);
+        let values = values.map(Vec::as_slice).unwrap_or_default();
+        let texts = values.iter().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
+    fn texts(&self, name: &str) -> std::collections::BTreeMap<String, String> {
+        let texts = self.object(name).into_iter().flatten();
+        texts
+            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INNER: &[Field] = &[Field("size", Kind::Long), Field("boot", Kind::Flag)];
+    const OUTER: &[Field] = &[
+        Field("name", Kind::Text),
+        Field("id", Kind::Output),
+        Field("count", Kind::Int),
+        Field("mode", Kind::Choice(&["A", "B"])),
+        Field("labels", Kind::Texts),
+        Field("disks", Kind::Many(&Kind::Object(INNER))),
+        Field("gpu", Kind::NotEmulated),
+    ];
+
+    fn refused(text: &str) -> String {
+        read(text.as_bytes(), OUTER).unwrap_err().message
+    }
+
+    #[test]
+    fn a_body_is_left_with_what_counts() {
+        let text = r#"{"name":"n","id":5,"gpu":{},"labels":{"a":"b"},"mode":null,"count":3,
+            "disks":[{"size":7,"boot":true},{"size":"8"}]}"#;
+        let body = read(text.as_bytes(), OUTER).unwrap();
+        assert_eq!(body.text("name"), Some("n"));
+        assert_eq!((body.get("id"), body.get("mode")), (None, None));
+        let sizes: Vec<_> = body
+            .objects("disks")
+            .iter()
+            .map(|disk| disk.long("size"))
+            .collect();
+        assert_eq!(sizes, [Some(7), Some(8)]);
+        assert_eq!(body.texts("labels")["a"], "b");
+        assert_eq!(body.long("count"), Some(3));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let unknown = r#"{"disks":[{},{"sise":1}]}"#;
+        assert!(refused(unknown).contains("Unknown name \"sise\" at 'resource.disks[1]'"));
+        assert!(refused(r#"{"disks":[{"size":"x"}]}"#).contains("resource.disks[0].size"));
+        assert!(refused(r#"{"mode":"C"}"#).contains("resource.mode"));
+        assert!(refused(r#"{"gpu":{"a":1}}"#).contains("not emulated"));
+        assert!(refused(r#"{"labels":{"a":1}}"#).contains("resource.labels.a"));
+        for bad in [
+            "",
+            "  ",
+            "{",
+            "[]",
+            "7",
+            r#"{"name":7}"#,
+            r#"{"disks":{}}"#,
+            r#"{"count":1.5}"#,
+        ] {
+            assert_eq!(
+                read(bad.as_bytes(), OUTER).unwrap_err().status,
+                400,
+                "{bad}"
+            );
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Links: how Compute Engine writes the address of a resource, and the forms it takes one in.
+
+/// What every link begins with.
+const ROOT: &str = "https://www.googleapis.com/compute/v1/";
+
+/// A whole link of a path such as `projects/p/zones/z`.
+pub(crate) fn link(path: &str) -> String {
+    format!("{ROOT}{path}")
+}
+
+/// A resource that a request names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// Its project, unless it is the one of the request.
+    pub(crate) project: Option<String>,
+    /// The path below the project, such as `zones/z/machineTypes/m`.
+    pub(crate) path: Vec<String>,
+}
+
+impl Named {
+    /// Reads a whole or a partial link: with a host, from `projects` on, or below the project. A bare
+    /// name is none.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let below = match text.split_once("://") {
+            Some((_, rest)) => rest.split_once("/compute/v1/")?.1,
+            None => text.strip_prefix('/').unwrap_or(text),
+        };
+        let mut parts: Vec<String> = below.split('/').map(str::to_owned).collect();
+        let project = (parts.len() > 2 && parts[0] == "projects").then(|| {
+            let mut head = parts.drain(..2);
+            head.nth(1).unwrap_or_default()
+        });
+        let scoped = matches!(&*parts[0], "zones" | "regions" | "global");
+        let whole = parts.len() > 2 && parts.iter().all(|part| !part.is_empty());
+        (scoped && whole).then_some(Self {
+            project,
+            path: parts,
+        })
+    }
+
+    /// The path in pieces, to match on.
+    pub(crate) fn parts(&self) -> Vec<&str> {
+        self.path.iter().map(String::as_str).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_read_in_every_form() {
+        let parts = ["zones", "z", "machineTypes", "m"];
+        for (text, project) in [
+            (
+                "https://www.googleapis.com/compute/v1/projects/p/zones/z/machineTypes/m",
+                Some("p"),
+            ),
+            (
+                "http://127.0.0.1:1/compute/v1/projects/p/zones/z/machineTypes/m",
+                Some("p"),
+            ),
+            ("projects/p/zones/z/machineTypes/m", Some("p")),
+            ("zones/z/machineTypes/m", None),
+            ("/zones/z/machineTypes/m", None),
+        ] {
+            let named = Named::read(text).unwrap();
+            assert_eq!(
+                (named.parts(), named.project.as_deref()),
+                (parts.to_vec(), project)
+            );
+        }
+        for text in [
+            "",
+            "m",
+            "machineTypes/m",
+            "https://x/y",
+            "zones//machineTypes/m",
+            "zones/z",
+        ] {
+            assert_eq!(Named::read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Compute Engine's wire: methods, paths, queries, bodies, links.
+
+pub(crate) mod body;
+pub(crate) mod link;
+pub(crate) mod method;
+pub(crate) mod query;
+pub(crate) mod route;
+pub(crate) mod schema;

@@ -1,0 +1,144 @@
+//! The query of a request: read once, each parameter known to its method or refused.
+
+use std::{collections::BTreeMap, str::FromStr};
+
+use uuid::Uuid;
+
+use super::{method::Method, route};
+use crate::gcp::error::Refusal;
+
+/// Parameters of every method that change nothing in the reply's meaning.
+const HARMLESS: [&str; 11] = [
+    "$.xgafv",
+    "$apiVersion",
+    "$prettyPrint",
+    "access_token",
+    "key",
+    "oauth_token",
+    "prettyPrint",
+    "quotaUser",
+    "uploadType",
+    "upload_protocol",
+    "userIp",
+];
+
+/// The parameters of a request. One that is empty is not there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(BTreeMap<String, String>);
+
+impl Query {
+    /// Reads the query of a method.
+    pub(crate) fn read(method: Method, text: &str) -> Result<Self, Refusal> {
+        let mut known = BTreeMap::new();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            match &*name {
+                "alt" | "$alt" if matches!(&*value, "" | "json") => {}
+                "fields" if matches!(&*value, "" | "*") => {}
+                "alt" | "$alt" | "fields" | "callback" => {
+                    return Err(Refusal::not_emulated(&format!("The parameter '{name}'")));
+                }
+                name if HARMLESS.contains(&name) => {}
+                name if route::parameters(method).contains(&name) => {
+                    known.insert(name.to_owned(), value.into_owned());
+                }
+                name => {
+                    return Err(Refusal::payload(format!(
+                        "Invalid JSON payload received. Unknown name \"{name}\": Cannot bind query parameter. Field \
+                         '{name}' could not be found in request message."
+                    )));
+                }
+            }
+        }
+        known.retain(|_, value| !value.is_empty());
+        Ok(Self(known))
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Refusal> {
+        match self.text(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(bad(name, "TYPE_BOOL", other)),
+        }
+    }
+
+    pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
+        let read = |text: &str| text.parse().map_err(|_| bad(name, "TYPE_INT64", text));
+        self.text(name).map(read).transpose()
+    }
+
+    /// The id that makes a request one and the same, if it has one: a UUID that is not zero.
+    pub(crate) fn request_id(&self) -> Result<Option<Uuid>, Refusal> {
+        let Some(text) = self.text("requestId") else {
+            return Ok(None);
+        };
+        match Uuid::try_parse(text) {
+            Ok(id) if !id.is_nil() && text.len() == 36 => Ok(Some(id)),
+            Ok(_) | Err(_) => {
+                let why = "Must be a valid UUID that is not zero.";
+                Err(Refusal::invalid("requestId", text, why))
+            }
+        }
+    }
+
+    /// All of them, as the record of a call shows them.
+    pub(crate) fn shown(&self) -> BTreeMap<String, String> {
+        self.0.clone()
+    }
+}
+
+fn bad(name: &str, kind: &str, value: &str) -> Refusal {
+    Refusal::payload(format!("Invalid value at '{name}' ({kind}), \"{value}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Query, Refusal> {
+        Query::read(Method::InstancesStop, text)
+    }
+
+    #[test]
+    fn what_clients_add_is_taken_and_the_rest_is_refused() {
+        let query = read("alt=json&$alt=json&prettyPrint=false&requestId=&discardLocalSsd=true");
+        let query = query.unwrap();
+        assert_eq!(query.request_id(), Ok(None));
+        assert_eq!(query.flag("discardLocalSsd"), Ok(true));
+        assert_eq!(query.flag("noGracefulShutdown"), Ok(false));
+        for bad in [
+            "alt=proto",
+            "fields=id",
+            "callback=x",
+            "filter=a%3Db",
+            "nonsense=1",
+        ] {
+            assert_eq!(read(bad).unwrap_err().status, 400, "{bad}");
+        }
+        let odd = read("discardLocalSsd=yes").unwrap();
+        assert_eq!(odd.flag("discardLocalSsd").unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn a_request_id_is_a_uuid() {
+        let id = "11111111-1111-4111-8111-111111111111";
+        assert!(
+            read(&format!("requestId={id}"))
+                .unwrap()
+                .request_id()
+                .unwrap()
+                .is_some()
+        );
+        for bad in [
+            "1",
+            "00000000-0000-0000-0000-000000000000",
+            &id.replace('-', ""),
+        ] {
+            let query = read(&format!("requestId={bad}")).unwrap();
+            assert_eq!(query.request_id().unwrap_err().reason, "invalid", "{bad}");
+        }
+    }
+}
