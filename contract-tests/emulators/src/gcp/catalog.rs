@@ -75,6 +75,16 @@ fn x86_64() -> String {
     "X86_64".to_owned()
 }
 
+/// The types of disks, in every zone.
+pub(crate) const DISK_TYPES: [&str; 6] = [
+    "hyperdisk-balanced",
+    "local-ssd",
+    "pd-balanced",
+    "pd-extreme",
+    "pd-ssd",
+    "pd-standard",
+];
+
 /// A public image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

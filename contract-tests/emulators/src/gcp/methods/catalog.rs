@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cloud::strike::Served,
     gcp::{
-        catalog::{MachineType, Subnetwork},
+        catalog::{DISK_TYPES, MachineType, Subnetwork},
         engine::World,
         error::Refusal,
         views,
@@ -30,6 +30,12 @@ const MACHINE_TYPES: Of = Of {
         "selfLink",
         "zone",
     ],
+};
+
+const DISK_TYPES_LIST: Of = Of {
+    kind: "diskType",
+    collection: "diskTypes",
+    fields: &["id", "name", "selfLink", "zone"],
 };
 
 const ZONES: Of = Of {
@@ -156,6 +162,20 @@ fn types_in(call: &Call, world: &World, zone: &str) -> Vec<Item> {
             (Scope::Zone(zone.to_owned()), item)
         });
     shown.collect()
+}
+
+pub(super) fn disk_type(call: &Call) -> Result<Value, Refusal> {
+    let name = &*call.target.name;
+    if DISK_TYPES.contains(&name) {
+        return Ok(views::disk_type(&call.target.project, place(call), name));
+    }
+    Err(Refusal::not_found(&call.target.path("diskTypes")))
+}
+
+pub(super) fn disk_types(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
+    let project = &call.target.project;
+    let shown = DISK_TYPES.map(|name| views::disk_type(project, place(call), name));
+    of_project(call, world, served, &DISK_TYPES_LIST, shown.into_iter())
 }
 
 pub(super) fn subnetwork(call: &Call, world: &World) -> Result<Value, Refusal> {

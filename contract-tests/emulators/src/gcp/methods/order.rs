@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Call, scheduling};
 use crate::gcp::{
-    catalog::region_of,
+    catalog::{DISK_TYPES, region_of},
     engine::{
         World,
         image::ImageRecord,
@@ -23,15 +23,6 @@ use crate::gcp::{
 
 /// The size of a local disk.
 const LOCAL_GIB: u32 = 375;
-
-const DISK_TYPES: [&str; 6] = [
-    "pd-standard",
-    "pd-balanced",
-    "pd-ssd",
-    "pd-extreme",
-    "hyperdisk-balanced",
-    "local-ssd",
-];
 
 /// How a body names machine types and disk types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

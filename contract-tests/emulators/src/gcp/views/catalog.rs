@@ -92,6 +92,22 @@ pub(crate) fn machine_type(project: &str, zone: &str, spec: &MachineType) -> Val
     })
 }
 
+/// A disk type as a zone has it.
+pub(crate) fn disk_type(project: &str, zone: &str, name: &str) -> Value {
+    let path = format!("projects/{project}/zones/{zone}/diskTypes/{name}");
+    json!({
+        "kind": "compute#diskType",
+        "id": id_of(name),
+        "creationTimestamp": LONG_AGO,
+        "name": name,
+        "description": name,
+        "validDiskSize": "10GB-65536GB",
+        "defaultDiskSizeGb": "10",
+        "zone": zone_link(project, zone),
+        "selfLink": link(&path),
+    })
+}
+
 /// A network, with its subnetworks.
 pub(crate) fn network(world: &World, project: &str, network: &str) -> Value {
     let path = format!("projects/{project}/global/networks/{network}");

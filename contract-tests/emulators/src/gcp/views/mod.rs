@@ -6,7 +6,7 @@ mod image;
 mod instance;
 mod operation;
 
-pub(crate) use catalog::{machine_type, network, project, region, subnetwork, zone};
+pub(crate) use catalog::{disk_type, machine_type, network, project, region, subnetwork, zone};
 pub(crate) use disk::disk;
 pub(crate) use image::image;
 pub(crate) use instance::instance;

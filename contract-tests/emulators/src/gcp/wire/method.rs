@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub enum Method {
     AddressesAggregatedList,
     AddressesList,
+    DiskTypesGet,
+    DiskTypesList,
     DisksAggregatedList,
     DisksDelete,
     DisksGet,
@@ -59,9 +61,11 @@ pub enum Method {
 
 impl Method {
     /// Every method, in the order of their names.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 50] = [
         Self::AddressesAggregatedList,
         Self::AddressesList,
+        Self::DiskTypesGet,
+        Self::DiskTypesList,
         Self::DisksAggregatedList,
         Self::DisksDelete,
         Self::DisksGet,
@@ -115,6 +119,8 @@ impl Method {
         match self {
             Self::AddressesAggregatedList => "addresses.aggregatedList",
             Self::AddressesList => "addresses.list",
+            Self::DiskTypesGet => "diskTypes.get",
+            Self::DiskTypesList => "diskTypes.list",
             Self::DisksAggregatedList => "disks.aggregatedList",
             Self::DisksDelete => "disks.delete",
             Self::DisksGet => "disks.get",

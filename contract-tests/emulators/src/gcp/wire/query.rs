@@ -41,6 +41,8 @@ impl Query {
                 name if route::parameters(method).contains(&name) => {
                     known.insert(name.to_owned(), value.into_owned());
                 }
+                // libcloud leaves it in the queries that follow a list, and Compute Engine takes it.
+                "maxResults" => {}
                 name => {
                     return Err(Refusal::payload(format!(
                         "Invalid JSON payload received. Unknown name \"{name}\": Cannot bind query parameter. Field \

@@ -35,7 +35,7 @@ const REQUEST_ID: &[&str] = &["requestId"];
 /// A method's verb, its path below the project, and its query parameters.
 type Route = (Method, Verb, &'static str, &'static [&'static str]);
 
-const ROUTES: [Route; 48] = [
+const ROUTES: [Route; 50] = [
     (
         Method::AddressesAggregatedList,
         Verb::GET,
@@ -46,6 +46,18 @@ const ROUTES: [Route; 48] = [
         Method::AddressesList,
         Verb::GET,
         "regions/{region}/addresses",
+        LIST,
+    ),
+    (
+        Method::DiskTypesGet,
+        Verb::GET,
+        "zones/{zone}/diskTypes/{diskType}",
+        &[],
+    ),
+    (
+        Method::DiskTypesList,
+        Verb::GET,
+        "zones/{zone}/diskTypes",
         LIST,
     ),
     (
