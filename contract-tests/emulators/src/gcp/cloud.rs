@@ -12,7 +12,7 @@ use super::{
     knobs::Knobs,
     methods::{self, Call},
     oracle::Oracle,
-    wire::{method::Method, query::Query, route},
+    wire::{body::Fields as _, method::Method, query::Query, route},
 };
 use crate::{
     cloud::{
@@ -78,10 +78,10 @@ impl Cloud for Gcp {
             return NonZeroU32::MIN;
         }
         let body: Option<Value> = serde_json::from_slice(&call.body).ok();
-        let count = body.as_ref().and_then(|body| match &body["count"] {
-            Value::String(count) => count.parse().ok(),
-            count => count.as_u64().and_then(|count| u32::try_from(count).ok()),
-        });
+        let count = body
+            .as_ref()
+            .and_then(|body| body.as_object()?.long("count"));
+        let count = count.and_then(|count| u32::try_from(count).ok());
         count.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
     }
 

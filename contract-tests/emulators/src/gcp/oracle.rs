@@ -33,6 +33,10 @@ pub struct Oracle {
 /// An instance as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own"
+)]
 pub struct TrueInstance {
     /// Its id, in decimal digits.
     pub id: String,

@@ -79,18 +79,21 @@ impl World {
         names: &[String],
     ) -> Result<(Vec<Order>, Vec<Failure>), Refusal> {
         let (mut fitting, mut errors) = (Vec::new(), Vec::new());
+        let least = order.least;
         for name in names {
             let order = order.each.called(name);
             if let Err(refusal) = self.check_names(&order) {
                 errors.push(Failure::new("RESOURCE_ALREADY_EXISTS", refusal.message));
                 continue;
             }
-            let late = self.check_more_limits(&order, fitting.len() as u64)?;
-            if late.is_empty() {
-                fitting.push(order);
-            } else {
-                errors = late;
-                break;
+            match self.check_more_limits(&order, fitting.len() as u64) {
+                Ok(late) if late.is_empty() => fitting.push(order),
+                Ok(late) => {
+                    errors = late;
+                    break;
+                }
+                Err(_) if fitting.len() >= least => break,
+                Err(refusal) => return Err(refusal),
             }
         }
         Ok((fitting, errors))

@@ -240,8 +240,7 @@ impl World {
     }
 
     /// The operations under a key, oldest first.
-    pub(crate) fn operations_under(&self, key: OperationKey) -> impl Iterator<Item = &Operation> {
-        let seqs = self.operation_index.find(&[key], 0);
-        seqs.filter_map(|seq| self.operations.get(&seq))
+    pub(crate) fn operations_under(&self, key: OperationKey) -> Vec<Seq> {
+        self.operation_index.find(&[key], 0).collect()
     }
 }

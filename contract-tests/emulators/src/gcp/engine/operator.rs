@@ -10,7 +10,7 @@ use super::{
     disk::Disk,
     operation::About,
     order::{DiskOrder, Order, Source},
-    record::{Access, Doing, Labels, Scheduling, TerminationAction},
+    record::{Access, Doing, Labels, Scheduling, Status, TerminationAction},
     rules::{self, Metadata},
 };
 use crate::{
@@ -119,6 +119,12 @@ pub enum Act {
     },
 }
 
+/// The states in which something can be done to an instance.
+const ANY: &[Status] = &Status::SEEN;
+const RUNNING: &[Status] = &[Status::Running];
+/// With a machine, or on the way to one.
+const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::Running];
+
 /// What a path or a link of an instance names.
 fn target(instance: &str) -> Result<Target, Refusal> {
     let named = Named::read(instance);
@@ -179,23 +185,25 @@ impl World {
                 gib,
                 labels,
             } => self.leave_disk((project, zone, name), gib, labels),
-            Act::Stop { instance } => self.on(&instance, |world, seq| world.begin_stop(seq, None)),
+            Act::Stop { instance } => self.on(&instance, ALIVE, |world, seq| {
+                world.begin_stop(seq, None);
+            }),
             Act::Delete { instance } => {
-                self.on(&instance, |world, seq| world.begin_delete(seq, None))
+                self.on(&instance, ANY, |world, seq| world.begin_delete(seq, None))
             }
-            Act::Suspend { instance } => {
-                self.on(&instance, |world, seq| world.begin_suspend(seq, None))
-            }
-            Act::GuestShutdown { instance } => self.on(&instance, |world, seq| {
+            Act::Suspend { instance } => self.on(&instance, RUNNING, |world, seq| {
+                world.begin_suspend(seq, None);
+            }),
+            Act::GuestShutdown { instance } => self.on(&instance, RUNNING, |world, seq| {
                 world.tell(seq, "compute.instances.guestTerminate");
                 world.begin_stop(seq, None);
             }),
-            Act::Preempt { instance } => self.on(&instance, Self::preempt),
-            Act::Repair { instance } => self.on(&instance, Self::begin_repair),
+            Act::Preempt { instance } => self.on(&instance, ALIVE, Self::preempt),
+            Act::Repair { instance } => self.on(&instance, RUNNING, Self::begin_repair),
             Act::SetLabels { instance, labels } => {
                 rules::check_labels("labels", &labels)?;
                 let labels = Arc::new(labels);
-                self.on(&instance, |world, seq| {
+                self.on(&instance, ANY, |world, seq| {
                     world.revise(seq, |version| version.labels = labels);
                 })
             }
@@ -203,7 +211,7 @@ impl World {
                 let metadata = Metadata(metadata.into_iter().collect());
                 rules::check_metadata("metadata", &metadata)?;
                 let metadata = Arc::new(metadata);
-                self.on(&instance, |world, seq| {
+                self.on(&instance, ANY, |world, seq| {
                     world.revise(seq, |version| version.metadata = metadata);
                 })
             }
@@ -223,12 +231,17 @@ impl World {
     fn on(
         &mut self,
         instance: &str,
+        states: &[Status],
         act: impl FnOnce(&mut Self, Seq),
     ) -> Result<Vec<String>, Refusal> {
         let seq = self.find(&target(instance)?)?;
-        let id = self.instances.get(&seq).map(|instance| instance.fixed.id);
+        let found = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
+        if !states.contains(&found.current().status) {
+            return Err(Refusal::not_ready(&found.fixed.path()));
+        }
+        let id = found.fixed.id;
         act(self, seq);
-        Ok(id.iter().map(u64::to_string).collect())
+        Ok(vec![id.to_string()])
     }
 
     fn preempt(&mut self, seq: Seq) {

@@ -1,16 +1,13 @@
 //! Stop, start, reset, suspend, resume, delete: what each asks of an instance before it begins.
 
 use super::{
-    World,
+    Event, World,
     operation::{About, Work},
     record::{Attached, Doing, Instance, Status},
 };
 use crate::{
     cloud::{fault::Failure, index::Seq},
-    gcp::{
-        error::Refusal,
-        wire::route::{Scope, Target},
-    },
+    gcp::{error::Refusal, wire::route::Target},
 };
 
 impl World {
@@ -21,17 +18,17 @@ impl World {
             return Err(Refusal::internal());
         };
         match instance.current().status {
-            Status::Terminated => Ok(self.do_nothing(seq, "stop")),
+            Status::Terminated => Ok(self.go_along(seq, "stop")),
             Status::Running | Status::Suspended | Status::Repairing => {
                 check_local_ssd(instance, discard, "stop")?;
                 let operation = self.open_on(seq, "stop");
                 self.begin_stop(seq, Some(operation));
                 if self.knobs.stop_done_early {
-                    self.finish(operation, Vec::new());
+                    self.after(self.knobs.timing.change, Event::Finish(operation));
                 }
                 Ok(operation)
             }
-            Status::Stopping if instance.doing == Doing::Stop => Ok(self.do_nothing(seq, "stop")),
+            Status::Stopping if instance.doing == Doing::Stop => Ok(self.go_along(seq, "stop")),
             Status::Provisioning
             | Status::Staging
             | Status::Stopping
@@ -48,7 +45,7 @@ impl World {
         };
         match instance.current().status {
             Status::Running | Status::Provisioning | Status::Staging | Status::Repairing => {
-                Ok(self.do_nothing(seq, "start"))
+                Ok(self.go_along(seq, "start"))
             }
             Status::Terminated => self.boot(seq, "start", Doing::Start, doom),
             Status::Suspended => {
@@ -69,7 +66,7 @@ impl World {
         };
         match instance.current().status {
             Status::Running | Status::Provisioning | Status::Staging => {
-                Ok(self.do_nothing(seq, "resume"))
+                Ok(self.go_along(seq, "resume"))
             }
             Status::Suspended => self.boot(seq, "resume", Doing::Resume, doom),
             Status::Terminated => {
@@ -106,7 +103,7 @@ impl World {
             return Err(Refusal::internal());
         };
         match instance.current().status {
-            Status::Suspended | Status::Suspending => Ok(self.do_nothing(seq, "suspend")),
+            Status::Suspended | Status::Suspending => Ok(self.go_along(seq, "suspend")),
             Status::Running => {
                 check_local_ssd(instance, discard, "suspend")?;
                 let operation = self.open_on(seq, "suspend");
@@ -150,7 +147,7 @@ impl World {
             if instance.repeated_deletes > allowed {
                 return Err(Refusal::throttled(403));
             }
-            return Ok(self.do_nothing(seq, "delete"));
+            return Ok(self.go_along(seq, "delete"));
         }
         let operation = self.open_on(seq, "delete");
         self.begin_delete(seq, Some(operation));
@@ -161,22 +158,21 @@ impl World {
     pub(crate) fn fail_later(
         &mut self,
         target: &Target,
-        kind: &'static str,
+        (collection, kind): (&str, &'static str),
         errors: &[Failure],
     ) -> Result<Seq, Refusal> {
-        let about = match target.scope {
-            Scope::Zone(_) => {
-                let seq = self.find(target)?;
-                let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
-                About::instance(&instance.fixed, kind)
-            }
-            Scope::Region(_) | Scope::Global => About {
+        let about = if collection == "instances" {
+            let seq = self.find(target)?;
+            let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
+            About::instance(&instance.fixed, kind)
+        } else {
+            About {
                 project: target.project.clone(),
                 scope: target.scope.clone(),
                 kind,
-                target: target.path("images"),
+                target: target.path(collection),
                 target_id: None,
-            },
+            }
         };
         Ok(self.change_later(about, Work::Fail(errors.to_vec())))
     }
@@ -193,10 +189,21 @@ impl World {
         }
     }
 
-    /// An operation for what is so already.
-    fn do_nothing(&mut self, seq: Seq, kind: &'static str) -> Seq {
+    /// An operation for what is so already, or is on its way: it is done when that is.
+    fn go_along(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let operation = self.open_on(seq, kind);
-        self.after(self.knobs.timing.change, super::Event::Finish(operation));
+        let timing = &self.knobs.timing;
+        let takes = match self.instances.get(&seq).map(|instance| instance.doing) {
+            Some(Doing::Insert | Doing::Start | Doing::Resume) => {
+                timing.provision.saturating_add(timing.stage)
+            }
+            Some(Doing::Stop) => timing.stop,
+            Some(Doing::Suspend) => timing.suspend,
+            Some(Doing::Delete) => timing.delete,
+            Some(Doing::Repair) => timing.repair,
+            Some(Doing::Nothing) | None => timing.change,
+        };
+        self.after(takes, Event::Finish(operation));
         operation
     }
 }

@@ -78,6 +78,10 @@ pub(crate) enum TerminationAction {
 
 /// Who may interrupt an instance, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field that Compute Engine has as a bool"
+)]
 pub(crate) struct Scheduling {
     pub(crate) spot: bool,
     /// Spot by its older name.

@@ -126,9 +126,9 @@ impl Comparison {
                 any(&|value| order(value, &self.value).is_some_and(|o| o.is_ge()))
             }
             Operator::Has if self.value == "*" => !found.is_empty(),
-            Operator::Has => any(&|value| match value {
-                Value::String(text) => text.contains(&*self.value),
-                value => equal(value, &self.value),
+            Operator::Has => any(&|value| match value.as_str() {
+                Some(text) => text.contains(&*self.value),
+                None => equal(value, &self.value),
             }),
             Operator::Matches | Operator::MatchesNot => {
                 let matches = expression(&self.value)
@@ -148,9 +148,9 @@ fn lookup<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
             .collect(),
         Value::Object(fields) => {
             if let Some(value) = fields.get(path) {
-                return match value {
-                    Value::Array(values) => values.iter().collect(),
-                    value => vec![value],
+                return match value.as_array() {
+                    Some(values) => values.iter().collect(),
+                    None => vec![value],
                 };
             }
             let Some((first, rest)) = path.split_once('.') else {
@@ -166,16 +166,16 @@ fn lookup<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
 }
 
 fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => value.to_string(),
     }
 }
 
 fn equal(value: &Value, text: &str) -> bool {
-    match value {
-        Value::String(value) => value == text,
-        value => value.to_string().eq_ignore_ascii_case(text),
+    match value.as_str() {
+        Some(value) => value == text,
+        None => value.to_string().eq_ignore_ascii_case(text),
     }
 }
 
@@ -285,10 +285,9 @@ mod tests {
 
     #[test]
     fn an_index_is_told_what_must_hold() {
-        let shape = |text: &str| {
+        let shape = |text: &str| -> Vec<usize> {
             let filter = Filter::read(text, &FIELDS).unwrap();
-            let sizes = filter.conjuncts().iter().map(Vec::len).collect::<Vec<_>>();
-            sizes
+            filter.conjuncts().iter().map(Vec::len).collect()
         };
         assert_eq!(shape("name=a id=1"), [1, 1]);
         assert_eq!(shape("(name=a OR name=b) id=1"), [2, 1]);

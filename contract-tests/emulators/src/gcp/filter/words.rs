@@ -81,7 +81,7 @@ fn plain(rest: &str, words: &[Word]) -> (Word, usize) {
             '(' if regular => depth += 1,
             ')' if regular && depth > 0 => depth -= 1,
             '(' | ')' => return true,
-            '=' | '!' | '<' | '>' | ':' => return !regular && !(value && c == ':'),
+            '=' | '!' | '<' | '>' | ':' => return !(regular || value && c == ':'),
             _ => {}
         }
         false

@@ -4,11 +4,16 @@ use serde_json::Value;
 
 use super::{
     Call,
-    list::{self, Item, Listing, Of},
+    list::{self, Item, Listing, Of, Order},
 };
 use crate::{
-    cloud::strike::Served,
-    gcp::{engine::World, error::Refusal, views, wire::route::Scope},
+    cloud::{index::Seq, page::Page, strike::Served},
+    gcp::{
+        engine::{World, disk::Disk},
+        error::Refusal,
+        views,
+        wire::route::Scope,
+    },
 };
 
 const DISKS: Of = Of {
@@ -48,8 +53,8 @@ pub(super) fn get(call: &Call, world: &World) -> Result<Value, Refusal> {
 
 pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
     let listing = Listing::read(call, world, served, &DISKS)?;
-    let shown = shown(call, world);
-    Ok(listing.document(call, &DISKS, listing.page(shown)))
+    let page = page(call, world, &listing);
+    Ok(listing.document(call, &DISKS, page))
 }
 
 pub(super) fn aggregated(
@@ -59,21 +64,28 @@ pub(super) fn aggregated(
 ) -> Result<Value, Refusal> {
     let listing = Listing::read(call, world, served, &DISKS)?;
     listing.check_all(call, world)?;
-    let page = listing.page(shown(call, world));
+    let page = page(call, world, &listing);
     let zones = list::zones(world);
     Ok(listing.aggregate(call, world, &DISKS, &zones, page))
 }
 
-fn shown(call: &Call, world: &mut World) -> Vec<Item> {
+fn page(call: &Call, world: &mut World, listing: &Listing) -> Page<Item> {
     let target = &call.target;
-    let mut shown = Vec::new();
-    for disk in world.disks.values() {
+    let shown = |(seq, disk): (&Seq, &Disk)| {
         let scope = Scope::Zone(disk.zone.clone());
         let here = target.scope == Scope::Global || target.scope == scope;
-        if disk.project == target.project && here && !list::is_silent(world, &scope) {
-            shown.push((scope, views::disk(world, disk)));
-        }
-    }
-    world.touched += shown.len() as u64;
-    shown
+        let here = disk.project == target.project && here && !list::is_silent(world, &scope);
+        here.then(|| (*seq, (scope, views::disk(world, disk))))
+    };
+    let (page, touched) = if listing.order == Order::Made {
+        let after = listing.paging.place.after.saturating_add(1);
+        listing.take(world.disks.range(after..).filter_map(shown))
+    } else {
+        let all: Vec<_> = world.disks.iter().filter_map(shown).collect();
+        let touched = all.len() as u64;
+        let all = all.into_iter().map(|(_, item)| item);
+        (listing.page(all.collect()), touched)
+    };
+    world.touched += touched;
+    page
 }

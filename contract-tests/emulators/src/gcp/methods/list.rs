@@ -118,6 +118,16 @@ impl Listing {
             .is_none_or(|filter| filter.passes(document))
     }
 
+    /// A page of what has positions of its own, which come after the wanted one; also tells how many
+    /// it touched.
+    pub(super) fn take(&self, items: impl Iterator<Item = (u64, Item)>) -> (Page<Item>, u64) {
+        let passing = |(position, item): (u64, Item)| {
+            let passes = self.passes(&item.1);
+            (position, passes.then_some(item))
+        };
+        self.paging.take(items.map(passing))
+    }
+
     /// A page of what is there, in the order in which it was made.
     pub(super) fn page(&self, items: Vec<Item>) -> Page<Item> {
         let mut passing: Vec<_> = items

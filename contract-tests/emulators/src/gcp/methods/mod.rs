@@ -175,8 +175,8 @@ impl Call {
             if doom.is_empty() {
                 return begin(world);
             }
-            let kind = self.method.name().rsplit('.').next().unwrap_or_default();
-            world.fail_later(&self.target, kind, doom)
+            let what = self.method.name().split_once('.').unwrap_or_default();
+            world.fail_later(&self.target, what, doom)
         })
     }
 

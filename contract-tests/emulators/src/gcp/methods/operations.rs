@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Call,
-    list::{Listing, Of},
+    list::{Listing, Of, Order},
 };
 use crate::{
     cloud::strike::Served,
@@ -42,6 +42,9 @@ const OPERATIONS: Of = Of {
         "zone",
     ],
 };
+
+/// The position of an operation that was made after all others.
+const NEWEST: u64 = 1 << 62;
 
 /// How much longer a call has to wait that began at `since`, if it is one that waits.
 pub(crate) fn patience(call: &Call, world: &World, since: Duration) -> Option<Duration> {
@@ -79,14 +82,27 @@ pub(super) fn get(call: &Call, world: &mut World, served: &Served) -> Result<Val
 pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
     let listing = Listing::read(call, world, served, &OPERATIONS)?;
     let scope = &call.target.scope;
-    let found = world.operations_under(key(call, &listing));
-    let mut shown: Vec<_> = found
-        .map(|operation| (scope.clone(), views::operation(world, operation)))
-        .collect();
-    let touched = shown.len() as u64;
-    shown.reverse();
+    // Positions grow along the list, so the newest has the smallest.
+    let mut seqs = world.operations_under(key(call, &listing));
+    seqs.reverse();
+    let after = listing.paging.place.after;
+    let positions = seqs.into_iter().map(|seq| (NEWEST - seq, seq));
+    let left = positions.filter(|(position, _)| *position > after);
+    let shown = left.filter_map(|(position, seq)| {
+        let operation = world.operations.get(&seq)?;
+        Some((
+            position,
+            (scope.clone(), views::operation(world, operation)),
+        ))
+    });
+    let (page, touched) = if listing.order == Order::Name {
+        let all: Vec<_> = shown.map(|(_, item)| item).collect();
+        let touched = all.len() as u64;
+        (listing.page(all), touched)
+    } else {
+        listing.take(shown)
+    };
     world.touched += touched;
-    let page = listing.page(shown);
     Ok(listing.document(call, &OPERATIONS, page))
 }
 
