@@ -202,3 +202,11 @@ fn answer(reached: Reached) -> Result<Vec<Failure>, Refusal> {
         Refused::InOperation => Ok(vec![Failure::new(reached.code, reached.refusal.message)]),
     }
 }
+
+#[cfg(test)]
+impl World {
+    /// How many machines are in use.
+    pub(crate) fn machines_in_use(&self) -> u64 {
+        self.machines.in_use().map(|(_, count)| count).sum()
+    }
+}

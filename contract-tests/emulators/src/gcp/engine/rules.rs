@@ -96,6 +96,11 @@ impl Metadata {
     }
 }
 
+/// A fingerprint in the alphabet that it is given in: clients may write bytes in either.
+pub(crate) fn in_our_alphabet(fingerprint: &str) -> String {
+    fingerprint.replace('-', "+").replace('_', "/")
+}
+
 /// Eight bytes that change with the texts.
 pub(crate) fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
     let mut whole = Vec::new();
@@ -172,5 +177,6 @@ mod tests {
         assert_ne!(label_fingerprint(&a), label_fingerprint(&b));
         assert_eq!(label_fingerprint(&a), label_fingerprint(&a.clone()));
         assert_eq!(label_fingerprint(&a).len(), 12);
+        assert_eq!(in_our_alphabet("a-_="), "a+/=");
     }
 }

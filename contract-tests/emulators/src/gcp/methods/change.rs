@@ -20,8 +20,9 @@ pub(super) fn labels(call: &Call, world: &mut World, served: &Served) -> Result<
     let labels = body.texts("labels");
     rules::check_labels("labels", &labels)?;
     let fingerprint = body.text("labelFingerprint").unwrap_or_default();
+    let fingerprint = rules::in_our_alphabet(fingerprint);
     call.once_or_fail(world, &served.doom, |world| {
-        world.set_labels(&call.target, fingerprint, labels)
+        world.set_labels(&call.target, &fingerprint, labels)
     })
 }
 
@@ -30,8 +31,9 @@ pub(super) fn metadata(call: &Call, world: &mut World, served: &Served) -> Resul
     let metadata = order::metadata(&body);
     rules::check_metadata("metadata", &metadata)?;
     let fingerprint = body.text("fingerprint").unwrap_or_default();
+    let fingerprint = rules::in_our_alphabet(fingerprint);
     call.once_or_fail(world, &served.doom, |world| {
-        world.set_metadata(&call.target, fingerprint, metadata)
+        world.set_metadata(&call.target, &fingerprint, metadata)
     })
 }
 

@@ -74,6 +74,7 @@ pub(crate) fn act(call: &Call, world: &mut World, served: &Served) -> Result<Str
         Method::ZoneOperationsList
         | Method::RegionOperationsList
         | Method::GlobalOperationsList => operations::list(call, world, served),
+        Method::GlobalOperationsAggregatedList => operations::aggregated(call, world, served),
         Method::ImagesInsert => images::insert(call, world, served),
         Method::ImagesDelete => images::delete(call, world, served),
         Method::ImagesGet => images::get(call, world),

@@ -6,16 +6,20 @@ use serde_json::Value;
 
 use super::{
     Call,
-    list::{Listing, Of, Order},
+    list::{self, Item, Listing, Of, Order},
 };
 use crate::{
-    cloud::strike::Served,
+    cloud::{index::Seq, page::Page, strike::Served},
     gcp::{
         engine::{World, operation::OperationKey},
         error::Refusal,
         filter::Operator,
         views,
-        wire::{link::Named, method::Method, route::Target},
+        wire::{
+            link::Named,
+            method::Method,
+            route::{Scope, Target},
+        },
     },
 };
 
@@ -81,19 +85,49 @@ pub(super) fn get(call: &Call, world: &mut World, served: &Served) -> Result<Val
 /// The newest first.
 pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
     let listing = Listing::read(call, world, served, &OPERATIONS)?;
-    let scope = &call.target.scope;
-    // Positions grow along the list, so the newest has the smallest.
-    let mut seqs = world.operations_under(key(call, &listing));
+    let seqs = world.operations_under(key(call, &listing));
+    let page = page(world, &listing, seqs);
+    Ok(listing.document(call, &OPERATIONS, page))
+}
+
+/// Those of every zone and region, and of none.
+pub(super) fn aggregated(
+    call: &Call,
+    world: &mut World,
+    served: &Served,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, &OPERATIONS)?;
+    listing.check_all(call, world)?;
+    let zones = list::zones(world);
+    let regions = world.regions().into_iter().map(Scope::Region);
+    let scopes: Vec<_> = [Scope::Global]
+        .into_iter()
+        .chain(regions)
+        .chain(zones)
+        .collect();
+    let project = &call.target.project;
+    let answering = scopes.iter().filter(|scope| !list::is_silent(world, scope));
+    let mut seqs: Vec<_> = answering
+        .flat_map(|scope| {
+            world.operations_under(OperationKey::Scope(project.clone(), scope.clone()))
+        })
+        .collect();
+    seqs.sort_unstable();
+    let page = page(world, &listing, seqs);
+    Ok(listing.aggregate(call, world, &OPERATIONS, &scopes, page))
+}
+
+/// A page of operations, which come oldest first.
+fn page(world: &mut World, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
     seqs.reverse();
+    // Positions grow along the list, so the newest has the smallest.
     let after = listing.paging.place.after;
     let positions = seqs.into_iter().map(|seq| (NEWEST - seq, seq));
     let left = positions.filter(|(position, _)| *position > after);
     let shown = left.filter_map(|(position, seq)| {
         let operation = world.operations.get(&seq)?;
-        Some((
-            position,
-            (scope.clone(), views::operation(world, operation)),
-        ))
+        let item = views::operation(world, operation);
+        Some((position, (operation.scope.clone(), item)))
     });
     let (page, touched) = if listing.order == Order::Name {
         let all: Vec<_> = shown.map(|(_, item)| item).collect();
@@ -103,7 +137,7 @@ pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Va
         listing.take(shown)
     };
     world.touched += touched;
-    Ok(listing.document(call, &OPERATIONS, page))
+    page
 }
 
 /// Where to look: under what they are about, if the filter says that.

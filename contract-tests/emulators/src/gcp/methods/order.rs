@@ -339,7 +339,8 @@ impl Reader<'_> {
         let named = named.ok_or_else(|| Refusal::invalid(field, link, MALFORMED))?;
         let project = named.project.as_deref().unwrap_or(self.project);
         let (found, path) = match *named.parts() {
-            ["global", "images", "family", family] => (
+            // gcloud asks for the image that is newest in the zone.
+            ["global", "images", "family", family] | ["zones", _, "imageFamilyViews", family] => (
                 self.world.image_of_family(project, family),
                 format!("projects/{project}/global/images/family/{family}"),
             ),

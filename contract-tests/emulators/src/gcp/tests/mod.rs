@@ -1,1 +1,185 @@
 //! What the engine does, method by method, on a clock that stands still.
+
+mod bulk;
+mod changes;
+mod determinism;
+mod disks;
+mod fleet;
+mod insert;
+mod lag;
+mod limits;
+mod lists;
+mod lives;
+mod operations;
+mod operator;
+mod power;
+mod requests;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use fleetwright_chaos::ManualClock;
+use hyper::Method as Verb;
+use serde_json::{Value, json};
+
+use super::{
+    engine::World,
+    error::Refusal,
+    knobs::Knobs,
+    methods::{self, Call},
+    oracle::{Oracle, TrueInstance},
+    wire::{query::Query, route},
+};
+use crate::cloud::strike::Served;
+
+/// The zone of most tests.
+const ZONE: &str = "zones/us-central1-a";
+
+/// A cloud on a manual clock.
+struct Lab {
+    clock: Arc<ManualClock>,
+    world: World,
+}
+
+/// An instance that is asked for, with all that is needed and nothing else.
+fn body(name: &str) -> Value {
+    json!({
+        "name": name,
+        "machineType": format!("{ZONE}/machineTypes/e2-small"),
+        "disks": [{
+            "boot": true,
+            "autoDelete": true,
+            "initializeParams": { "sourceImage": "projects/debian-cloud/global/images/family/debian-12" },
+        }],
+        "networkInterfaces": [{ "accessConfigs": [{ "type": "ONE_TO_ONE_NAT" }] }],
+    })
+}
+
+impl Lab {
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(turn: impl FnOnce(&mut Knobs)) -> Self {
+        let mut knobs = Knobs::default();
+        turn(&mut knobs);
+        let clock = Arc::new(ManualClock::new());
+        let world = World::new(knobs, clock.clone());
+        Self { clock, world }
+    }
+
+    /// Makes a call: a verb and a path below the project `p` (or from `/projects` on), and a body.
+    fn call(&mut self, request: &str, body: &Value) -> Result<Value, Refusal> {
+        self.call_as(request, body, &Served::default())
+    }
+
+    fn call_as(&mut self, request: &str, body: &Value, served: &Served) -> Result<Value, Refusal> {
+        let (verb, path) = request.split_once(' ').unwrap();
+        let path = match path.strip_prefix('/') {
+            Some(whole) => format!("/{whole}"),
+            None if path.is_empty() => "/projects/p".to_owned(),
+            None => format!("/projects/p/{path}"),
+        };
+        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+        let verb = Verb::from_bytes(verb.as_bytes()).unwrap();
+        let (method, target) = route::find(&verb, path)?;
+        let body = match body {
+            Value::Null => Bytes::new(),
+            body => body.to_string().into(),
+        };
+        let call = Call {
+            method,
+            target,
+            query: Query::read(method, query)?,
+            body,
+        };
+        self.world.catch_up();
+        let reply = methods::act(&call, &mut self.world, served)?;
+        Ok(serde_json::from_str(&reply).unwrap())
+    }
+
+    fn get(&mut self, path: &str) -> Value {
+        self.ok(&format!("GET {path}"), &Value::Null)
+    }
+
+    fn post(&mut self, path: &str) -> Value {
+        self.ok(&format!("POST {path}"), &Value::Null)
+    }
+
+    fn ok(&mut self, request: &str, body: &Value) -> Value {
+        self.call(request, body)
+            .unwrap_or_else(|refusal| panic!("{request}: {refusal:?}"))
+    }
+
+    /// The status and the reason of the refusal that a call must come to.
+    fn refused(&mut self, request: &str, body: &Value) -> (u16, String) {
+        match self.call(request, body) {
+            Ok(reply) => panic!("{request}: {reply}"),
+            Err(refusal) => (refusal.status, refusal.reason.into_owned()),
+        }
+    }
+
+    fn insert(&mut self, body: &Value) -> Value {
+        self.ok(&format!("POST {ZONE}/instances"), body)
+    }
+
+    /// Makes an instance and lets it run.
+    fn running(&mut self, name: &str) {
+        self.insert(&body(name));
+        self.pass(200);
+    }
+
+    /// Makes an instance and lets it stop.
+    fn stopped(&mut self, name: &str) {
+        self.running(name);
+        self.post(&format!("{ZONE}/instances/{name}/stop"));
+        self.pass(200);
+    }
+
+    fn pass(&mut self, millis: u64) {
+        self.clock.advance(Duration::from_millis(millis));
+        self.world.catch_up();
+    }
+
+    /// An operation as it is now.
+    fn operation(&mut self, answered: &Value) -> Value {
+        let name = answered["name"].as_str().unwrap();
+        self.get(&format!("{ZONE}/operations/{name}"))
+    }
+
+    fn oracle(&self) -> Oracle {
+        Oracle::new(&self.world, std::collections::BTreeMap::new(), Vec::new())
+    }
+
+    /// The truth about an instance.
+    fn truth(&self, name: &str) -> Option<TrueInstance> {
+        let instances = self.oracle().instances;
+        instances.into_iter().find(|instance| instance.name == name)
+    }
+
+    /// The true state of an instance.
+    fn status(&self, name: &str) -> String {
+        self.truth(name)
+            .map_or_else(|| "gone".to_owned(), |instance| instance.status)
+    }
+}
+
+/// The names of a list's items.
+fn names(list: &Value) -> Vec<&str> {
+    let items = list["items"].as_array().map(Vec::as_slice);
+    let items = items.unwrap_or_default().iter();
+    items.map(|item| item["name"].as_str().unwrap()).collect()
+}
+
+/// The codes of an operation's errors.
+fn codes(operation: &Value) -> Vec<&str> {
+    let errors = operation["error"]["errors"].as_array().map(Vec::as_slice);
+    let errors = errors.unwrap_or_default().iter();
+    errors
+        .map(|error| error["code"].as_str().unwrap())
+        .collect()
+}
+
+fn reason(status: u16, reason: &str) -> (u16, String) {
+    (status, reason.to_owned())
+}

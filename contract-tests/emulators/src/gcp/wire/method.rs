@@ -15,6 +15,7 @@ pub enum Method {
     DisksDelete,
     DisksGet,
     DisksList,
+    GlobalOperationsAggregatedList,
     GlobalOperationsGet,
     GlobalOperationsList,
     GlobalOperationsWait,
@@ -61,7 +62,7 @@ pub enum Method {
 
 impl Method {
     /// Every method, in the order of their names.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 51] = [
         Self::AddressesAggregatedList,
         Self::AddressesList,
         Self::DiskTypesGet,
@@ -70,6 +71,7 @@ impl Method {
         Self::DisksDelete,
         Self::DisksGet,
         Self::DisksList,
+        Self::GlobalOperationsAggregatedList,
         Self::GlobalOperationsGet,
         Self::GlobalOperationsList,
         Self::GlobalOperationsWait,
@@ -125,6 +127,7 @@ impl Method {
             Self::DisksDelete => "disks.delete",
             Self::DisksGet => "disks.get",
             Self::DisksList => "disks.list",
+            Self::GlobalOperationsAggregatedList => "globalOperations.aggregatedList",
             Self::GlobalOperationsGet => "globalOperations.get",
             Self::GlobalOperationsList => "globalOperations.list",
             Self::GlobalOperationsWait => "globalOperations.wait",

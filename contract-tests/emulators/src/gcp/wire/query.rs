@@ -60,11 +60,10 @@ impl Query {
     }
 
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Refusal> {
-        match self.text(name) {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
-            Some(other) => Err(bad(name, "TYPE_BOOL", other)),
-        }
+        let text = self.text(name).unwrap_or("false");
+        // gcloud writes True.
+        let word = text.to_ascii_lowercase();
+        word.parse().map_err(|_| bad(name, "TYPE_BOOL", text))
     }
 
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {

@@ -35,7 +35,7 @@ const REQUEST_ID: &[&str] = &["requestId"];
 /// A method's verb, its path below the project, and its query parameters.
 type Route = (Method, Verb, &'static str, &'static [&'static str]);
 
-const ROUTES: [Route; 50] = [
+const ROUTES: [Route; 51] = [
     (
         Method::AddressesAggregatedList,
         Verb::GET,
@@ -79,6 +79,12 @@ const ROUTES: [Route; 50] = [
         &[],
     ),
     (Method::DisksList, Verb::GET, "zones/{zone}/disks", LIST),
+    (
+        Method::GlobalOperationsAggregatedList,
+        Verb::GET,
+        "aggregated/operations",
+        AGGREGATED,
+    ),
     (
         Method::GlobalOperationsGet,
         Verb::GET,

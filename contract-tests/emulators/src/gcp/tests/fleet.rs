@@ -1,0 +1,79 @@
+//! Fifty thousand instances: what a call costs is counted in records touched, not in seconds.
+
+use super::{Lab, ZONE, names};
+use crate::gcp::{Act, catalog::Subnetwork};
+use serde_json::Value;
+
+const FLEET: u32 = 50_000;
+const BATCH: u32 = 1_000;
+
+fn fleet() -> Lab {
+    let mut lab = Lab::with(|knobs| {
+        knobs.subnetworks = vec![Subnetwork::new(
+            "us-central1",
+            "10.0.0.0/12".parse().unwrap(),
+        )];
+    });
+    for number in 0..FLEET / BATCH {
+        let act = Act::LaunchForeign {
+            project: "p".to_owned(),
+            zone: Some(["us-central1-a", "us-central1-b"][number as usize % 2].to_owned()),
+            name: Some(format!("vm-{number}")),
+            machine_type: None,
+            count: BATCH,
+            labels: [("batch".to_owned(), number.to_string())].into(),
+            metadata: [].into(),
+        };
+        assert_eq!(lab.world.act(act).unwrap().len(), BATCH as usize);
+    }
+    lab.pass(200);
+    lab
+}
+
+/// What a call answers, and how many records it touched.
+fn cost(lab: &mut Lab, request: &str) -> (Value, u64) {
+    let before = lab.world.touched;
+    let reply = lab.ok(request, &Value::Null);
+    (reply, lab.world.touched - before)
+}
+
+#[test]
+fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
+    let mut lab = fleet();
+    for (request, touched) in [
+        (format!("GET {ZONE}/instances/vm-0-0"), 1),
+        (format!("GET {ZONE}/instances"), 500),
+        (format!("GET {ZONE}/instances?maxResults=5"), 5),
+        ("GET aggregated/instances".to_owned(), 500),
+        (
+            "GET aggregated/instances?filter=name%3Dvm-7-7".to_owned(),
+            1,
+        ),
+        (
+            "GET aggregated/instances?maxResults=500&filter=labels.batch%3D17%20status%3DRUNNING"
+                .to_owned(),
+            500,
+        ),
+        (format!("GET {ZONE}/instances?filter=labels.none%3A%2A"), 0),
+        (format!("GET {ZONE}/disks?maxResults=5"), 5),
+        (format!("GET {ZONE}/operations?maxResults=5"), 5),
+        (format!("POST {ZONE}/instances/vm-0-0/stop"), 1),
+        (
+            "GET aggregated/instances?filter=status%3DSTOPPING".to_owned(),
+            1,
+        ),
+    ] {
+        assert_eq!(cost(&mut lab, &request).1, touched, "{request}");
+    }
+    let id = lab.truth("vm-3-3").unwrap().id;
+    let by_id = format!("GET aggregated/instances?filter=id%3D{id}");
+    assert_eq!(cost(&mut lab, &by_id).1, 1);
+    let about = format!("GET zones/us-central1-b/operations?filter=targetId%3D{id}");
+    assert_eq!(cost(&mut lab, &about).1, 1);
+    // A page in the middle touches what it holds.
+    let list = lab.get(&format!("{ZONE}/instances?maxResults=500"));
+    let token = list["nextPageToken"].as_str().unwrap();
+    let next = format!("GET {ZONE}/instances?maxResults=7&pageToken={token}");
+    let (page, touched) = cost(&mut lab, &next);
+    assert_eq!((names(&page).len(), touched), (7, 7));
+}

@@ -1,0 +1,262 @@
+//! Lists: pages, filters, orders, all zones at once, zones that do not answer.
+
+use super::{Lab, ZONE, body, names, reason};
+use crate::cloud::{page::Trick, strike::Served};
+use serde_json::{Value, json};
+
+fn elsewhere(name: &str, zone: &str) -> Value {
+    let mut asked = body(name);
+    asked["machineType"] = json!(format!("zones/{zone}/machineTypes/e2-small"));
+    asked
+}
+
+fn fleet() -> Lab {
+    let mut lab = Lab::new();
+    for number in 0..5 {
+        let mut asked = body(&format!("vm-{number}"));
+        asked["labels"] = json!({ "odd": (number % 2 == 1).to_string(), format!("n{number}"): "" });
+        lab.insert(&asked);
+    }
+    for zone in ["us-central1-b", "europe-west1-b"] {
+        lab.ok(
+            &format!("POST zones/{zone}/instances"),
+            &elsewhere("far", zone),
+        );
+    }
+    lab.pass(200);
+    lab.post(&format!("{ZONE}/instances/vm-4/stop"));
+    lab.pass(200);
+    lab
+}
+
+fn encode(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+fn filtered(lab: &mut Lab, filter: &str) -> Vec<String> {
+    let list = lab.get(&format!("{ZONE}/instances?filter={}", encode(filter)));
+    names(&list).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn filters_select() {
+    let mut lab = fleet();
+    let id = lab.truth("vm-2").unwrap().id;
+    for (filter, expected) in [
+        ("name=vm-3", &["vm-3"][..]),
+        ("labels.odd=true", &["vm-1", "vm-3"]),
+        ("labels.odd=true AND labels.n3:*", &["vm-3"]),
+        ("labels.n0:* OR labels.n4:*", &["vm-0", "vm-4"]),
+        ("status=TERMINATED", &["vm-4"]),
+        ("status!=TERMINATED", &["vm-0", "vm-1", "vm-2", "vm-3"]),
+        ("(status=RUNNING) (-labels.odd=true)", &["vm-0", "vm-2"]),
+        ("name eq vm-[12]", &["vm-1", "vm-2"]),
+        ("machineType:e2-small name=vm-0", &["vm-0"]),
+        ("disks.boot=true name=vm-1", &["vm-1"]),
+        ("labels.odd=maybe", &[]),
+        ("scheduling.preemptible=true", &[]),
+    ] {
+        assert_eq!(filtered(&mut lab, filter), expected, "{filter}");
+    }
+    assert_eq!(filtered(&mut lab, &format!("id={id}")), ["vm-2"]);
+    let bad = format!("GET {ZONE}/instances?filter={}", encode("nonsense=1"));
+    assert_eq!(lab.refused(&bad, &Value::Null), reason(400, "invalid"));
+}
+
+#[test]
+fn pages_cover_a_list() {
+    let mut lab = fleet();
+    let (mut seen, mut token) = (Vec::new(), String::new());
+    loop {
+        let list = lab.get(&format!("{ZONE}/instances?maxResults=2&pageToken={token}"));
+        assert!(names(&list).len() <= 2);
+        seen.extend(names(&list).into_iter().map(str::to_owned));
+        let Some(next) = list["nextPageToken"].as_str() else {
+            break;
+        };
+        next.clone_into(&mut token);
+    }
+    assert_eq!(seen, ["vm-0", "vm-1", "vm-2", "vm-3", "vm-4"]);
+    // A token is of its list and its filter.
+    for other in [
+        format!("GET {ZONE}/instances?filter=name%3Dx&pageToken={token}"),
+        format!("GET zones/us-central1-b/instances?pageToken={token}"),
+        format!("GET aggregated/instances?pageToken={token}"),
+        format!("GET {ZONE}/instances?pageToken=nonsense"),
+        format!("GET {ZONE}/instances?maxResults=501"),
+        format!("GET {ZONE}/instances?maxResults=-1"),
+        format!("GET {ZONE}/instances?orderBy=status"),
+    ] {
+        assert_eq!(lab.refused(&other, &Value::Null).0, 400, "{other}");
+    }
+}
+
+#[test]
+fn a_page_may_be_empty_or_lead_in_circles() {
+    let mut lab = fleet();
+    let tricked = |trick| Served {
+        trick,
+        ..Served::default()
+    };
+    let first = lab.get(&format!("{ZONE}/instances?maxResults=2"));
+    let token = first["nextPageToken"].as_str().unwrap().to_owned();
+    let second = format!("GET {ZONE}/instances?maxResults=2&pageToken={token}");
+    let empty = lab
+        .call_as(&second, &Value::Null, &tricked(Trick::Empty))
+        .unwrap();
+    assert_eq!(names(&empty), [""; 0]);
+    let fresh = empty["nextPageToken"].as_str().unwrap();
+    assert_ne!(fresh, token);
+    let rest = lab.get(&format!("{ZONE}/instances?maxResults=2&pageToken={fresh}"));
+    assert_eq!(names(&rest), ["vm-2", "vm-3"]);
+    let circle = lab
+        .call_as(&second, &Value::Null, &tricked(Trick::Repeated))
+        .unwrap();
+    assert_eq!(circle["nextPageToken"], token);
+    assert_eq!(names(&circle), ["vm-2", "vm-3"]);
+}
+
+#[test]
+fn orders_are_by_name_or_the_newest_first() {
+    let mut lab = Lab::new();
+    for name in ["b", "c", "a"] {
+        lab.insert(&body(name));
+    }
+    assert_eq!(
+        names(&lab.get(&format!("{ZONE}/instances"))),
+        ["b", "c", "a"]
+    );
+    let by_name = format!("{ZONE}/instances?orderBy=name&maxResults=2");
+    let list = lab.get(&by_name);
+    assert_eq!(names(&list), ["a", "b"]);
+    let token = list["nextPageToken"].as_str().unwrap();
+    assert_eq!(
+        names(&lab.get(&format!("{by_name}&pageToken={token}"))),
+        ["c"]
+    );
+    let newest = lab.get(&format!(
+        "{ZONE}/instances?orderBy=creationTimestamp%20desc"
+    ));
+    assert_eq!(names(&newest), ["a", "c", "b"]);
+    assert_eq!(
+        names(&lab.get(&format!("{ZONE}/disks?orderBy=name"))),
+        ["a", "b", "c"]
+    );
+}
+
+#[test]
+fn a_list_of_all_zones_names_each() {
+    let mut lab = fleet();
+    let all = lab.get("aggregated/instances?maxResults=6");
+    let zones = all["items"].as_object().unwrap();
+    assert_eq!(zones.len(), 6);
+    assert_eq!(zones[ZONE]["instances"].as_array().unwrap().len(), 5);
+    assert_eq!(zones["zones/us-central1-b"]["instances"][0]["name"], "far");
+    for empty in ["zones/europe-west1-b", "zones/europe-west1-c"] {
+        assert_eq!(zones[empty]["warning"]["code"], "NO_RESULTS_ON_PAGE");
+        assert_eq!(zones[empty]["warning"]["data"][0]["value"], empty);
+    }
+    let token = all["nextPageToken"].as_str().unwrap();
+    let rest = lab.get(&format!(
+        "aggregated/instances?maxResults=6&pageToken={token}"
+    ));
+    assert_eq!(
+        rest["items"]["zones/europe-west1-b"]["instances"][0]["name"],
+        "far"
+    );
+    assert_eq!(rest["items"][ZONE]["warning"]["code"], "NO_RESULTS_ON_PAGE");
+    for collection in ["disks", "machineTypes"] {
+        let all = lab.get(&format!("aggregated/{collection}"));
+        assert!(
+            !all["items"][ZONE][collection]
+                .as_array()
+                .unwrap()
+                .is_empty()
+        );
+    }
+    for collection in ["subnetworks", "addresses"] {
+        let all = lab.get(&format!("aggregated/{collection}"));
+        assert!(
+            all["items"]["regions/us-central1"].is_object(),
+            "{collection}"
+        );
+    }
+}
+
+#[test]
+fn a_zone_that_does_not_answer_fails_a_list_or_is_named() {
+    let mut lab = fleet();
+    lab.world
+        .knobs
+        .unreachable_zones
+        .insert("us-central1-b".to_owned());
+    for request in [
+        "GET aggregated/instances",
+        "GET aggregated/disks",
+        "GET aggregated/machineTypes",
+        "GET aggregated/operations",
+        "GET zones/us-central1-b/instances",
+        "GET zones/us-central1-b/instances?returnPartialSuccess=true",
+        "GET zones/us-central1-b/instances/far",
+    ] {
+        assert_eq!(
+            lab.refused(request, &Value::Null),
+            reason(503, "backendError"),
+            "{request}"
+        );
+    }
+    let part = lab.get("aggregated/instances?returnPartialSuccess=true");
+    assert_eq!(
+        part["unreachables"],
+        json!(["projects/p/zones/us-central1-b"])
+    );
+    let silent = &part["items"]["zones/us-central1-b"];
+    assert_eq!(silent["warning"]["code"], "UNREACHABLE");
+    assert_eq!(
+        part["items"][ZONE]["instances"].as_array().unwrap().len(),
+        5
+    );
+    assert_eq!(lab.get("zones/us-central1-b")["status"], "DOWN");
+}
+
+#[test]
+fn the_catalog_can_be_listed_and_looked_at() {
+    let mut lab = Lab::new();
+    for (list, one) in [
+        ("zones", "us-central1-a"),
+        ("regions", "us-central1"),
+        ("zones/us-central1-a/machineTypes", "e2-small"),
+        ("zones/us-central1-a/diskTypes", "pd-ssd"),
+        ("global/networks", "default"),
+        ("regions/us-central1/subnetworks", "default"),
+    ] {
+        assert!(names(&lab.get(list)).contains(&one), "{list}");
+        assert_eq!(lab.get(&format!("{list}/{one}"))["name"], one);
+        let none = format!("GET {list}/none-a");
+        assert_eq!(
+            lab.refused(&none, &Value::Null),
+            reason(404, "notFound"),
+            "{list}"
+        );
+        let filter = lab.get(&format!("{list}?filter=name%3D{one}"));
+        assert_eq!(names(&filter), [one]);
+    }
+    assert_eq!(lab.get("")["name"], "p");
+    assert_eq!(names(&lab.get("regions/us-central1/addresses")), [""; 0]);
+}
+
+#[test]
+fn a_state_that_nobody_knows_is_shown_and_not_filtered_by() {
+    let mut lab = fleet();
+    let served = Served {
+        state: Some("PONDERING".to_owned()),
+        ..Served::default()
+    };
+    let request = format!("GET {ZONE}/instances?filter=status%3DRUNNING");
+    let list = lab.call_as(&request, &Value::Null, &served).unwrap();
+    assert_eq!(names(&list).len(), 4);
+    assert_eq!(list["items"][0]["status"], "PONDERING");
+    let get = format!("GET {ZONE}/instances/vm-0");
+    let one = lab.call_as(&get, &Value::Null, &served).unwrap();
+    assert_eq!(one["status"], "PONDERING");
+}

@@ -1,0 +1,143 @@
+//! Whatever is done in whatever order, what is counted stays true.
+
+use std::collections::BTreeMap;
+
+use super::{Lab, ZONE, body};
+use crate::gcp::Capacity;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u8, bool, bool),
+    Post(u8, &'static str),
+    Delete(u8),
+    Act(u8, &'static str),
+    Pass(u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let name = 0_u8..4;
+    let verb = prop::sample::select(vec!["stop", "start", "reset", "suspend", "resume"]);
+    let act = prop::sample::select(vec![
+        "stop",
+        "delete",
+        "preempt",
+        "repair",
+        "guest_shutdown",
+    ]);
+    prop_oneof![
+        3 => (name.clone(), any::<bool>(), any::<bool>()).prop_map(|(n, spot, keep)| Step::Insert(n, spot, keep)),
+        4 => (name.clone(), verb).prop_map(|(n, verb)| Step::Post(n, verb)),
+        1 => name.clone().prop_map(Step::Delete),
+        1 => (name, act).prop_map(|(n, act)| Step::Act(n, act)),
+        4 => (0_u16..300).prop_map(Step::Pass),
+    ]
+}
+
+fn take(lab: &mut Lab, step: &Step) {
+    // Most are refused at some time; that is no concern of this test.
+    match step {
+        Step::Insert(number, spot, keep) => {
+            let mut asked = body(&format!("vm-{number}"));
+            asked["disks"][0]["autoDelete"] = json!(!keep);
+            if *spot {
+                asked["scheduling"] = json!({ "provisioningModel": "SPOT" });
+            }
+            let _ = lab.call(&format!("POST {ZONE}/instances"), &asked);
+        }
+        Step::Post(number, verb) => {
+            let _ = lab.call(
+                &format!("POST {ZONE}/instances/vm-{number}/{verb}"),
+                &Value::Null,
+            );
+        }
+        Step::Delete(number) => {
+            let _ = lab.call(
+                &format!("DELETE {ZONE}/instances/vm-{number}"),
+                &Value::Null,
+            );
+        }
+        Step::Act(number, kind) => {
+            let instance = format!("projects/p/{ZONE}/instances/vm-{number}");
+            let act = json!({ "act": kind, "instance": instance });
+            let _ = lab.world.act(serde_json::from_value(act).unwrap());
+        }
+        Step::Pass(millis) => lab.pass(u64::from(*millis)),
+    }
+}
+
+fn check(lab: &Lab) -> Result<(), TestCaseError> {
+    let oracle = lab.oracle();
+    let mut addresses = BTreeMap::new();
+    let mut machines = 0;
+    for instance in &oracle.instances {
+        let runs = instance.status == "RUNNING";
+        prop_assert_eq!(
+            instance.nat_ip.is_some(),
+            runs || instance.status == "REPAIRING" || instance.status == "SUSPENDING",
+            "{:?}",
+            instance
+        );
+        let rests = matches!(instance.status.as_str(), "TERMINATED" | "SUSPENDED");
+        prop_assert!(!(rests && instance.holds_machine), "{:?}", instance);
+        prop_assert!(
+            !runs || (instance.holds_machine && instance.boots > 0),
+            "{:?}",
+            instance
+        );
+        machines += u64::from(instance.holds_machine);
+        for address in [instance.internal_ip, instance.nat_ip]
+            .into_iter()
+            .flatten()
+        {
+            let before = addresses.insert(address, &instance.name);
+            prop_assert!(before.is_none(), "{} twice", address);
+        }
+        for disk in &instance.disks {
+            let disk = oracle.disks.iter().find(|known| known.name == *disk);
+            prop_assert_eq!(
+                disk.and_then(|disk| disk.attached_to.as_ref()),
+                Some(&instance.name)
+            );
+        }
+    }
+    prop_assert_eq!(lab.world.machines_in_use(), machines);
+    prop_assert!(machines <= 3);
+    let attached = oracle
+        .disks
+        .iter()
+        .filter(|disk| disk.attached_to.is_some())
+        .count();
+    prop_assert_eq!(
+        attached,
+        oracle
+            .instances
+            .iter()
+            .map(|i| i.disks.len())
+            .sum::<usize>()
+    );
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_counted_stays_true(steps in proptest::collection::vec(step(), 1..60)) {
+        let mut lab = Lab::with(|knobs| knobs.capacity = vec![Capacity::of(3)]);
+        for step in &steps {
+            take(&mut lab, step);
+            check(&lab)?;
+        }
+        // In the end everything comes to rest, and no operation is left.
+        lab.pass(10_000);
+        check(&lab)?;
+        for operation in lab.oracle().operations {
+            prop_assert_eq!(operation.status, "DONE");
+        }
+        for instance in lab.oracle().instances {
+            prop_assert!(matches!(instance.status.as_str(), "RUNNING" | "TERMINATED" | "SUSPENDED"));
+        }
+    }
+}
