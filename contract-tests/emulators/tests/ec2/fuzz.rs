@@ -1,13 +1,12 @@
 //! Whatever a client sends, it gets EC2's answer or EC2's error, in well-formed XML, and the next client
 //! is served as if nothing had happened.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::Shutdown,
-    sync::LazyLock,
-};
+use std::sync::LazyLock;
 
-use crate::client::{AUTHORIZATION, Reply, open, request};
+use crate::{
+    client::{AUTHORIZATION, Reply, request},
+    shared::http::throw,
+};
 use fleetwright_emulators::ec2::{Action, Ec2Emulator, Knobs};
 use proptest::prelude::*;
 use quick_xml::{Reader, events::Event};
@@ -169,11 +168,8 @@ proptest! {
 
     #[test]
     fn any_bytes_on_the_wire(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let mut stream = open(EMULATOR.address()).unwrap();
         // What is no HTTP may be hung up on at any time; it only must not hurt.
-        let _ = stream.write_all(&bytes);
-        let _ = stream.shutdown(Shutdown::Write);
-        let _ = stream.read_to_end(&mut Vec::new());
+        throw(EMULATOR.address(), &bytes).unwrap();
         let form = b"Version=2016-11-15&Action=DescribeAvailabilityZones";
         prop_assert_eq!(request(&EMULATOR, "POST", "/", AUTHORIZATION, form).unwrap().status, 200);
     }

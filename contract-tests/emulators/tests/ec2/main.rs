@@ -6,4 +6,6 @@ mod client;
 mod faults;
 mod fuzz;
 mod program;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod sockets;

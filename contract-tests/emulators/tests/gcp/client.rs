@@ -1,0 +1,64 @@
+//! Compute Engine's requests, and what is in its replies.
+
+use std::io;
+
+use crate::shared::http::exchange;
+pub(crate) use crate::shared::http::{Reply, open};
+use fleetwright_emulators::gcp::GcpEmulator;
+use serde_json::{Value, json};
+
+/// The instances of the zone that everything happens in.
+pub(crate) const INSTANCES: &str = "/compute/v1/projects/p/zones/us-central1-a/instances";
+
+/// An instance that is asked for, with all that is needed and nothing else.
+pub(crate) fn body(name: &str) -> Value {
+    json!({
+        "name": name,
+        "machineType": "zones/us-central1-a/machineTypes/e2-small",
+        "disks": [{
+            "boot": true,
+            "autoDelete": true,
+            "initializeParams": { "sourceImage": "projects/debian-cloud/global/images/family/debian-12" },
+        }],
+        "networkInterfaces": [{ "accessConfigs": [{ "type": "ONE_TO_ONE_NAT" }] }],
+    })
+}
+
+impl Reply {
+    /// The document.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The reason of an error.
+    pub(crate) fn reason(&self) -> String {
+        let reason = &self.json()["error"]["errors"][0]["reason"];
+        reason.as_str().unwrap_or_default().to_owned()
+    }
+}
+
+pub(crate) fn insert(emulator: &GcpEmulator, name: &str) -> io::Result<Reply> {
+    post(emulator, INSTANCES, &body(name))
+}
+
+pub(crate) fn post(emulator: &GcpEmulator, path: &str, body: &Value) -> io::Result<Reply> {
+    let body = match body {
+        Value::Null => String::new(),
+        body => body.to_string(),
+    };
+    send(emulator, "POST", path, body.as_bytes())
+}
+
+pub(crate) fn get(emulator: &GcpEmulator, path: &str) -> io::Result<Reply> {
+    send(emulator, "GET", path, b"")
+}
+
+pub(crate) fn send(
+    emulator: &GcpEmulator,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> io::Result<Reply> {
+    let headers = "Authorization: Bearer token\r\nContent-Type: application/json\r\n";
+    exchange(emulator.address(), method, path, headers, body)
+}

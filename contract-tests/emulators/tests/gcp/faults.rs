@@ -1,0 +1,187 @@
+//! Every fault over real sockets: what the client gets, and what became of its call.
+
+use std::{
+    io::{Read as _, Write as _},
+    time::Duration,
+};
+
+use crate::client::{INSTANCES, Reply, get, insert, open, post};
+use fleetwright_emulators::gcp::{
+    Failure, Fault, FaultRule, GcpEmulator, Knobs, Method, Phase, Timing,
+};
+use serde_json::Value;
+
+const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
+
+fn struck_by(fault: Fault, method: Method) -> GcpEmulator {
+    let emulator = GcpEmulator::start(Knobs::default()).unwrap();
+    emulator.add_fault(FaultRule::nth(method, 1, fault));
+    emulator
+}
+
+/// Inserts under a fault: what came back, and how many instances there are.
+fn insert_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
+    let emulator = struck_by(fault, Method::InstancesInsert);
+    let reply = insert(&emulator, "vm");
+    assert!(emulator.unstruck_faults().is_empty());
+    assert_eq!(emulator.oracle().calls["instances.insert"], 1);
+    let made = emulator.oracle().instances.len();
+    // The next call is not struck.
+    assert_eq!(insert(&emulator, "other").unwrap().status, 200);
+    (reply, made)
+}
+
+#[test]
+fn a_lost_call_gets_no_byte_and_its_phase_decides_the_effect() {
+    for (phase, made) in PHASES {
+        let (reply, found) = insert_under(Fault::Lost { phase });
+        assert!(reply.is_err());
+        assert_eq!(found, made);
+    }
+}
+
+#[test]
+fn a_reply_breaks_off_or_is_something_else() {
+    let (reply, made) = insert_under(Fault::Reset);
+    assert!(reply.is_err() && made == 1);
+    let (reply, made) = insert_under(Fault::Truncated);
+    let body = reply.unwrap().body;
+    assert!(body.starts_with('{') && serde_json::from_str::<Value>(&body).is_err() && made == 1);
+    let (reply, made) = insert_under(Fault::Malformed);
+    let reply = reply.unwrap();
+    assert!(reply.status == 200 && reply.body.starts_with("<html>") && made == 1);
+}
+
+#[test]
+fn refusals_have_their_reasons_and_no_effect() {
+    let throttled = Fault::Throttled {
+        retry_after_secs: Some(7),
+    };
+    let before = Fault::ServerError {
+        phase: Phase::Before,
+    };
+    let other = Fault::Refused {
+        status: 409,
+        code: "operationInProgress".to_owned(),
+        message: "wait".to_owned(),
+    };
+    for (fault, status, reason) in [
+        (throttled, 403, "rateLimitExceeded"),
+        (before, 500, "backendError"),
+        (Fault::ExpiredCredentials, 401, "authError"),
+        (Fault::Forbidden, 403, "forbidden"),
+        (Fault::Capacity, 503, "ZONE_RESOURCE_POOL_EXHAUSTED"),
+        (Fault::Quota, 403, "quotaExceeded"),
+        (other, 409, "operationInProgress"),
+    ] {
+        let after = matches!(fault, Fault::Throttled { .. });
+        let (reply, made) = insert_under(fault);
+        let reply = reply.unwrap();
+        assert_eq!(
+            (reply.status, reply.reason().as_str(), made),
+            (status, reason, 0)
+        );
+        assert_eq!(reply.head.contains("retry-after: 7"), after);
+    }
+    let (reply, made) = insert_under(Fault::ServerError {
+        phase: Phase::After,
+    });
+    assert_eq!((reply.unwrap().status, made), (500, 1));
+}
+
+#[test]
+fn a_call_takes_longer_or_never_ends() {
+    for (phase, made) in PHASES {
+        let by = Duration::from_millis(30);
+        let (reply, found) = insert_under(Fault::Delay { phase, by });
+        assert_eq!((reply.unwrap().status, found), (200, 1));
+        let emulator = struck_by(Fault::Hang { phase }, Method::ZonesList);
+        let mut stream = open(emulator.address()).unwrap();
+        let head = "GET /compute/v1/projects/p/zones HTTP/1.1\r\nHost: x\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        // The call was made, or not; then the emulator ends, and with it the wait.
+        let waited = || emulator.calls().len() == 1;
+        while !waited() {
+            std::thread::yield_now();
+        }
+        assert_eq!(emulator.calls()[0].status.is_some(), made == 1);
+        drop(emulator);
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        assert!(rest.is_empty());
+    }
+}
+
+#[test]
+fn an_operation_ends_with_errors_or_is_forgotten() {
+    let errors = vec![Failure::new("ONE", "first"), Failure::new("TWO", "second")];
+    let late = Fault::FailsLate {
+        code: "ONE".to_owned(),
+        message: "first".to_owned(),
+    };
+    for (fault, count) in [(Fault::OperationError { errors }, 2), (late, 1)] {
+        let emulator = struck_by(fault, Method::InstancesInsert);
+        let operation = insert(&emulator, "vm").unwrap().json();
+        let name = operation["name"].as_str().unwrap();
+        let path = INSTANCES.replace("instances", &format!("operations/{name}"));
+        let done = post(&emulator, &format!("{path}/wait"), &Value::Null)
+            .unwrap()
+            .json();
+        assert_eq!(done["status"], "DONE");
+        assert_eq!(done["error"]["errors"].as_array().unwrap().len(), count);
+        assert_eq!(emulator.oracle().instances.len(), 0);
+        for method in [Method::ZoneOperationsGet, Method::ZoneOperationsWait] {
+            emulator.add_fault(FaultRule::nth(method, 1, Fault::OperationExpired));
+        }
+        assert_eq!(get(&emulator, &path).unwrap().reason(), "notFound");
+        let wait = post(&emulator, &format!("{path}/wait"), &Value::Null).unwrap();
+        assert_eq!(wait.status, 404);
+        assert_eq!(get(&emulator, &path).unwrap().status, 200);
+    }
+}
+
+#[test]
+fn lists_and_reads_are_tricked() {
+    let emulator = GcpEmulator::start(Knobs::default()).unwrap();
+    insert(&emulator, "vm").unwrap();
+    let list = Method::InstancesList;
+    let state = "PONDERING".to_owned();
+    emulator.add_fault(FaultRule::nth(list, 1, Fault::EmptyPage));
+    emulator.add_fault(FaultRule::nth(list, 2, Fault::RepeatedToken));
+    emulator.add_fault(FaultRule::nth(list, 3, Fault::UnknownState { state }));
+    emulator.add_fault(FaultRule::nth(list, 4, Fault::StaleRead));
+    let empty = get(&emulator, INSTANCES).unwrap().json();
+    assert!(empty.get("items").is_none());
+    let token = empty["nextPageToken"].as_str().unwrap();
+    let circle = get(&emulator, &format!("{INSTANCES}?pageToken={token}")).unwrap();
+    assert_eq!(circle.json()["nextPageToken"], token);
+    let unknown = get(&emulator, INSTANCES).unwrap().json();
+    assert_eq!(unknown["items"][0]["status"], "PONDERING");
+    let mut knobs = emulator.knobs();
+    knobs.lag.reads = Duration::from_secs(3600);
+    emulator.set_knobs(knobs);
+    assert!(
+        get(&emulator, INSTANCES)
+            .unwrap()
+            .json()
+            .get("items")
+            .is_none()
+    );
+    assert!(emulator.unstruck_faults().is_empty());
+}
+
+#[test]
+fn waiting_waits_and_gives_up() {
+    let mut knobs = Knobs::default();
+    knobs.timing = Timing::all(Duration::from_secs(3600));
+    knobs.timing.wait = Duration::from_millis(20);
+    let emulator = GcpEmulator::start(knobs).unwrap();
+    let operation = insert(&emulator, "vm").unwrap().json();
+    let name = operation["name"].as_str().unwrap();
+    let path = INSTANCES.replace("instances", &format!("operations/{name}/wait"));
+    let waited = post(&emulator, &path, &Value::Null).unwrap().json();
+    assert_eq!(waited["status"], "PENDING");
+    emulator.advance(Duration::from_secs(2 * 3600));
+    let waited = post(&emulator, &path, &Value::Null).unwrap().json();
+    assert_eq!(waited["status"], "DONE");
+}

@@ -1,0 +1,11 @@
+//! The emulated Compute Engine over real sockets.
+#![cfg(feature = "gcp")]
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod client;
+mod faults;
+mod fuzz;
+mod program;
+#[path = "../shared/mod.rs"]
+mod shared;
+mod sockets;
