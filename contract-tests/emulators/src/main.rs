@@ -1,4 +1,13 @@
 //! The emulators as a program: `fleetwright-emulators ec2 --listen 127.0.0.1:4566`.
+#![cfg_attr(
+    not(any(feature = "ec2", feature = "gcp")),
+    allow(
+        dead_code,
+        unreachable_code,
+        clippy::needless_pass_by_value,
+        reason = "without a cloud nothing is started"
+    )
+)]
 
 use std::{fs, net::SocketAddr, path::PathBuf, process::ExitCode, thread};
 
@@ -38,16 +47,20 @@ struct Common {
 }
 
 fn main() -> ExitCode {
-    let started = match Cli::parse().cloud {
+    if let Err(message) = serve(Cli::parse().cloud) {
+        eprintln!("error: {message}");
+    }
+    ExitCode::FAILURE
+}
+
+/// Serves a cloud; comes back only if that is not possible.
+fn serve(cloud: Cloud) -> Result<(), String> {
+    match cloud {
         #[cfg(feature = "ec2")]
         Cloud::Ec2(options) => ec2::serve(options),
         #[cfg(feature = "gcp")]
         Cloud::Gcp(options) => gcp::serve(options),
-    };
-    if let Err(message) = started {
-        eprintln!("error: {message}");
     }
-    ExitCode::FAILURE
 }
 
 /// Says where a cloud listens, and lets it until the program is ended.

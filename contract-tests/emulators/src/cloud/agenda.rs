@@ -4,7 +4,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc, time::Duration};
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use fleetwright_chaos::Clock;
 
 /// Events in the order of their due times, and what time it is.
@@ -54,12 +54,6 @@ impl<E: Ord> Agenda<E> {
     /// What the calendar says at a moment.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
         self.clock.date_at(moment)
-    }
-
-    /// The same, in text and to the millisecond.
-    pub(crate) fn stamp(&self, moment: Duration) -> String {
-        self.date(moment)
-            .to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 }
 

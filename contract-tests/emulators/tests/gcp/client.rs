@@ -42,9 +42,10 @@ pub(crate) fn insert(emulator: &GcpEmulator, name: &str) -> io::Result<Reply> {
 }
 
 pub(crate) fn post(emulator: &GcpEmulator, path: &str, body: &Value) -> io::Result<Reply> {
-    let body = match body {
-        Value::Null => String::new(),
-        body => body.to_string(),
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
     };
     send(emulator, "POST", path, body.as_bytes())
 }

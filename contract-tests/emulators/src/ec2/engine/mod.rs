@@ -42,7 +42,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use fleetwright_chaos::{Clock, Dice};
 
 use super::{error::Refusal, knobs::Knobs};
@@ -183,7 +183,8 @@ impl World {
 
     /// The same, as EC2 writes it.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
-        self.agenda.stamp(moment)
+        self.date(moment)
+            .to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 
     /// What time it is.

@@ -12,7 +12,7 @@ use crate::{
 
 impl World {
     /// Begins to stop an instance; one that is stopped stays so.
-    pub(crate) fn stop(&mut self, target: &Target, discard: bool) -> Result<Seq, Refusal> {
+    pub(crate) fn stop(&mut self, target: &Target, discard: Option<bool>) -> Result<Seq, Refusal> {
         let seq = self.find(target)?;
         let Some(instance) = self.instances.get(&seq) else {
             return Err(Refusal::internal());
@@ -20,7 +20,7 @@ impl World {
         match instance.current().status {
             Status::Terminated => Ok(self.go_along(seq, "stop")),
             Status::Running | Status::Suspended | Status::Repairing => {
-                check_local_ssd(instance, discard, "stop")?;
+                check_local_ssd(instance, discard)?;
                 let operation = self.open_on(seq, "stop");
                 self.begin_stop(seq, Some(operation));
                 if self.knobs.stop_done_early {
@@ -97,7 +97,11 @@ impl World {
     }
 
     /// Begins to suspend an instance; one that is suspended stays so.
-    pub(crate) fn suspend(&mut self, target: &Target, discard: bool) -> Result<Seq, Refusal> {
+    pub(crate) fn suspend(
+        &mut self,
+        target: &Target,
+        discard: Option<bool>,
+    ) -> Result<Seq, Refusal> {
         let seq = self.find(target)?;
         let Some(instance) = self.instances.get(&seq) else {
             return Err(Refusal::internal());
@@ -105,7 +109,7 @@ impl World {
         match instance.current().status {
             Status::Suspended | Status::Suspending => Ok(self.go_along(seq, "suspend")),
             Status::Running => {
-                check_local_ssd(instance, discard, "suspend")?;
+                check_local_ssd(instance, discard)?;
                 let operation = self.open_on(seq, "suspend");
                 self.begin_suspend(seq, Some(operation));
                 Ok(operation)
@@ -139,8 +143,8 @@ impl World {
             return Err(Refusal::internal());
         };
         if instance.fixed.deletion_protection {
-            let why = "Resource cannot be deleted if it's protected against deletion.";
-            return Err(Refusal::invalid("resource.deletionProtection", "true", why));
+            let message = "Invalid resource usage: 'Resource cannot be deleted if it's protected against deletion.'.";
+            return Err(Refusal::new(400, "invalidResourceUsage", message));
         }
         if instance.doing == Doing::Delete {
             instance.repeated_deletes = instance.repeated_deletes.saturating_add(1);
@@ -208,13 +212,12 @@ impl World {
     }
 }
 
-fn check_local_ssd(instance: &Instance, discard: bool, verb: &str) -> Result<(), Refusal> {
+/// What is on local disks is lost or saved, as the caller must say.
+fn check_local_ssd(instance: &Instance, discard: Option<bool>) -> Result<(), Refusal> {
     let local = |disk: &Attached| disk.disk.is_none();
-    if discard || !instance.disks.iter().any(local) {
+    if discard.is_some() || !instance.disks.iter().any(local) {
         return Ok(());
     }
-    let why = format!(
-        "The instance has local SSDs, and what is on them is lost with a {verb}: the parameter must be true."
-    );
-    Err(Refusal::invalid("discardLocalSsd", "false", &why))
+    let message = "VM has a Local SSD attached but an undefined value for `discard-local-ssd`.";
+    Err(Refusal::new(400, "badRequest", message))
 }

@@ -338,21 +338,22 @@ impl Reader<'_> {
         let named = Named::read(link);
         let named = named.ok_or_else(|| Refusal::invalid(field, link, MALFORMED))?;
         let project = named.project.as_deref().unwrap_or(self.project);
-        let (found, path) = match *named.parts() {
+        let image = match *named.parts() {
             // gcloud asks for the image that is newest in the zone.
-            ["global", "images", "family", family] | ["zones", _, "imageFamilyViews", family] => (
-                self.world.image_of_family(project, family),
-                format!("projects/{project}/global/images/family/{family}"),
-            ),
-            ["global", "images", name] => (
-                self.world.image(project, name).map(|(_, image)| image),
-                format!("projects/{project}/global/images/{name}"),
-            ),
+            ["global", "images", "family", family] | ["zones", _, "imageFamilyViews", family] => {
+                let path = format!("projects/{project}/global/images/family/{family}");
+                let found = self.world.image_of_family(project, family);
+                found.ok_or_else(|| Refusal::not_found(&path))?
+            }
+            ["global", "images", name] => {
+                let found = self.world.image(project, name).map(|(_, image)| image);
+                let why = "The referenced image resource cannot be found.";
+                found.ok_or_else(|| Refusal::invalid(field, link, why))?
+            }
             _ => return Err(Refusal::invalid(field, link, MALFORMED)),
         };
-        let image = found.ok_or_else(|| Refusal::not_found(&path))?;
         if image.ready > self.world.now() {
-            return Err(Refusal::not_ready(&path));
+            return Err(Refusal::not_ready(&image.path()));
         }
         Ok(image.clone())
     }

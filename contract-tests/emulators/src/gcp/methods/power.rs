@@ -12,7 +12,7 @@ pub(super) fn change(call: &Call, world: &mut World, served: &Served) -> Result<
     let (target, doom) = (&call.target, &served.doom);
     // A guest is never asked to end gracefully here, so this makes no difference.
     let _abrupt = call.query.flag("noGracefulShutdown")?;
-    let discard = call.query.flag("discardLocalSsd")?;
+    let discard = call.query.given_flag("discardLocalSsd")?;
     if call.method == Method::InstancesStart {
         return call.once(world, |world| world.start(target, doom));
     }

@@ -149,6 +149,14 @@ fn what_does_not_fit_is_refused_and_makes_nothing() {
         (with("/disks/0/boot", json!(false)), 400, "invalid"),
         (
             with(&format!("{initialize}/sourceImage"), json!(image)),
+            400,
+            "invalid",
+        ),
+        (
+            with(
+                &format!("{initialize}/sourceImage"),
+                json!("global/images/family/none"),
+            ),
             404,
             "notFound",
         ),

@@ -83,9 +83,10 @@ impl Lab {
         let (path, query) = path.split_once('?').unwrap_or((&path, ""));
         let verb = Verb::from_bytes(verb.as_bytes()).unwrap();
         let (method, target) = route::find(&verb, path)?;
-        let body = match body {
-            Value::Null => Bytes::new(),
-            body => body.to_string().into(),
+        let body = if body.is_null() {
+            Bytes::new()
+        } else {
+            body.to_string().into()
         };
         let call = Call {
             method,

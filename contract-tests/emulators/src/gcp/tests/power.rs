@@ -141,7 +141,7 @@ fn a_reset_boots_again() {
 }
 
 #[test]
-fn local_disks_must_be_given_up_by_word() {
+fn what_becomes_of_local_disks_must_be_said() {
     let mut lab = Lab::new();
     let mut asked = body("vm");
     let local = json!({
@@ -154,12 +154,19 @@ fn local_disks_must_be_given_up_by_word() {
     lab.pass(200);
     for verb in ["stop", "suspend"] {
         let request = format!("POST {}", post(verb));
-        assert_eq!(lab.refused(&request, &Value::Null), reason(400, "invalid"));
+        assert_eq!(
+            lab.refused(&request, &Value::Null),
+            reason(400, "badRequest")
+        );
     }
     assert_eq!(lab.status("vm"), "RUNNING");
-    lab.post(&post("stop?discardLocalSsd=true"));
-    lab.pass(100);
-    assert_eq!(lab.status("vm"), "TERMINATED");
+    for discard in ["true", "False"] {
+        lab.post(&post(&format!("stop?discardLocalSsd={discard}")));
+        lab.pass(100);
+        assert_eq!(lab.status("vm"), "TERMINATED");
+        lab.post(&post("start"));
+        lab.pass(200);
+    }
 }
 
 #[test]
@@ -193,7 +200,10 @@ fn protection_holds() {
     lab.insert(&asked);
     lab.pass(200);
     let delete = format!("DELETE {ZONE}/instances/vm");
-    assert_eq!(lab.refused(&delete, &Value::Null), reason(400, "invalid"));
+    assert_eq!(
+        lab.refused(&delete, &Value::Null),
+        reason(400, "invalidResourceUsage")
+    );
     assert_eq!(lab.status("vm"), "RUNNING");
 }
 

@@ -60,10 +60,17 @@ impl Query {
     }
 
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Refusal> {
-        let text = self.text(name).unwrap_or("false");
-        // gcloud writes True.
-        let word = text.to_ascii_lowercase();
-        word.parse().map_err(|_| bad(name, "TYPE_BOOL", text))
+        Ok(self.given_flag(name)?.unwrap_or(false))
+    }
+
+    /// A flag that makes a difference by not being there.
+    pub(crate) fn given_flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        let read = |text: &str| {
+            // gcloud writes True.
+            let word = text.to_ascii_lowercase();
+            word.parse().map_err(|_| bad(name, "TYPE_BOOL", text))
+        };
+        self.text(name).map(read).transpose()
     }
 
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
