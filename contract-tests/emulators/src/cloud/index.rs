@@ -25,7 +25,7 @@ impl<K> Default for Index<K> {
 impl<K: Clone + Ord> Index<K> {
     /// Moves a thing from where it was to where it is.
     pub(crate) fn change(&mut self, seq: Seq, before: &[K], after: &[K]) {
-        for key in before {
+        for key in before.iter().filter(|key| !after.contains(key)) {
             if let Entry::Occupied(mut set) = self.sets.entry(key.clone()) {
                 set.get_mut().remove(&seq);
                 if set.get().is_empty() {
@@ -33,7 +33,7 @@ impl<K: Clone + Ord> Index<K> {
                 }
             }
         }
-        for key in after {
+        for key in after.iter().filter(|key| !before.contains(key)) {
             self.sets.entry(key.clone()).or_default().insert(seq);
         }
     }

@@ -13,6 +13,7 @@ mod instances;
 mod list;
 mod operations;
 mod order;
+mod order_disks;
 mod power;
 mod scheduling;
 

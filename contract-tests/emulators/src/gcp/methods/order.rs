@@ -4,11 +4,10 @@ use serde_json::{Map, Value};
 
 use super::{Call, scheduling};
 use crate::gcp::{
-    catalog::{DISK_TYPES, region_of},
+    catalog::region_of,
     engine::{
         World,
-        image::ImageRecord,
-        order::{DiskOrder, Order, Source},
+        order::Order,
         record::Access,
         rules::{self, Metadata},
     },
@@ -20,9 +19,6 @@ use crate::gcp::{
         schema,
     },
 };
-
-/// The size of a local disk.
-const LOCAL_GIB: u32 = 375;
 
 /// How a body names machine types and disk types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,12 +107,15 @@ pub(super) fn metadata(body: &Map<String, Value>) -> Metadata {
     )
 }
 
-struct Reader<'a> {
-    world: &'a World,
-    project: &'a str,
-    zone: &'a str,
-    at: &'a str,
-    naming: Naming,
+/// Reads a body for a zone of a project.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    pub(super) world: &'a World,
+    pub(super) project: &'a str,
+    pub(super) zone: &'a str,
+    /// Where in the body it reads.
+    pub(super) at: &'a str,
+    pub(super) naming: Naming,
 }
 
 impl Reader<'_> {
@@ -225,159 +224,9 @@ impl Reader<'_> {
         }
         Ok(tags)
     }
-
-    fn disks(
-        &self,
-        body: &Map<String, Value>,
-        machine_type: &str,
-    ) -> Result<Vec<DiskOrder>, Refusal> {
-        let given = body.objects("disks");
-        let field = format!("{}.disks", self.at);
-        if given.is_empty() {
-            return Err(Refusal::invalid(&field, "", "No disks are specified."));
-        }
-        let mut disks = Vec::new();
-        for (number, disk) in given.into_iter().enumerate() {
-            let at = format!("{field}[{number}]");
-            let disk = self.disk(disk, &at)?;
-            if disk.boot != (number == 0) {
-                let why = "The first disk must be the boot disk, and no other.";
-                return Err(Refusal::invalid(
-                    &format!("{at}.boot"),
-                    &disk.boot.to_string(),
-                    why,
-                ));
-            }
-            if let Source::Image(image) = &disk.source {
-                self.check_architecture(image, machine_type, &at)?;
-            }
-            disks.push(disk);
-        }
-        Ok(disks)
-    }
-
-    fn disk(&self, disk: &Map<String, Value>, at: &str) -> Result<DiskOrder, Refusal> {
-        let none = Map::new();
-        let new = disk.object("initializeParams").unwrap_or(&none);
-        let kind = self.disk_type(new, at)?;
-        let source = self.source(disk, new, at)?;
-        let asked = new.long("diskSizeGb").or_else(|| disk.long("diskSizeGb"));
-        let labels = new.texts("labels");
-        rules::check_labels(&format!("{at}.initializeParams.labels"), &labels)?;
-        let name = new.text("diskName");
-        if let Some(name) = name.filter(|name| !is_name(name)) {
-            return Err(Refusal::mismatch(
-                &format!("{at}.initializeParams.diskName"),
-                name,
-            ));
-        }
-        let text = |name: &str, default: &str| disk.text(name).unwrap_or(default).to_owned();
-        Ok(DiskOrder {
-            name: name.map(str::to_owned),
-            device: disk.text("deviceName").map(str::to_owned),
-            boot: disk.flag("boot").unwrap_or(false),
-            auto_delete: disk.flag("autoDelete").unwrap_or(false),
-            gib: size(&source, asked, at)?,
-            kind,
-            labels,
-            description: new.text("description").map(str::to_owned),
-            interface: text("interface", "SCSI"),
-            mode: text("mode", "READ_WRITE"),
-            source,
-        })
-    }
-
-    fn disk_type(&self, new: &Map<String, Value>, at: &str) -> Result<String, Refusal> {
-        let Some(given) = new.text("diskType") else {
-            return Ok("pd-standard".to_owned());
-        };
-        let field = format!("{at}.initializeParams.diskType");
-        let name = typed(self.zone, &field, given, self.naming, "diskTypes")?;
-        if DISK_TYPES.contains(&&*name) {
-            return Ok(name);
-        }
-        let why = format!(
-            "Disk type with name '{name}' does not exist in zone '{}'.",
-            self.zone
-        );
-        Err(Refusal::invalid(&field, given, &why))
-    }
-
-    fn source(
-        &self,
-        disk: &Map<String, Value>,
-        new: &Map<String, Value>,
-        at: &str,
-    ) -> Result<Source, Refusal> {
-        if let Some(link) = disk.text("source") {
-            let field = format!("{at}.source");
-            let named = Named::read(link);
-            let named = named.ok_or_else(|| Refusal::invalid(&field, link, MALFORMED))?;
-            return match *named.parts() {
-                ["zones", zone, "disks", name] if zone == self.zone => {
-                    Ok(Source::Existing(name.to_owned()))
-                }
-                _ => Err(Refusal::invalid(&field, link, MALFORMED)),
-            };
-        }
-        if let Some(link) = new.text("sourceImage") {
-            let field = format!("{at}.initializeParams.sourceImage");
-            return self.image(&field, link).map(Source::Image);
-        }
-        if disk.text("type") == Some("SCRATCH") {
-            return Ok(Source::Local);
-        }
-        if disk.flag("boot").unwrap_or(false) {
-            let why = "A boot disk needs a source or an image.";
-            return Err(Refusal::invalid(&format!("{at}.initializeParams"), "", why));
-        }
-        Ok(Source::Blank)
-    }
-
-    fn image(&self, field: &str, link: &str) -> Result<ImageRecord, Refusal> {
-        let named = Named::read(link);
-        let named = named.ok_or_else(|| Refusal::invalid(field, link, MALFORMED))?;
-        let project = named.project.as_deref().unwrap_or(self.project);
-        let image = match *named.parts() {
-            // gcloud asks for the image that is newest in the zone.
-            ["global", "images", "family", family] | ["zones", _, "imageFamilyViews", family] => {
-                let path = format!("projects/{project}/global/images/family/{family}");
-                let found = self.world.image_of_family(project, family);
-                found.ok_or_else(|| Refusal::not_found(&path))?
-            }
-            ["global", "images", name] => {
-                let found = self.world.image(project, name).map(|(_, image)| image);
-                let why = "The referenced image resource cannot be found.";
-                found.ok_or_else(|| Refusal::invalid(field, link, why))?
-            }
-            _ => return Err(Refusal::invalid(field, link, MALFORMED)),
-        };
-        if image.ready > self.world.now() {
-            return Err(Refusal::not_ready(&image.path()));
-        }
-        Ok(image.clone())
-    }
-
-    fn check_architecture(
-        &self,
-        image: &ImageRecord,
-        machine_type: &str,
-        at: &str,
-    ) -> Result<(), Refusal> {
-        let spec = self.world.machine_type(machine_type);
-        if spec.is_none_or(|spec| spec.architecture == image.architecture) {
-            return Ok(());
-        }
-        let field = format!("{at}.initializeParams.sourceImage");
-        let why = format!(
-            "The image's architecture '{}' is not supported by the machine type '{machine_type}'.",
-            image.architecture
-        );
-        Err(Refusal::invalid(&field, &image.path(), &why))
-    }
 }
 
-const MALFORMED: &str = "The URL is malformed.";
+pub(super) const MALFORMED: &str = "The URL is malformed.";
 
 fn malformed(field: &str, name: &str, link: &str) -> Refusal {
     Refusal::invalid(&format!("{field}[0].{name}"), link, MALFORMED)
@@ -403,7 +252,7 @@ pub(super) fn machine_type(
 }
 
 /// The name of a type that a zone has, from its link or bare.
-fn typed(
+pub(super) fn typed(
     zone: &str,
     field: &str,
     given: &str,
@@ -429,30 +278,4 @@ fn typed(
         }
         _ => Err(Refusal::invalid(field, given, MALFORMED)),
     }
-}
-
-/// How large a disk is to be.
-fn size(source: &Source, asked: Option<i64>, at: &str) -> Result<u32, Refusal> {
-    let least = match source {
-        Source::Local => return Ok(LOCAL_GIB),
-        Source::Existing(_) => return Ok(0),
-        Source::Image(image) => image.gib,
-        Source::Blank => 10,
-    };
-    let Some(asked) = asked else {
-        return Ok(least);
-    };
-    let field = format!("{at}.initializeParams.diskSizeGb");
-    let gib = u32::try_from(asked)
-        .ok()
-        .filter(|gib| (1..=65_536).contains(gib));
-    let Some(gib) = gib else {
-        let why = "Disk size must be between 1 GB and 65536 GB.";
-        return Err(Refusal::invalid(&field, &asked.to_string(), why));
-    };
-    if matches!(source, Source::Image(_)) && gib < least {
-        let why = format!("Requested disk size cannot be smaller than the image size ({least} GB)");
-        return Err(Refusal::invalid(&field, &asked.to_string(), &why));
-    }
-    Ok(gib)
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use uuid::Uuid;
 
-use super::{method::Method, route};
+use super::{method::Method, path};
 use crate::gcp::error::Refusal;
 
 /// Parameters of every method that change nothing in the reply's meaning.
@@ -38,7 +38,7 @@ impl Query {
                     return Err(Refusal::not_emulated(&format!("The parameter '{name}'")));
                 }
                 name if HARMLESS.contains(&name) => {}
-                name if route::parameters(method).contains(&name) => {
+                name if path::parameters(method).contains(&name) => {
                     known.insert(name.to_owned(), value.into_owned());
                 }
                 // libcloud leaves it in the queries that follow a list, and Compute Engine takes it.

@@ -1,303 +1,14 @@
 //! From a verb and a path to a method and what it names.
 //!
-//! Owns the table of paths and of the query parameters that each method has.
+//! Owns what a path may look like; which there are is `path`'s.
 
 use std::fmt;
 
 use form_urlencoded::parse;
 use hyper::Method as Verb;
 
-use super::method::Method;
+use super::{method::Method, path::template};
 use crate::gcp::error::Refusal;
-
-/// The parameters of every list.
-const LIST: &[&str] = &[
-    "filter",
-    "maxResults",
-    "orderBy",
-    "pageToken",
-    "returnPartialSuccess",
-];
-
-/// The parameters of every list over all zones or regions.
-const AGGREGATED: &[&str] = &[
-    "filter",
-    "includeAllScopes",
-    "maxResults",
-    "orderBy",
-    "pageToken",
-    "returnPartialSuccess",
-    "serviceProjectNumber",
-];
-
-const REQUEST_ID: &[&str] = &["requestId"];
-
-/// A method's verb, its path below the project, and its query parameters.
-type Route = (Method, Verb, &'static str, &'static [&'static str]);
-
-const ROUTES: [Route; 51] = [
-    (
-        Method::AddressesAggregatedList,
-        Verb::GET,
-        "aggregated/addresses",
-        AGGREGATED,
-    ),
-    (
-        Method::AddressesList,
-        Verb::GET,
-        "regions/{region}/addresses",
-        LIST,
-    ),
-    (
-        Method::DiskTypesGet,
-        Verb::GET,
-        "zones/{zone}/diskTypes/{diskType}",
-        &[],
-    ),
-    (
-        Method::DiskTypesList,
-        Verb::GET,
-        "zones/{zone}/diskTypes",
-        LIST,
-    ),
-    (
-        Method::DisksAggregatedList,
-        Verb::GET,
-        "aggregated/disks",
-        AGGREGATED,
-    ),
-    (
-        Method::DisksDelete,
-        Verb::DELETE,
-        "zones/{zone}/disks/{disk}",
-        REQUEST_ID,
-    ),
-    (
-        Method::DisksGet,
-        Verb::GET,
-        "zones/{zone}/disks/{disk}",
-        &[],
-    ),
-    (Method::DisksList, Verb::GET, "zones/{zone}/disks", LIST),
-    (
-        Method::GlobalOperationsAggregatedList,
-        Verb::GET,
-        "aggregated/operations",
-        AGGREGATED,
-    ),
-    (
-        Method::GlobalOperationsGet,
-        Verb::GET,
-        "global/operations/{operation}",
-        &[],
-    ),
-    (
-        Method::GlobalOperationsList,
-        Verb::GET,
-        "global/operations",
-        LIST,
-    ),
-    (
-        Method::GlobalOperationsWait,
-        Verb::POST,
-        "global/operations/{operation}/wait",
-        &[],
-    ),
-    (
-        Method::ImagesDelete,
-        Verb::DELETE,
-        "global/images/{image}",
-        REQUEST_ID,
-    ),
-    (Method::ImagesGet, Verb::GET, "global/images/{image}", &[]),
-    (
-        Method::ImagesGetFromFamily,
-        Verb::GET,
-        "global/images/family/{family}",
-        &[],
-    ),
-    (
-        Method::ImagesInsert,
-        Verb::POST,
-        "global/images",
-        &["forceCreate", "requestId"],
-    ),
-    (Method::ImagesList, Verb::GET, "global/images", LIST),
-    (
-        Method::InstancesAggregatedList,
-        Verb::GET,
-        "aggregated/instances",
-        AGGREGATED,
-    ),
-    (
-        Method::InstancesBulkInsert,
-        Verb::POST,
-        "zones/{zone}/instances/bulkInsert",
-        REQUEST_ID,
-    ),
-    (
-        Method::InstancesDelete,
-        Verb::DELETE,
-        "zones/{zone}/instances/{instance}",
-        &["noGracefulShutdown", "requestId"],
-    ),
-    (
-        Method::InstancesGet,
-        Verb::GET,
-        "zones/{zone}/instances/{instance}",
-        &[],
-    ),
-    (
-        Method::InstancesGetSerialPortOutput,
-        Verb::GET,
-        "zones/{zone}/instances/{instance}/serialPort",
-        &["port", "start"],
-    ),
-    (
-        Method::InstancesInsert,
-        Verb::POST,
-        "zones/{zone}/instances",
-        &["requestId", "sourceInstanceTemplate", "sourceMachineImage"],
-    ),
-    (
-        Method::InstancesList,
-        Verb::GET,
-        "zones/{zone}/instances",
-        LIST,
-    ),
-    (
-        Method::InstancesReset,
-        Verb::POST,
-        "zones/{zone}/instances/{instance}/reset",
-        REQUEST_ID,
-    ),
-    (
-        Method::InstancesResume,
-        Verb::POST,
-        "zones/{zone}/instances/{instance}/resume",
-        REQUEST_ID,
-    ),
-    (
-        Method::InstancesSetLabels,
-        Verb::POST,
-        "zones/{zone}/instances/{instance}/setLabels",
-        REQUEST_ID,
-    ),
-    (
-        Method::InstancesSetMachineType,
-        Verb::POST,
-        "zones/{zone}/instances/{instance}/setMachineType",
-        REQUEST_ID,
-    ),
-    (
-        Method::InstancesSetMetadata,
-        Verb::POST,
-        "zones/{zone}/instances/{instance}/setMetadata",
-        REQUEST_ID,
-    ),
-    (
-        Method::InstancesStart,
-        Verb::POST,
-        "zones/{zone}/instances/{instance}/start",
-        REQUEST_ID,
-    ),
-    (
-        Method::InstancesStop,
-        Verb::POST,
-        "zones/{zone}/instances/{instance}/stop",
-        &["discardLocalSsd", "noGracefulShutdown", "requestId"],
-    ),
-    (
-        Method::InstancesSuspend,
-        Verb::POST,
-        "zones/{zone}/instances/{instance}/suspend",
-        &["discardLocalSsd", "requestId"],
-    ),
-    (
-        Method::MachineTypesAggregatedList,
-        Verb::GET,
-        "aggregated/machineTypes",
-        AGGREGATED,
-    ),
-    (
-        Method::MachineTypesGet,
-        Verb::GET,
-        "zones/{zone}/machineTypes/{machineType}",
-        &[],
-    ),
-    (
-        Method::MachineTypesList,
-        Verb::GET,
-        "zones/{zone}/machineTypes",
-        LIST,
-    ),
-    (
-        Method::NetworksGet,
-        Verb::GET,
-        "global/networks/{network}",
-        &[],
-    ),
-    (Method::NetworksList, Verb::GET, "global/networks", LIST),
-    (Method::ProjectsGet, Verb::GET, "", &[]),
-    (
-        Method::RegionOperationsGet,
-        Verb::GET,
-        "regions/{region}/operations/{operation}",
-        &[],
-    ),
-    (
-        Method::RegionOperationsList,
-        Verb::GET,
-        "regions/{region}/operations",
-        LIST,
-    ),
-    (
-        Method::RegionOperationsWait,
-        Verb::POST,
-        "regions/{region}/operations/{operation}/wait",
-        &[],
-    ),
-    (Method::RegionsGet, Verb::GET, "regions/{region}", &[]),
-    (Method::RegionsList, Verb::GET, "regions", LIST),
-    (
-        Method::SubnetworksAggregatedList,
-        Verb::GET,
-        "aggregated/subnetworks",
-        AGGREGATED,
-    ),
-    (
-        Method::SubnetworksGet,
-        Verb::GET,
-        "regions/{region}/subnetworks/{subnetwork}",
-        &[],
-    ),
-    (
-        Method::SubnetworksList,
-        Verb::GET,
-        "regions/{region}/subnetworks",
-        LIST,
-    ),
-    (
-        Method::ZoneOperationsGet,
-        Verb::GET,
-        "zones/{zone}/operations/{operation}",
-        &[],
-    ),
-    (
-        Method::ZoneOperationsList,
-        Verb::GET,
-        "zones/{zone}/operations",
-        LIST,
-    ),
-    (
-        Method::ZoneOperationsWait,
-        Verb::POST,
-        "zones/{zone}/operations/{operation}/wait",
-        &[],
-    ),
-    (Method::ZonesGet, Verb::GET, "zones/{zone}", &[]),
-    (Method::ZonesList, Verb::GET, "zones", LIST),
-];
 
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -342,12 +53,6 @@ impl Target {
     }
 }
 
-/// The query parameters that a method has.
-pub(crate) fn parameters(method: Method) -> &'static [&'static str] {
-    let route = ROUTES.iter().find(|(of, ..)| *of == method);
-    route.map_or(&[], |(.., parameters)| parameters)
-}
-
 /// Finds the method that a request is for.
 pub(crate) fn find(verb: &Verb, path: &str) -> Result<(Method, Target), Refusal> {
     let path = path.strip_prefix("/compute/v1").unwrap_or(path);
@@ -357,9 +62,12 @@ pub(crate) fn find(verb: &Verb, path: &str) -> Result<(Method, Target), Refusal>
     else {
         return Err(Refusal::no_such_path());
     };
-    let mut found = ROUTES.iter().filter(|(_, of, ..)| of == verb);
-    let (method, (scope, name)) = found
-        .find_map(|(method, _, template, _)| Some((*method, fit(template, rest)?)))
+    let (method, (scope, name)) = Method::ALL
+        .into_iter()
+        .find_map(|method| {
+            let template = template(method).strip_prefix(verb.as_str())?;
+            Some((method, fit(template.trim_start(), rest)?))
+        })
         .ok_or_else(Refusal::no_such_path)?;
     let target = Target {
         project: (*project).to_owned(),
@@ -429,10 +137,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_method_has_its_path() {
+    fn every_path_leads_to_its_method() {
         for method in Method::ALL {
-            let routes = ROUTES.iter().filter(|(of, ..)| *of == method);
-            assert_eq!(routes.count(), 1, "{}", method.name());
+            let mut parts = template(method).split([' ', '/']);
+            let verb = Verb::from_bytes(parts.next().unwrap().as_bytes()).unwrap();
+            let mut path = "/compute/v1/projects/p".to_owned();
+            for part in parts {
+                path += "/";
+                path += if part.starts_with('{') { "name" } else { part };
+            }
+            let found = find(&verb, &path).map(|(found, _)| found);
+            assert_eq!(found, Ok(method), "{path}");
         }
     }
 
