@@ -186,13 +186,16 @@ impl World {
                 labels,
             } => self.leave_disk((project, zone, name), gib, labels),
             Act::Stop { instance } => self.on(&instance, ALIVE, |world, seq| {
-                world.begin_stop(seq, None);
+                let operation = world.open_on(seq, "stop");
+                world.begin_stop(seq, Some(operation));
             }),
-            Act::Delete { instance } => {
-                self.on(&instance, ANY, |world, seq| world.begin_delete(seq, None))
-            }
+            Act::Delete { instance } => self.on(&instance, ANY, |world, seq| {
+                let operation = world.open_on(seq, "delete");
+                world.begin_delete(seq, Some(operation));
+            }),
             Act::Suspend { instance } => self.on(&instance, RUNNING, |world, seq| {
-                world.begin_suspend(seq, None);
+                let operation = world.open_on(seq, "suspend");
+                world.begin_suspend(seq, Some(operation));
             }),
             Act::GuestShutdown { instance } => self.on(&instance, RUNNING, |world, seq| {
                 world.tell(seq, "compute.instances.guestTerminate");

@@ -1,6 +1,6 @@
 //! What labels and metadata may be, and the fingerprints that a change must name.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 use uuid::Uuid;
 
 use super::record::Labels;
@@ -98,7 +98,7 @@ impl Metadata {
 
 /// A fingerprint in the alphabet that it is given in: clients may write bytes in either.
 pub(crate) fn in_our_alphabet(fingerprint: &str) -> String {
-    fingerprint.replace('-', "+").replace('_', "/")
+    fingerprint.replace('+', "-").replace('/', "_")
 }
 
 /// Eight bytes that change with the texts.
@@ -110,7 +110,8 @@ pub(crate) fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a String>) -> St
     }
     let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, &whole);
     let (first, _) = digest.as_u64_pair();
-    STANDARD.encode(first.to_be_bytes())
+    // Bytes in Google's JSON are of the alphabet for URLs; its own clients refuse the other one.
+    URL_SAFE.encode(first.to_be_bytes())
 }
 
 #[cfg(test)]
@@ -177,6 +178,6 @@ mod tests {
         assert_ne!(label_fingerprint(&a), label_fingerprint(&b));
         assert_eq!(label_fingerprint(&a), label_fingerprint(&a.clone()));
         assert_eq!(label_fingerprint(&a).len(), 12);
-        assert_eq!(in_our_alphabet("a-_="), "a+/=");
+        assert_eq!(in_our_alphabet("a+/="), "a-_=");
     }
 }

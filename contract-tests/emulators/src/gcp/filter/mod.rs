@@ -53,7 +53,21 @@ impl Filter {
     pub(crate) fn read(text: &str, fields: &[&str]) -> Result<Self, Refusal> {
         let filter = parse::filter(text).map_err(|why| bad(text, &why))?;
         filter.check(text, fields)?;
-        Ok(filter)
+        Ok(filter.simplified())
+    }
+
+    /// The same without expressions that only list words, so that an index can serve them.
+    fn simplified(self) -> Self {
+        let each = |filters: Vec<Self>| filters.into_iter().map(Self::simplified).collect();
+        match self {
+            Self::All(filters) => Self::All(each(filters)),
+            Self::Any(filters) => Self::Any(each(filters)),
+            Self::Not(filter) => Self::Not(Box::new(filter.simplified())),
+            Self::Compare(comparison) if comparison.operator == Operator::Matches => comparison
+                .as_words()
+                .map_or(Self::Compare(comparison), Self::Any),
+            Self::Compare(comparison) => Self::Compare(comparison),
+        }
     }
 
     fn check(&self, text: &str, fields: &[&str]) -> Result<(), Refusal> {
@@ -111,6 +125,27 @@ impl Filter {
 }
 
 impl Comparison {
+    /// The comparisons with each word of an expression like `(a|b)`, if it is nothing else.
+    fn as_words(&self) -> Option<Vec<Filter>> {
+        let inner = self
+            .value
+            .strip_prefix('(')
+            .and_then(|rest| rest.strip_suffix(')'));
+        let words: Vec<_> = inner.unwrap_or(&self.value).split('|').collect();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let is_word = |word: &&str| !word.is_empty() && word.chars().all(plain);
+        words.iter().all(is_word).then(|| {
+            let equal = |word: &str| {
+                Filter::Compare(Self {
+                    path: self.path.clone(),
+                    operator: Operator::Equal,
+                    value: word.to_owned(),
+                })
+            };
+            words.into_iter().map(equal).collect()
+        })
+    }
+
     fn holds(&self, document: &Value) -> bool {
         let found = lookup(document, &self.path);
         let any = |test: &dyn Fn(&Value) -> bool| found.iter().any(|value| test(value));
@@ -243,6 +278,10 @@ mod tests {
             ("name:x", false),
             ("name eq web-[0-9]+", true),
             ("name eq web", false),
+            ("name eq \"(web-1|web-2)\"", true),
+            ("name eq \"(web|eb-1)\"", false),
+            ("name eq \"web-1|x\"", true),
+            ("name ne \"(web-1|web-2)\"", false),
             ("name ne web.*", false),
             ("(name eq .*) (status eq RUN.*)", true),
             ("size>=7 size<8", true),
@@ -293,6 +332,8 @@ mod tests {
         assert_eq!(shape("(name=a OR name=b) id=1"), [2, 1]);
         assert_eq!(shape("name=a OR (id=1 size=2)"), [0; 0]);
         assert_eq!(shape("NOT name=a"), [0; 0]);
+        assert_eq!(shape("name eq \"(a|b|c-1)\""), [3]);
+        assert_eq!(shape("name eq \"(a|b.*)\""), [1]);
     }
 
     proptest! {

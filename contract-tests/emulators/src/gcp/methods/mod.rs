@@ -153,7 +153,7 @@ impl Call {
             } = &self.target;
             (id, self.method, format!("{project}/{scope}/{name}"))
         });
-        let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, &self.body);
+        let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, canonical(&self.body).as_bytes());
         if let Some(key) = &request {
             if let Some(before) = world.replay(key, digest)? {
                 return show(world, before);
@@ -212,4 +212,16 @@ fn show(world: &World, operation: Seq) -> Result<Value, Refusal> {
     let operation = world.operations.get(&operation);
     let operation = operation.ok_or_else(Refusal::internal)?;
     Ok(views::operation(world, operation))
+}
+
+/// A body without the order in which its fields were written: a client that repeats itself may write
+/// them in another one.
+fn canonical(body: &[u8]) -> String {
+    match serde_json::from_slice::<Value>(body) {
+        Ok(mut document) => {
+            document.sort_all_objects();
+            document.to_string()
+        }
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    }
 }
