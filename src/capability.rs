@@ -23,6 +23,8 @@ pub struct Capabilities {
     pub token_after_terminate: Duration,
     /// For how long a terminated instance can still be described.
     pub terminated_visible: Duration,
+    /// Whether a list that asks for terminated instances shows them, for as long as they can be described.
+    pub terminated_listed: bool,
     /// What the cloud can hold of a caller's tags.
     pub tags: TagLimits,
     /// The largest user data, in bytes before any encoding.
@@ -52,6 +54,7 @@ impl Capabilities {
             consistency_window: Duration::ZERO,
             token_after_terminate: Duration::ZERO,
             terminated_visible: Duration::ZERO,
+            terminated_listed: false,
             tags,
             max_user_data_bytes,
             page_size: NonZeroUsize::MIN,

@@ -39,7 +39,7 @@ macro_rules! for_each_clause {
             async state state_01_a_life_follows_the_legal_order "STATE-01" "show only states in an order that the state machine allows, from launch through stop and start to terminated" "nothing";
             async state state_02_terminated_is_final "STATE-02" "never show a terminated instance in another state again" "nothing";
             async state state_03_an_unknown_native_state_is_pending "STATE-03" "show a native state that it does not know as pending with its native name, never as running or terminated" "fault: unknown state";
-            async state state_04_a_launch_that_fails_late_says_why "STATE-04" "show a launch that fails after it was accepted as terminated, with the cloud's reason" "fault: fails late";
+            async state state_04_a_launch_that_fails_late_says_why "STATE-04" "show a launch that fails after it was accepted as terminated, with the cloud's reason, or refuse it with that reason where it waits for it" "fault: fails late";
             async state state_05_a_running_instance_has_an_address "STATE-05" "show the private address of a running instance" "nothing";
             async state state_06_list_and_describe_agree "STATE-06" "show the same state and addresses in a list and in a description of an instance at rest" "nothing";
             async describe describe_01_after_launch "DESCRIBE-01" "describe an instance right after its launch through the launching handle, with its id and one of the six states" "nothing";

@@ -89,6 +89,7 @@ impl Rack {
         let mut capabilities = Capabilities::new("rack", TagLimits::new(20, 64, 128), 4096);
         capabilities.token_after_terminate = MEMORY;
         capabilities.terminated_visible = MEMORY;
+        capabilities.terminated_listed = true;
         capabilities.page_size = NonZeroUsize::MIN.saturating_add(99);
         capabilities.poll_tick = Duration::from_millis(50);
         Self {

@@ -149,7 +149,7 @@ pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(cx: &Cx) ->
     require(any.iter().any(|info| info.id == live), || {
         format!("a list in any state lacks {live}, which lives")
     })?;
-    if may_be_forgotten {
+    if may_be_forgotten || !cx.capabilities().terminated_listed {
         return Ok(Arm::Weaker);
     }
     require(list.iter().any(|info| info.id == gone), || {

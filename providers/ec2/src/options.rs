@@ -52,6 +52,7 @@ impl Ec2Options {
         declared.consistency_window = self.consistency_window;
         declared.token_after_terminate = self.terminated_visible;
         declared.terminated_visible = self.terminated_visible;
+        declared.terminated_listed = true;
         declared.page_size = self.page_size;
         declared.batch_size = thousand();
         declared.batch_launch = BatchLaunch::AllOrNothing;

@@ -135,6 +135,7 @@ impl MemoryCloudBuilder {
         let mut capabilities = Capabilities::new("memory", tags, 16 * 1024);
         capabilities.token_after_terminate = HOUR;
         capabilities.terminated_visible = HOUR;
+        capabilities.terminated_listed = true;
         capabilities.page_size = NonZeroUsize::MIN.saturating_add(99);
         capabilities.batch_size = NonZeroUsize::MIN.saturating_add(999);
         capabilities.batch_launch = BatchLaunch::AllOrNothing;

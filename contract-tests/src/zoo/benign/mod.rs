@@ -171,6 +171,10 @@ const ALL: &[Benign] = &[
         make: TwistedHarness::factory::<odd::SlowImages>,
     },
     Benign {
+        name: "describes what is terminated and lists it to nobody",
+        make: TwistedHarness::factory::<odd::Discreet>,
+    },
+    Benign {
         name: "stops only what runs",
         make: TwistedHarness::factory::<odd::StopsWhatRuns>,
     },

@@ -325,23 +325,62 @@ impl Twist for LateJudge {
 
 /// Tells who wants to stop what is not running yet to come back.
 #[derive(Default)]
-pub(super) struct StopsWhatRuns;
-
-impl StopsWhatRuns {
-    async fn pass(at: &At<'_>, operation: Operation, id: &InstanceId) -> Result<()> {
-        let seen = at.inner.describe_instance(id).await;
-        if seen.is_ok_and(|status| status.state == CloudInstanceState::Pending) {
-            let retry = RetryAdvice::After(Duration::from_millis(200));
-            return Err(Call::new("memory", operation).conflict("it is not running yet", retry));
-        }
-        Ok(())
-    }
-}
+pub(super) struct StopsWhatRuns(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
 impl Twist for StopsWhatRuns {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let status = at.inner.describe_instance(id).await?;
+        if status.state != CloudInstanceState::Pending {
+            lock(&self.0).insert(id.clone());
+        }
+        Ok(status)
+    }
     async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
-        Self::pass(&at, Operation::StopInstance, id).await?;
+        let ran = lock(&self.0).contains(id);
+        let seen = if ran {
+            None
+        } else {
+            self.describe_instance(at, id).await.ok()
+        };
+        if seen.is_some_and(|status| status.state == CloudInstanceState::Pending) {
+            let retry = RetryAdvice::After(Duration::from_millis(200));
+            let call = Call::new("memory", Operation::StopInstance);
+            return Err(call.conflict("it is not running yet", retry));
+        }
         at.inner.stop_instance(id).await
+    }
+}
+
+/// Lists what is terminated to nobody.
+#[derive(Default)]
+pub(super) struct Discreet;
+
+#[async_trait]
+impl Twist for Discreet {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.terminated_listed = false;
+        declared
+    }
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        list.retain(|info| info.state != CloudInstanceState::Terminated);
+        Ok(list)
+    }
+    fn stream_instances<'a>(
+        &'a self,
+        at: At<'a>,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<Seen>> {
+        let alive = |item: &Result<Seen>| {
+            let gone = matches!(item, Ok(Seen::Instance(info)) if info.state == CloudInstanceState::Terminated);
+            futures_util::future::ready(!gone)
+        };
+        at.inner.stream_instances(filter).filter(alive).boxed()
     }
 }
