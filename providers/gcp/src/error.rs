@@ -1,0 +1,491 @@
+//! Compute Engine's failures, and the shared error each becomes. Pure.
+//!
+//! Owns what every reason means, whether it comes with a refusal or in a failed operation: the status
+//! alone tells nothing, since 403 is rights, quota and rate alike. What is not listed is judged by its
+//! status: a refusal changed nothing, a breakdown may have changed anything.
+
+use std::time::Duration;
+
+use fleetwright::{
+    Call, Effect, InstanceConfig, InstanceId, InvalidValue, Market, NetworkId, Problem,
+    ProvisionError, RetryAdvice, Scope, Zone,
+};
+
+/// How long to wait after throttling where nobody says; rates are counted by the minute, in slices.
+const AFTER_THROTTLING: Duration = Duration::from_secs(5);
+
+/// A call that failed, as the client saw it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Failure {
+    pub(crate) cause: Cause,
+    /// The reason of a refusal, or the code in an operation.
+    pub(crate) code: Option<String>,
+    pub(crate) message: String,
+    /// The name of the operation that failed.
+    pub(crate) request_id: Option<String>,
+    /// What the reply says about when to come back.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// How a call failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The service answered an error with this status.
+    Answered(u16),
+    /// It was accepted, and its operation failed with this status. What it began was undone.
+    FailedLater(u16),
+    /// No answer came in time.
+    TimedOut,
+    /// The connection failed, before or after the request arrived.
+    #[default]
+    Disconnected,
+    /// An answer came that cannot be read.
+    Unreadable,
+    /// Nothing was sent, because there are no credentials.
+    NoCredentials,
+    /// Nothing was sent, because credentials cannot be had just now.
+    NoCredentialsYet,
+    /// Nothing was sent, because the request cannot be built.
+    NotSent,
+}
+
+/// What a call was about, for errors that name it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct About<'a> {
+    pub(crate) id: Option<&'a InstanceId>,
+    pub(crate) config: Option<&'a InstanceConfig>,
+    pub(crate) zone: Option<&'a Zone>,
+    pub(crate) network: Option<&'a NetworkId>,
+    /// How long "not found" proves nothing.
+    pub(crate) window: Duration,
+}
+
+impl Failure {
+    /// Whether there is nothing where the call looked.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.cause == Cause::Answered(404)
+    }
+
+    /// Whether the name is taken.
+    pub(crate) fn is_taken(&self) -> bool {
+        let code = self.code.as_deref().unwrap_or_default();
+        self.cause == Cause::Answered(409)
+            && matches!(code, "" | "alreadyExists" | "ALREADY_EXISTS" | "conflict")
+            || matches!(code, "RESOURCE_ALREADY_EXISTS")
+    }
+
+    /// Whether somebody else changed the thing since it was read.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.cause == Cause::Answered(412)
+    }
+
+    /// Whether a stop was refused because it would lose local disks.
+    pub(crate) fn is_about_local_ssds(&self) -> bool {
+        matches!(self.cause, Cause::Answered(400)) && self.message.contains("Local SSD")
+    }
+
+    /// Whether the service refused because of what the thing is just now, as far as the answer tells.
+    pub(crate) fn may_be_about_state(&self) -> bool {
+        let (Cause::Answered(status) | Cause::FailedLater(status)) = self.cause else {
+            return false;
+        };
+        let code = self.code.as_deref().unwrap_or_default();
+        match kind_of(code, status, &self.message) {
+            Kind::Conflict | Kind::Invalid => true,
+            Kind::Other => status < 500,
+            Kind::NotFound
+            | Kind::Capacity
+            | Kind::NoAddress
+            | Kind::Quota
+            | Kind::Throttled
+            | Kind::Unauthenticated
+            | Kind::Forbidden => false,
+        }
+    }
+
+    /// Whether the service broke down or cannot be reached, as far as the answer tells.
+    pub(crate) fn is_breakdown(&self) -> bool {
+        matches!(self.cause, Cause::Answered(500..=599))
+    }
+
+    /// The shared error.
+    pub(crate) fn into_error(self, call: &Call, about: About<'_>) -> ProvisionError {
+        let error = self.judged(call, about);
+        let error = match self.code {
+            Some(code) => error.with_native_code(code),
+            None => error,
+        };
+        match self.request_id {
+            Some(id) => error.with_request_id(id),
+            None => error,
+        }
+    }
+
+    fn judged(&self, call: &Call, about: About<'_>) -> ProvisionError {
+        let message = self.message.as_str();
+        match self.cause {
+            Cause::TimedOut => call.timeout(Effect::Unknown),
+            Cause::Disconnected => call.unavailable(Effect::Unknown, message),
+            Cause::Unreadable => call.unexpected(Effect::Unknown, message),
+            Cause::NoCredentials => call.unauthenticated(message),
+            Cause::NoCredentialsYet => call.unavailable(Effect::None, message),
+            Cause::NotSent => call.unexpected(Effect::None, message),
+            Cause::Answered(status) => self.of_code(call, about, status),
+            Cause::FailedLater(status) => {
+                // An operation that failed has undone what it began.
+                self.of_code(call, about, status).with_effect(Effect::None)
+            }
+        }
+    }
+
+    fn of_code(&self, call: &Call, about: About<'_>, status: u16) -> ProvisionError {
+        let message = self.message.as_str();
+        let code = self.code.as_deref().unwrap_or_default();
+        match (kind_of(code, status, message), about.id) {
+            (Kind::NotFound, Some(id)) if about.window.is_zero() => call.not_found(id),
+            (Kind::NotFound, Some(id)) => call.not_found(id).retry_after(about.window),
+            (Kind::NotFound, None) => self.refused(call, missing(message)),
+            (Kind::Capacity, _) => call.capacity(offering(about), message),
+            (Kind::NoAddress, _) => call.capacity(network(about), message),
+            (Kind::Quota, _) => call.quota(Scope::Account, message),
+            (Kind::Throttled, _) => call.throttled(self.retry_after.unwrap_or(AFTER_THROTTLING)),
+            (Kind::Unauthenticated, _) => call.unauthenticated(message),
+            (Kind::Forbidden, _) => call.forbidden(message),
+            (Kind::Conflict, _) => {
+                let retry = RetryAdvice::After(self.retry_after.unwrap_or(AFTER_THROTTLING));
+                call.conflict(message, retry)
+            }
+            (Kind::Invalid, _) => self.refused(call, field_of(message)),
+            (Kind::Other, _) => match status {
+                500..=599 => call.unavailable(Effect::Unknown, message),
+                400..=499 => call.unexpected(Effect::None, message),
+                _ => call.unexpected(Effect::Unknown, message),
+            },
+        }
+    }
+
+    fn refused(&self, call: &Call, field: &'static str) -> ProvisionError {
+        let instead = format!("Compute Engine says: {}", self.message);
+        call.invalid(InvalidValue::new(field, Problem::NotOffered { instead }))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    NotFound,
+    Capacity,
+    NoAddress,
+    Quota,
+    Throttled,
+    Unauthenticated,
+    Forbidden,
+    Conflict,
+    Invalid,
+    Other,
+}
+
+fn kind_of(code: &str, status: u16, message: &str) -> Kind {
+    match code {
+        "ZONE_RESOURCE_POOL_EXHAUSTED"
+        | "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"
+        | "REGION_RESOURCE_POOL_EXHAUSTED"
+        | "RESOURCE_POOL_EXHAUSTED"
+        | "VM_MIN_COUNT_NOT_REACHED"
+        | "stockout"
+        | "STOCKOUT" => Kind::Capacity,
+        // A spot instance that was preempted before it was made.
+        "UNSUPPORTED_OPERATION" if message.to_lowercase().contains("preempt") => Kind::Capacity,
+        "IP_SPACE_EXHAUSTED" | "IP_SPACE_EXHAUSTED_WITH_DETAILS" => Kind::NoAddress,
+        "quotaExceeded" | "QUOTA_EXCEEDED" | "limitExceeded" | "LIMIT_EXCEEDED" => Kind::Quota,
+        "rateLimitExceeded"
+        | "userRateLimitExceeded"
+        | "RATE_LIMIT_EXCEEDED"
+        | "OPERATION_RATE_EXCEEDED"
+        | "RESOURCE_OPERATION_RATE_EXCEEDED"
+        | "CONCURRENT_OPERATIONS_QUOTA_EXCEEDED"
+        | "concurrentLimitExceeded" => Kind::Throttled,
+        "authError" | "expired" | "UNAUTHENTICATED" | "ACCESS_TOKEN_EXPIRED" => {
+            Kind::Unauthenticated
+        }
+        "forbidden"
+        | "accessNotConfigured"
+        | "insufficientPermissions"
+        | "ACCESS_TOKEN_SCOPE_INSUFFICIENT"
+        | "IAM_PERMISSION_DENIED"
+        | "PERMISSION_DENIED"
+        | "PERMISSIONS_ERROR"
+        | "SERVICE_DISABLED" => Kind::Forbidden,
+        "resourceNotReady"
+        | "RESOURCE_NOT_READY"
+        | "resourceInUseByAnotherResource"
+        | "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE"
+        | "operationInProgress"
+        | "conditionNotMet"
+        | "CONDITION_NOT_MET" => Kind::Conflict,
+        "notFound" | "RESOURCE_NOT_FOUND" => Kind::NotFound,
+        // Machines that a zone does not have at all.
+        "invalid" | "INVALID_ARGUMENT" | "INVALID_FIELD_VALUE"
+            if message.contains("does not exist in zone") =>
+        {
+            Kind::Capacity
+        }
+        "invalid"
+        | "required"
+        | "badRequest"
+        | "invalidParameter"
+        | "parseError"
+        | "INVALID_ARGUMENT"
+        | "INVALID_FIELD_VALUE"
+        | "INVALID_USAGE" => Kind::Invalid,
+        _ => of_status(status),
+    }
+}
+
+fn of_status(status: u16) -> Kind {
+    match status {
+        401 => Kind::Unauthenticated,
+        403 => Kind::Forbidden,
+        404 => Kind::NotFound,
+        409 | 412 => Kind::Conflict,
+        429 => Kind::Throttled,
+        _ => Kind::Other,
+    }
+}
+
+/// What a launch named that does not exist, by the path in Compute Engine's words.
+fn missing(message: &str) -> &'static str {
+    let parts = [
+        ("/images/", "image"),
+        ("/machineTypes/", "instance type"),
+        ("/subnetworks/", "placement.network"),
+        ("/networks/", "placement.network"),
+        ("/diskTypes/", "disk_type"),
+        ("/acceleratorTypes/", "accelerators"),
+        ("/zones/", "placement.zone"),
+    ];
+    let found = parts.iter().find(|(part, _)| message.contains(part));
+    found.map_or("config", |(_, field)| field)
+}
+
+/// What Compute Engine complains about, by the field in its words.
+fn field_of(message: &str) -> &'static str {
+    let words = [
+        ("machineType", "instance type"),
+        ("sourceImage", "image"),
+        ("diskSizeGb", "disk size"),
+        ("disk size", "disk size"),
+        ("Disk size", "disk size"),
+        ("labels", "tags"),
+        ("metadata", "user data"),
+        ("subnetwork", "placement.network"),
+        ("network", "placement.network"),
+        ("zone", "placement.zone"),
+    ];
+    let found = words.iter().find(|(word, _)| message.contains(word));
+    found.map_or_else(|| missing(message), |(_, field)| field)
+}
+
+fn offering(about: About<'_>) -> Scope {
+    let zone = about.zone.cloned();
+    let Some(config) = about.config else {
+        return zone.map_or(Scope::Region, Scope::zone);
+    };
+    Scope::Offering {
+        instance_type: Some(config.instance_type.clone()),
+        zone: zone.or_else(|| config.placement.zone.clone()),
+        market: Some(config.placement.market.unwrap_or(Market::OnDemand)),
+    }
+}
+
+/// Addresses are of the subnetwork, whatever the type: another one of the same network has none either.
+fn network(about: About<'_>) -> Scope {
+    let network = about.network.cloned();
+    network.map_or_else(|| offering(about), Scope::Network)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetwright::{ErrorKind, Operation};
+
+    fn failed(cause: Cause, code: &str, message: &str) -> Failure {
+        Failure {
+            cause,
+            code: (!code.is_empty()).then(|| code.to_owned()),
+            message: message.to_owned(),
+            ..Failure::default()
+        }
+    }
+
+    fn launch() -> Call {
+        Call::new("gcp", Operation::LaunchInstance)
+    }
+
+    #[test]
+    fn a_reason_decides_and_a_status_only_without_one() {
+        let cases = [
+            (403, "quotaExceeded", "", ErrorKind::Quota),
+            (403, "rateLimitExceeded", "", ErrorKind::Throttled),
+            (403, "forbidden", "", ErrorKind::Forbidden),
+            (403, "", "", ErrorKind::Forbidden),
+            (401, "authError", "", ErrorKind::Unauthenticated),
+            (401, "", "", ErrorKind::Unauthenticated),
+            (429, "", "", ErrorKind::Throttled),
+            (400, "resourceNotReady", "", ErrorKind::Conflict),
+            (
+                400,
+                "invalid",
+                "Invalid value for field",
+                ErrorKind::Invalid,
+            ),
+            (
+                400,
+                "invalid",
+                "Machine type x does not exist in zone y",
+                ErrorKind::Capacity,
+            ),
+            (
+                404,
+                "notFound",
+                "'projects/p/global/images/x' was not found",
+                ErrorKind::Invalid,
+            ),
+            (412, "conditionNotMet", "", ErrorKind::Conflict),
+            (500, "backendError", "", ErrorKind::Unavailable),
+            (503, "", "", ErrorKind::Unavailable),
+            (418, "teapot", "", ErrorKind::Unexpected),
+        ];
+        for (status, code, message, kind) in cases {
+            let failure = failed(Cause::Answered(status), code, message);
+            let error = failure.into_error(&launch(), About::default());
+            assert_eq!(error.kind(), kind, "{status} {code}: {error}");
+            let broke_down = kind == ErrorKind::Unavailable;
+            let effect = if broke_down {
+                Effect::Unknown
+            } else {
+                Effect::None
+            };
+            assert_eq!(error.effect(), effect, "{status} {code}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_operation_that_failed_left_nothing() {
+        let cases = [
+            ("ZONE_RESOURCE_POOL_EXHAUSTED", "", ErrorKind::Capacity),
+            (
+                "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+                "",
+                ErrorKind::Capacity,
+            ),
+            ("VM_MIN_COUNT_NOT_REACHED", "", ErrorKind::Capacity),
+            (
+                "UNSUPPORTED_OPERATION",
+                "Instance was preempted",
+                ErrorKind::Capacity,
+            ),
+            (
+                "UNSUPPORTED_OPERATION",
+                "no such thing",
+                ErrorKind::Unexpected,
+            ),
+            ("IP_SPACE_EXHAUSTED", "", ErrorKind::Capacity),
+            ("QUOTA_EXCEEDED", "", ErrorKind::Quota),
+            ("RESOURCE_OPERATION_RATE_EXCEEDED", "", ErrorKind::Throttled),
+            ("PERMISSIONS_ERROR", "", ErrorKind::Forbidden),
+            ("RESOURCE_NOT_READY", "", ErrorKind::Conflict),
+            ("INTERNAL_ERROR", "", ErrorKind::Unavailable),
+        ];
+        for (code, message, kind) in cases {
+            let status = if code == "INTERNAL_ERROR" { 503 } else { 400 };
+            let failure = failed(Cause::FailedLater(status), code, message);
+            let error = failure.into_error(&launch(), About::default());
+            assert_eq!(error.kind(), kind, "{code}: {error}");
+            assert_eq!(error.effect(), Effect::None, "{code}: {error}");
+            assert_eq!(error.native_code(), Some(code));
+        }
+    }
+
+    #[test]
+    fn capacity_says_what_and_where() {
+        let config = InstanceConfig::builder("debian", "n2-standard-4")
+            .build()
+            .unwrap();
+        let (zone, network) = (
+            Zone::new("us-central1-a").unwrap(),
+            NetworkId::new("fleet").unwrap(),
+        );
+        let about = About {
+            config: Some(&config),
+            zone: Some(&zone),
+            network: Some(&network),
+            ..About::default()
+        };
+        let later = Cause::FailedLater(503);
+        let error = failed(later, "ZONE_RESOURCE_POOL_EXHAUSTED", "").into_error(&launch(), about);
+        let offering = Scope::Offering {
+            instance_type: Some(config.instance_type.clone()),
+            zone: Some(zone.clone()),
+            market: Some(Market::OnDemand),
+        };
+        assert_eq!(error.scopes(), [offering]);
+        let error = failed(later, "IP_SPACE_EXHAUSTED", "").into_error(&launch(), about);
+        assert_eq!(error.scopes(), [Scope::Network(network.clone())]);
+    }
+
+    #[test]
+    fn throttling_keeps_the_time_that_is_asked_for() {
+        let mut failure = failed(Cause::Answered(403), "rateLimitExceeded", "slow down");
+        let told = |failure: &Failure| {
+            let error = failure.clone().into_error(&launch(), About::default());
+            error.retry()
+        };
+        assert_eq!(told(&failure), RetryAdvice::After(AFTER_THROTTLING));
+        failure.retry_after = Some(Duration::from_secs(7));
+        assert_eq!(told(&failure), RetryAdvice::After(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn what_never_arrived_and_what_nobody_knows_are_told_apart() {
+        let cases = [
+            (Cause::TimedOut, ErrorKind::Timeout, Effect::Unknown),
+            (Cause::Disconnected, ErrorKind::Unavailable, Effect::Unknown),
+            (Cause::Unreadable, ErrorKind::Unexpected, Effect::Unknown),
+            (
+                Cause::NoCredentials,
+                ErrorKind::Unauthenticated,
+                Effect::None,
+            ),
+            (
+                Cause::NoCredentialsYet,
+                ErrorKind::Unavailable,
+                Effect::None,
+            ),
+            (Cause::NotSent, ErrorKind::Unexpected, Effect::None),
+        ];
+        for (cause, kind, effect) in cases {
+            let error = failed(cause, "", "x").into_error(&launch(), About::default());
+            assert_eq!((error.kind(), error.effect()), (kind, effect), "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        for (message, field) in [
+            (
+                "The resource 'projects/p/global/images/x' was not found",
+                "image",
+            ),
+            (
+                "'projects/p/zones/z/machineTypes/m' was not found",
+                "instance type",
+            ),
+            ("'projects/p/zones/z' was not found", "placement.zone"),
+        ] {
+            assert_eq!(missing(message), field, "{message}");
+        }
+        let size = "Invalid value for field 'resource.disks[0].initializeParams.diskSizeGb'";
+        assert_eq!(field_of(size), "disk size");
+        assert_eq!(field_of("Invalid value"), "config");
+    }
+}

@@ -1,0 +1,203 @@
+//! What operations tell of an instance that is not there, or not there for long. Pure.
+//!
+//! Owns how a fate is read from them. Compute Engine keeps no record of a deleted instance, and shows
+//! one that is being deleted like one that is being stopped; only its operations know.
+
+use chrono::{DateTime, Utc};
+use google_cloud_compute_v1::model::{Operation, operation::Status};
+
+use crate::error::{Cause, Failure};
+
+/// What became of an instance, as far as its operations tell.
+#[derive(Clone, Debug)]
+pub(crate) enum Fate {
+    /// No operation names it: it never was, or that was long ago.
+    Unknown,
+    /// It is being made.
+    Coming,
+    /// It could not be made.
+    Failed(Failure),
+    /// It is being deleted.
+    Going,
+    /// It is gone, with the reason.
+    Gone(String),
+    /// It was made, and nothing says that it is gone.
+    Made(Past),
+}
+
+/// What is known of an instance that was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// When something last happened to it.
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// That it was preempted, which ends some and stops others.
+    pub(crate) preempted: Option<String>,
+}
+
+/// The fate of the one instance that all of `operations` are about.
+pub(crate) fn fate<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> Fate {
+    let (mut past, mut seen, mut coming) = (Past::default(), false, false);
+    for operation in operations {
+        let done = is_over(operation);
+        seen = true;
+        match (kind(operation), done, failure(operation)) {
+            (Kind::Insert, true, Some(failure)) => return Fate::Failed(failure),
+            (Kind::Delete, true, None) => return Fate::Gone("deleted".to_owned()),
+            (Kind::Delete, false, _) => return Fate::Going,
+            (Kind::Insert, false, _) => coming = true,
+            (Kind::Preempted, ..) => past.preempted = Some(message(operation)),
+            (Kind::Insert | Kind::Delete | Kind::Other, ..) => {}
+        }
+        past.since = past.since.max(end(operation));
+    }
+    match (seen, coming) {
+        (false, _) => Fate::Unknown,
+        (true, true) => Fate::Coming,
+        (true, false) => Fate::Made(past),
+    }
+}
+
+enum Kind {
+    Insert,
+    Delete,
+    Preempted,
+    Other,
+}
+
+fn kind(operation: &Operation) -> Kind {
+    match operation.operation_type.as_deref().unwrap_or_default() {
+        "insert" | "bulkInsert" => Kind::Insert,
+        "delete" => Kind::Delete,
+        "compute.instances.preempted" => Kind::Preempted,
+        _ => Kind::Other,
+    }
+}
+
+fn message(operation: &Operation) -> String {
+    let said = operation.status_message.as_deref();
+    said.map_or_else(
+        || "preempted".to_owned(),
+        |text| format!("preempted: {text}"),
+    )
+}
+
+fn end(operation: &Operation) -> Option<DateTime<Utc>> {
+    operation.end_time.as_deref().and_then(time)
+}
+
+/// A time as Compute Engine writes it.
+pub(crate) fn time(text: &str) -> Option<DateTime<Utc>> {
+    let time = DateTime::parse_from_rfc3339(text).ok()?;
+    Some(time.with_timezone(&Utc))
+}
+
+/// Whether an operation is over, for better or worse.
+pub(crate) fn is_over(operation: &Operation) -> bool {
+    operation.status == Some(Status::Done)
+}
+
+/// Whether an operation is over and done for, and why. The SDK answers such an operation like any other.
+pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
+    if !is_over(operation) {
+        return None;
+    }
+    let failed = operation.clone().to_result().is_err();
+    failed.then(|| {
+        let errors = operation
+            .error
+            .as_ref()
+            .map(|error| error.errors.as_slice());
+        let errors = errors.unwrap_or_default();
+        let told: Vec<_> = errors
+            .iter()
+            .filter_map(|error| error.message.as_deref())
+            .collect();
+        let message = if told.is_empty() {
+            operation.http_error_message.clone().unwrap_or_default()
+        } else {
+            told.join("; ")
+        };
+        let status = operation.http_error_status_code;
+        Failure {
+            cause: Cause::FailedLater(status.and_then(|code| code.try_into().ok()).unwrap_or(400)),
+            code: errors.iter().find_map(|error| error.code.clone()),
+            message,
+            request_id: operation.name.clone(),
+            retry_after: None,
+        }
+    })
+}
+
+/// The reason of a launch that failed, as the shared view shows it.
+pub(crate) fn reason(failure: &Failure) -> String {
+    match (&failure.code, failure.message.as_str()) {
+        (Some(code), "") => code.clone(),
+        (Some(code), message) => format!("{code}: {message}"),
+        (None, message) => message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use google_cloud_compute_v1::model::operation::{Error, error::Errors};
+
+    fn operation(kind: &str, status: Status) -> Operation {
+        Operation::new().set_operation_type(kind).set_status(status)
+    }
+
+    fn failed(kind: &str, codes: &[&str]) -> Operation {
+        let errors = codes
+            .iter()
+            .map(|code| Errors::new().set_code(*code).set_message("no"));
+        operation(kind, Status::Done)
+            .set_name("operation-1")
+            .set_http_error_status_code(503)
+            .set_error(Error::new().set_errors(errors))
+    }
+
+    #[test]
+    fn a_fate_is_read_from_all_operations_in_any_order() {
+        let insert = operation("insert", Status::Done);
+        let stop = operation("stop", Status::Done).set_end_time("2026-01-02T03:04:05.678-07:00");
+        let deleting = operation("delete", Status::Running);
+        let deleted = operation("delete", Status::Done);
+        let preempted = operation("compute.instances.preempted", Status::Done);
+        let undeleted = failed("delete", &["RESOURCE_NOT_READY"]);
+        assert!(matches!(fate([]), Fate::Unknown));
+        assert!(matches!(
+            fate([&operation("insert", Status::Pending)]),
+            Fate::Coming
+        ));
+        assert!(matches!(fate([&deleting, &insert]), Fate::Going));
+        assert!(matches!(fate([&insert, &deleted]), Fate::Gone(reason) if reason == "deleted"));
+        assert!(matches!(fate([&deleted, &stop, &insert]), Fate::Gone(_)));
+        let Fate::Made(past) = fate([&preempted, &insert]) else {
+            panic!("a preemption alone may have stopped it")
+        };
+        assert_eq!(past.preempted.as_deref(), Some("preempted"));
+        assert!(matches!(fate([&undeleted, &insert]), Fate::Made(_)));
+        let Fate::Made(past) = fate([&insert, &stop]) else {
+            panic!("it was made")
+        };
+        let since = past.since.unwrap().to_rfc3339();
+        assert_eq!(since, "2026-01-02T10:04:05.678+00:00");
+    }
+
+    #[test]
+    fn a_failed_operation_is_a_failure_with_all_it_says() {
+        let both = failed(
+            "insert",
+            &["ZONE_RESOURCE_POOL_EXHAUSTED", "QUOTA_EXCEEDED"],
+        );
+        let Fate::Failed(why) = fate([&both]) else {
+            panic!("it failed")
+        };
+        assert_eq!(why.cause, Cause::FailedLater(503));
+        assert_eq!(reason(&why), "ZONE_RESOURCE_POOL_EXHAUSTED: no; no");
+        assert_eq!(why.request_id.as_deref(), Some("operation-1"));
+        assert!(failure(&operation("insert", Status::Done)).is_none());
+        let odd = operation("insert", Status::Done).set_http_error_message("BAD GATEWAY");
+        assert_eq!(reason(&failure(&odd).unwrap()), "BAD GATEWAY");
+    }
+}

@@ -1,0 +1,392 @@
+//! Launching: what a token has launched already, and what is launched anew.
+
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+
+use backon::BackoffBuilder as _;
+use fleetwright::{
+    Call, CloudInstanceState, Effect, InstanceConfig, InstanceInfo, LaunchToken, Result,
+    RetryAdvice, Scope, read_past_lag,
+};
+use futures_util::{StreamExt as _, future::BoxFuture, stream};
+use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
+use tokio::time::{Instant, sleep, timeout_at};
+use uuid::Uuid;
+
+use crate::{
+    GcpProvisioner, address,
+    address::Address,
+    convert,
+    error::{About, Failure},
+    history::{self, Fate},
+    plan::{Plan, owner},
+};
+
+/// What is known of all that a token launched, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    natives: Vec<Instance>,
+    pub(crate) infos: BTreeMap<String, InstanceInfo>,
+    /// By name, the operation by which the latest attempt failed.
+    failed: BTreeMap<String, String>,
+    /// Whether something is on its way that no read shows yet.
+    hidden: bool,
+}
+
+impl GcpProvisioner {
+    pub(crate) async fn launched(
+        &self,
+        call: &Call,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let refused = |value| call.invalid(value);
+        config.check(&self.capabilities).map_err(refused)?;
+        let plan = Plan::new(&self.launch, config, count).map_err(refused)?;
+        let (names, known) = match &config.launch_token {
+            Some(token) => {
+                let known = self.compared(call, token, &plan).await?;
+                let item = |index| (count > NonZeroU32::MIN).then_some(index);
+                let names = (0..count.get()).map(|index| address::name_of(token, item(index)));
+                (names.collect::<Vec<_>>(), known)
+            }
+            None => {
+                let names = (0..count.get()).map(|_| address::random_name());
+                (names.collect(), Known::default())
+            }
+        };
+        let each = names
+            .iter()
+            .map(|name| self.settled(call, config, &plan, name, &known));
+        let each: Vec<_> = each.collect();
+        let width = self.options.concurrency.get() as usize;
+        let answers: Vec<_> = stream::iter(each).buffered(width).collect().await;
+        let (mut launched, mut failed) = (Vec::new(), None);
+        for answer in answers {
+            match answer {
+                Ok(info) => launched.push(info),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        let window = self.capabilities.consistency_window;
+        self.fresh.note(&launched, window);
+        if let Some(error) = failed {
+            return Err(if launched.is_empty() {
+                error
+            } else {
+                error.with_survivors(launched)
+            });
+        }
+        if let Some(token) = &config.launch_token {
+            self.used.note(token, plan.fingerprint, window);
+        }
+        Ok(launched)
+    }
+
+    /// What a token launched before, if it was with the same config and something of it lives.
+    async fn compared(&self, call: &Call, token: &LaunchToken, plan: &Plan) -> Result<Known> {
+        let used = self
+            .used
+            .config_of(token, self.capabilities.consistency_window);
+        if used.is_some_and(|config| config != plan.fingerprint) {
+            return Err(call.token_conflict(token));
+        }
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.known(call, token)) };
+        let known = read_past_lag(&self.capabilities, read, |known| !known.hidden).await;
+        let known = known.map_err(|error| error.with_effect(Effect::None))?;
+        for native in &known.natives {
+            self.same(call, plan, native, token)?;
+        }
+        let mut infos = known.infos.values();
+        if !known.infos.is_empty() && infos.all(|info| info.state.is_ending()) {
+            return Err(call.token_spent(token));
+        }
+        Ok(known)
+    }
+
+    /// Whether an instance with a token's name is that token's, and was launched by the same config.
+    fn same(&self, call: &Call, plan: &Plan, native: &Instance, token: &LaunchToken) -> Result<()> {
+        if convert::owner(native) != plan.owner.as_deref() {
+            let name = native.name.as_deref().unwrap_or_default();
+            let message = format!("the name {name} is taken by an instance of somebody else");
+            let error = call.conflict(&message, RetryAdvice::Never);
+            return Err(match convert::info(self.client.project(), native) {
+                Ok(info) => error.with_scope(Scope::Instance(info.id)),
+                Err(_) => error,
+            });
+        }
+        if convert::fingerprint(native) != Some(plan.fingerprint) {
+            return Err(call.token_conflict(token));
+        }
+        Ok(())
+    }
+
+    /// All that a token launched, alive or not: instances, and what operations tell of the others.
+    pub(crate) async fn known(&self, call: &Call, token: &LaunchToken) -> Result<Known> {
+        let told = |failure: Failure| failure.into_error(call, About::default());
+        let pattern = address::pattern_of(token);
+        let natives = self.all_with_names(call, &pattern).await?;
+        let infos = self.infos(call, &natives)?;
+        let owner = owner(token);
+        let owned = |(native, _): &(&Instance, _)| convert::owner(native) == Some(owner.as_str());
+        let ours = natives.iter().zip(infos).filter(owned);
+        let mut known = Known {
+            infos: ours.filter_map(named).collect(),
+            natives,
+            ..Known::default()
+        };
+        // Where operations are not asked, an instance that is being deleted is taken for a stopping one.
+        if self.options.operations_kept.is_zero() {
+            return Ok(known);
+        }
+        let filter = convert::about_named(&pattern);
+        let operations = self
+            .client
+            .operations(self.look(), &filter)
+            .await
+            .map_err(told)?;
+        let mut by_target = BTreeMap::<_, (Address, Vec<NativeOperation>)>::new();
+        for operation in operations {
+            if let Some(at) = convert::target(self.client.project(), &operation) {
+                let (_, some) = by_target
+                    .entry(at.number)
+                    .or_insert_with(|| (at, Vec::new()));
+                some.push(operation);
+            }
+        }
+        for (at, operations) in by_target.into_values() {
+            self.add_told(&mut known, at, &history::fate(&operations));
+        }
+        Ok(known)
+    }
+
+    /// Adds what operations tell of one instance.
+    fn add_told(&self, known: &mut Known, at: Address, fate: &Fate) {
+        if let Fate::Failed(failure) = fate {
+            // What could not be made leaves its token free.
+            if let Some(operation) = &failure.request_id {
+                known.failed.insert(at.name, operation.clone());
+            }
+            return;
+        }
+        // An instance that is there and not ours is nothing that the token launched.
+        let there = known
+            .natives
+            .iter()
+            .any(|native| native.id == Some(at.number));
+        let ours = known
+            .infos
+            .values()
+            .any(|info| at.id().as_ref() == Some(&info.id));
+        if there && !ours {
+            return;
+        }
+        let shown = known.infos.get(&at.name);
+        if let Some(info) = shown.filter(|info| at.id().as_ref() == Some(&info.id)) {
+            let ending = matches!(fate, Fate::Going | Fate::Gone(_));
+            if ending {
+                let info = convert::going(info.clone());
+                known.infos.insert(at.name, info);
+            }
+            return;
+        }
+        let other = shown.is_some();
+        match convert::absent(&at, fate, self.capabilities.consistency_window) {
+            Some(info) => {
+                let coming = !info.state.is_ending();
+                known.hidden |= coming;
+                if !other {
+                    known.infos.insert(at.name, info);
+                }
+            }
+            None => known.hidden = true,
+        }
+    }
+
+    /// Every instance of ours whose name matches; one zone that cannot be seen fails it.
+    async fn all_with_names(&self, call: &Call, pattern: &str) -> Result<Vec<Instance>> {
+        let told = |failure: Failure| failure.into_error(call, About::default());
+        let (mut all, mut after) = (Vec::new(), None::<String>);
+        let filter = convert::matching(pattern);
+        loop {
+            let size = self.options.page_size.get();
+            let page = self
+                .client
+                .page(self.look(), &filter, size, after.as_deref());
+            let page = page.await.map_err(told)?;
+            let unseen = self.launch.zones.iter().filter(|zone| {
+                let name = zone.as_str();
+                page.unseen.iter().any(|unseen| unseen == name)
+            });
+            let unseen: Vec<_> = unseen.cloned().map(Scope::zone).collect();
+            if !unseen.is_empty() {
+                return Err(call.incomplete(unseen));
+            }
+            all.extend(page.instances);
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// One of a launch: as it is known, or launched.
+    async fn settled(
+        &self,
+        call: &Call,
+        config: &InstanceConfig,
+        plan: &Plan,
+        name: &str,
+        known: &Known,
+    ) -> Result<InstanceInfo> {
+        if let Some(info) = known.infos.get(name) {
+            return Ok(info.clone());
+        }
+        let about = About {
+            config: Some(config),
+            zone: Some(&plan.zone),
+            network: plan.network.as_ref(),
+            ..About::default()
+        };
+        let told = |failure: Failure| failure.into_error(call, about);
+        let failed = known.failed.get(name).map(String::as_str);
+        let request_id = self.request_id(plan, name, failed);
+        let zone = plan.zone.as_str();
+        let sent = self
+            .client
+            .insert(zone, plan.named(name), &request_id)
+            .await;
+        let operation = match (sent, &config.launch_token) {
+            (Ok(operation), _) => operation,
+            (Err(failure), Some(token)) if failure.is_taken() => {
+                return self.adopted(call, plan, name, token).await;
+            }
+            (Err(failure), _) => return Err(told(failure)),
+        };
+        let operation = self
+            .followed(zone, operation, self.options.launch_patience)
+            .await;
+        if let Some(failure) = history::failure(&operation) {
+            return Err(told(failure));
+        }
+        self.pending(call, config, plan, name, &operation).await
+    }
+
+    /// The request id of an attempt: the same for the same launch, so that one that is repeated is one to
+    /// Compute Engine too; another one after an attempt that failed, which would be answered again.
+    fn request_id(&self, plan: &Plan, name: &str, failed: Option<&str>) -> String {
+        if plan.owner.is_none() || self.options.operations_kept.is_zero() {
+            return Uuid::new_v4().to_string();
+        }
+        let failed = failed.unwrap_or_default();
+        let text = format!(
+            "{name}\n{}\n{}\n{failed}",
+            plan.zone,
+            plan.fingerprint.as_uuid()
+        );
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
+    }
+
+    /// What a launch answers: pending, with all that was asked for.
+    async fn pending(
+        &self,
+        call: &Call,
+        config: &InstanceConfig,
+        plan: &Plan,
+        name: &str,
+        operation: &NativeOperation,
+    ) -> Result<InstanceInfo> {
+        let number = match operation.target_id {
+            Some(number) => number,
+            None => {
+                let native = self.client.get(plan.zone.as_str(), name).await;
+                let failed = |failure: Failure| {
+                    let error = failure.into_error(call, About::default());
+                    error.with_effect(Effect::Done)
+                };
+                native.map_err(failed)?.id.unwrap_or_default()
+            }
+        };
+        let at = Address {
+            project: self.client.project().to_owned(),
+            zone: plan.zone.to_string(),
+            name: name.to_owned(),
+            number,
+        };
+        let nameless = || call.unexpected(Effect::Done, "the launched instance makes no id");
+        let mut info =
+            InstanceInfo::new(at.id().ok_or_else(nameless)?, CloudInstanceState::Pending);
+        info.tags = config.tags.clone();
+        info.image = Some(config.image.clone());
+        info.instance_type = Some(config.instance_type.clone());
+        info.placement = config.placement.clone();
+        info.placement.zone = Some(plan.zone.clone());
+        info.launch_time = operation.insert_time.as_deref().and_then(history::time);
+        Ok(info)
+    }
+
+    /// The instance that has the name of a launch, once it is shown, if it is that launch's.
+    async fn adopted(
+        &self,
+        call: &Call,
+        plan: &Plan,
+        name: &str,
+        token: &LaunchToken,
+    ) -> Result<InstanceInfo> {
+        let read = || -> BoxFuture<'_, Result<Option<Instance>>> {
+            Box::pin(async {
+                match self.client.get(plan.zone.as_str(), name).await {
+                    Ok(native) => Ok(Some(native)),
+                    Err(failure) if failure.is_not_found() => Ok(None),
+                    Err(failure) => Err(failure.into_error(call, About::default())),
+                }
+            })
+        };
+        let native = read_past_lag(&self.capabilities, read, Option::is_some).await?;
+        let Some(native) = native else {
+            let message = format!("the name {name} is taken, and nothing is shown under it");
+            let retry = RetryAdvice::After(self.capabilities.poll_tick);
+            return Err(call.conflict(&message, retry));
+        };
+        self.same(call, plan, &native, token)?;
+        let mut infos = self.infos(call, &[native])?;
+        let lost = || call.unexpected(Effect::Unknown, "an instance is lost");
+        infos.pop().ok_or_else(lost)
+    }
+
+    /// Follows an operation to its end, for as long as `patience` lasts. Where it cannot be followed any
+    /// more, because it has expired or the connection fails, it stays as it was last seen: it was
+    /// accepted, and what becomes of it is seen by looking at the instance.
+    pub(crate) async fn followed(
+        &self,
+        zone: &str,
+        mut operation: NativeOperation,
+        patience: Duration,
+    ) -> NativeOperation {
+        let deadline = Instant::now() + patience;
+        let pauses = backon::ExponentialBuilder::new()
+            .with_min_delay(self.options.poll_tick.min(Duration::from_millis(500)))
+            .with_max_delay(self.options.poll_tick)
+            .without_max_times();
+        for pause in pauses.build() {
+            let Some(name) = operation.name.clone() else {
+                return operation;
+            };
+            if history::is_over(&operation) || Instant::now() >= deadline {
+                return operation;
+            }
+            match timeout_at(deadline, self.client.wait(zone, &name)).await {
+                Ok(Ok(waited)) => operation = waited,
+                Ok(Err(_)) | Err(_) => return operation,
+            }
+            if !history::is_over(&operation) {
+                let left = deadline.saturating_duration_since(Instant::now());
+                sleep(pause.min(left)).await;
+            }
+        }
+        operation
+    }
+}
+
+fn named((native, info): (&Instance, InstanceInfo)) -> Option<(String, InstanceInfo)> {
+    Some((native.name.clone()?, info))
+}

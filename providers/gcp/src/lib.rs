@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+mod address;
+mod change;
+mod client;
+mod config;
+mod convert;
+mod error;
+mod history;
+mod labels;
+mod launch;
+mod metadata;
+mod options;
+mod plan;
+mod provisioner;
+mod read;
+mod state;
+mod verbs;
+
+pub use config::{
+    GcpLaunchConfig, HostMaintenance, ServiceAccount, ShieldedOptions, SpotEnd, UserDataAs,
+};
+pub use fleetwright;
+pub use google_cloud_auth;
+pub use options::GcpOptions;
+pub use provisioner::GcpProvisioner;

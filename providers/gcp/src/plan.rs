@@ -1,0 +1,449 @@
+//! A launch as Compute Engine is asked for it. Pure.
+//!
+//! Owns how a config and what only Compute Engine knows become one request. It adds nothing that
+//! neither says, but for what keeps a launch from leaking: disks go with their instance.
+
+use std::{collections::BTreeMap, num::NonZeroU32};
+
+use fleetwright::{
+    Fingerprint, InstanceConfig, InvalidValue, LaunchToken, Market, NetworkId, Problem,
+    PublicAddress, Zone,
+};
+use google_cloud_compute_v1::model::{
+    AcceleratorConfig, AccessConfig, AttachedDisk, AttachedDiskInitializeParams, Instance,
+    Metadata, NetworkInterface, Scheduling, ServiceAccount as NativeAccount,
+    ShieldedInstanceConfig, Tags, access_config, attached_disk,
+    scheduling::{InstanceTerminationAction, OnHostMaintenance, ProvisioningModel},
+};
+
+use crate::{
+    GcpLaunchConfig,
+    address::{self, region_of},
+    config::{HostMaintenance, SpotEnd, check_network_tag},
+    labels, metadata,
+};
+
+/// All that a launch says of each of its instances but the name.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) zone: Zone,
+    pub(crate) network: Option<NetworkId>,
+    pub(crate) fingerprint: Fingerprint,
+    /// The digest of the token, by which we know what is ours.
+    pub(crate) owner: Option<String>,
+    body: Instance,
+}
+
+impl Plan {
+    /// The request for each of `count` of `config`.
+    pub(crate) fn new(
+        launch: &GcpLaunchConfig,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Self, InvalidValue> {
+        let zone = zone(launch, config)?;
+        let fingerprint = config.fingerprint(count);
+        let owner = config.launch_token.as_ref().map(owner);
+        let labels = all_labels(launch, config);
+        let (card, network) = network_card(launch, config, &zone);
+        let mut body = Instance::new()
+            .set_machine_type(format!(
+                "zones/{zone}/machineTypes/{}",
+                config.instance_type
+            ))
+            .set_labels(labels.clone())
+            .set_metadata(items(launch, config, fingerprint, owner.as_deref())?)
+            .set_disks(disks(launch, config, &zone, &labels))
+            .set_network_interfaces([card])
+            .set_tags(Tags::new().set_items(network_tags(launch, config)?));
+        body.scheduling = scheduling(launch, config);
+        body.service_accounts = service_accounts(launch);
+        body.shielded_instance_config = shielded(launch);
+        body.guest_accelerators = accelerators(launch, &zone);
+        Ok(Self {
+            zone,
+            network,
+            fingerprint,
+            owner,
+            body,
+        })
+    }
+
+    /// The request for the instance of this name.
+    pub(crate) fn named(&self, name: &str) -> Instance {
+        self.body.clone().set_name(name)
+    }
+}
+
+/// What an instance carries to show whose launch it was. It does not give the token away.
+pub(crate) fn owner(token: &LaunchToken) -> String {
+    token.derive("gcp-owner").to_string()
+}
+
+/// An image as Compute Engine finds it: a bare name is one of the project's own.
+pub(crate) fn image_path(project: &str, image: &str) -> String {
+    if image.contains('/') {
+        image.to_owned()
+    } else {
+        format!("projects/{project}/global/images/{image}")
+    }
+}
+
+fn zone(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Result<Zone, InvalidValue> {
+    let zone = config.placement.zone.as_ref().or(launch.zones.first());
+    let seen = zone.filter(|zone| launch.zones.contains(zone));
+    seen.cloned().ok_or_else(|| {
+        let zones: Vec<_> = launch.zones.iter().map(ToString::to_string).collect();
+        let instead = format!("use one of the zones that are listed: {}", zones.join(", "));
+        InvalidValue::new("placement.zone", Problem::NotOffered { instead })
+    })
+}
+
+fn all_labels(launch: &GcpLaunchConfig, config: &InstanceConfig) -> BTreeMap<String, String> {
+    let mut labels = launch.labels.clone();
+    labels.extend(labels::written(&config.tags).labels);
+    labels
+}
+
+fn items(
+    launch: &GcpLaunchConfig,
+    config: &InstanceConfig,
+    fingerprint: Fingerprint,
+    owner: Option<&str>,
+) -> Result<Metadata, InvalidValue> {
+    let mark = fingerprint.as_uuid().to_string();
+    let mut items = vec![
+        metadata::item(metadata::CONFIG, &mark),
+        metadata::item(metadata::IMAGE, config.image.as_str()),
+    ];
+    items.extend(owner.map(|owner| metadata::item(metadata::OWNER, owner)));
+    let originals = labels::written(&config.tags).originals;
+    items.extend(originals.map(|text| metadata::item(metadata::TAGS, &text)));
+    if let Some(data) = &config.user_data {
+        items.extend(metadata::user_data(data, launch.user_data)?);
+    }
+    items.extend(
+        launch
+            .metadata
+            .iter()
+            .map(|(key, value)| metadata::item(key, value)),
+    );
+    Ok(Metadata::new().set_items(items))
+}
+
+/// The boot disk and the local SSDs; all of them go with the instance.
+fn disks(
+    launch: &GcpLaunchConfig,
+    config: &InstanceConfig,
+    zone: &Zone,
+    labels: &BTreeMap<String, String>,
+) -> Vec<AttachedDisk> {
+    let disk_type = |name: &str| format!("zones/{zone}/diskTypes/{name}");
+    let boot = AttachedDiskInitializeParams::new()
+        .set_source_image(image_path(&launch.project, config.image.as_str()))
+        .set_or_clear_disk_size_gb(config.disk_size_gb.map(|size| i64::from(size.get())))
+        .set_or_clear_disk_type(launch.disk_type.as_deref().map(disk_type))
+        .set_labels(labels.clone());
+    let boot = AttachedDisk::new()
+        .set_boot(true)
+        .set_auto_delete(true)
+        .set_initialize_params(boot);
+    let ssd = || {
+        let fresh = AttachedDiskInitializeParams::new().set_disk_type(disk_type("local-ssd"));
+        AttachedDisk::new()
+            .set_type(attached_disk::Type::Scratch)
+            .set_interface(attached_disk::Interface::Nvme)
+            .set_auto_delete(true)
+            .set_initialize_params(fresh)
+    };
+    let ssds = (0..launch.local_ssds).map(|_| ssd());
+    std::iter::once(boot).chain(ssds).collect()
+}
+
+/// The network card, and the subnetwork or network by which its addresses are counted.
+fn network_card(
+    launch: &GcpLaunchConfig,
+    config: &InstanceConfig,
+    zone: &Zone,
+) -> (NetworkInterface, Option<NetworkId>) {
+    let asked = config
+        .placement
+        .network
+        .as_ref()
+        .map(|network| network.as_str());
+    let subnetwork = asked.or(launch.subnetwork.as_deref());
+    let is_network = |path: &str| path.contains("/networks/");
+    let (network, subnetwork) = match subnetwork {
+        Some(path) if is_network(path) => (Some(path), None),
+        Some(path) => (None, Some(path)),
+        None => (launch.network.as_deref(), None),
+    };
+    let subnetwork = subnetwork.map(|name| {
+        if name.contains('/') {
+            name.to_owned()
+        } else {
+            format!("regions/{}/subnetworks/{name}", region_of(zone))
+        }
+    });
+    let network = network.map(|name| {
+        if name.contains('/') {
+            name.to_owned()
+        } else {
+            format!("global/networks/{name}")
+        }
+    });
+    let counted = subnetwork.as_ref().or(network.as_ref());
+    let counted = counted.and_then(|path| NetworkId::new(path).ok());
+    // With neither, Compute Engine wants to be told that the default one is meant.
+    let default =
+        (network.is_none() && subnetwork.is_none()).then(|| "global/networks/default".to_owned());
+    let outside = config
+        .placement
+        .public_address
+        .unwrap_or(launch.public_address);
+    let outside = (outside == PublicAddress::Assigned).then(|| {
+        AccessConfig::new()
+            .set_name("External NAT")
+            .set_type(access_config::Type::OneToOneNat)
+    });
+    let card = NetworkInterface::new()
+        .set_or_clear_network(network.or(default))
+        .set_or_clear_subnetwork(subnetwork)
+        .set_access_configs(outside);
+    (card, counted)
+}
+
+/// What firewall rules go by here.
+fn network_tags(
+    launch: &GcpLaunchConfig,
+    config: &InstanceConfig,
+) -> Result<Vec<String>, InvalidValue> {
+    let asked = &config.placement.security_groups;
+    for tag in asked {
+        check_network_tag("placement.security_groups", tag)?;
+    }
+    let tags = if asked.is_empty() {
+        &launch.network_tags
+    } else {
+        asked
+    };
+    Ok(tags.iter().map(ToString::to_string).collect())
+}
+
+/// How the instance is scheduled, if that differs from Compute Engine's own choice. Spot instances and
+/// those with accelerators cannot be moved, and spot instances are not started again by themselves.
+fn scheduling(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Option<Scheduling> {
+    let spot = config.placement.market == Some(Market::Spot);
+    let cannot_move = spot || !launch.accelerators.is_empty();
+    let chosen = launch.host_maintenance.map(|choice| match choice {
+        HostMaintenance::Migrates => OnHostMaintenance::Migrate,
+        HostMaintenance::Stops => OnHostMaintenance::Terminate,
+    });
+    let maintenance = if cannot_move {
+        Some(OnHostMaintenance::Terminate)
+    } else {
+        chosen
+    };
+    if !spot && maintenance.is_none() {
+        return None;
+    }
+    let scheduling = Scheduling::new().set_or_clear_on_host_maintenance(maintenance);
+    if !spot {
+        return Some(scheduling);
+    }
+    let end = match launch.spot_end {
+        SpotEnd::Deleted => InstanceTerminationAction::Delete,
+        SpotEnd::Stopped => InstanceTerminationAction::Stop,
+    };
+    let scheduling = scheduling.set_provisioning_model(ProvisioningModel::Spot);
+    Some(
+        scheduling
+            .set_instance_termination_action(end)
+            .set_automatic_restart(false),
+    )
+}
+
+fn service_accounts(launch: &GcpLaunchConfig) -> Vec<NativeAccount> {
+    let account = launch.service_account.as_ref();
+    let native = account.map(|account| {
+        let scopes = account.scopes.iter().cloned();
+        NativeAccount::new()
+            .set_email(&account.email)
+            .set_scopes(scopes)
+    });
+    native.into_iter().collect()
+}
+
+fn shielded(launch: &GcpLaunchConfig) -> Option<ShieldedInstanceConfig> {
+    let options = &launch.shielded;
+    let said = [
+        options.secure_boot,
+        options.vtpm,
+        options.integrity_monitoring,
+    ];
+    said.iter().any(Option::is_some).then(|| {
+        ShieldedInstanceConfig::new()
+            .set_or_clear_enable_secure_boot(options.secure_boot)
+            .set_or_clear_enable_vtpm(options.vtpm)
+            .set_or_clear_enable_integrity_monitoring(options.integrity_monitoring)
+    })
+}
+
+fn accelerators(launch: &GcpLaunchConfig, zone: &Zone) -> Vec<AcceleratorConfig> {
+    let native = |(kind, count): (&String, &u32)| {
+        let path = format!("zones/{zone}/acceleratorTypes/{}", address::last_part(kind));
+        AcceleratorConfig::new()
+            .set_accelerator_type(path)
+            .set_accelerator_count(i32::try_from(*count).unwrap_or(i32::MAX))
+    };
+    launch.accelerators.iter().map(native).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ServiceAccount, ShieldedOptions};
+    use fleetwright::SecurityGroupId;
+
+    fn launch() -> GcpLaunchConfig {
+        let zones = ["us-central1-a", "us-central1-b"].map(|zone| Zone::new(zone).unwrap());
+        GcpLaunchConfig::new("fleet-1", zones)
+    }
+
+    fn config() -> InstanceConfig {
+        InstanceConfig::builder("debian-12", "n2-standard-4")
+            .build()
+            .unwrap()
+    }
+
+    fn body(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Instance {
+        let plan = Plan::new(launch, config, NonZeroU32::MIN).unwrap();
+        plan.named("fw-1")
+    }
+
+    #[test]
+    fn a_plain_launch_says_only_what_it_must() {
+        let body = body(&launch(), &config());
+        assert_eq!(
+            body.machine_type.as_deref(),
+            Some("zones/us-central1-a/machineTypes/n2-standard-4")
+        );
+        let disk = &body.disks[0];
+        assert_eq!((disk.boot, disk.auto_delete), (Some(true), Some(true)));
+        let params = disk.initialize_params.as_ref().unwrap();
+        assert_eq!(
+            params.source_image.as_deref(),
+            Some("projects/fleet-1/global/images/debian-12")
+        );
+        assert_eq!(params.disk_size_gb, None);
+        assert_eq!(body.network_interfaces[0].access_configs.len(), 1);
+        assert!(body.scheduling.is_none() && body.service_accounts.is_empty());
+        assert_eq!(body.deletion_protection, None);
+    }
+
+    #[test]
+    fn everything_that_is_said_is_asked_for() {
+        let mut launch = launch();
+        launch.service_account = Some(ServiceAccount::new("ci@example.com"));
+        launch.disk_type = Some("pd-ssd".to_owned());
+        launch.local_ssds = 2;
+        launch.shielded = ShieldedOptions {
+            secure_boot: Some(true),
+            ..ShieldedOptions::default()
+        };
+        launch.labels = [("team".to_owned(), "blue".to_owned())].into();
+        launch.subnetwork = Some("fleet".to_owned());
+        launch.accelerators = [("nvidia-tesla-t4".to_owned(), 1)].into();
+        let mut config = config();
+        config.placement.zone = Some(Zone::new("us-central1-b").unwrap());
+        config.placement.public_address = Some(PublicAddress::Absent);
+        config.placement.security_groups = [SecurityGroupId::new("web").unwrap()].into();
+        config.tags.insert("Owner", "me").unwrap();
+        config.disk_size_gb = NonZeroU32::new(20);
+        let body = body(&launch, &config);
+        assert_eq!(body.disks.len(), 3);
+        let boot = body.disks[0].initialize_params.as_ref().unwrap();
+        assert_eq!(
+            boot.disk_type.as_deref(),
+            Some("zones/us-central1-b/diskTypes/pd-ssd")
+        );
+        assert_eq!(boot.disk_size_gb, Some(20));
+        assert_eq!(
+            boot.labels.len(),
+            2,
+            "disks can be found by the same labels"
+        );
+        assert!(body.disks.iter().all(|disk| disk.auto_delete == Some(true)));
+        let card = &body.network_interfaces[0];
+        assert_eq!(
+            card.subnetwork.as_deref(),
+            Some("regions/us-central1/subnetworks/fleet")
+        );
+        assert_eq!(
+            (card.network.as_deref(), card.access_configs.len()),
+            (None, 0)
+        );
+        assert_eq!(body.tags.as_ref().unwrap().items, ["web"]);
+        assert_eq!(body.service_accounts[0].scopes.len(), 1);
+        let shielded = body.shielded_instance_config.as_ref().unwrap();
+        assert_eq!(
+            (shielded.enable_secure_boot, shielded.enable_vtpm),
+            (Some(true), None)
+        );
+        let maintenance = body
+            .scheduling
+            .as_ref()
+            .unwrap()
+            .on_host_maintenance
+            .as_ref();
+        assert_eq!(maintenance, Some(&OnHostMaintenance::Terminate));
+        assert_eq!(body.guest_accelerators.len(), 1);
+    }
+
+    #[test]
+    fn a_spot_instance_ends_as_it_is_told() {
+        let mut config = config();
+        config.placement.market = Some(Market::Spot);
+        let mut launch = launch();
+        for (end, action) in [
+            (SpotEnd::Deleted, InstanceTerminationAction::Delete),
+            (SpotEnd::Stopped, InstanceTerminationAction::Stop),
+        ] {
+            launch.spot_end = end;
+            let scheduling = body(&launch, &config).scheduling.unwrap();
+            assert_eq!(scheduling.instance_termination_action, Some(action));
+            assert_eq!(scheduling.automatic_restart, Some(false));
+            assert_eq!(
+                scheduling.on_host_maintenance,
+                Some(OnHostMaintenance::Terminate)
+            );
+        }
+    }
+
+    #[test]
+    fn images_and_networks_are_found_by_name_and_by_path() {
+        assert_eq!(image_path("p", "mine"), "projects/p/global/images/mine");
+        let family = "projects/debian-cloud/global/images/family/debian-12";
+        assert_eq!(image_path("p", family), family);
+        let mut config = config();
+        config.placement.network = Some(NetworkId::new("global/networks/fleet").unwrap());
+        let card = &body(&launch(), &config).network_interfaces[0];
+        assert_eq!(card.network.as_deref(), Some("global/networks/fleet"));
+        config.placement.network = None;
+        let plain = body(&launch(), &config);
+        let network = plain.network_interfaces[0].network.as_deref();
+        assert_eq!(network, Some("global/networks/default"));
+    }
+
+    #[test]
+    fn a_zone_that_nobody_lists_and_a_tag_that_is_none_are_refused() {
+        let mut config = config();
+        config.placement.zone = Some(Zone::new("europe-west4-a").unwrap());
+        let refused = Plan::new(&launch(), &config, NonZeroU32::MIN).unwrap_err();
+        assert_eq!(refused.field(), "placement.zone");
+        config.placement.zone = None;
+        config.placement.security_groups = [SecurityGroupId::new("sg_1").unwrap()].into();
+        let refused = Plan::new(&launch(), &config, NonZeroU32::MIN).unwrap_err();
+        assert_eq!(refused.field(), "placement.security_groups");
+    }
+}

@@ -1,0 +1,241 @@
+//! The trait on Compute Engine: only the order of calls.
+
+use std::{fmt, num::NonZeroU32, slice};
+
+use fleetwright::{
+    BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
+    FreshLaunches, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord, LaunchToken, Operation,
+    Reboot, Result, Seen, SnapshotRequest, TagChange, UsedTokens, async_trait, collect_complete,
+};
+use google_cloud_auth::credentials::{self, Credentials};
+
+use crate::{
+    GcpLaunchConfig, GcpOptions,
+    address::Address,
+    change::Change,
+    client::{GcpClient, unbuilt},
+    error::{About, Failure},
+};
+
+/// Compute Engine in some zones of one project.
+pub struct GcpProvisioner {
+    pub(crate) client: GcpClient,
+    pub(crate) launch: GcpLaunchConfig,
+    pub(crate) options: GcpOptions,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) fresh: FreshLaunches,
+    pub(crate) used: UsedTokens,
+}
+
+impl GcpProvisioner {
+    /// Compute Engine with application default credentials: the file that
+    /// `GOOGLE_APPLICATION_CREDENTIALS` names, gcloud's, or the metadata service's.
+    pub async fn from_env(launch: GcpLaunchConfig) -> Result<Self> {
+        let made = credentials::Builder::default().build();
+        let credentials = made.map_err(|_| {
+            let message = "no credentials were found for Compute Engine; see how application default \
+                           credentials are set up";
+            call_of(Operation::DescribeInstance).unauthenticated(message)
+        })?;
+        Self::new(credentials, None, launch, GcpOptions::default()).await
+    }
+
+    /// Compute Engine with these credentials, at `endpoint` instead of Google's own if one is given.
+    pub async fn new(
+        credentials: Credentials,
+        endpoint: Option<&str>,
+        launch: GcpLaunchConfig,
+        options: GcpOptions,
+    ) -> Result<Self> {
+        let call = call_of(Operation::DescribeInstance);
+        launch.check().map_err(|value| call.invalid(value))?;
+        let client = GcpClient::new(&launch.project, credentials, endpoint, options.patience);
+        let client = client.await;
+        Ok(Self {
+            client: client.map_err(|error| call.unexpected(Effect::None, unbuilt(&error)))?,
+            capabilities: options.capabilities(launch.labels.len()),
+            launch,
+            options,
+            fresh: FreshLaunches::new(),
+            used: UsedTokens::new(),
+        })
+    }
+
+    pub(crate) fn call(&self, operation: Operation) -> Call {
+        Call::new(self.capabilities.provider.as_str(), operation)
+    }
+
+    pub(crate) fn about<'a>(&'a self, id: &'a InstanceId, at: &Address) -> About<'a> {
+        About {
+            id: Some(id),
+            zone: self
+                .launch
+                .zones
+                .iter()
+                .find(|zone| zone.as_str() == at.zone),
+            window: self.capabilities.consistency_window,
+            ..About::default()
+        }
+    }
+}
+
+/// What a provisioner that is being made fails in.
+fn call_of(operation: Operation) -> Call {
+    Call::new("gcp", operation)
+}
+
+impl fmt::Debug for GcpProvisioner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GcpProvisioner")
+            .field("project", &self.launch.project)
+            .field("zones", &self.launch.zones)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The one answer of a batch of one.
+fn only<T>(call: &Call, answers: Vec<Result<T>>) -> Result<T> {
+    let lost = || Err(call.unexpected(Effect::Unknown, "a call has no answer"));
+    answers.into_iter().next().unwrap_or_else(lost)
+}
+
+#[async_trait]
+impl InstanceProvisioner for GcpProvisioner {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let call = self.call(Operation::LaunchInstance);
+        let launched = self.launched(&call, config, NonZeroU32::MIN).await?;
+        only(&call, launched.into_iter().map(Ok).collect())
+    }
+
+    async fn launch_instances(
+        &self,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        self.launched(&self.call(Operation::LaunchInstances), config, count)
+            .await
+    }
+
+    async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
+        let operation = Operation::TerminateInstance;
+        let ids = slice::from_ref(id);
+        let answers = self.changed(operation, Change::Terminate, ids).await;
+        only(&self.call(operation), answers)
+    }
+
+    async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
+        let operation = Operation::StopInstance;
+        let answers = self
+            .changed(operation, Change::Stop, slice::from_ref(id))
+            .await;
+        only(&self.call(operation), answers)
+    }
+
+    async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
+        let operation = Operation::StartInstance;
+        let answers = self
+            .changed(operation, Change::Start, slice::from_ref(id))
+            .await;
+        only(&self.call(operation), answers)?;
+        self.started(operation, id).await
+    }
+
+    async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
+        let info = self.one(Operation::DescribeInstance, id).await?;
+        Ok(info.into())
+    }
+
+    async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let operation = Operation::ListInstances;
+        collect_complete(&self.call(operation), self.pages(operation, filter)).await
+    }
+
+    async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
+        let call = self.call(Operation::FindLaunch);
+        let known = self.known(&call, token).await?;
+        Ok(LaunchRecord::of(known.infos.into_values().collect()))
+    }
+
+    async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
+        self.changed(Operation::TerminateInstances, Change::Terminate, ids)
+            .await
+    }
+
+    async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
+        self.changed(Operation::StopInstances, Change::Stop, ids)
+            .await
+    }
+
+    async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
+        let operation = Operation::StartInstances;
+        let changed = self.changed(operation, Change::Start, ids).await;
+        let each = ids.iter().zip(changed).map(|(id, answer)| async move {
+            answer?;
+            self.started(operation, id).await
+        });
+        futures_util::future::join_all(each).await
+    }
+
+    async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
+        let infos = self.described(Operation::DescribeInstances, ids).await;
+        let status = |info: Result<InstanceInfo>| info.map(InstanceStatus::from);
+        infos.into_iter().map(status).collect()
+    }
+
+    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+        self.pages(Operation::StreamInstances, filter)
+    }
+
+    async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
+        let call = self.call(Operation::UpdateTags);
+        self.retagged(&call, id, change).await
+    }
+
+    async fn reboot_instance(&self, id: &InstanceId, _: Reboot) -> Result<()> {
+        let running = [CloudInstanceState::Running];
+        let ready = self.ready(Operation::RebootInstance, id, &running, "running");
+        let (call, at) = ready.await?;
+        let sent = self.client.reset(&at).await;
+        let sent = sent.map_err(|failure| failure.into_error(&call, self.about(id, &at)));
+        sent.map(drop)
+    }
+
+    async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
+        let stopped = [CloudInstanceState::Stopped];
+        let ready = self.ready(Operation::ResizeInstance, id, &stopped, "stopped");
+        let (call, at) = ready.await?;
+        let sent = self.client.set_machine_type(&at, to.as_str()).await;
+        let told = |failure: Failure| failure.into_error(&call, About::default());
+        self.done(&at, sent).await.map_err(told)
+    }
+
+    async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
+        let operation = Operation::ConsoleOutput;
+        let call = self.call(operation);
+        let at = self.at(&call, id)?;
+        let info = self.one(operation, id).await?;
+        if info.state.is_ending() {
+            return Err(call.wrong_state(id, info.state, "not terminated"));
+        }
+        let text = self.client.console(&at).await;
+        let text = text.map_err(|failure| failure.into_error(&call, self.about(id, &at)))?;
+        Ok(ConsoleOutput::new(text))
+    }
+
+    async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
+        let running = [CloudInstanceState::Running];
+        let ready = self.ready(Operation::ConsoleSession, id, &running, "running");
+        let (_, at) = ready.await?;
+        Ok(ConsoleSession::new(Self::console_url(&at)))
+    }
+
+    async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
+        let call = self.call(Operation::SnapshotImage);
+        self.imaged(&call, id, request).await
+    }
+}

@@ -1,0 +1,136 @@
+//! Errors: one status for many things, and lists that leave something out.
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::gcp::{Failure, Fault, FaultRule, Method};
+use fleetwright_gcp::fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _,
+    ProvisionError, Scope, Zone,
+};
+
+use crate::{
+    alive,
+    emulated::{GcpHarness, ZONES},
+    until,
+};
+
+/// The error of a launch that is refused so.
+async fn refused(status: u16, reason: &str) -> ProvisionError {
+    let harness = GcpHarness::with(|_| {});
+    let (code, message) = (reason.to_owned(), "no".to_owned());
+    let fault = Fault::Refused {
+        status,
+        code,
+        message,
+    };
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(Method::InstancesInsert, 1, fault));
+    let answer = harness
+        .open()
+        .await
+        .launch_instance(&harness.config())
+        .await;
+    assert_eq!(alive(&harness), 0);
+    answer.unwrap_err()
+}
+
+/// The error of a launch whose operation fails so.
+async fn failed(code: &str, message: &str) -> ProvisionError {
+    let harness = GcpHarness::with(|_| {}).patient();
+    let errors = vec![Failure::new(code, message)];
+    let fault = Fault::OperationError { errors };
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(Method::InstancesInsert, 1, fault));
+    let mut launch = GcpHarness::launch_config();
+    launch.subnetwork = Some("default".to_owned());
+    let gcp = harness.launching(launch).await;
+    let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(
+        (error.effect(), alive(&harness)),
+        (Effect::None, 0),
+        "{error}"
+    );
+    error
+}
+
+#[tokio::test]
+async fn trap_30_a_status_403_is_judged_by_its_reason() {
+    for (status, reason, kind) in [
+        (403, "quotaExceeded", ErrorKind::Quota),
+        (403, "rateLimitExceeded", ErrorKind::Throttled),
+        (403, "userRateLimitExceeded", ErrorKind::Throttled),
+        (403, "forbidden", ErrorKind::Forbidden),
+        (403, "accessNotConfigured", ErrorKind::Forbidden),
+        (401, "authError", ErrorKind::Unauthenticated),
+        (429, "rateLimitExceeded", ErrorKind::Throttled),
+    ] {
+        let error = refused(status, reason).await;
+        assert_eq!(
+            (error.kind(), error.effect()),
+            (kind, Effect::None),
+            "{error}"
+        );
+        assert_eq!(error.native_code(), Some(reason));
+    }
+}
+
+#[tokio::test]
+async fn trap_32_rates_of_operations_and_preemption_in_creation_are_not_for_ever() {
+    let error = failed("RESOURCE_OPERATION_RATE_EXCEEDED", "too many").await;
+    assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");
+    let error = failed("UNSUPPORTED_OPERATION", "Instance was preempted.").await;
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+}
+
+#[tokio::test]
+async fn trap_34_addresses_run_out_for_all_types_of_a_network() {
+    let error = failed("IP_SPACE_EXHAUSTED", "no address is left").await;
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    let [Scope::Network(network)] = error.scopes() else {
+        panic!("the network is short, and not a type: {error}")
+    };
+    assert_eq!(network.as_str(), "regions/us-central1/subnetworks/default");
+}
+
+#[tokio::test]
+async fn trap_37_empty_pages_lead_on_and_a_zone_that_is_not_seen_is_named() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    for zone in ZONES {
+        let mut config = harness.config();
+        config.placement.zone = Some(Zone::new(zone).unwrap());
+        for _ in 0..4 {
+            let id = gcp.launch_instance(&config).await.unwrap().id;
+            until(&*gcp, &id, CloudInstanceState::Running).await;
+        }
+    }
+    let list = Method::InstancesAggregatedList;
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(list, 2, Fault::EmptyPage));
+    let all = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert_eq!(all.len(), 8);
+    assert!(harness.emulator().unstruck_faults().is_empty());
+
+    let mut knobs = harness.emulator().knobs();
+    knobs.unreachable_zones.insert(ZONES[1].to_owned());
+    harness.emulator().set_knobs(knobs);
+    let error = gcp
+        .list_instances(&InstanceFilter::new())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}");
+    assert_eq!(error.scopes(), [Scope::zone(Zone::new(ZONES[1]).unwrap())]);
+    // A zone that is nothing to us may be unreachable.
+    let mut knobs = harness.emulator().knobs();
+    knobs.unreachable_zones = ["europe-west1-b".to_owned()].into();
+    harness.emulator().set_knobs(knobs);
+    assert_eq!(
+        gcp.list_instances(&InstanceFilter::new())
+            .await
+            .unwrap()
+            .len(),
+        8
+    );
+}

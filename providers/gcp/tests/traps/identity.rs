@@ -1,0 +1,121 @@
+//! Whose an instance is, and that a launch is one launch.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::gcp::{Act, Fault, FaultRule, Method, Phase};
+use fleetwright_gcp::fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord, RetryAdvice,
+};
+
+use crate::{
+    HOUR, alive,
+    emulated::{GcpHarness, PROJECT, ZONES},
+    until, with_token,
+};
+
+#[tokio::test]
+async fn trap_27_a_launch_is_one_launch_long_after_its_request_id_is_forgotten() {
+    let harness = GcpHarness::with(|knobs| knobs.timing.request_memory = Duration::ZERO);
+    let config = with_token(&harness, "t-1");
+    let first = harness.open().await.launch_instance(&config).await.unwrap();
+    let sent = harness.latest("instances.insert").parameters["requestId"].clone();
+    assert_eq!(sent.len(), 36, "a UUID: {sent}");
+    assert_ne!(sent, "00000000-0000-0000-0000-000000000000");
+    for _ in 0..3 {
+        let again = harness.open().await.launch_instance(&config).await.unwrap();
+        assert_eq!(again.id, first.id);
+    }
+    assert_eq!(alive(&harness), 1);
+    // Even where nothing is looked up, the name is taken.
+    let mut options = harness.options();
+    options.operations_kept = Duration::ZERO;
+    let forgetful = harness.behaving(GcpHarness::launch_config(), options).await;
+    assert_eq!(
+        forgetful.launch_instance(&config).await.unwrap().id,
+        first.id
+    );
+    assert_eq!(alive(&harness), 1);
+}
+
+#[tokio::test]
+async fn trap_28_an_instance_of_somebody_else_with_our_name_is_not_ours() {
+    let harness = GcpHarness::with(|_| {});
+    let config = with_token(&harness, "t-1");
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&config).await.unwrap().id;
+    let name = harness.only_instance().name;
+    gcp.terminate_instance(&id).await.unwrap();
+    until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    harness.emulator().reset(None);
+    let foreign = Act::LaunchForeign {
+        project: PROJECT.to_owned(),
+        zone: Some(ZONES[0].to_owned()),
+        name: Some(name),
+        machine_type: None,
+        count: 1,
+        labels: BTreeMap::new(),
+        metadata: BTreeMap::new(),
+    };
+    harness.emulator().act(foreign).unwrap();
+    let gcp = harness.open().await;
+    let error = gcp.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert_eq!(
+        (error.effect(), error.retry()),
+        (Effect::None, RetryAdvice::Never),
+        "{error}"
+    );
+    let record = gcp
+        .find_launch(config.launch_token.as_ref().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(record, LaunchRecord::NotSeen);
+    assert_eq!(harness.only_instance().status, "RUNNING");
+}
+
+#[tokio::test]
+async fn trap_29_a_launch_without_an_answer_is_found_by_looking() {
+    for fault in [
+        Fault::Lost {
+            phase: Phase::After,
+        },
+        Fault::ServerError {
+            phase: Phase::After,
+        },
+    ] {
+        let harness = GcpHarness::new();
+        harness
+            .emulator()
+            .add_fault(FaultRule::nth(Method::InstancesInsert, 1, fault));
+        let config = with_token(&harness, "t-1");
+        let gcp = harness.open().await;
+        let error = gcp.launch_instance(&config).await.unwrap_err();
+        assert_eq!(error.effect(), Effect::Unknown, "{error}");
+        assert_eq!(error.retry(), RetryAdvice::SameToken, "{error}");
+        let found = harness.open().await.launch_instance(&config).await.unwrap();
+        assert!(found.id.as_str().ends_with(&harness.only_instance().id));
+    }
+}
+
+#[tokio::test]
+async fn trap_31_a_delete_is_not_repeated_on_an_instance_that_is_being_deleted() {
+    let harness = GcpHarness::with(|knobs| {
+        knobs.timing.delete = HOUR;
+        knobs.repeated_deletes = 0;
+    });
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    for _ in 0..4 {
+        gcp.terminate_instance(&id).await.unwrap();
+        harness.open().await.terminate_instance(&id).await.unwrap();
+    }
+    assert_eq!(harness.calls_of("instances.delete"), 1);
+    let status = gcp.describe_instance(&id).await.unwrap();
+    assert_eq!(status.state, CloudInstanceState::Terminating);
+    harness.emulator().advance(HOUR);
+    until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    gcp.terminate_instance(&id).await.unwrap();
+    assert_eq!(harness.calls_of("instances.delete"), 1);
+}

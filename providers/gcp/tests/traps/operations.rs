@@ -1,0 +1,173 @@
+//! Operations: a launch that was accepted may still fail, and only they tell.
+
+use std::time::Duration;
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::gcp::{Capacity, Failure, Fault, FaultRule, Method, Refused};
+use fleetwright_gcp::fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, LaunchRecord,
+    Scope,
+};
+
+use crate::{HOUR, alive, emulated::GcpHarness, until, with_token};
+
+fn fails(codes: &[&str]) -> FaultRule {
+    let errors = codes.iter().map(|code| Failure::new(*code, "no")).collect();
+    FaultRule::nth(Method::InstancesInsert, 1, Fault::OperationError { errors })
+}
+
+#[tokio::test]
+async fn trap_20_a_failed_operation_fails_the_launch_with_all_its_errors() {
+    let harness = GcpHarness::with(|_| {}).patient();
+    let codes = ["QUOTA_EXCEEDED", "RESOURCE_NOT_FOUND"];
+    harness.emulator().add_fault(fails(&codes));
+    let gcp = harness.open().await;
+    let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Quota, Effect::None),
+        "{error}"
+    );
+    assert_eq!(error.native_code(), Some("QUOTA_EXCEEDED"));
+    assert!(error.message().contains("no; no"), "{error}");
+    assert!(
+        error
+            .request_id()
+            .is_some_and(|name| name.starts_with("operation-"))
+    );
+    // Where nobody waits for it, the instance tells.
+    let harness = GcpHarness::with(|_| {});
+    harness.emulator().add_fault(fails(&codes));
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    let ended = until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    assert_eq!(
+        ended.state_reason.as_deref(),
+        Some("QUOTA_EXCEEDED: no; no")
+    );
+}
+
+#[tokio::test]
+async fn trap_21_capacity_and_quota_are_told_whether_they_come_at_once_or_later() {
+    for refused in [Refused::AtOnce, Refused::InOperation] {
+        let harness = GcpHarness::with(|knobs| {
+            knobs.capacity = vec![Capacity::of(0)];
+            knobs.stockout_refused = refused;
+        })
+        .patient();
+        let config = with_token(&harness, "t-1");
+        let gcp = harness.open().await;
+        let error = gcp.launch_instance(&config).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect()),
+            (ErrorKind::Capacity, Effect::None),
+            "{error}"
+        );
+        assert!(
+            matches!(error.scopes()[0], Scope::Offering { zone: Some(_), .. }),
+            "{error}"
+        );
+        // The token is free, and there is room now.
+        let mut knobs = harness.emulator().knobs();
+        knobs.capacity.clear();
+        harness.emulator().set_knobs(knobs);
+        let token = config.launch_token.as_ref().unwrap();
+        assert_eq!(gcp.find_launch(token).await.unwrap(), LaunchRecord::NotSeen);
+        gcp.launch_instance(&config).await.unwrap();
+        assert_eq!(alive(&harness), 1);
+
+        let harness = GcpHarness::with(|knobs| {
+            knobs.instance_quota = Some(0);
+            knobs.quota_refused = refused;
+        })
+        .patient();
+        let gcp = harness.open().await;
+        let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect()),
+            (ErrorKind::Quota, Effect::None),
+            "{error}"
+        );
+        assert_eq!(alive(&harness), 0);
+    }
+}
+
+#[tokio::test]
+async fn trap_22_an_instance_that_is_shown_may_vanish_because_it_was_never_made() {
+    let harness = GcpHarness::with(|knobs| {
+        knobs.capacity = vec![Capacity::of(0)];
+        knobs.timing.provision = HOUR;
+    });
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    let listed = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert_eq!(
+        (listed.len(), listed[0].state),
+        (1, CloudInstanceState::Pending)
+    );
+    harness.emulator().advance(HOUR);
+    let ended = until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    let reason = ended.state_reason.unwrap();
+    assert!(
+        reason.starts_with("ZONE_RESOURCE_POOL_EXHAUSTED"),
+        "{reason}"
+    );
+    assert!(
+        gcp.list_instances(&InstanceFilter::new())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    gcp.terminate_instance(&id).await.unwrap();
+}
+
+#[tokio::test]
+async fn trap_23_waiting_goes_on_when_a_wait_ends_early() {
+    let harness = GcpHarness::with(|knobs| {
+        knobs.timing.wait = Duration::from_millis(1);
+        knobs.timing.provision = HOUR;
+        knobs.capacity = vec![Capacity::of(0)];
+    })
+    .patient();
+    let gcp = harness.open().await;
+    let config = harness.config();
+    let later = async {
+        while harness.calls_of("zoneOperations.wait") < 3 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        harness.emulator().advance(HOUR);
+    };
+    let (answer, ()) = tokio::join!(gcp.launch_instance(&config), later);
+    let error = answer.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+}
+
+#[tokio::test]
+async fn trap_24_an_operation_that_has_expired_is_no_failure() {
+    let harness = GcpHarness::with(|_| {}).patient();
+    let expired = FaultRule::always(Method::ZoneOperationsWait, Fault::OperationExpired);
+    harness.emulator().add_fault(expired);
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+}
+
+#[tokio::test]
+async fn a_start_without_a_machine_is_told() {
+    let harness = GcpHarness::with(|_| {}).patient();
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    gcp.stop_instance(&id).await.unwrap();
+    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    let mut knobs = harness.emulator().knobs();
+    knobs.capacity = vec![Capacity::of(0)];
+    harness.emulator().set_knobs(knobs);
+    let error = gcp.start_instance(&id).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Capacity, Effect::None),
+        "{error}"
+    );
+    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+}

@@ -1,0 +1,199 @@
+//! States: what is called terminated is only off, and what is gone has no state.
+
+use std::time::Duration;
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::gcp::{Act, Fault, FaultRule, Method};
+use fleetwright_gcp::{
+    SpotEnd,
+    fleetwright::{
+        CloudInstanceState, ErrorKind, InstanceFilter, InstanceProvisioner as _, Market,
+    },
+};
+
+use crate::{HOUR, alive, emulated::GcpHarness, path, until};
+
+#[tokio::test]
+async fn trap_01_terminated_means_stopped_and_deleted_means_terminated() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    gcp.stop_instance(&id).await.unwrap();
+    let stopped = until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    assert_eq!(stopped.native_state.as_deref(), Some("TERMINATED"));
+    let listed = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert_eq!(listed[0].state, CloudInstanceState::Stopped);
+    assert_eq!(
+        harness.emulator().oracle().disks.len(),
+        1,
+        "its disk is paid for"
+    );
+    gcp.terminate_instance(&id).await.unwrap();
+    let gone = until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    assert_eq!(gone.state_reason.as_deref(), Some("deleted"));
+    assert_eq!(
+        (alive(&harness), harness.emulator().oracle().disks.len()),
+        (0, 0)
+    );
+    // Another handle, which saw nothing of it, knows it from the operations.
+    let again = harness.open().await.describe_instance(&id).await.unwrap();
+    assert_eq!(again.state, CloudInstanceState::Terminated);
+}
+
+#[tokio::test]
+async fn trap_03_a_state_that_nobody_knows_is_not_gone() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    let state = "DEFROSTING".to_owned();
+    let rule = FaultRule::always_any(Fault::UnknownState { state });
+    harness.emulator().add_fault(rule);
+    let status = gcp.describe_instance(&id).await.unwrap();
+    assert_eq!(status.state, CloudInstanceState::Pending);
+    assert_eq!(status.native_state.as_deref(), Some("DEFROSTING"));
+    let listed = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert_eq!(listed[0].state, CloudInstanceState::Pending);
+    harness.emulator().clear_faults();
+    harness
+        .emulator()
+        .act(Act::Repair {
+            instance: path(&id),
+        })
+        .unwrap();
+    let repaired = gcp.describe_instance(&id).await.unwrap();
+    assert_eq!(repaired.native_state.as_deref(), Some("REPAIRING"));
+    assert_eq!(repaired.state, CloudInstanceState::Pending);
+}
+
+#[tokio::test]
+async fn trap_04_a_preempted_spot_instance_leaves_nothing_unless_it_is_to_be_stopped() {
+    for (end, state) in [
+        (SpotEnd::Deleted, CloudInstanceState::Terminated),
+        (SpotEnd::Stopped, CloudInstanceState::Stopped),
+    ] {
+        let harness = GcpHarness::with(|_| {});
+        let mut launch = GcpHarness::launch_config();
+        launch.spot_end = end;
+        let gcp = harness.launching(launch).await;
+        let mut config = harness.config();
+        config.placement.market = Some(Market::Spot);
+        let id = gcp.launch_instance(&config).await.unwrap().id;
+        until(&gcp, &id, CloudInstanceState::Running).await;
+        harness
+            .emulator()
+            .act(Act::Preempt {
+                instance: path(&id),
+            })
+            .unwrap();
+        let ended = until(&gcp, &id, state).await;
+        let left = usize::from(end == SpotEnd::Stopped);
+        assert_eq!(
+            (alive(&harness), harness.emulator().oracle().disks.len()),
+            (left, left)
+        );
+        if end == SpotEnd::Stopped {
+            let again = gcp.start_instance(&id).await.unwrap();
+            assert_ne!(again.state, CloudInstanceState::Stopped, "{ended:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn trap_05_a_stop_is_over_when_the_instance_says_so_and_not_its_operation() {
+    let harness = GcpHarness::with(|knobs| {
+        knobs.stop_done_early = true;
+        knobs.timing.stop = HOUR;
+    });
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    gcp.stop_instance(&id).await.unwrap();
+    let done = || {
+        let operations = harness.emulator().oracle().operations;
+        let stop = operations.iter().find(|one| one.operation_type == "stop");
+        stop.unwrap().status == "DONE"
+    };
+    while !done() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let status = gcp.describe_instance(&id).await.unwrap();
+    assert_eq!(status.state, CloudInstanceState::Stopping);
+    harness.emulator().advance(HOUR);
+    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+}
+
+#[tokio::test]
+async fn trap_06_local_ssds_are_lost_by_a_stop_only_if_that_is_allowed() {
+    let harness = GcpHarness::with(|_| {});
+    let mut launch = GcpHarness::launch_config();
+    launch.local_ssds = 1;
+    let careful = harness.launching(launch.clone()).await;
+    let mut config = harness.config();
+    config.instance_type = "n2-standard-2".parse().unwrap();
+    let id = careful.launch_instance(&config).await.unwrap().id;
+    until(&careful, &id, CloudInstanceState::Running).await;
+    let error = careful.stop_instance(&id).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(
+        error.message().contains("discard_local_ssds"),
+        "it says what to do: {error}"
+    );
+    let mut options = harness.options();
+    options.discard_local_ssds = true;
+    let careless = harness.behaving(launch, options).await;
+    careless.stop_instance(&id).await.unwrap();
+    until(&careless, &id, CloudInstanceState::Stopped).await;
+}
+
+#[tokio::test]
+async fn trap_07_a_stopping_instance_cannot_be_started_yet() {
+    let harness = GcpHarness::with(|knobs| knobs.timing.stop = HOUR);
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    gcp.stop_instance(&id).await.unwrap();
+    let error = gcp.start_instance(&id).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(error.retry().delay().is_some(), "{error}");
+    harness.emulator().advance(HOUR);
+    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    gcp.start_instance(&id).await.unwrap();
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+}
+
+#[tokio::test]
+async fn trap_08_the_external_address_changes_over_a_stop_and_the_internal_does_not() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    let before = until(&*gcp, &id, CloudInstanceState::Running).await;
+    gcp.stop_instance(&id).await.unwrap();
+    let stopped = until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    assert_eq!(stopped.public_ip, None);
+    gcp.start_instance(&id).await.unwrap();
+    let after = until(&*gcp, &id, CloudInstanceState::Running).await;
+    assert!(before.public_ip.is_some() && after.public_ip.is_some());
+    assert_ne!(before.public_ip, after.public_ip);
+    assert_eq!(before.private_ip, after.private_ip);
+}
+
+#[tokio::test]
+async fn a_suspended_instance_is_started_by_a_resume() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    harness
+        .emulator()
+        .act(Act::Suspend {
+            instance: path(&id),
+        })
+        .unwrap();
+    let off = until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    assert_eq!(off.native_state.as_deref(), Some("SUSPENDED"));
+    gcp.start_instance(&id).await.unwrap();
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    assert_eq!(harness.calls_of(Method::InstancesResume.name()), 1);
+}
