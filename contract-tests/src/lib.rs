@@ -24,6 +24,7 @@ mod seed;
 mod steady;
 mod suite;
 pub mod sweep;
+mod traps;
 pub mod waiver;
 mod wrapped;
 pub mod zoo;
@@ -36,8 +37,9 @@ pub use harness::{
 pub use list::CLAUSES;
 pub use suite::{
     Found, Status, Verdict, clause, keep_regressions_in, run_and_report, run_clause,
-    run_provisioner_contract_tests, test_clause,
+    run_provisioner_contract_tests, test_clause, test_family,
 };
+pub use traps::traps_are_accounted_for;
 pub use wrapped::Wrapped;
 
 /// The version of the contract. Clauses are added with a minor version; a promise is changed or

@@ -146,7 +146,9 @@ impl GcpProvisioner {
 
     /// A change of something that is not there: it may have ended since.
     async fn absent(&self, call: &Call, change: Change, id: &InstanceId) -> Result<()> {
-        let read = self.one(call.operation(), id).await;
+        // A read may show it alive for a while.
+        let ended = |info: &InstanceInfo| info.state.is_ending();
+        let read = self.read_past_lag(call.operation(), id, ended).await;
         let info = read.map_err(|error| error.with_effect(Effect::None))?;
         match change {
             Change::Terminate if info.state.is_ending() => Ok(()),

@@ -15,7 +15,7 @@ mod identity;
 mod lifecycle;
 mod tokens;
 
-use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+use std::time::Duration;
 
 use fleetwright_ec2::fleetwright::{
     CloudInstanceState, InstanceConfig, InstanceId, InstanceProvisioner, InstanceStatus,
@@ -23,7 +23,7 @@ use fleetwright_ec2::fleetwright::{
 };
 
 use emulated::Ec2Harness;
-use fleetwright_contract_tests::Harness as _;
+use fleetwright_contract_tests::{Harness as _, traps_are_accounted_for};
 
 /// Waits until an instance is in a state.
 async fn until(
@@ -57,31 +57,5 @@ fn alive(harness: &Ec2Harness) -> usize {
 
 #[test]
 fn every_trap_is_accounted_for() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut tested = BTreeSet::new();
-    for file in fs::read_dir(root.join("tests/traps")).unwrap() {
-        let text = fs::read_to_string(file.unwrap().path()).unwrap();
-        let names = text.split("fn trap_").skip(1);
-        tested.extend(names.filter_map(|rest| rest.get(..2)?.parse::<u32>().ok()));
-    }
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let rows = readme.lines().filter_map(|line| {
-        let (number, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
-        Some((number.parse::<u32>().ok()?, rest.to_owned()))
-    });
-    let mut told = BTreeSet::new();
-    for (number, rest) in rows {
-        assert!(told.insert(number), "trap {number} is told twice");
-        let says_tested = rest.ends_with("| tested |");
-        assert_eq!(
-            says_tested,
-            tested.contains(&number),
-            "trap {number}: {rest}"
-        );
-    }
-    assert_eq!(
-        told,
-        (1..=44).collect(),
-        "the README tells of every trap once"
-    );
+    traps_are_accounted_for(env!("CARGO_MANIFEST_DIR"), 44);
 }

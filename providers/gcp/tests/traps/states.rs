@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Act, Fault, FaultRule, Method};
+use fleetwright_emulators::gcp::{Act, Fault, FaultRule, Method, Phase};
 use fleetwright_gcp::{
     SpotEnd,
     fleetwright::{
@@ -196,4 +196,46 @@ async fn a_suspended_instance_is_started_by_a_resume() {
     gcp.start_instance(&id).await.unwrap();
     until(&*gcp, &id, CloudInstanceState::Running).await;
     assert_eq!(harness.calls_of(Method::InstancesResume.name()), 1);
+}
+
+#[tokio::test]
+async fn what_is_gone_is_told_as_gone_although_a_read_still_shows_it() {
+    let window = Duration::from_secs(5);
+    let harness = GcpHarness::with(|knobs| knobs.lag.reads = window);
+    let mut options = harness.options();
+    options.consistency_window = window * 2;
+    let open = || harness.behaving(GcpHarness::launch_config(), options.clone());
+    let gcp = open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&gcp, &id, CloudInstanceState::Running).await;
+    harness.emulator().advance(HOUR);
+    // Another handle, which did not launch it.
+    let other = open().await;
+    // What operations tell is on its way for so long that the instance is gone when it arrives.
+    let slow = Fault::Delay {
+        phase: Phase::After,
+        by: Duration::from_secs(3),
+    };
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(Method::ZoneOperationsList, 1, slow));
+    let stale = FaultRule::nth(Method::InstancesGet, 1, Fault::StaleRead);
+    harness.emulator().add_fault(stale);
+    let before = harness.calls_of("zoneOperations.list");
+    let deleted = async {
+        while harness.calls_of("zoneOperations.list") == before {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // The list is read by now, and only its reply is on its way.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        harness
+            .emulator()
+            .act(Act::Delete {
+                instance: path(&id),
+            })
+            .unwrap();
+    };
+    let (answer, ()) = tokio::join!(other.start_instance(&id), deleted);
+    let error = answer.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");
 }
