@@ -1,0 +1,57 @@
+//! Connections as this store wants them.
+
+use std::path::Path;
+
+use fleetwright_store::Result;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{SqliteOptions, error::told};
+
+/// SQLite's own default, said here because `max_bytes` counts in it.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// How many statements stay prepared: more than there are.
+const STATEMENTS: usize = 32;
+
+/// Opens the file, or makes it, without changing what is in it.
+pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection> {
+    let about = format!("{} cannot be opened", path.display());
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let failed = |error| told(&about, error);
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(options.patience).map_err(failed)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+/// Makes a connection one that writes: with a log that is on the disk before a commit is acknowledged.
+pub(crate) fn make_writer(connection: &Connection, options: &SqliteOptions) -> Result<()> {
+    let failed = |error| told("the database cannot be written", error);
+    connection
+        .pragma_update(None, "journal_mode", "wal")
+        .map_err(failed)?;
+    connection
+        .pragma_update(None, "synchronous", "full")
+        .map_err(failed)?;
+    // What is left of a log that grew large once.
+    connection
+        .pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)
+        .map_err(failed)?;
+    if let Some(bytes) = options.max_bytes {
+        let pages = i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX);
+        // Below what it has already, SQLite takes that instead.
+        connection
+            .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+            .map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Makes a connection one that only reads.
+pub(crate) fn make_reader(connection: &Connection) -> Result<()> {
+    connection
+        .pragma_update(None, "query_only", true)
+        .map_err(|error| told("the database cannot be read", error))
+}

@@ -1,0 +1,74 @@
+//! What SQLite says, in the words of a store.
+
+use std::sync::Arc;
+
+use fleetwright_store::StoreError;
+use rusqlite::ErrorCode;
+
+/// An error of a call that has written nothing.
+pub(crate) fn told(about: &str, error: rusqlite::Error) -> StoreError {
+    let reason = format!("{about}: {}", code_of(&error));
+    let kind = classify(&error);
+    let source: Option<fleetwright_store::Cause> = Some(Arc::new(error));
+    match kind {
+        Trouble::Full => StoreError::Full { reason, source },
+        Trouble::Damage => StoreError::Corrupt {
+            what: reason,
+            source,
+        },
+        Trouble::Passing => StoreError::Unavailable { reason, source },
+    }
+}
+
+/// An error of which nobody knows whether it came before or after the commit.
+pub(crate) fn unknown(about: &str, error: rusqlite::Error) -> StoreError {
+    StoreError::UnknownOutcome {
+        reason: format!("{about}: {}", code_of(&error)),
+        source: Some(Arc::new(error)),
+    }
+}
+
+pub(crate) fn unavailable(reason: impl Into<String>) -> StoreError {
+    StoreError::Unavailable {
+        reason: reason.into(),
+        source: None,
+    }
+}
+
+pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
+    StoreError::Corrupt {
+        what: what.into(),
+        source: None,
+    }
+}
+
+/// Whether SQLite ran out of room. It has then taken back the whole transaction.
+pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
+    matches!(classify(error), Trouble::Full)
+}
+
+enum Trouble {
+    Full,
+    Damage,
+    Passing,
+}
+
+fn classify(error: &rusqlite::Error) -> Trouble {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Trouble::Full,
+        Some(
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation,
+        ) => Trouble::Damage,
+        Some(_) => Trouble::Passing,
+        // The rest is about types of columns: not what this program has written.
+        None => Trouble::Damage,
+    }
+}
+
+/// SQLite's words for the kind of error. Its longer message is the source's.
+fn code_of(error: &rusqlite::Error) -> String {
+    match error.sqlite_error() {
+        Some(code) => rusqlite::ffi::code_to_str(code.extended_code).to_owned(),
+        None => "a column is not of the type that was written".to_owned(),
+    }
+}

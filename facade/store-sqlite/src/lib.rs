@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod check;
+mod connection;
+mod error;
+mod format;
+mod lock;
+mod options;
+mod queue;
+mod read;
+mod readers;
+mod setup;
+mod sql;
+mod store;
+mod write;
+mod writer;
+
+pub use options::{Sharing, SqliteOptions};
+pub use store::SqliteStore;

@@ -1,0 +1,290 @@
+//! What is read, each time in one transaction: all of it is of one moment.
+
+use fleetwright_store::{
+    Batch, Change, Commit, Damaged, Interest, Key, Kind, Page, Plan, Range, Record, RecordId,
+    Result, Revision, StoreError,
+};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde_json::Value;
+
+use crate::{
+    error::{corrupt, told},
+    sql,
+};
+
+/// How many commits a watch is handed at once.
+const BATCH: u64 = 256;
+
+/// Where the store is, and up to where its changes are forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub(crate) head: Revision,
+    pub(crate) compacted: Revision,
+}
+
+pub(crate) fn meta(connection: &Connection) -> Result<Meta> {
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let statement = connection.prepare_cached(sql::META);
+    let found = statement.and_then(|mut statement| statement.query_row([], read));
+    let (head, compacted) =
+        found.map_err(|error| told("the store's revision cannot be read", error))?;
+    Ok(Meta {
+        head: as_revision(head)?,
+        compacted: as_revision(compacted)?,
+    })
+}
+
+pub(crate) fn record(connection: &Connection, id: &RecordId) -> Result<Option<Record>> {
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let keys = params![id.kind.as_str(), id.key.as_str()];
+    let statement = connection.prepare_cached(sql::RECORD);
+    let found: Option<(i64, String)> = statement
+        .and_then(|mut statement| statement.query_row(keys, read).optional())
+        .map_err(|error| told(&format!("{id} cannot be read"), error))?;
+    let Some((revision, json)) = found else {
+        return Ok(None);
+    };
+    Ok(Some(parsed(id.clone(), as_revision(revision)?, &json)?))
+}
+
+pub(crate) fn page(connection: &mut Connection, plan: &Plan) -> Result<Page> {
+    snapshot(connection, |connection| page_within(connection, plan))
+}
+
+/// A page, inside a transaction that is there already.
+pub(crate) fn page_within(connection: &Connection, plan: &Plan) -> Result<Page> {
+    let revision = meta(connection)?.head;
+    let mut rows = rows_of(connection, plan)
+        .map_err(|error| told(&format!("a page of {} cannot be read", plan.kind), error))?;
+    let more = rows.len() > plan.limit;
+    rows.truncate(plan.limit);
+    let mut page = Page {
+        records: Vec::new(),
+        damaged: Vec::new(),
+        next: None,
+        revision,
+    };
+    let mut last = None;
+    for row in rows {
+        let key = as_key(row.key)?;
+        match parsed(plan.id(&key), as_revision(row.revision)?, &row.json) {
+            Ok(record) => page.records.push(record),
+            Err(damaged) => page.damaged.push(damaged),
+        }
+        last = Some((key, row.entry));
+    }
+    let behind = last.filter(|_| more);
+    page.next = behind.map(|(key, entry)| plan.cursor_behind(key, entry));
+    Ok(page)
+}
+
+struct PageRow {
+    entry: Option<Vec<u8>>,
+    key: String,
+    revision: i64,
+    json: String,
+}
+
+/// One more than the page takes, to see whether there are more.
+fn rows_of(connection: &Connection, plan: &Plan) -> rusqlite::Result<Vec<PageRow>> {
+    let limit = i64::try_from(plan.limit.saturating_add(1)).unwrap_or(i64::MAX);
+    let kind = plan.kind.as_str();
+    let read = |row: &Row<'_>| {
+        Ok(PageRow {
+            entry: row.get(0)?,
+            key: row.get(1)?,
+            revision: row.get(2)?,
+            json: row.get(3)?,
+        })
+    };
+    match &plan.range {
+        Range::Keys { after } => {
+            // Before every key.
+            let after = after.as_ref().map_or("", Key::as_str);
+            let mut statement = connection.prepare_cached(sql::PAGE_BY_KEY)?;
+            let rows = statement.query_map(params![kind, after, limit], read)?;
+            rows.collect()
+        }
+        Range::Entries {
+            index,
+            prefix,
+            after,
+        } => {
+            let (entry, key) = match after {
+                Some((entry, key)) => (entry, key.as_str()),
+                None => (prefix, ""),
+            };
+            let mut statement = connection.prepare_cached(sql::PAGE_BY_ENTRY)?;
+            let range = params![kind, index.as_str(), entry, key, behind(prefix), limit];
+            let rows = statement.query_map(range, read)?;
+            rows.collect()
+        }
+    }
+}
+
+/// The first bytes that come after everything that begins with `prefix`.
+pub(crate) fn behind(prefix: &[u8]) -> Vec<u8> {
+    let mut bytes = prefix.to_vec();
+    while let Some(last) = bytes.pop() {
+        if let Some(next) = last.checked_add(1) {
+            bytes.push(next);
+            return bytes;
+        }
+    }
+    // Only of nothing but 0xff, which no encoded value begins with.
+    vec![u8::MAX; 8]
+}
+
+pub(crate) fn can_watch_from(meta: Meta, after: Revision) -> Result<()> {
+    if after < meta.compacted {
+        return Err(StoreError::Compacted {
+            asked: after,
+            oldest: meta.compacted,
+        });
+    }
+    if after > meta.head {
+        return Err(StoreError::Ahead {
+            asked: after,
+            head: meta.head,
+        });
+    }
+    Ok(())
+}
+
+/// The commits after a revision, as many as fit into a batch: none that are of interest, perhaps, and none at
+/// all if `through` is where it began.
+pub(crate) fn changes(
+    connection: &mut Connection,
+    after: Revision,
+    interest: &Interest,
+) -> Result<Batch> {
+    snapshot(connection, |connection| {
+        let meta = meta(connection)?;
+        can_watch_from(meta, after)?;
+        let through = Revision(after.0.saturating_add(BATCH)).min(meta.head);
+        let mut commits: Vec<Commit> = Vec::new();
+        for row in change_rows(connection, after, through)? {
+            if !interest.includes(&row.id.kind) {
+                continue;
+            }
+            let revision = row.revision;
+            let change = row.change()?;
+            match commits
+                .last_mut()
+                .filter(|commit| commit.revision == revision)
+            {
+                Some(commit) => commit.changes.push(change),
+                None => commits.push(Commit {
+                    revision,
+                    changes: vec![change],
+                }),
+            }
+        }
+        Ok(Batch { commits, through })
+    })
+}
+
+struct ChangeRow {
+    revision: Revision,
+    id: RecordId,
+    deleted: bool,
+    record_revision: Revision,
+    json: String,
+}
+
+impl ChangeRow {
+    fn change(self) -> Result<Change> {
+        let place = format!("the change log at revision {}", self.revision);
+        let record = parsed(self.id, self.record_revision, &self.json)
+            .map_err(|damaged| corrupt(format!("{place}: {}", damaged.reason)))?;
+        Ok(if self.deleted {
+            Change::Deleted(record)
+        } else {
+            Change::Put(record)
+        })
+    }
+}
+
+type RawChange = (i64, String, String, bool, i64, String);
+
+fn change_rows(
+    connection: &Connection,
+    after: Revision,
+    through: Revision,
+) -> Result<Vec<ChangeRow>> {
+    let read = |row: &Row<'_>| {
+        Ok((
+            row.get(0)?,
+            row.get(1)?,
+            row.get(2)?,
+            row.get(3)?,
+            row.get(4)?,
+            row.get(5)?,
+        ))
+    };
+    let raw = || -> rusqlite::Result<Vec<RawChange>> {
+        let mut statement = connection.prepare_cached(sql::CHANGES)?;
+        let rows = statement.query_map([as_number(after), as_number(through)], read)?;
+        rows.collect()
+    };
+    let rows = raw().map_err(|error| told("the change log cannot be read", error))?;
+    let typed = rows
+        .into_iter()
+        .map(|(revision, kind, key, deleted, record_revision, json)| {
+            Ok(ChangeRow {
+                revision: as_revision(revision)?,
+                id: RecordId {
+                    kind: as_kind(kind)?,
+                    key: as_key(key)?,
+                },
+                deleted,
+                record_revision: as_revision(record_revision)?,
+                json,
+            })
+        });
+    typed.collect()
+}
+
+fn snapshot<T>(
+    connection: &mut Connection,
+    read: impl FnOnce(&Connection) -> Result<T>,
+) -> Result<T> {
+    let failed = |error| told("a read cannot begin", error);
+    let transaction = connection.transaction().map_err(failed)?;
+    let answer = read(&transaction);
+    // Nothing was written: ending it either way is the same.
+    transaction.finish().map_err(failed)?;
+    answer
+}
+
+fn parsed(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged> {
+    match serde_json::from_str::<Value>(json) {
+        Ok(value) => Ok(Record {
+            id,
+            revision,
+            value,
+        }),
+        Err(error) => Err(Damaged {
+            id,
+            revision,
+            reason: format!("the value is not JSON: {error}"),
+        }),
+    }
+}
+
+pub(crate) fn as_number(revision: Revision) -> i64 {
+    i64::try_from(revision.0).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn as_revision(number: i64) -> Result<Revision> {
+    let number = u64::try_from(number).map_err(|_| corrupt(format!("a revision is {number}")))?;
+    Ok(Revision(number))
+}
+
+pub(crate) fn as_key(text: String) -> Result<Key> {
+    Key::try_from(text).map_err(|invalid| corrupt(invalid.to_string()))
+}
+
+fn as_kind(text: String) -> Result<Kind> {
+    Kind::try_from(text).map_err(|invalid| corrupt(invalid.to_string()))
+}

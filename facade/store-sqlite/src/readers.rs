@@ -1,0 +1,81 @@
+//! Connections that read, each by one at a time, on the runtime's blocking threads.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use fleetwright_store::Result;
+use rusqlite::Connection;
+use tokio::{runtime::Handle, sync::Semaphore};
+
+use crate::{SqliteOptions, connection, error::unavailable, lock::Lock};
+
+#[derive(Debug)]
+pub(crate) struct Readers {
+    path: PathBuf,
+    options: SqliteOptions,
+    idle: Mutex<Vec<Connection>>,
+    turns: Arc<Semaphore>,
+    /// Held for as long as a connection is open.
+    _lock: Arc<Lock>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: PathBuf, options: SqliteOptions, lock: Arc<Lock>) -> Self {
+        Self {
+            path,
+            options,
+            idle: Mutex::default(),
+            turns: Arc::new(Semaphore::new(options.readers.max(1))),
+            _lock: lock,
+        }
+    }
+
+    /// Runs `read` with a connection.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let readers = Arc::clone(self);
+        blocking(move || {
+            let _turn = turn;
+            let mut connection = readers.take()?;
+            let answer = read(&mut connection);
+            readers.give_back(connection);
+            answer
+        })
+        .await
+    }
+
+    fn take(&self) -> Result<Connection> {
+        if let Some(connection) = self.idle().pop() {
+            return Ok(connection);
+        }
+        let connection = connection::open(&self.path, &self.options)?;
+        connection::make_reader(&connection)?;
+        Ok(connection)
+    }
+
+    /// One with a transaction left open would read the same moment for ever.
+    fn give_back(&self, connection: Connection) {
+        if connection.is_autocommit() {
+            self.idle().push(connection);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs something that blocks where that does no harm.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let runtime = Handle::try_current()
+        .map_err(|error| unavailable(format!("there is no runtime to read on: {error}")))?;
+    let done = runtime.spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(unavailable(format!("the blocking task ended: {error}"))))
+}

@@ -1,0 +1,152 @@
+//! One transaction, carried out inside a transaction of SQLite that somebody else begins and commits.
+
+use fleetwright_store::{
+    Entry, Holds, IndexName, Key, Kind, Prepared, PreparedWrite, RecordId, Result, Revision, View,
+};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
+use serde_json::Value;
+
+use crate::{
+    error::told,
+    read::{as_key, as_number, as_revision, behind},
+    sql,
+};
+
+/// Carries out a transaction if nothing is against it; answers its revision, or the `head` it found if it has
+/// no effect.
+pub(crate) fn carry_out(
+    connection: &Connection,
+    prepared: &Prepared<'_>,
+    head: Revision,
+) -> Result<Revision> {
+    prepared.judge(&mut Looking { connection })?;
+    let revision = head.next();
+    // All that is given up goes first: another write may claim it.
+    for write in prepared.writes() {
+        let id = write.id;
+        run(
+            connection,
+            sql::DELETE_ENTRIES,
+            params![id.kind.as_str(), id.key.as_str()],
+        )?;
+    }
+    let mut position = 0;
+    for write in prepared.writes() {
+        let place = Place { revision, position };
+        if write_one(connection, write, place)? {
+            position += 1;
+        }
+    }
+    if position == 0 {
+        return Ok(head);
+    }
+    run(connection, sql::SET_REVISION, [as_number(revision)])?;
+    Ok(revision)
+}
+
+/// Forgets the changes up to a revision.
+pub(crate) fn forget(connection: &Connection, through: Revision) -> Result<()> {
+    run(connection, sql::FORGET_CHANGES, [as_number(through)])?;
+    run(connection, sql::SET_COMPACTED, [as_number(through)])?;
+    Ok(())
+}
+
+/// Adds what a record has under its indexes.
+pub(crate) fn add_entries(connection: &Connection, id: &RecordId, entries: &[Entry]) -> Result<()> {
+    for entry in entries {
+        let is_unique = entry.holds == Holds::One;
+        let (kind, index, key) = (id.kind.as_str(), entry.index.as_str(), id.key.as_str());
+        run(
+            connection,
+            sql::PUT_ENTRY,
+            params![kind, index, entry.bytes, key, is_unique],
+        )?;
+    }
+    Ok(())
+}
+
+/// Where a change stands in the log.
+#[derive(Clone, Copy)]
+struct Place {
+    revision: Revision,
+    position: i64,
+}
+
+/// Whether it has an effect.
+fn write_one(connection: &Connection, write: &PreparedWrite<'_>, place: Place) -> Result<bool> {
+    let (kind, key) = (write.id.kind.as_str(), write.id.key.as_str());
+    let now = as_number(place.revision);
+    if let Some(put) = &write.put {
+        run(
+            connection,
+            sql::PUT_RECORD,
+            params![kind, key, now, put.json],
+        )?;
+        add_entries(connection, write.id, &put.entries)?;
+        let change = params![now, place.position, kind, key, false, now, put.json];
+        run(connection, sql::PUT_CHANGE, change)?;
+        return Ok(true);
+    }
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let before: Option<(i64, String)> = find(connection, sql::RECORD, [kind, key], read)?;
+    let Some((revision, json)) = before else {
+        return Ok(false);
+    };
+    run(connection, sql::DELETE_RECORD, [kind, key])?;
+    let json = readable(json);
+    let change = params![now, place.position, kind, key, true, revision, json];
+    run(connection, sql::PUT_CHANGE, change)?;
+    Ok(true)
+}
+
+/// The log must stay readable, whatever the record was.
+fn readable(json: String) -> String {
+    match serde_json::from_str::<Value>(&json) {
+        Ok(_) => json,
+        Err(_) => Value::Null.to_string(),
+    }
+}
+
+struct Looking<'c> {
+    connection: &'c Connection,
+}
+
+impl View for Looking<'_> {
+    fn revision(&mut self, id: &RecordId) -> Result<Option<Revision>> {
+        let keys = [id.kind.as_str(), id.key.as_str()];
+        let found = find(self.connection, sql::RECORD_REVISION, keys, |row| {
+            row.get(0)
+        })?;
+        found.map(as_revision).transpose()
+    }
+
+    fn two_holders(&mut self, kind: &Kind, index: &IndexName, prefix: &[u8]) -> Result<Vec<Key>> {
+        let range = params![kind.as_str(), index.as_str(), prefix, behind(prefix)];
+        let keys = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.connection.prepare_cached(sql::HOLDERS)?;
+            let rows = statement.query_map(range, |row| row.get(0))?;
+            rows.collect()
+        };
+        let keys = keys().map_err(|error| told("an index cannot be read", error))?;
+        keys.into_iter().map(as_key).collect()
+    }
+}
+
+fn run(connection: &Connection, statement: &str, values: impl Params) -> Result<usize> {
+    let prepared = connection.prepare_cached(statement);
+    prepared
+        .and_then(|mut prepared| prepared.execute(values))
+        .map_err(|error| told("a write fails", error))
+}
+
+fn find<T>(
+    connection: &Connection,
+    statement: &str,
+    values: impl Params,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Option<T>> {
+    let prepared = connection.prepare_cached(statement);
+    prepared
+        .and_then(|mut prepared| prepared.query_row(values, read).optional())
+        .map_err(|error| told("a record cannot be read", error))
+}

@@ -1,0 +1,162 @@
+//! The one connection that writes, and what it does when the disk does not go along.
+
+use std::sync::Arc;
+
+use fleetwright_store::{Prepared, Result, Revision, Schema, StoreError};
+use rusqlite::Connection;
+use tokio::sync::watch;
+
+use crate::{
+    error::{is_full, told, unknown},
+    lock::Lock,
+    queue::{Job, Order},
+    read, sql, write,
+};
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) connection: Connection,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) keep_commits: u64,
+    /// The store's revision, for those who wait for the next.
+    pub(crate) head: watch::Sender<Revision>,
+    /// Whether a commit failed in a way that leaves it open whether it is in the log.
+    pub(crate) is_unsettled: bool,
+    /// Held for as long as the connection is open.
+    pub(crate) _lock: Arc<Lock>,
+}
+
+/// What became of a group.
+enum Attempt {
+    /// It is on the disk: one answer for each.
+    Committed(Vec<Result<Revision>>),
+    /// Nothing of it is, and it would be the same for each alone.
+    Failed(StoreError),
+    /// Nothing of it is, because of one of them: each has to be tried alone.
+    SpoiltByOne(StoreError),
+}
+
+impl Writer {
+    /// Writes a group, and tells everybody.
+    pub(crate) fn write(&mut self, group: Vec<Job>) {
+        match self.attempt(&group) {
+            Attempt::Committed(answers) => {
+                for (job, answer) in group.into_iter().zip(answers) {
+                    job.answer(answer);
+                }
+            }
+            Attempt::SpoiltByOne(_) if group.len() > 1 => {
+                for job in group {
+                    self.write(vec![job]);
+                }
+            }
+            Attempt::Failed(error) | Attempt::SpoiltByOne(error) => {
+                for job in group {
+                    job.answer(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    fn attempt(&mut self, group: &[Job]) -> Attempt {
+        if let Err(error) = self.begin() {
+            return Attempt::Failed(error);
+        }
+        let done = self.carry_out_all(group);
+        match done {
+            Ok((answers, head)) => self.commit(answers, head),
+            Err(error) => {
+                self.take_back();
+                Attempt::SpoiltByOne(error)
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.take_back();
+        if self.is_unsettled {
+            self.settle()
+                .map_err(|error| told("an earlier commit is not settled", error))?;
+        }
+        self.connection
+            .execute_batch("BEGIN IMMEDIATE")
+            .map_err(|error| told("a write cannot begin", error))
+    }
+
+    /// The answer of each, and where the store is then. Fails for what is not one transaction's own fault.
+    fn carry_out_all(&self, group: &[Job]) -> Result<(Vec<Result<Revision>>, Revision)> {
+        let before = read::meta(&self.connection)?;
+        let mut head = before.head;
+        let mut answers = Vec::new();
+        for job in group {
+            let answer = self.carry_out(&job.order, head);
+            match answer {
+                Ok(revision) => head = revision,
+                Err(StoreError::Conflict(_) | StoreError::Invalid(_)) => {}
+                Err(error) => return Err(error),
+            }
+            answers.push(answer);
+        }
+        let oldest_kept = Revision(head.0.saturating_sub(self.keep_commits));
+        if oldest_kept > before.compacted {
+            self.forget(oldest_kept)?;
+        }
+        Ok((answers, head))
+    }
+
+    fn carry_out(&self, order: &Order, head: Revision) -> Result<Revision> {
+        match order {
+            Order::Commit(transaction) => {
+                let prepared = Prepared::new(transaction, &self.schema)?;
+                write::carry_out(&self.connection, &prepared, head)
+            }
+            Order::Compact(through) => {
+                self.forget((*through).min(head))?;
+                Ok(head)
+            }
+        }
+    }
+
+    fn forget(&self, through: Revision) -> Result<()> {
+        if through > read::meta(&self.connection)?.compacted {
+            write::forget(&self.connection, through)?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, answers: Vec<Result<Revision>>, head: Revision) -> Attempt {
+        let Err(error) = self.connection.execute_batch("COMMIT") else {
+            self.head.send_if_modified(|known| {
+                let is_newer = head > *known;
+                *known = head.max(*known);
+                is_newer
+            });
+            return Attempt::Committed(answers);
+        };
+        self.take_back();
+        if is_full(&error) {
+            return Attempt::SpoiltByOne(told("a commit fails", error));
+        }
+        self.is_unsettled = true;
+        Attempt::Failed(match self.settle() {
+            Ok(()) => told("a commit fails", error),
+            Err(_) => unknown("a commit fails", error),
+        })
+    }
+
+    /// A commit that failed while it was written may stand in the write-ahead log, where a restart would find
+    /// it. Writing something else takes its place: then it is certain that it is not there.
+    fn settle(&mut self) -> rusqlite::Result<()> {
+        self.connection.execute(sql::SETTLE, [])?;
+        self.is_unsettled = false;
+        Ok(())
+    }
+
+    /// Leaves no transaction open, whatever happened.
+    fn take_back(&self) {
+        if !self.connection.is_autocommit() {
+            // If this fails too, the next beginning says so.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
+}

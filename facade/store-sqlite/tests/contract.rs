@@ -1,0 +1,8 @@
+//! The SQLite store is held to the contract of every store.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+mod harness;
+
+use harness::SqliteHarness;
+
+fleetwright_store::store_contract_tests!(SqliteHarness::new, SqliteHarness::at);

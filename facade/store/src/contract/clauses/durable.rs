@@ -1,0 +1,238 @@
+//! What is left after a kill, after closing, and when there is no more room.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+
+use crate::{
+    Query, Revision, Store, StoreError, StoreExt, Transaction,
+    contract::{
+        Arm, Cx, Outcome, Stop,
+        crash::KEPT,
+        cx::{self, all_things, by, kind, other, revisions, same_keys, thing},
+        require,
+    },
+};
+
+const KILLS: u64 = 100;
+
+pub(crate) async fn crash_01_killed_a_hundred_times(cx: &Cx) -> Outcome {
+    let Some(location) = cx.harness().location() else {
+        return Ok(Arm::NotClaimed);
+    };
+    let child = cx.child().ok_or_else(|| {
+        Stop::Kit("a store with a location needs `store_contract_tests!(new, at)`".to_owned())
+    })?;
+    let mut seen = Revision::ZERO;
+    for round in 0..KILLS {
+        // From before the first commit to within a later one.
+        let commits = usize::try_from(round % 4).unwrap_or(0);
+        let longer = Duration::from_micros(round * 7919 % 6000);
+        let acknowledged = child.killed_after(&location, commits, longer)?;
+        let store = cx.another().await?;
+        let whole = Aftermath::read(&*store).await?;
+        whole.is_whole(round)?;
+        if let Some((count, revision)) = acknowledged {
+            require(whole.count >= count && whole.head >= revision, || {
+                format!(
+                    "{count} at {revision} was acknowledged before kill {round}; found: {whole:?}"
+                )
+            })?;
+        }
+        seen = watch_is_unbroken(&*store, seen, whole.head).await?;
+    }
+    require(seen > Revision(KILLS), || {
+        format!("{KILLS} processes wrote {seen} commits in all")
+    })?;
+    Ok(Arm::Held)
+}
+
+/// What is found after a kill.
+#[derive(Debug)]
+struct Aftermath {
+    count: u64,
+    other_count: u64,
+    items: Vec<u64>,
+    by_group: Vec<u64>,
+    head: Revision,
+}
+
+impl Aftermath {
+    async fn read(store: &dyn Store) -> Result<Self, Stop> {
+        let failed = |error| Stop::failed("a read after a kill", &error);
+        let things = store.list(&all_things()?).await.map_err(failed)?;
+        let group = store.list(&by("group", "item")?).await.map_err(failed)?;
+        let twin = store.get(&other("counter")?).await.map_err(failed)?;
+        let count = |record: &crate::Record| record.value["count"].as_u64().unwrap_or(0);
+        let is_item = |record: &&crate::Record| record.key().as_str().starts_with("item-");
+        let counter = things.records.iter().find(|record| !is_item(record));
+        Ok(Self {
+            count: counter.map_or(0, count),
+            other_count: twin.as_ref().map_or(0, count),
+            items: things.records.iter().filter(is_item).map(count).collect(),
+            by_group: group.records.iter().map(count).collect(),
+            head: things.revision,
+        })
+    }
+
+    /// All of every transaction, or nothing of it.
+    fn is_whole(&self, round: u64) -> Result<(), Stop> {
+        let oldest = (self.count + 1).saturating_sub(KEPT).max(1);
+        let wanted: Vec<_> = (oldest..=self.count).collect();
+        let is_whole = self.other_count == self.count
+            && self.items == wanted
+            && self.by_group == wanted
+            && self.head.0 == self.count;
+        require(is_whole, || {
+            format!("a transaction by half after kill {round}: {self:?}")
+        })
+    }
+}
+
+/// Every revision after the last that was seen, once: also across kills.
+async fn watch_is_unbroken(
+    store: &dyn Store,
+    seen: Revision,
+    head: Revision,
+) -> Result<Revision, Stop> {
+    let failed = |error| Stop::failed("a watch after a kill", &error);
+    let opened = store.watch(seen, crate::Interest::all()).await;
+    let mut watch = opened.map_err(failed)?;
+    for wanted in seen.0 + 1..=head.0 {
+        let commit = watch.next().await.map_err(failed)?;
+        let writes = if wanted > KEPT { 4 } else { 3 };
+        require(
+            commit.revision.0 == wanted && commit.changes.len() == writes,
+            || {
+                format!(
+                    "{commit:?} is shown, where revision {wanted} with {writes} changes must be"
+                )
+            },
+        )?;
+    }
+    Ok(head)
+}
+
+pub(crate) async fn crash_02_opened_again(cx: &Cx) -> Outcome {
+    cx.put("a", json!({"name": "n", "group": "g"})).await?;
+    cx.put("b", json!({"name": "gone"})).await?;
+    cx.delete("b").await?;
+    let store = cx.another().await?;
+    let store = cx.reopened(store).await?;
+    let failed = |error: StoreError| Stop::failed("a call after opening again", &error);
+    let things = store.list(&all_things()?).await.map_err(failed)?;
+    same_keys("all things", &cx::keys_of(&things), &["a"])?;
+    require(things.revision == Revision(3), || {
+        format!("the store is at {}", things.revision)
+    })?;
+    let found = store.list(&by("name", "n")?).await.map_err(failed)?;
+    same_keys("by name", &cx::keys_of(&found), &["a"])?;
+    let taken = Transaction::new().put(thing("c")?, json!({"name": "n"}));
+    let refused = store.commit(&taken).await;
+    require(matches!(refused, Err(StoreError::Conflict(_))), || {
+        format!("a holds n, and c is given it: {refused:?}")
+    })?;
+    let mut watch = store
+        .watch(Revision(1), crate::Interest::all())
+        .await
+        .map_err(failed)?;
+    let shown = [cx.next(&mut watch).await?, cx.next(&mut watch).await?];
+    require(revisions(&shown) == [2, 3], || {
+        format!("a watch goes on with {shown:?}")
+    })?;
+    let next = Transaction::new().put(thing("b")?, json!({"name": "gone"}));
+    let revision = store.commit(&next).await.map_err(failed)?;
+    require(revision == Revision(4), || {
+        format!("the next commit answers {revision}")
+    })?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn full_01_nothing_is_lost_for_want_of_room(cx: &Cx) -> Outcome {
+    let opened = cx.harness().open_small(cx::wrong(cx::schema())?).await;
+    let Some(store) = opened.map_err(|error| Stop::failed("opening a small store", &error))? else {
+        return Ok(Arm::NotClaimed);
+    };
+    let acknowledged = fill_up(&store).await?;
+    require(acknowledged > 0, || {
+        "there is no room for anything".to_owned()
+    })?;
+    holds_exactly(&store, acknowledged).await?;
+    let failed = |error| Stop::failed("making room", &error);
+    let half = acknowledged / 2;
+    for number in 0..half {
+        // First of all, because a delete is a change, too, and is kept for watches.
+        store.compact(Revision(u64::MAX)).await.map_err(failed)?;
+        store
+            .commit(&Transaction::new().delete(item(number)?))
+            .await
+            .map_err(failed)?;
+    }
+    store.compact(Revision(u64::MAX)).await.map_err(failed)?;
+    let again = Transaction::new().put(item(0)?, large(0));
+    store
+        .commit(&again)
+        .await
+        .map_err(|error| Stop::failed("a write once there is room", &error))?;
+    Ok(Arm::Held)
+}
+
+fn item(number: u64) -> Result<crate::RecordId, Stop> {
+    thing(&format!("item-{number:06}"))
+}
+
+fn large(number: u64) -> serde_json::Value {
+    json!({"name": format!("name-{number}"), "text": "x".repeat(8000)})
+}
+
+/// Writes until there is no more room; answers how many writes were acknowledged.
+async fn fill_up(store: &Arc<dyn Store>) -> Result<u64, Stop> {
+    // Enough for a hundred megabytes: a small store is smaller.
+    for number in 0..12_000 {
+        let transaction = Transaction::new()
+            .put(item(number)?, large(number))
+            .put(other("count")?, json!({"count": number + 1}));
+        match store.commit(&transaction).await {
+            Ok(revision) => require(revision.0 == number + 1, || {
+                format!("commit {} answers {revision}", number + 1)
+            })?,
+            Err(StoreError::Full { .. }) => return Ok(number),
+            Err(error) => {
+                return Err(Stop::violated(format!(
+                    "no room must be told as full, not so: {error}"
+                )));
+            }
+        }
+    }
+    Err(Stop::Kit("the small store is not small".to_owned()))
+}
+
+async fn holds_exactly(store: &Arc<dyn Store>, acknowledged: u64) -> Result<(), Stop> {
+    let failed = |error| Stop::failed("a read of a full store", &error);
+    let page = store
+        .list_all(&Query::all(kind("thing")?))
+        .await
+        .map_err(failed)?;
+    let found = page.records.len() as u64;
+    require(found == acknowledged && page.damaged.is_empty(), || {
+        format!("{acknowledged} writes were acknowledged, and {found} records are there")
+    })?;
+    let count = store.get(&other("count")?).await.map_err(failed)?;
+    let count = count.and_then(|record| record.value["count"].as_u64());
+    let head = store.head().await.map_err(failed)?;
+    require(
+        count == Some(acknowledged) && head.0 == acknowledged,
+        || format!("{acknowledged} writes were acknowledged; counted {count:?}, at {head}"),
+    )?;
+    let mut watch = store
+        .watch(Revision::ZERO, crate::Interest::all())
+        .await
+        .map_err(failed)?;
+    for wanted in 1..=acknowledged {
+        let commit = watch.next().await.map_err(failed)?;
+        require(commit.revision.0 == wanted, || {
+            format!("{} for {wanted}", commit.revision)
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Secondary indexes: exactly those, at once, in order.
+
+use serde_json::json;
+
+use super::record::is_invalid;
+use crate::{
+    IndexValue, Query, Scalar, Transaction,
+    contract::{
+        Arm, Cx, Outcome,
+        cx::{by, index, kind, other, same_keys},
+    },
+};
+
+pub(crate) async fn index_01_finds_exactly_those(cx: &Cx) -> Outcome {
+    let groups = [
+        ("c", json!("g")),
+        ("a", json!("g")),
+        ("b", json!("G")),
+        ("d", json!("gg")),
+    ];
+    for (key, group) in groups {
+        cx.put(key, json!({"group": group})).await?;
+    }
+    cx.put("e", json!({"group": 1})).await?;
+    cx.put("f", json!({"group": "1"})).await?;
+    cx.put("g", json!({"name": "g"})).await?;
+    cx.commit(Transaction::new().put(other("h")?, json!({"group": "g"})))
+        .await?;
+    same_keys("group g", &cx.keys(&by("group", "g")?).await?, &["a", "c"])?;
+    same_keys("group 1", &cx.keys(&by("group", 1_u64)?).await?, &["e"])?;
+    same_keys("group none", &cx.keys(&by("group", "none")?).await?, &[])?;
+    same_keys("group %", &cx.keys(&by("group", "%")?).await?, &[])?;
+    same_keys(
+        "in pages of one",
+        &cx.keys(&by("group", "g")?.limit(1)).await?,
+        &["a", "c"],
+    )?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn index_02_follows_every_write(cx: &Cx) -> Outcome {
+    let query = by("group", "g")?;
+    same_keys("at first", &cx.keys(&query).await?, &[])?;
+    cx.put("a", json!({"group": "g"})).await?;
+    cx.put("b", json!({"group": "g"})).await?;
+    same_keys("after two writes", &cx.keys(&query).await?, &["a", "b"])?;
+    cx.put("a", json!({"group": "h"})).await?;
+    same_keys("after a has another", &cx.keys(&query).await?, &["b"])?;
+    same_keys(
+        "where a is now",
+        &cx.keys(&by("group", "h")?).await?,
+        &["a"],
+    )?;
+    cx.put("b", json!({})).await?;
+    same_keys("after b has none", &cx.keys(&query).await?, &[])?;
+    cx.delete("a").await?;
+    same_keys(
+        "after a is deleted",
+        &cx.keys(&by("group", "h")?).await?,
+        &[],
+    )?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn index_03_an_array_is_each_of_its_items(cx: &Cx) -> Outcome {
+    cx.put("a", json!({"tags": ["x", "y", "x", null]})).await?;
+    cx.put("b", json!({"tags": ["y"]})).await?;
+    cx.put("c", json!({"tags": "y"})).await?;
+    cx.put("d", json!({"tags": []})).await?;
+    same_keys("tag x", &cx.keys(&by("tag", "x")?).await?, &["a"])?;
+    same_keys("tag y", &cx.keys(&by("tag", "y")?).await?, &["a", "b", "c"])?;
+    cx.put("a", json!({"tags": ["x"]})).await?;
+    same_keys(
+        "tag y without a",
+        &cx.keys(&by("tag", "y")?).await?,
+        &["b", "c"],
+    )?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn index_04_first_parts_find_all_that_begin_so(cx: &Cx) -> Outcome {
+    let places = [
+        ("a", "acme", json!("web")),
+        ("b", "acme", json!("db")),
+        ("c", "acmes", json!("db")),
+        ("d", "acme", json!(7)),
+        ("e", "acme", json!("db")),
+        ("f", "acme", json!(-7)),
+    ];
+    for (key, organization, project) in places {
+        cx.put(
+            key,
+            json!({"organization": organization, "project": project}),
+        )
+        .await?;
+    }
+    let wanted = ["f", "d", "b", "e", "a"];
+    for limit in [1, 2, 1000] {
+        let query = by("place", "acme")?.limit(limit);
+        same_keys("place acme", &cx.keys(&query).await?, &wanted)?;
+    }
+    let both = by("place", ["acme", "db"])?;
+    same_keys("place acme db", &cx.keys(&both).await?, &["b", "e"])?;
+    same_keys("place acm", &cx.keys(&by("place", "acm")?).await?, &[])?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn index_05_an_unknown_index_is_refused(cx: &Cx) -> Outcome {
+    let foreign = Query::by(kind("other")?, index("place")?, "acme");
+    let parts: Vec<Scalar> = Vec::new();
+    let wrong = [
+        by("unknown", "x")?,
+        foreign,
+        by("group", ["a", "b"])?,
+        by("group", IndexValue(parts))?,
+    ];
+    for query in wrong {
+        is_invalid("the list", &cx.store().list(&query).await)?;
+    }
+    Ok(Arm::Held)
+}

@@ -1,0 +1,184 @@
+//! Pages: stable under writes, with cursors that outlive records and handles.
+
+use serde_json::json;
+
+use super::record::is_invalid;
+use crate::{
+    Cursor, Page, Query, Transaction,
+    contract::{
+        Arm, Cx, Outcome, Stop,
+        cx::{all_things, by, keys_of, kind, other, revisions, same_keys, set, thing},
+        require,
+    },
+    limits::MAX_PAGE,
+};
+
+async fn fill(cx: &Cx, keys: &[&str]) -> Result<(), Stop> {
+    let transaction = keys
+        .iter()
+        .try_fold(Transaction::new(), |transaction, key| {
+            Ok::<_, Stop>(transaction.put(thing(key)?, json!({"group": "g"})))
+        })?;
+    cx.commit(transaction).await?;
+    Ok(())
+}
+
+fn cursor_of(page: &Page) -> Result<Cursor, Stop> {
+    let next = page.next.clone();
+    next.ok_or_else(|| {
+        Stop::violated(format!(
+            "there are more, and a page has no cursor: {page:?}"
+        ))
+    })
+}
+
+pub(crate) async fn page_01_every_record_once_in_order(cx: &Cx) -> Outcome {
+    let keys = ["A", "B", "a", "a ", "a/", "aa", "b", "ä", "\u{1f980}"];
+    let mut mixed = keys;
+    mixed.reverse();
+    mixed.swap(0, 4);
+    fill(cx, &mixed).await?;
+    cx.mark().await?;
+    for limit in [1, 2, 3, 8, 9, 10, u32::MAX] {
+        let query = all_things()?.limit(limit);
+        same_keys(
+            &format!("in pages of {limit}"),
+            &cx.keys(&query).await?,
+            &keys,
+        )?;
+        let query = by("group", "g")?.limit(limit);
+        same_keys(
+            &format!("by index in pages of {limit}"),
+            &cx.keys(&query).await?,
+            &keys,
+        )?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn page_02_others_come_and_go(cx: &Cx) -> Outcome {
+    for query in [all_things()?.limit(2), by("group", "g")?.limit(2)] {
+        let stable = ["b", "d", "f", "h", "j", "l"];
+        fill(cx, &stable).await?;
+        fill(cx, &["a", "c", "e"]).await?;
+        let mut seen = Vec::new();
+        let mut page = cx.page(&query).await?;
+        let mut traffic = [
+            ("aa", "a"),
+            ("ba", "c"),
+            ("k", "e"),
+            ("ab", "aa"),
+            ("z", "ba"),
+        ]
+        .into_iter();
+        loop {
+            seen.extend(keys_of(&page));
+            if let Some((comes, goes)) = traffic.next() {
+                cx.delete(goes).await?;
+                fill(cx, &[comes]).await?;
+                cx.put("d", json!({"group": "g", "again": comes})).await?;
+            }
+            let Some(cursor) = page.next.take() else {
+                break;
+            };
+            page = cx.page(&query.clone().after(cursor)).await?;
+        }
+        let once = seen.len() == set(&seen).len();
+        let complete = stable.iter().all(|key| set(&seen).contains(key));
+        require(once && complete, || {
+            format!("{stable:?} were there throughout; seen: {seen:?}")
+        })?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn page_03_a_cursor_outlives_its_record(cx: &Cx) -> Outcome {
+    fill(cx, &["a", "b", "c", "d"]).await?;
+    for (query, gone) in [
+        (all_things()?.limit(1), "a"),
+        (by("group", "g")?.limit(1), "b"),
+    ] {
+        let page = cx.page(&query).await?;
+        same_keys("the first page", &keys_of(&page), &[gone])?;
+        let cursor = Cursor::from_text(cursor_of(&page)?.as_str());
+        cx.delete(gone).await?;
+        let rest = query.limit(10).after(cursor);
+        let wanted = if gone == "a" {
+            &["b", "c", "d"][..]
+        } else {
+            &["c", "d"]
+        };
+        same_keys("what follows", &cx.keys(&rest).await?, wanted)?;
+        let another = cx.another().await?;
+        let there = another.list(&rest).await;
+        let there = there.map_err(|error| Stop::failed("a list on another handle", &error))?;
+        same_keys("what follows on another handle", &keys_of(&there), wanted)?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn page_04_a_foreign_cursor_is_refused(cx: &Cx) -> Outcome {
+    fill(cx, &["a", "b"]).await?;
+    let of_all = cursor_of(&cx.page(&all_things()?.limit(1)).await?)?;
+    let of_group = cursor_of(&cx.page(&by("group", "g")?.limit(1)).await?)?;
+    let wrong = [
+        by("group", "g")?.after(of_all.clone()),
+        Query::all(kind("other")?).after(of_all),
+        all_things()?.after(of_group.clone()),
+        by("group", "h")?.after(of_group.clone()),
+        by("tag", "g")?.after(of_group),
+        all_things()?.after(Cursor::from_text("")),
+        all_things()?.after(Cursor::from_text("b")),
+        all_things()?.after(Cursor::from_text("'; DROP TABLE records; --")),
+        all_things()?.after(Cursor::from_text("e30")),
+    ];
+    for query in wrong {
+        is_invalid(&format!("{query:?}"), &cx.store().list(&query).await)?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn page_05_a_page_tells_its_moment(cx: &Cx) -> Outcome {
+    let empty = cx.page(&all_things()?).await?.revision;
+    let head = cx.head().await?;
+    require(empty == head, || {
+        format!("a page of nothing is of {empty}, the store at {head}")
+    })?;
+    fill(cx, &["a", "b", "c"]).await?;
+    cx.commit(Transaction::new().put(other("x")?, json!({})))
+        .await?;
+    let first = cx.page(&all_things()?.limit(2)).await?;
+    let later = cx.put("d", json!({})).await?;
+    let shown = cx.shown_after(first.revision).await?;
+    require(revisions(&shown) == [later.0], || {
+        format!(
+            "after a page at {} came {later}, and shown is {shown:?}",
+            first.revision
+        )
+    })?;
+    let second = cx.page(&all_things()?.after(cursor_of(&first)?)).await?;
+    require(second.revision > later, || {
+        format!("a page at {} was read after {later}", second.revision)
+    })?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn page_06_a_page_keeps_its_size(cx: &Cx) -> Outcome {
+    fill(cx, &["a", "b", "c"]).await?;
+    for query in [all_things()?, by("group", "g")?] {
+        for (limit, wanted, more) in [
+            (1, 1, true),
+            (2, 2, true),
+            (3, 3, false),
+            (MAX_PAGE + 1, 3, false),
+        ] {
+            let page = cx.page(&query.clone().limit(limit)).await?;
+            let (count, has_cursor) = (page.records.len(), page.next.is_some());
+            require(count == wanted && has_cursor == more, || {
+                format!("3 records in pages of {limit}: {count} on the first, cursor: {has_cursor}")
+            })?;
+        }
+        is_invalid("a page of none", &cx.store().list(&query.limit(0)).await)?;
+    }
+    Ok(Arm::Held)
+}

@@ -1,0 +1,127 @@
+//! Many at once: nothing lost, one winner, no read of the past.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::{
+    Found, RecordId, Result, Store, StoreExt, Transaction,
+    contract::{
+        Arm, Cx, Outcome, Stop,
+        cx::{all_things, by, keys_of, same_keys, thing},
+        require,
+    },
+};
+
+const RACERS: usize = 8;
+
+/// Handles for the racers, by turns.
+async fn handles(cx: &Cx) -> Result<Vec<Arc<dyn Store>>, Stop> {
+    let another = cx.another().await?;
+    let pair = [Arc::clone(cx.store()), another];
+    Ok(pair.into_iter().cycle().take(RACERS).collect())
+}
+
+pub(crate) async fn race_01_no_increment_is_lost(cx: &Cx) -> Outcome {
+    const EACH: u64 = 8;
+    let id = thing("counter")?;
+    let mut racers = Vec::new();
+    for store in handles(cx).await? {
+        racers.push(tokio::spawn(increment(store, id.clone(), EACH)));
+    }
+    for racer in racers {
+        let done = cx.in_time("the end of a racer", racer).await?;
+        let done = done.map_err(|error| Stop::Kit(error.to_string()))?;
+        done.map_err(|error| Stop::failed("an increment", &error))?;
+    }
+    let wanted = RACERS as u64 * EACH;
+    let found = cx.get(&id).await?.and_then(|record| record.value.as_u64());
+    require(found == Some(wanted), || {
+        format!("{wanted} increments come to {found:?}")
+    })?;
+    let head = cx.head().await?;
+    require(head.0 == wanted, || {
+        format!("{wanted} commits bring the store to {head}")
+    })?;
+    Ok(Arm::Held)
+}
+
+async fn increment(store: Arc<dyn Store>, id: RecordId, times: u64) -> Result<()> {
+    for _ in 0..times {
+        store
+            .update(&id, |value: Value| {
+                Some(json!(value.as_u64().unwrap_or(0) + 1))
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn race_02_one_wins_a_unique_value(cx: &Cx) -> Outcome {
+    for round in 0..4 {
+        let name = format!("name-{round}");
+        let mut racers = Vec::new();
+        for (number, store) in handles(cx).await?.into_iter().enumerate() {
+            let id = thing(&format!("{round}-{number}"))?;
+            let claim = Transaction::new().create(id.clone(), json!({"name": name}));
+            racers.push(tokio::spawn(
+                async move { (id, store.commit(&claim).await) },
+            ));
+        }
+        let (mut winners, mut told) = (Vec::new(), Vec::new());
+        for racer in racers {
+            let ended = cx.in_time("the end of a racer", racer).await?;
+            let (id, answer) = ended.map_err(|error| Stop::Kit(error.to_string()))?;
+            match answer {
+                Ok(_) => winners.push(id.key.to_string()),
+                Err(error) => told.push(error.conflict().map(|conflict| conflict.found.clone())),
+            }
+        }
+        require(winners.len() == 1, || format!("{winners:?} all won {name}"))?;
+        let winner = thing(&winners[0])?.key;
+        let wanted = Some(Found::HeldBy(winner));
+        require(told.iter().all(|found| *found == wanted), || {
+            format!("{winners:?} won, and the others are told {told:?}")
+        })?;
+        let winners: Vec<_> = winners.iter().map(String::as_str).collect();
+        same_keys(
+            "by name",
+            &cx.keys(&by("name", name.as_str())?).await?,
+            &winners,
+        )?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn race_03_what_is_acknowledged_is_seen(cx: &Cx) -> Outcome {
+    let handles = handles(cx).await?;
+    let pairs = handles.iter().zip(handles.iter().skip(1));
+    let id = thing("a")?;
+    for (number, (writes, reads)) in pairs.enumerate() {
+        let value = json!({"group": format!("g{number}")});
+        let answer = writes
+            .commit(&Transaction::new().put(id.clone(), value.clone()))
+            .await;
+        let revision = answer.map_err(|error| Stop::failed("a commit", &error))?;
+        let failed = |error| Stop::failed("a read on another handle", &error);
+        let found = reads.get(&id).await.map_err(failed)?;
+        let found = found.map(|record| (record.revision, record.value));
+        require(found == Some((revision, value.clone())), || {
+            format!("{value} is acknowledged at {revision}, and another handle gets {found:?}")
+        })?;
+        let head = reads.head().await.map_err(failed)?;
+        require(head == revision, || {
+            format!("{revision} is acknowledged, the head is {head}")
+        })?;
+        let page = reads
+            .list(&by("group", format!("g{number}"))?)
+            .await
+            .map_err(failed)?;
+        same_keys("by index on another handle", &keys_of(&page), &["a"])?;
+        let page = reads.list(&all_things()?).await.map_err(failed)?;
+        require(page.revision == revision && page.records.len() == 1, || {
+            format!("{revision} is acknowledged, and another handle lists {page:?}")
+        })?;
+    }
+    Ok(Arm::Held)
+}

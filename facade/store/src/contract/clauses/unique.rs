@@ -1,0 +1,109 @@
+//! Unique indexes: one value, one holder.
+
+use serde_json::{Value, json};
+
+use crate::{
+    Found, Transaction,
+    contract::{
+        Arm, Cx, Outcome, Stop,
+        cx::{by, other, same_keys, thing},
+        require,
+    },
+};
+
+async fn must_be_taken(cx: &Cx, key: &str, value: Value, holder: &str) -> Result<(), Stop> {
+    let conflict = cx
+        .conflict(Transaction::new().put(thing(key)?, value))
+        .await?;
+    let wanted = Found::HeldBy(thing(holder)?.key);
+    require(conflict.found == wanted, || {
+        format!("{holder} holds it, but: {conflict}")
+    })
+}
+
+pub(crate) async fn unique_01_two_cannot_hold_one_value(cx: &Cx) -> Outcome {
+    cx.put("a", json!({"name": "n"})).await?;
+    must_be_taken(cx, "b", json!({"name": "n"}), "a").await?;
+    cx.put("b", json!({"name": "m"})).await?;
+    must_be_taken(cx, "b", json!({"name": "n"}), "a").await?;
+    let found = cx.value("b").await?;
+    require(found == Some(json!({"name": "m"})), || {
+        format!("b was refused, and is {found:?}")
+    })?;
+    cx.put("a", json!({"name": "n", "group": "g"})).await?;
+    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["a"])?;
+    cx.commit(Transaction::new().put(other("a")?, json!({"name": "n"})))
+        .await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn unique_02_a_value_is_free_again(cx: &Cx) -> Outcome {
+    cx.put("a", json!({"name": "n"})).await?;
+    cx.delete("a").await?;
+    cx.put("b", json!({"name": "n"})).await?;
+    cx.put("b", json!({"name": "m"})).await?;
+    cx.put("c", json!({"name": "n"})).await?;
+    cx.put("c", json!({})).await?;
+    cx.put("d", json!({"name": "n"})).await?;
+    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["d"])?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn unique_03_a_value_changes_hands(cx: &Cx) -> Outcome {
+    cx.put("a", json!({"name": "n"})).await?;
+    let given = Transaction::new()
+        .put(thing("b")?, json!({"name": "n"}))
+        .delete(thing("a")?);
+    cx.commit(given).await?;
+    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["b"])?;
+    cx.put("c", json!({"name": "m"})).await?;
+    let swapped = Transaction::new()
+        .put(thing("b")?, json!({"name": "m"}))
+        .put(thing("c")?, json!({"name": "n"}));
+    cx.commit(swapped).await?;
+    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["c"])?;
+    same_keys("by name", &cx.keys(&by("name", "m")?).await?, &["b"])?;
+    must_be_taken(cx, "d", json!({"name": "n"}), "c").await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn unique_04_nothing_is_no_value(cx: &Cx) -> Outcome {
+    let empty = [
+        json!({}),
+        json!({}),
+        json!({"name": null}),
+        json!({"name": null}),
+        json!([]),
+    ];
+    for (number, value) in empty.into_iter().enumerate() {
+        cx.put(&format!("k{number}"), value).await?;
+    }
+    cx.put("x", json!({"first": "a"})).await?;
+    cx.put("y", json!({"first": "a", "second": null})).await?;
+    cx.put("z", json!({"name": ""})).await?;
+    must_be_taken(cx, "zz", json!({"name": ""}), "z").await?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn unique_05_values_are_told_apart(cx: &Cx) -> Outcome {
+    let pairs = [
+        (json!("a"), json!("bc")),
+        (json!("ab"), json!("c")),
+        (json!("a\u{0}b"), json!("c")),
+        (json!("a"), json!("b\u{0}c")),
+        (json!(""), json!("abc")),
+        (json!("abc"), json!("")),
+        (json!(1), json!("1")),
+        (json!("1"), json!(1)),
+        (json!(true), json!("true")),
+        (json!(-1), json!(u64::MAX)),
+    ];
+    let pair = |(first, second): &(Value, Value)| json!({"first": first, "second": second});
+    for (number, parts) in pairs.iter().enumerate() {
+        cx.put(&format!("k{number}"), pair(parts)).await?;
+    }
+    for (number, parts) in pairs.iter().enumerate() {
+        must_be_taken(cx, "late", pair(parts), &format!("k{number}")).await?;
+    }
+    Ok(Arm::Held)
+}

@@ -1,0 +1,314 @@
+//! Watches: every commit once, in order, or an error.
+
+use std::{future::Future, sync::Arc, task::Poll};
+
+use serde_json::json;
+
+use crate::{
+    Change, Commit, Interest, Record, Revision, Store, StoreError, Transaction, Watch,
+    contract::{
+        Arm, Cx, Outcome, Stop,
+        cx::{kind, other, revisions, thing},
+        require,
+    },
+};
+
+pub(crate) async fn watch_01_every_commit_in_order(cx: &Cx) -> Outcome {
+    let after = cx.put("before", json!(0)).await?;
+    let made = cx.put("a", json!({"n": 1})).await?;
+    let replaced = cx.put("a", json!({"n": 2})).await?;
+    let both = Transaction::new()
+        .delete(thing("a")?)
+        .put(other("b")?, json!([]));
+    let both = cx.commit(both).await?;
+    let record = |id, revision, value| Record {
+        id,
+        revision,
+        value,
+    };
+    let commit = |revision, changes| Commit { revision, changes };
+    let a = thing("a")?;
+    let wanted = [
+        commit(
+            made,
+            vec![Change::Put(record(a.clone(), made, json!({"n": 1})))],
+        ),
+        commit(
+            replaced,
+            vec![Change::Put(record(a.clone(), replaced, json!({"n": 2})))],
+        ),
+        commit(
+            both,
+            vec![
+                Change::Deleted(record(a, replaced, json!({"n": 2}))),
+                Change::Put(record(other("b")?, both, json!([]))),
+            ],
+        ),
+    ];
+    let shown = cx.shown_after(after).await?;
+    require(shown == wanted, || {
+        format!("shown: {shown:?}, and must be: {wanted:?}")
+    })?;
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn watch_02_waits_for_the_next(cx: &Cx) -> Outcome {
+    let mut watch = cx.watch(cx.head().await?).await?;
+    for round in 0..3 {
+        let (mut waiting, store) = (watch, Arc::clone(cx.store()));
+        let next = tokio::spawn(async move {
+            let commit = waiting.next().await;
+            (waiting, commit)
+        });
+        // Whether the watch waits by now or not, it has to wake.
+        tokio::task::yield_now().await;
+        let transaction = Transaction::new().put(thing("a")?, json!(round));
+        let revision = store.commit(&transaction).await;
+        let revision = revision.map_err(|error| Stop::failed("a commit", &error))?;
+        let woken = cx.in_time("what a watch waits for", next).await?;
+        let (back, commit) = woken.map_err(|error| Stop::Kit(error.to_string()))?;
+        let commit = commit.map_err(|error| Stop::failed("a watch", &error))?;
+        require(commit.revision == revision, || {
+            format!("{commit:?} is shown, not {revision}")
+        })?;
+        watch = back;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn watch_03_goes_on_from_any_revision(cx: &Cx) -> Outcome {
+    for number in 0..6 {
+        cx.put("a", json!(number)).await?;
+    }
+    let all = cx.shown_after(Revision::ZERO).await?;
+    require(revisions(&all) == [1, 2, 3, 4, 5, 6], || {
+        format!("from the beginning: {all:?}")
+    })?;
+    for after in 0..=6 {
+        let mut watch = cx.watch(Revision(after)).await?;
+        for wanted in after + 1..=6 {
+            let commit = cx.next(&mut watch).await?;
+            require(commit.revision.0 == wanted, || {
+                format!(
+                    "after {after}, {} is shown where {wanted} must be",
+                    commit.revision
+                )
+            })?;
+            // As a process does that has stored its position and starts anew.
+            watch = cx.watch(watch.position()).await?;
+        }
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn watch_04_shows_what_is_of_interest(cx: &Cx) -> Outcome {
+    let interest = Interest::kinds([kind("thing")?]);
+    let opened = cx.store().watch(Revision::ZERO, interest).await;
+    let mut watch = opened.map_err(|error| Stop::failed("a watch of one kind", &error))?;
+    cx.mark().await?;
+    let both = Transaction::new()
+        .put(other("a")?, json!(1))
+        .put(thing("a")?, json!(1));
+    let mixed = cx.commit(both).await?;
+    for _ in 0..5 {
+        cx.mark().await?;
+    }
+    let last = cx.put("b", json!(1)).await?;
+    for (key, wanted) in [("a", mixed), ("b", last)] {
+        let commit = cx.next(&mut watch).await?;
+        let ids: Vec<_> = commit.changes.iter().map(Change::id).collect();
+        require(commit.revision == wanted && ids == [&thing(key)?], || {
+            format!("{key} at {wanted} must be shown alone, not {commit:?}")
+        })?;
+    }
+    require(watch.position() == last, || {
+        format!("{watch:?} has shown all up to {last}")
+    })?;
+    let marked = cx.mark().await?;
+    let idle = cx
+        .in_time("the end of the log", moved_past(&mut watch, marked))
+        .await?;
+    idle?;
+    Ok(Arm::Held)
+}
+
+/// Polls a watch to which nothing of interest comes until it has moved on.
+async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Stop> {
+    while watch.position() < revision {
+        let slice = std::time::Duration::from_millis(5);
+        if let Ok(shown) = tokio::time::timeout(slice, watch.next()).await {
+            return Err(Stop::violated(format!(
+                "{shown:?} is shown and of no interest"
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn watch_05_compacted_is_told(cx: &Cx) -> Outcome {
+    for number in 0..5 {
+        cx.put(&format!("k{number}"), json!({"group": "g"})).await?;
+    }
+    compact(cx, Revision(3)).await?;
+    for after in 0..3 {
+        let answer = cx.store().watch(Revision(after), Interest::all()).await;
+        is_compacted(&answer.map(|_| ()), Revision(3))?;
+    }
+    let shown = cx.shown_after(Revision(3)).await?;
+    require(revisions(&shown) == [4, 5], || {
+        format!("after what is compacted: {shown:?}")
+    })?;
+    compact(cx, Revision(1)).await?;
+    cx.watch(Revision(3)).await?;
+    for number in 0..5 {
+        let found = cx.value(&format!("k{number}")).await?;
+        require(found.is_some(), || {
+            format!("k{number} is gone with its change")
+        })?;
+    }
+    compact(cx, Revision(u64::MAX)).await?;
+    let head = cx.head().await?;
+    require(head == Revision(6), || {
+        format!("compacting moved the store to {head}")
+    })?;
+    let shown = cx.shown_after(head).await?;
+    require(shown.is_empty(), || {
+        format!("nothing came after {head}, and shown is {shown:?}")
+    })?;
+    Ok(Arm::Held)
+}
+
+async fn compact(cx: &Cx, through: Revision) -> Result<(), Stop> {
+    let answer = cx.store().compact(through).await;
+    answer.map_err(|error| Stop::failed("compact", &error))
+}
+
+fn is_compacted(answer: &Result<(), StoreError>, wanted: Revision) -> Result<(), Stop> {
+    let is_told = matches!(answer, Err(StoreError::Compacted { oldest, .. }) if *oldest == wanted);
+    require(is_told, || {
+        format!("must be told that {wanted} is the oldest, and is told {answer:?}")
+    })
+}
+
+pub(crate) async fn watch_06_the_future_is_refused(cx: &Cx) -> Outcome {
+    cx.put("a", json!(1)).await?;
+    for ahead in [Revision(2), Revision(u64::MAX)] {
+        let answer = cx.store().watch(ahead, Interest::all()).await;
+        let is_told = matches!(&answer, Err(StoreError::Ahead { head, .. }) if head.0 == 1);
+        require(is_told, || {
+            format!("a watch from {ahead} in a store at 1: {answer:?}")
+        })?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn watch_07_all_handles_are_seen(cx: &Cx) -> Outcome {
+    let another = cx.another().await?;
+    let mut here = cx.watch(Revision::ZERO).await?;
+    let there = another.watch(Revision::ZERO, Interest::all()).await;
+    let mut there = there.map_err(|error| Stop::failed("a watch on another handle", &error))?;
+    let stores: [&Arc<dyn Store>; 2] = [cx.store(), &another];
+    for (number, store) in stores.into_iter().cycle().take(4).enumerate() {
+        let transaction = Transaction::new().put(thing("a")?, json!(number));
+        let answer = store.commit(&transaction).await;
+        let revision = answer.map_err(|error| Stop::failed("a commit", &error))?;
+        for watch in [&mut here, &mut there] {
+            let commit = cx.next(watch).await?;
+            require(commit.revision == revision, || {
+                format!(
+                    "{} is shown, where {revision} of handle {} must be",
+                    commit.revision,
+                    number % 2
+                )
+            })?;
+        }
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn watch_08_a_dropped_call_loses_nothing(cx: &Cx) -> Outcome {
+    let mut watch = cx.watch(Revision::ZERO).await?;
+    let mut shown = Vec::new();
+    for number in 0..4 {
+        shown.extend(first_poll(&mut watch).await);
+        cx.put("a", json!(number)).await?;
+        shown.extend(first_poll(&mut watch).await);
+    }
+    while shown.len() < 4 {
+        shown.push(
+            cx.in_time("a commit that a dropped call was for", watch.next())
+                .await?,
+        );
+    }
+    let shown: Result<Vec<_>, _> = shown.into_iter().collect();
+    let shown = shown.map_err(|error| Stop::failed("a watch", &error))?;
+    require(revisions(&shown) == [1, 2, 3, 4], || {
+        format!("calls were dropped, shown: {shown:?}")
+    })?;
+    Ok(Arm::Held)
+}
+
+/// What a call answers at once, if it does; else it is dropped.
+async fn first_poll(watch: &mut Watch) -> Option<Result<Commit, StoreError>> {
+    let mut next = Box::pin(watch.next());
+    std::future::poll_fn(move |context| match next.as_mut().poll(context) {
+        Poll::Ready(commit) => Poll::Ready(Some(commit)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+pub(crate) async fn watch_09_no_gap_and_no_double_among_writers(cx: &Cx) -> Outcome {
+    const WRITERS: u64 = 4;
+    const EACH: u64 = 15;
+    let another = cx.another().await?;
+    let mut writers = Vec::new();
+    for number in 0..WRITERS {
+        let store = if number % 2 == 0 {
+            Arc::clone(cx.store())
+        } else {
+            Arc::clone(&another)
+        };
+        let id = thing(&format!("writer-{number}"))?;
+        writers.push(tokio::spawn(async move {
+            for count in 0..EACH {
+                store
+                    .commit(&Transaction::new().put(id.clone(), json!(count)))
+                    .await?;
+            }
+            Ok::<_, StoreError>(())
+        }));
+    }
+    let mut watch = cx.watch(Revision::ZERO).await?;
+    for wanted in 1..=WRITERS * EACH {
+        let commit = cx.next(&mut watch).await?;
+        require(commit.revision.0 == wanted, || {
+            format!("{} is shown, where {wanted} must be", commit.revision)
+        })?;
+    }
+    for writer in writers {
+        let answer = writer.await.map_err(|error| Stop::Kit(error.to_string()))?;
+        answer.map_err(|error| Stop::failed("a commit", &error))?;
+    }
+    Ok(Arm::Held)
+}
+
+pub(crate) async fn watch_10_a_slow_watch_is_told(cx: &Cx) -> Outcome {
+    let mut watch = cx.watch(Revision::ZERO).await?;
+    cx.put("a", json!(1)).await?;
+    cx.next(&mut watch).await?;
+    for number in 2..6 {
+        cx.put("a", json!(number)).await?;
+    }
+    compact(cx, Revision(4)).await?;
+    let next = cx
+        .in_time("the next commit of a slow watch", watch.next())
+        .await?;
+    is_compacted(&next.map(|_| ()), Revision(4))?;
+    let mut anew = cx.watch(Revision(4)).await?;
+    let commit = cx.next(&mut anew).await?;
+    require(commit.revision == Revision(5), || {
+        format!("a new watch begins with {commit:?}")
+    })?;
+    Ok(Arm::Held)
+}

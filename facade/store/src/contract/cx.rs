@@ -1,0 +1,255 @@
+//! What the body of a clause works with: a fresh store, and calls that must succeed.
+
+use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{Harness, Stop, crash::Child, require};
+use crate::{
+    Commit, IndexName, Interest, Invalid, Kind, Page, Query, Record, RecordId, Revision, Schema,
+    Store, StoreError, StoreExt, Transaction, Watch,
+};
+
+/// The schema of all clauses: two kinds with the same unique index, one of them with all sorts of others.
+pub fn schema() -> Result<Schema, Invalid> {
+    Schema::builder()
+        .kind("thing")
+        .unique("name", ["/name"])
+        .unique("pair", ["/first", "/second"])
+        .index("group", ["/group"])
+        .index("place", ["/organization", "/project"])
+        .index("tag", ["/tags"])
+        .kind("other")
+        .unique("name", ["/name"])
+        .index("group", ["/group"])
+        .build()
+}
+
+/// A fresh store, and how to work with it.
+pub struct Cx {
+    harness: Arc<dyn Harness>,
+    store: Arc<dyn Store>,
+    child: Option<Child>,
+}
+
+impl std::fmt::Debug for Cx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cx")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cx {
+    pub(crate) async fn open(
+        harness: Arc<dyn Harness>,
+        child: Option<Child>,
+    ) -> Result<Self, Stop> {
+        let store = open(&*harness).await?;
+        Ok(Self {
+            harness,
+            store,
+            child,
+        })
+    }
+
+    /// The store, through the first handle.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// What the store's author gave.
+    pub fn harness(&self) -> &dyn Harness {
+        &*self.harness
+    }
+
+    pub(crate) fn child(&self) -> Option<&Child> {
+        self.child.as_ref()
+    }
+
+    /// Another handle on the same records.
+    pub async fn another(&self) -> Result<Arc<dyn Store>, Stop> {
+        open(&*self.harness).await
+    }
+
+    /// Drops the first handle, and goes on with a new one.
+    pub async fn reopened(self: &Cx, dropped: Arc<dyn Store>) -> Result<Arc<dyn Store>, Stop> {
+        drop(dropped);
+        self.another().await
+    }
+
+    pub(crate) async fn commit(&self, transaction: Transaction) -> Result<Revision, Stop> {
+        let answer = self.store.commit(&transaction).await;
+        answer.map_err(|error| Stop::failed(&format!("commit of {transaction:?}"), &error))
+    }
+
+    pub(crate) async fn put(&self, key: &str, value: Value) -> Result<Revision, Stop> {
+        self.commit(Transaction::new().put(thing(key)?, value))
+            .await
+    }
+
+    pub(crate) async fn delete(&self, key: &str) -> Result<Revision, Stop> {
+        self.commit(Transaction::new().delete(thing(key)?)).await
+    }
+
+    /// The error of a commit that must not succeed.
+    pub(crate) async fn refused(&self, transaction: Transaction) -> Result<StoreError, Stop> {
+        match self.store.commit(&transaction).await {
+            Ok(revision) => Err(Stop::violated(format!(
+                "{transaction:?} must be refused, and is committed at revision {revision}"
+            ))),
+            Err(error) => Ok(error),
+        }
+    }
+
+    /// A conflict in a commit that must not succeed.
+    pub(crate) async fn conflict(&self, transaction: Transaction) -> Result<crate::Conflict, Stop> {
+        let error = self.refused(transaction.clone()).await?;
+        match error.conflict() {
+            Some(conflict) => Ok(conflict.clone()),
+            None => Err(Stop::violated(format!(
+                "{transaction:?} must be refused as a conflict, not so: {error}"
+            ))),
+        }
+    }
+
+    /// Requires that a commit is refused as invalid.
+    pub(crate) async fn invalid(&self, transaction: Transaction) -> Result<(), Stop> {
+        let error = self.refused(transaction).await?;
+        let is_invalid = matches!(error, StoreError::Invalid(_));
+        require(is_invalid, || {
+            format!("the refusal must be as invalid, not so: {error}")
+        })
+    }
+
+    pub(crate) async fn get(&self, id: &RecordId) -> Result<Option<Record>, Stop> {
+        let answer = self.store.get(id).await;
+        answer.map_err(|error| Stop::failed(&format!("get of {id}"), &error))
+    }
+
+    pub(crate) async fn value(&self, key: &str) -> Result<Option<Value>, Stop> {
+        Ok(self.get(&thing(key)?).await?.map(|record| record.value))
+    }
+
+    pub(crate) async fn head(&self) -> Result<Revision, Stop> {
+        self.store
+            .head()
+            .await
+            .map_err(|error| Stop::failed("head", &error))
+    }
+
+    pub(crate) async fn page(&self, query: &Query) -> Result<Page, Stop> {
+        let answer = self.store.list(query).await;
+        answer.map_err(|error| Stop::failed(&format!("list of {query:?}"), &error))
+    }
+
+    /// The keys of a whole list.
+    pub(crate) async fn keys(&self, query: &Query) -> Result<Vec<String>, Stop> {
+        let answer = self.store.list_all(query).await;
+        let page = answer.map_err(|error| Stop::failed(&format!("list of {query:?}"), &error))?;
+        Ok(keys_of(&page))
+    }
+
+    pub(crate) async fn watch(&self, after: Revision) -> Result<Watch, Stop> {
+        let answer = self.store.watch(after, Interest::all()).await;
+        answer.map_err(|error| Stop::failed(&format!("watch from {after}"), &error))
+    }
+
+    /// The next commit of a watch, which must come.
+    pub(crate) async fn next(&self, watch: &mut Watch) -> Result<Commit, Stop> {
+        let position = watch.position();
+        let answer = self
+            .in_time("the next commit of a watch", watch.next())
+            .await?;
+        answer.map_err(|error| Stop::failed(&format!("a watch at {position}"), &error))
+    }
+
+    /// All that a watch from a revision shows up to now: a mark is put behind it, so that nothing has to be
+    /// waited for that does not come.
+    pub(crate) async fn shown_after(&self, after: Revision) -> Result<Vec<Commit>, Stop> {
+        let mut watch = self.watch(after).await?;
+        let mark = self.mark().await?;
+        let mut shown = Vec::new();
+        loop {
+            let commit = self.next(&mut watch).await?;
+            if commit.revision >= mark {
+                return Ok(shown);
+            }
+            shown.push(commit);
+        }
+    }
+
+    /// A commit that stands for nothing.
+    pub(crate) async fn mark(&self) -> Result<Revision, Stop> {
+        self.commit(Transaction::new().put(other("mark")?, json!({})))
+            .await
+    }
+
+    /// What must happen at all.
+    pub(crate) async fn in_time<T>(
+        &self,
+        what: &str,
+        happens: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        let budget: Duration = self.harness.budget();
+        let answer = tokio::time::timeout(budget, happens).await;
+        answer.map_err(|_| Stop::violated(format!("{what} does not come within {budget:?}")))
+    }
+}
+
+async fn open(harness: &dyn Harness) -> Result<Arc<dyn Store>, Stop> {
+    let opened = harness.open(wrong(schema())?).await;
+    opened.map_err(|error| Stop::failed("opening the store", &error))
+}
+
+/// A mistake of the suite itself.
+pub(crate) fn wrong<T>(made: Result<T, Invalid>) -> Result<T, Stop> {
+    made.map_err(|invalid| Stop::Kit(invalid.to_string()))
+}
+
+pub(crate) fn thing(key: &str) -> Result<RecordId, Stop> {
+    wrong(RecordId::new("thing", key))
+}
+
+pub(crate) fn other(key: &str) -> Result<RecordId, Stop> {
+    wrong(RecordId::new("other", key))
+}
+
+pub(crate) fn kind(name: &str) -> Result<Kind, Stop> {
+    wrong(Kind::new(name))
+}
+
+pub(crate) fn index(name: &str) -> Result<IndexName, Stop> {
+    wrong(IndexName::new(name))
+}
+
+/// Things that have something under an index.
+pub(crate) fn by(name: &str, value: impl Into<crate::IndexValue>) -> Result<Query, Stop> {
+    Ok(Query::by(kind("thing")?, index(name)?, value.into().0))
+}
+
+pub(crate) fn all_things() -> Result<Query, Stop> {
+    Ok(Query::all(kind("thing")?))
+}
+
+pub(crate) fn keys_of(page: &Page) -> Vec<String> {
+    page.records
+        .iter()
+        .map(|record| record.key().to_string())
+        .collect()
+}
+
+/// Requires that two lists of keys are the same.
+pub(crate) fn same_keys(what: &str, found: &[String], wanted: &[&str]) -> Result<(), Stop> {
+    require(found == wanted, || {
+        format!("{what}: {found:?}, where {wanted:?} must be")
+    })
+}
+
+pub(crate) fn revisions(commits: &[Commit]) -> Vec<u64> {
+    commits.iter().map(|commit| commit.revision.0).collect()
+}
+
+pub(crate) fn set(keys: &[String]) -> BTreeSet<&str> {
+    keys.iter().map(String::as_str).collect()
+}

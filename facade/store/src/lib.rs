@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(feature = "contract")]
+pub mod contract;
+mod error;
+mod index;
+mod judge;
+pub mod limits;
+mod memory;
+mod name;
+mod query;
+mod record;
+mod schema;
+mod store;
+mod transaction;
+mod typed;
+mod watch;
+
+pub use error::{Advice, Cause, Conflict, Effect, Found, Invalid, Part, Result, StoreError};
+pub use index::{IndexValue, Scalar};
+pub use judge::{Prepared, PreparedPut, PreparedWrite, View};
+pub use memory::{MemoryOptions, MemoryStore};
+pub use name::{IndexName, Key, Kind, RecordId};
+pub use query::{Cursor, Page, Plan, Query, Range, Select};
+pub use record::{Damaged, Record, Revision};
+pub use schema::{Entry, Holds, Index, Schema, SchemaBuilder};
+pub use store::{Store, StoreExt};
+pub use transaction::{Check, Claim, Transaction, Write};
+pub use typed::{Document, Table, TypedPage, Versioned};
+pub use watch::{Batch, Change, Commit, Interest, Source, Watch};

@@ -1,0 +1,284 @@
+//! What the memory store knows: records, entries of indexes and the log of commits. No locks, no waiting.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    ops::Bound,
+};
+
+use serde_json::Value;
+
+use super::MemoryOptions;
+use crate::{
+    Batch, Change, Commit, IndexName, Interest, Key, Kind, Page, Plan, PreparedPut, PreparedWrite,
+    Range, Record, RecordId, Result, Revision, StoreError, View,
+};
+
+/// How many commits a watch is handed at once.
+const BATCH: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct State {
+    options: MemoryOptions,
+    records: BTreeMap<Kind, BTreeMap<Key, Stored>>,
+    entries: BTreeMap<(Kind, IndexName), BTreeSet<Row>>,
+    log: VecDeque<Commit>,
+    head: Revision,
+    /// Up to here the log is forgotten.
+    compacted: Revision,
+    /// Bytes of all values.
+    bytes: usize,
+}
+
+/// An entry, and the key of its record. The key is always there; none comes before all keys, where a range
+/// begins.
+type Row = (Vec<u8>, Option<Key>);
+
+#[derive(Clone, Debug)]
+struct Stored {
+    revision: Revision,
+    value: Value,
+    bytes: usize,
+    entries: Vec<(IndexName, Vec<u8>)>,
+}
+
+impl State {
+    pub(super) fn new(options: MemoryOptions) -> Self {
+        Self {
+            options,
+            records: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            log: VecDeque::new(),
+            head: Revision::ZERO,
+            compacted: Revision::ZERO,
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn head(&self) -> Revision {
+        self.head
+    }
+
+    pub(super) fn record(&self, id: &RecordId) -> Option<Record> {
+        let stored = self.records.get(&id.kind)?.get(&id.key)?;
+        Some(stored.as_record(id.clone()))
+    }
+
+    /// Carries out writes that nothing is against; answers the revision they have, or the store's if they
+    /// have no effect.
+    pub(super) fn carry_out(&mut self, writes: &[PreparedWrite<'_>]) -> Result<Revision> {
+        self.has_room_for(writes)?;
+        let revision = self.head.next();
+        // All that is given up goes first: another write may claim it.
+        let before: Vec<_> = writes.iter().map(|write| self.take(write.id)).collect();
+        let mut changes = Vec::new();
+        for (write, before) in writes.iter().zip(before) {
+            match (&write.put, before) {
+                (Some(put), _) => changes.push(self.insert(write.id, put, revision)),
+                (None, Some(gone)) => {
+                    changes.push(Change::Deleted(gone.as_record(write.id.clone())));
+                }
+                (None, None) => {}
+            }
+        }
+        if changes.is_empty() {
+            return Ok(self.head);
+        }
+        self.head = revision;
+        self.log.push_back(Commit { revision, changes });
+        while self.log.len() > self.options.keep_commits {
+            self.forget_oldest();
+        }
+        Ok(revision)
+    }
+
+    pub(super) fn page(&self, plan: &Plan) -> Page {
+        let (mut records, last_entry) = match &plan.range {
+            Range::Keys { after } => (self.by_key(plan, after.as_ref()), None),
+            Range::Entries {
+                index,
+                prefix,
+                after,
+            } => self.by_entry(plan, index, prefix, after.as_ref()),
+        };
+        let more = records.len() > plan.limit;
+        records.truncate(plan.limit);
+        let last = records.last().map(|record| record.id.key.clone());
+        let next = last.filter(|_| more);
+        Page {
+            next: next.map(|key| plan.cursor_behind(key, last_entry)),
+            records,
+            damaged: Vec::new(),
+            revision: self.head,
+        }
+    }
+
+    pub(super) fn can_watch_from(&self, after: Revision) -> Result<()> {
+        if after < self.compacted {
+            return Err(StoreError::Compacted {
+                asked: after,
+                oldest: self.compacted,
+            });
+        }
+        if after > self.head {
+            return Err(StoreError::Ahead {
+                asked: after,
+                head: self.head,
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn changes(&self, after: Revision, interest: &Interest) -> Result<Batch> {
+        self.can_watch_from(after)?;
+        // Every revision behind the compacted one has its commit, so the position follows from the number.
+        let skip = usize::try_from(after.0 - self.compacted.0).unwrap_or(usize::MAX);
+        let end = skip.saturating_add(BATCH).min(self.log.len());
+        let upcoming = || self.log.range(skip.min(end)..end);
+        Ok(Batch {
+            commits: upcoming()
+                .filter_map(|commit| interest.part_of(commit))
+                .collect(),
+            through: upcoming()
+                .next_back()
+                .map_or(after, |commit| commit.revision),
+        })
+    }
+
+    pub(super) fn compact(&mut self, through: Revision) {
+        while self.compacted < through && !self.log.is_empty() {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(commit) = self.log.pop_front() {
+            self.compacted = commit.revision;
+        }
+    }
+
+    fn has_room_for(&self, writes: &[PreparedWrite<'_>]) -> Result<()> {
+        let Some(capacity) = self.options.capacity else {
+            return Ok(());
+        };
+        let more: usize = writes
+            .iter()
+            .filter_map(|write| write.put.as_ref())
+            .map(|put| put.json.len())
+            .sum();
+        let freed = writes.iter().filter_map(|write| self.stored(write.id));
+        let less: usize = freed.map(|stored| stored.bytes).sum();
+        if more > less && self.bytes - less + more > capacity {
+            return Err(StoreError::Full {
+                reason: format!("{} of {capacity} bytes are used", self.bytes),
+                source: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn stored(&self, id: &RecordId) -> Option<&Stored> {
+        self.records.get(&id.kind)?.get(&id.key)
+    }
+
+    fn take(&mut self, id: &RecordId) -> Option<Stored> {
+        let stored = self.records.get_mut(&id.kind)?.remove(&id.key)?;
+        self.bytes -= stored.bytes;
+        for (index, entry) in &stored.entries {
+            if let Some(entries) = self.entries.get_mut(&(id.kind.clone(), index.clone())) {
+                entries.remove(&(entry.clone(), Some(id.key.clone())));
+            }
+        }
+        Some(stored)
+    }
+
+    fn insert(&mut self, id: &RecordId, put: &PreparedPut<'_>, revision: Revision) -> Change {
+        let mut entries = Vec::new();
+        for entry in &put.entries {
+            let index = (id.kind.clone(), entry.index.clone());
+            let row = (entry.bytes.clone(), Some(id.key.clone()));
+            self.entries.entry(index).or_default().insert(row);
+            entries.push((entry.index.clone(), entry.bytes.clone()));
+        }
+        let stored = Stored {
+            revision,
+            value: put.value.clone(),
+            bytes: put.json.len(),
+            entries,
+        };
+        self.bytes += stored.bytes;
+        let change = Change::Put(stored.as_record(id.clone()));
+        let of_kind = self.records.entry(id.kind.clone()).or_default();
+        of_kind.insert(id.key.clone(), stored);
+        change
+    }
+
+    /// One more than the page takes, to see whether there are more.
+    fn by_key(&self, plan: &Plan, after: Option<&Key>) -> Vec<Record> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let of_kind = self.records.get(&plan.kind).into_iter();
+        let found = of_kind.flat_map(|records| records.range((from, Bound::Unbounded)));
+        found
+            .take(plan.limit + 1)
+            .map(|(key, stored)| stored.as_record(plan.id(key)))
+            .collect()
+    }
+
+    /// The same, and the entry of the last record that is on the page.
+    fn by_entry(
+        &self,
+        plan: &Plan,
+        index: &IndexName,
+        prefix: &[u8],
+        after: Option<&(Vec<u8>, Key)>,
+    ) -> (Vec<Record>, Option<Vec<u8>>) {
+        let rows: Vec<_> = self
+            .rows(&plan.kind, index, prefix, after)
+            .take(plan.limit + 1)
+            .collect();
+        let last = rows.get(..plan.limit).and_then(|page| page.last());
+        let last_entry = last.map(|(entry, _)| entry.to_vec());
+        let records = rows
+            .iter()
+            .filter_map(|(_, key)| self.record(&plan.id(key)));
+        (records.collect(), last_entry)
+    }
+
+    fn rows<'s>(
+        &'s self,
+        kind: &Kind,
+        index: &IndexName,
+        prefix: &'s [u8],
+        after: Option<&(Vec<u8>, Key)>,
+    ) -> impl Iterator<Item = (&'s [u8], &'s Key)> + 's {
+        let from = match after {
+            Some((entry, key)) => Bound::Excluded((entry.clone(), Some(key.clone()))),
+            None => Bound::Included((prefix.to_vec(), None)),
+        };
+        let entries = self.entries.get(&(kind.clone(), index.clone())).into_iter();
+        let rows = entries.flat_map(move |rows| rows.range((from.clone(), Bound::Unbounded)));
+        rows.map(|(entry, key)| (entry.as_slice(), key))
+            .take_while(move |(entry, _)| entry.starts_with(prefix))
+            .filter_map(|(entry, key)| Some((entry, key.as_ref()?)))
+    }
+}
+
+impl Stored {
+    fn as_record(&self, id: RecordId) -> Record {
+        Record {
+            id,
+            revision: self.revision,
+            value: self.value.clone(),
+        }
+    }
+}
+
+impl View for State {
+    fn revision(&mut self, id: &RecordId) -> Result<Option<Revision>> {
+        Ok(self.stored(id).map(|stored| stored.revision))
+    }
+
+    fn two_holders(&mut self, kind: &Kind, index: &IndexName, prefix: &[u8]) -> Result<Vec<Key>> {
+        let rows = self.rows(kind, index, prefix, None).take(2);
+        Ok(rows.map(|(_, key)| key.clone()).collect())
+    }
+}

@@ -1,0 +1,169 @@
+//! What records are called: valid by type, so that nothing past a constructor checks a name again.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Invalid,
+    limits::{MAX_KEY_BYTES, MAX_NAME_BYTES},
+};
+
+/// Makes a checked string type. Three types with the same ten methods are one macro here.
+macro_rules! checked_string {
+    ($(#[$docs:meta])* $name:ident, $check:path) => {
+        $(#[$docs])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks the text.
+            pub fn new(text: impl AsRef<str>) -> Result<Self, Invalid> {
+                let text = text.as_ref();
+                $check(stringify!($name), text)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Invalid;
+            fn try_from(text: String) -> Result<Self, Invalid> {
+                Self::new(text)
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = Invalid;
+            fn try_from(text: &str) -> Result<Self, Invalid> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.0.as_ref().to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+checked_string! {
+    /// What sort of thing a record is: `server`, `network`. Lower-case ASCII letters, digits, `-`, `_` and
+    /// `.`, beginning with a letter, 64 bytes at the most.
+    Kind, check_name
+}
+
+checked_string! {
+    /// The name of an index of a kind, under the rules of [`Kind`].
+    IndexName, check_name
+}
+
+checked_string! {
+    /// Which record of its kind. Any text of 1 to 512 bytes without control characters; compared and ordered
+    /// by its bytes.
+    Key, check_key
+}
+
+fn check_name(what: &str, text: &str) -> Result<(), Invalid> {
+    let begins = text.starts_with(|c: char| c.is_ascii_lowercase());
+    let goes_on = text
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c));
+    if begins && goes_on && text.len() <= MAX_NAME_BYTES {
+        return Ok(());
+    }
+    Err(Invalid::new(format!(
+        "{what} {text:.80?}: want 1 to {MAX_NAME_BYTES} of a-z, 0-9, '-', '_' and '.', beginning with a letter"
+    )))
+}
+
+fn check_key(what: &str, text: &str) -> Result<(), Invalid> {
+    let fits = (1..=MAX_KEY_BYTES).contains(&text.len());
+    if fits && !text.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(Invalid::new(format!(
+        "{what} {text:.80?}: want 1 to {MAX_KEY_BYTES} bytes without control characters"
+    )))
+}
+
+/// A record's kind and key: what it is found by.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RecordId {
+    /// What sort of thing it is.
+    pub kind: Kind,
+    /// Which one.
+    pub key: Key,
+}
+
+impl RecordId {
+    /// Checks both names.
+    pub fn new(kind: impl AsRef<str>, key: impl AsRef<str>) -> Result<Self, Invalid> {
+        Ok(Self {
+            kind: Kind::new(kind)?,
+            key: Key::new(key)?,
+        })
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.key)
+    }
+}
+
+impl fmt::Debug for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_to_their_letters() {
+        for good in ["a", "server", "public-ip", "v1.server_2"] {
+            assert!(Kind::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Server", "1st", "-a", "a b", "ä", &"a".repeat(65)] {
+            assert!(Kind::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_take_any_text_but_control_characters() {
+        for good in ["a", "Ä/ 🦀", &"k".repeat(512)] {
+            assert!(Key::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a\0", "a\n", &"k".repeat(513)] {
+            assert!(Key::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_from_json_is_checked_too() {
+        assert!(serde_json::from_str::<Key>("\"\"").is_err());
+        let key = serde_json::from_str::<Key>("\"a\"").unwrap();
+        assert_eq!(serde_json::to_string(&key).unwrap(), "\"a\"");
+    }
+}
