@@ -17,6 +17,9 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Cx) -> Outcome {
     let after = cx.put("before", json!(0)).await?;
     let made = cx.put("a", json!({"n": 1})).await?;
     let replaced = cx.put("a", json!({"n": 2})).await?;
+    // Each as it was then, not as it is by the time the watch looks.
+    let first = cx.put("c", json!(1)).await?;
+    let second = cx.put("c", json!(2)).await?;
     let both = Transaction::new()
         .delete(thing("a")?)
         .put(other("b")?, json!([]));
@@ -27,7 +30,7 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Cx) -> Outcome {
         value,
     };
     let commit = |revision, changes| Commit { revision, changes };
-    let a = thing("a")?;
+    let (a, c) = (thing("a")?, thing("c")?);
     let wanted = [
         commit(
             made,
@@ -37,6 +40,8 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Cx) -> Outcome {
             replaced,
             vec![Change::Put(record(a.clone(), replaced, json!({"n": 2})))],
         ),
+        commit(first, vec![Change::Put(record(c.clone(), first, json!(1)))]),
+        commit(second, vec![Change::Put(record(c, second, json!(2)))]),
         commit(
             both,
             vec![
