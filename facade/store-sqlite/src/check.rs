@@ -88,7 +88,7 @@ fn wanted(schema: &Schema, record: &Record) -> Entries {
 
 fn found(connection: &Connection, record: &Record) -> Result<Entries> {
     let read = || -> rusqlite::Result<Entries> {
-        let text = "SELECT name, entry FROM entries WHERE kind = ?1 AND key = ?2";
+        let text = "SELECT name, entry FROM entries INDEXED BY entries_of_record WHERE kind = ?1 AND key = ?2";
         let mut statement = connection.prepare_cached(text)?;
         let id = params![record.id.kind.as_str(), record.id.key.as_str()];
         let rows = statement.query_map(id, |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -2,6 +2,8 @@
 
 mod check;
 mod connection;
+#[cfg(test)]
+mod cost;
 mod error;
 mod format;
 mod lock;

@@ -88,6 +88,12 @@ impl Queue {
         })
     }
 
+    /// Keeps the writer from its work until the answer is dropped.
+    #[cfg(test)]
+    pub(crate) fn hold_up(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A panic leaves a queue that is as good as before.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)

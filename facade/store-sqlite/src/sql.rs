@@ -19,7 +19,9 @@ pub(crate) const HOLDERS: &str = "SELECT key FROM entries WHERE kind = ?1 AND na
     ORDER BY entry, key LIMIT 2";
 pub(crate) const PUT_ENTRY: &str =
     "INSERT INTO entries (kind, name, entry, key, is_unique) VALUES (?1, ?2, ?3, ?4, ?5)";
-pub(crate) const DELETE_ENTRIES: &str = "DELETE FROM entries WHERE kind = ?1 AND key = ?2";
+// By name, because the planner takes the primary key and reads the whole kind.
+pub(crate) const DELETE_ENTRIES: &str =
+    "DELETE FROM entries INDEXED BY entries_of_record WHERE kind = ?1 AND key = ?2";
 
 pub(crate) const PAGE_BY_KEY: &str = "SELECT NULL, key, revision, value FROM records WHERE kind = ?1 AND key > ?2 \
     ORDER BY key LIMIT ?3";

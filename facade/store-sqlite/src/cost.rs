@@ -1,0 +1,225 @@
+//! What reading and writing cost, counted in steps of SQLite's machine and never in time: the same with a
+//! thousand records as with twenty thousand, and one commit for many writers.
+
+use std::{
+    future::Future as _,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+};
+
+use fleetwright_store::{
+    Check, Claim, IndexName, Kind, Prepared, Query, RecordId, Revision, Schema, Transaction,
+};
+use futures_util::future::join_all;
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+use crate::{
+    SqliteOptions,
+    queue::{Order, Queue},
+    read, setup, sql, write,
+    writer::Writer,
+};
+
+fn schema() -> Schema {
+    let builder = Schema::builder().kind("server").unique("owner", ["/owner"]);
+    let builder = builder
+        .index("place", ["/organization", "/project"])
+        .index("tag", ["/tags"]);
+    builder.build().unwrap()
+}
+
+fn kind() -> Kind {
+    Kind::new("server").unwrap()
+}
+
+fn id(number: usize) -> RecordId {
+    RecordId::new("server", format!("server-{number:06}")).unwrap()
+}
+
+fn put(number: usize) -> Transaction {
+    let value = json!({
+        "owner": format!("owner-{number}"),
+        "organization": format!("organization-{}", number % 10),
+        "project": format!("project-{}", number % 100),
+        "tags": ["all", format!("tag-{}", number % 50)],
+    });
+    Transaction::new().put(id(number), value)
+}
+
+struct Database {
+    connection: Connection,
+    _folder: TempDir,
+}
+
+impl Database {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("store.db");
+        let opened = setup::open(&path, &schema(), &SqliteOptions::default()).unwrap();
+        Self {
+            connection: opened.writer,
+            _folder: folder,
+        }
+    }
+
+    fn fill(&self, records: std::ops::Range<usize>) {
+        self.connection.execute_batch("BEGIN").unwrap();
+        for number in records {
+            self.commit(&put(number));
+        }
+        self.connection.execute_batch("COMMIT").unwrap();
+    }
+
+    fn commit(&self, transaction: &Transaction) {
+        let schema = schema();
+        let prepared = Prepared::new(transaction, &schema).unwrap();
+        let head = read::meta(&self.connection).unwrap().head;
+        write::carry_out(&self.connection, &prepared, head).unwrap();
+    }
+
+    fn steps(&self, work: impl FnOnce(&Self)) -> usize {
+        let counted = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&counted);
+        let count = move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        self.connection.progress_handler(1, Some(count)).unwrap();
+        work(self);
+        self.connection
+            .progress_handler(0, None::<fn() -> bool>)
+            .unwrap();
+        counted.load(Ordering::Relaxed)
+    }
+
+    fn page(&self, query: &Query) -> usize {
+        let plan = query.clone().limit(5).plan(&schema()).unwrap();
+        read::page_within(&self.connection, &plan)
+            .unwrap()
+            .records
+            .len()
+    }
+}
+
+/// The steps of each thing that a façade does all day.
+fn costs(database: &Database, number: usize) -> Vec<(&'static str, usize)> {
+    let index = |name| IndexName::new(name).unwrap();
+    let by_place = Query::by(kind(), index("place"), ["organization-3", "project-3"]);
+    let by_tag = Query::by(kind(), index("tag"), "all");
+    let by_owner = Query::by(kind(), index("owner"), "owner-7");
+    let claim = Claim::new(kind(), index("tag"), "nobody has this");
+    let guarded = put(number + 1)
+        .check(Check::Unclaimed(claim))
+        .check(Check::Exists(id(3)));
+    let page = |query: Query, wanted| move |on: &Database| assert_eq!(on.page(&query), wanted);
+    vec![
+        ("make", database.steps(|on| on.commit(&put(number)))),
+        ("make with checks", database.steps(|on| on.commit(&guarded))),
+        ("replace", database.steps(|on| on.commit(&put(number)))),
+        (
+            "delete",
+            database.steps(|on| on.commit(&Transaction::new().delete(id(number)))),
+        ),
+        (
+            "read",
+            database.steps(|on| assert!(read::record(&on.connection, &id(5)).unwrap().is_some())),
+        ),
+        ("page", database.steps(page(Query::all(kind()), 5))),
+        ("page by place", database.steps(page(by_place, 5))),
+        ("page by tag of all", database.steps(page(by_tag, 5))),
+        ("find by owner", database.steps(page(by_owner, 1))),
+    ]
+}
+
+#[test]
+fn costs_do_not_grow_with_the_number_of_records() {
+    let database = Database::new();
+    database.fill(0..1_000);
+    // Once beforehand, so that nothing is counted that is done only the first time.
+    costs(&database, 100_000);
+    let with_few = costs(&database, 200_000);
+    database.fill(1_000..20_000);
+    let with_many = costs(&database, 300_000);
+    assert_eq!(with_few, with_many);
+    assert!(
+        with_few.iter().all(|(_, steps)| (1..500).contains(steps)),
+        "{with_few:?}"
+    );
+}
+
+#[test]
+fn every_statement_seeks() {
+    let database = Database::new();
+    for statement in sql::ALL {
+        let mut explained = database
+            .connection
+            .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
+            .unwrap();
+        let parameters = explained.parameter_count();
+        let values = rusqlite::params_from_iter(vec![1; parameters]);
+        let lines = explained
+            .query_map(values, |row| row.get::<_, String>("detail"))
+            .unwrap();
+        for line in lines.map(Result::unwrap) {
+            let seeks = line.starts_with("SEARCH") && !line.ends_with("(kind=?)");
+            assert!(seeks, "{statement}\nis carried out as: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_is_acknowledged_is_synced() {
+    let database = Database::new();
+    let pragma = |name: &str| -> String {
+        let text = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
+        database
+            .connection
+            .query_row(&text, [], |row| row.get(0))
+            .unwrap()
+    };
+    assert_eq!(
+        (pragma("journal_mode"), pragma("synchronous")),
+        ("wal".to_owned(), "2".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn many_writers_share_a_commit() {
+    const WRITERS: usize = 50;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("store.db");
+    let opened = setup::open(&path, &schema(), &SqliteOptions::default()).unwrap();
+    let commits = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&commits);
+    let count = move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    opened.writer.commit_hook(Some(count)).unwrap();
+    let queue = Arc::new(Queue::new(Writer {
+        connection: opened.writer,
+        schema: Arc::new(schema()),
+        keep_commits: 1000,
+        head: watch::Sender::new(Revision::ZERO),
+        is_unsettled: false,
+        _lock: Arc::new(opened.lock),
+    }));
+    let held_up = queue.hold_up();
+    let writers = (0..WRITERS).map(|number| queue.push(Order::Commit(put(number))));
+    let mut writers = Box::pin(join_all(writers));
+    // All are in the queue once they were polled: the first may be with the writer already.
+    let polled = std::future::poll_fn(|context| Poll::Ready(writers.as_mut().poll(context))).await;
+    assert!(polled.is_pending());
+    drop(held_up);
+    let mut answers: Vec<_> = writers.await.into_iter().map(Result::unwrap).collect();
+    answers.sort();
+    let wanted: Vec<_> = (1..=WRITERS as u64).map(Revision).collect();
+    assert_eq!(answers, wanted);
+    assert!(commits.load(Ordering::Relaxed) <= 2, "{commits:?} commits");
+}

@@ -1,0 +1,91 @@
+//! The store and the runtime: never blocked, never stuck, no false timeouts.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use std::{path::Path, time::Duration};
+
+use fleetwright_store::{Interest, RecordId, Revision, Schema, Store, StoreError, Transaction};
+use fleetwright_store_sqlite::SqliteStore;
+use futures_util::{FutureExt as _, StreamExt as _};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_time().build().unwrap()
+}
+
+async fn open(folder: &Path) -> SqliteStore {
+    let schema = Schema::builder().kind("thing").build().unwrap();
+    SqliteStore::open(folder.join("store.db"), schema)
+        .await
+        .unwrap()
+}
+
+fn put(number: u64) -> Transaction {
+    let id = RecordId::new("thing", format!("k{number}")).unwrap();
+    Transaction::new().put(id, json!(number))
+}
+
+#[test]
+fn without_a_runtime_a_call_is_refused_and_does_not_panic() {
+    let folder = TempDir::new().unwrap();
+    let store = runtime().block_on(open(folder.path()));
+    let told = store.commit(&put(1)).now_or_never().unwrap().unwrap_err();
+    assert!(matches!(told, StoreError::Unavailable { .. }), "{told}");
+    assert!(told.to_string().contains("no runtime"), "{told}");
+    assert!(store.head().now_or_never().unwrap().is_err());
+    runtime().block_on(async { store.commit(&put(1)).await.unwrap() });
+}
+
+#[test]
+fn a_runtime_that_ends_leaves_a_store_that_goes_on_in_another() {
+    let folder = TempDir::new().unwrap();
+    let store = runtime().block_on(open(folder.path()));
+    for round in 0..20 {
+        let dying = runtime();
+        let writer = store.clone();
+        dying.block_on(async move {
+            for number in 0..10 {
+                let writer = writer.clone();
+                tokio::spawn(async move { writer.commit(&put(round * 10 + number)).await });
+            }
+            tokio::task::yield_now().await;
+        });
+        dying.shutdown_background();
+    }
+    let last = runtime().block_on(async { store.commit(&put(1000)).await.unwrap() });
+    runtime().block_on(async {
+        assert_eq!(store.head().await.unwrap(), last);
+        let watch = store.watch(Revision::ZERO, Interest::all()).await.unwrap();
+        let count = usize::try_from(last.0).unwrap();
+        let shown: Vec<_> = watch.into_stream().take(count).collect().await;
+        assert!(
+            shown
+                .iter()
+                .all(|commit| commit.as_ref().is_ok_and(|one| one.changes.len() == 1))
+        );
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_clock_gives_no_false_timeouts() {
+    let folder = TempDir::new().unwrap();
+    let store = open(folder.path()).await;
+    for number in 0..20 {
+        let soon = Duration::from_millis(1);
+        tokio::time::timeout(soon, store.commit(&put(number)))
+            .await
+            .unwrap()
+            .unwrap();
+        tokio::time::timeout(soon, store.head())
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let mut watch = store.watch(Revision(19), Interest::all()).await.unwrap();
+    watch.next().await.unwrap();
+    let nothing = tokio::time::timeout(Duration::from_secs(60), watch.next()).await;
+    assert!(nothing.is_err());
+    assert_eq!(watch.position(), Revision(20));
+}
