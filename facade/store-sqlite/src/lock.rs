@@ -18,7 +18,8 @@ use fs4::fs_std::FileExt;
 
 use crate::{Sharing, error::unavailable};
 
-const RETRY: Duration = Duration::from_millis(5);
+/// How long to wait before looking again.
+pub(crate) const RETRY: Duration = Duration::from_millis(5);
 
 /// The lock. Given back when it is dropped.
 #[derive(Debug)]

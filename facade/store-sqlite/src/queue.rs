@@ -50,7 +50,7 @@ pub(crate) enum Order {
 
 impl Job {
     /// Tells who asked, if somebody still listens.
-    pub(crate) fn answer(self, result: Result<Revision>) {
+    fn answer(self, result: Result<Revision>) {
         let _ = self.reply.send(result);
     }
 }
@@ -119,17 +119,40 @@ struct Turn {
 
 impl Turn {
     fn work(mut self) {
-        while let Some(group) = self.queue.next_group() {
+        let Some(mut group) = self.queue.next_group() else {
+            self.is_done = true;
+            return;
+        };
+        loop {
             // A panic leaves at most a transaction open, which the writer takes back before the next.
-            let mut writer = self
-                .queue
-                .writer
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            writer.write(group);
+            let answered = {
+                let mut writer = self
+                    .queue
+                    .writer
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                writer.write(group)
+            };
+            match self.queue.next_group() {
+                Some(next) => {
+                    tell(answered);
+                    group = next;
+                }
+                None => {
+                    // From here on the queue may be another's. It is let go of before anybody is told, so that who
+                    // is told and drops the store has closed the file.
+                    self.is_done = true;
+                    drop(self);
+                    return tell(answered);
+                }
+            }
         }
-        // From here on the queue may be another's.
-        self.is_done = true;
+    }
+}
+
+fn tell(answered: Vec<(Job, Result<Revision>)>) {
+    for (job, answer) in answered {
+        job.answer(answer);
     }
 }
 

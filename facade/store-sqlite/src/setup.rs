@@ -1,15 +1,15 @@
 //! Opening: whose file it is, which format it has, and whether its indexes are those of the schema.
 
-use std::path::Path;
+use std::{path::Path, thread, time::Instant};
 
-use fleetwright_store::{Entry, Holds, Kind, Plan, Query, Record, Result, Schema};
+use fleetwright_store::{Entry, Holds, Kind, Plan, Query, Record, Result, Schema, StoreError};
 use rusqlite::Connection;
 
 use crate::{
     SqliteOptions, connection,
     error::{corrupt, told},
     format::{self, Identity, MIGRATIONS, incompatible},
-    lock::{Company, Lock},
+    lock::{self, Company, Lock},
     options::Sharing,
     read, write,
 };
@@ -24,8 +24,28 @@ pub(crate) struct Opened {
     pub(crate) lock: Lock,
 }
 
-/// Opens a database: who is alone makes it what it should be, who is not finds it so or is refused.
+/// Opens a database: who is alone makes it what it should be, who is not finds it so or waits for the others to
+/// go, and is refused when that takes too long.
 pub(crate) fn open(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Opened> {
+    let since = Instant::now();
+    loop {
+        match attempt(path, schema, options)? {
+            Attempt::Ready(opened) => return Ok(opened),
+            Attempt::NotAlone(refusal) if since.elapsed() >= options.patience => {
+                return Err(refusal);
+            }
+            Attempt::NotAlone(_) => thread::sleep(lock::RETRY),
+        }
+    }
+}
+
+enum Attempt {
+    Ready(Opened),
+    /// Something has to be changed, and others have the database open.
+    NotAlone(StoreError),
+}
+
+fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Attempt> {
     let (lock, company) = Lock::take(path, options.sharing, options.patience)?;
     let mut writer = connection::open(path, options)?;
     // Before anything is changed: a foreign file is left as it is.
@@ -38,8 +58,10 @@ pub(crate) fn open(path: &Path, schema: &Schema, options: &SqliteOptions) -> Res
         }
     }
     // Also for who was alone: in the moment of sharing somebody else may have been.
-    verify(&writer, schema)?;
-    Ok(Opened { writer, lock })
+    Ok(match what_must_change(&writer, schema)? {
+        None => Attempt::Ready(Opened { writer, lock }),
+        Some(refusal) => Attempt::NotAlone(refusal),
+    })
 }
 
 /// Format and indexes, in one transaction.
@@ -58,21 +80,19 @@ fn bring_up(connection: &mut Connection, schema: &Schema) -> Result<()> {
     transaction.commit().map_err(failed)
 }
 
-fn verify(connection: &Connection, schema: &Schema) -> Result<()> {
+/// Why the database cannot be used as it is, if it cannot.
+fn what_must_change(connection: &Connection, schema: &Schema) -> Result<Option<StoreError>> {
     let newest = MIGRATIONS.len();
     let is_newest = match format::identify(connection, newest)? {
         Identity::New => false,
         Identity::Ours(version) => usize::try_from(version) == Ok(newest),
     };
     if !is_newest {
-        return Err(incompatible(
-            "the database has an older format and is in use, so it cannot be migrated",
-        ));
+        let reason = "the database has an older format and is in use, so it cannot be migrated";
+        return Ok(Some(incompatible(reason)));
     }
-    if stored_schema(connection)? != *schema {
-        return Err(incompatible("the database is in use with another schema"));
-    }
-    Ok(())
+    let is_same = stored_schema(connection)? == *schema;
+    Ok((!is_same).then(|| incompatible("the database is in use with another schema")))
 }
 
 fn stored_schema(connection: &Connection) -> Result<Schema> {

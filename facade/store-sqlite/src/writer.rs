@@ -37,23 +37,17 @@ enum Attempt {
 }
 
 impl Writer {
-    /// Writes a group, and tells everybody.
-    pub(crate) fn write(&mut self, group: Vec<Job>) {
+    /// Writes a group; answers what to tell everybody.
+    pub(crate) fn write(&mut self, group: Vec<Job>) -> Vec<(Job, Result<Revision>)> {
         match self.attempt(&group) {
-            Attempt::Committed(answers) => {
-                for (job, answer) in group.into_iter().zip(answers) {
-                    job.answer(answer);
-                }
-            }
+            Attempt::Committed(answers) => group.into_iter().zip(answers).collect(),
             Attempt::SpoiltByOne(_) if group.len() > 1 => {
-                for job in group {
-                    self.write(vec![job]);
-                }
+                let each = group.into_iter().flat_map(|job| self.write(vec![job]));
+                each.collect()
             }
             Attempt::Failed(error) | Attempt::SpoiltByOne(error) => {
-                for job in group {
-                    job.answer(Err(error.clone()));
-                }
+                let each = group.into_iter().map(|job| (job, Err(error.clone())));
+                each.collect()
             }
         }
     }
