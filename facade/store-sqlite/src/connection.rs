@@ -1,11 +1,13 @@
 //! Connections as this store wants them.
 
-use std::path::Path;
+#[cfg(unix)]
+use std::fs::File;
+use std::{fs::OpenOptions, io, path::Path, sync::Arc};
 
-use fleetwright_store::Result;
+use fleetwright_store::{Result, StoreError};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{SqliteOptions, error::told};
+use crate::{SqliteOptions, error::told, format::incompatible};
 
 /// SQLite's own default, said here because `max_bytes` counts in it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -13,12 +15,41 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 /// How many statements stay prepared: more than there are.
 const STATEMENTS: usize = 32;
 
-/// Opens the file, or makes it, without changing what is in it.
+/// Makes an empty file, if there is none, that only its owner can read.
+///
+/// The folder is synced: a file that is gone with the power takes its commits along.
+pub(crate) fn make_file(path: &Path) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let made = match options.open(path) {
+        Ok(_) => sync_folder(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    };
+    made.map_err(|error| StoreError::Unavailable {
+        reason: format!("{} cannot be made", path.display()),
+        source: Some(Arc::new(error)),
+    })
+}
+
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+/// Elsewhere a folder cannot be opened as a file, and does not need it.
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Opens the file without changing what is in it.
 pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection> {
     let about = format!("{} cannot be opened", path.display());
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let failed = |error| told(&about, error);
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(options.patience).map_err(failed)?;
@@ -29,9 +60,13 @@ pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection> {
 /// Makes a connection one that writes: with a log that is on the disk before a commit is acknowledged.
 pub(crate) fn make_writer(connection: &Connection, options: &SqliteOptions) -> Result<()> {
     let failed = |error| told("the database cannot be written", error);
-    connection
-        .pragma_update(None, "journal_mode", "wal")
+    let mode: String = connection
+        .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
         .map_err(failed)?;
+    if mode != "wal" {
+        let reason = "the file system does not share memory, as a write-ahead log needs";
+        return Err(incompatible(reason));
+    }
     connection
         .pragma_update(None, "synchronous", "full")
         .map_err(failed)?;

@@ -14,6 +14,8 @@ use crate::{
 
 /// How many commits a watch is handed at once.
 const BATCH: u64 = 256;
+/// After so many bytes of values a watch is handed no further commit at once.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// Where the store is, and up to where its changes are forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,8 +164,9 @@ pub(crate) fn changes(
         let meta = meta(connection)?;
         can_watch_from(meta, after)?;
         let through = Revision(after.0.saturating_add(BATCH)).min(meta.head);
+        let (rows, through) = change_rows(connection, after, through)?;
         let mut commits: Vec<Commit> = Vec::new();
-        for row in change_rows(connection, after, through)? {
+        for row in rows {
             if !interest.includes(&row.id.kind) {
                 continue;
             }
@@ -193,6 +196,19 @@ struct ChangeRow {
 }
 
 impl ChangeRow {
+    fn of((revision, kind, key, deleted, record_revision, json): RawChange) -> Result<Self> {
+        Ok(Self {
+            revision: as_revision(revision)?,
+            id: RecordId {
+                kind: as_kind(kind)?,
+                key: as_key(key)?,
+            },
+            deleted,
+            record_revision: as_revision(record_revision)?,
+            json,
+        })
+    }
+
     fn change(self) -> Result<Change> {
         let place = format!("the change log at revision {}", self.revision);
         let record = parsed(self.id, self.record_revision, &self.json)
@@ -205,44 +221,42 @@ impl ChangeRow {
     }
 }
 
-type RawChange = (i64, String, String, bool, i64, String);
-
+/// The changes of whole commits between two revisions, and up to where they are all: as far as asked for, or as
+/// far as the bytes of a batch go.
 fn change_rows(
     connection: &Connection,
     after: Revision,
     through: Revision,
-) -> Result<Vec<ChangeRow>> {
-    let read = |row: &Row<'_>| {
-        Ok((
-            row.get(0)?,
-            row.get(1)?,
-            row.get(2)?,
-            row.get(3)?,
-            row.get(4)?,
-            row.get(5)?,
-        ))
-    };
-    let raw = || -> rusqlite::Result<Vec<RawChange>> {
-        let mut statement = connection.prepare_cached(sql::CHANGES)?;
-        let rows = statement.query_map([as_number(after), as_number(through)], read)?;
-        rows.collect()
-    };
-    let rows = raw().map_err(|error| told("the change log cannot be read", error))?;
-    let typed = rows
-        .into_iter()
-        .map(|(revision, kind, key, deleted, record_revision, json)| {
-            Ok(ChangeRow {
-                revision: as_revision(revision)?,
-                id: RecordId {
-                    kind: as_kind(kind)?,
-                    key: as_key(key)?,
-                },
-                deleted,
-                record_revision: as_revision(record_revision)?,
-                json,
-            })
-        });
-    typed.collect()
+) -> Result<(Vec<ChangeRow>, Revision)> {
+    let failed = |error| told("the change log cannot be read", error);
+    let mut statement = connection.prepare_cached(sql::CHANGES).map_err(failed)?;
+    let range = [as_number(after), as_number(through)];
+    let mut found = statement.query(range).map_err(failed)?;
+    let mut rows: Vec<ChangeRow> = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = found.next().map_err(failed)? {
+        let row = ChangeRow::of(raw_change(row).map_err(failed)?)?;
+        let last = rows.last().map(|row| row.revision);
+        if bytes > BATCH_BYTES && last != Some(row.revision) {
+            return Ok((rows, last.unwrap_or(after)));
+        }
+        bytes += row.json.len();
+        rows.push(row);
+    }
+    Ok((rows, through))
+}
+
+type RawChange = (i64, String, String, bool, i64, String);
+
+fn raw_change(row: &Row<'_>) -> rusqlite::Result<RawChange> {
+    Ok((
+        row.get(0)?,
+        row.get(1)?,
+        row.get(2)?,
+        row.get(3)?,
+        row.get(4)?,
+        row.get(5)?,
+    ))
 }
 
 fn snapshot<T>(

@@ -3,7 +3,7 @@
 use std::{path::Path, thread, time::Instant};
 
 use fleetwright_store::{Entry, Holds, Kind, Plan, Query, Record, Result, Schema, StoreError};
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{
     SqliteOptions, connection,
@@ -47,6 +47,7 @@ enum Attempt {
 
 fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Attempt> {
     let (lock, company) = Lock::take(path, options.sharing, options.patience)?;
+    connection::make_file(path)?;
     let mut writer = connection::open(path, options)?;
     // Before anything is changed: a foreign file is left as it is.
     format::identify(&writer, MIGRATIONS.len())?;
@@ -67,7 +68,9 @@ fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Atte
 /// Format and indexes, in one transaction.
 fn bring_up(connection: &mut Connection, schema: &Schema) -> Result<()> {
     let failed = |error| told("the database cannot be brought up to date", error);
-    let transaction = connection.transaction().map_err(failed)?;
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed)?;
     format::migrate(&transaction, MIGRATIONS)?;
     let before = stored_schema(&transaction)?;
     if before != *schema {

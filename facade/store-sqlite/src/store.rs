@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::{
     SqliteOptions, check,
+    error::unavailable,
     queue::{Order, Queue},
     read,
     readers::{Readers, blocking},
@@ -57,7 +58,11 @@ impl SqliteStore {
         schema: Schema,
         options: SqliteOptions,
     ) -> Result<Self> {
-        let path = path.as_ref().to_owned();
+        // A path that stays the same when the process changes its folder, and has no meaning of its own for SQLite.
+        let path = std::path::absolute(&path).map_err(|error| {
+            let given = path.as_ref().display();
+            unavailable(format!("{given:?} is not a path: {error}"))
+        })?;
         let schema = Arc::new(schema);
         let for_setup = (path.clone(), Arc::clone(&schema));
         let (opened, meta) = blocking(move || {

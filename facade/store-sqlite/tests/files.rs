@@ -360,3 +360,59 @@ async fn only_so_many_commits_are_kept() {
         .unwrap();
     assert_eq!(kept, 3);
 }
+
+#[tokio::test]
+async fn a_watch_is_handed_much_in_parts_and_whole() {
+    let place = Place::new();
+    let store = place.open().await;
+    let large = "x".repeat(250_000);
+    for number in 0..30 {
+        let transaction = Transaction::new()
+            .put(id(&format!("a{number}")), json!(large))
+            .put(id(&format!("b{number}")), json!(large));
+        store.commit(&transaction).await.unwrap();
+    }
+    let mut watch = store
+        .watch(Revision::ZERO, fleetwright_store::Interest::all())
+        .await
+        .unwrap();
+    for wanted in 1..=30 {
+        let commit = watch.next().await.unwrap();
+        assert_eq!(
+            (commit.revision, commit.changes.len()),
+            (Revision(wanted), 2)
+        );
+    }
+    assert_eq!(watch.position(), Revision(30));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_can_read_a_new_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let store = place.open().await;
+    put(&store, "a", "n").await;
+    for suffix in ["", "-wal", "-shm"] {
+        let path = format!("{}{suffix}", place.path().display());
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_with_a_meaning_for_sqlite_is_a_file_like_any_other() {
+    let place = Place::new();
+    for name in [
+        ":memory:",
+        "file::memory:?cache=shared",
+        "odd \u{1f980} name",
+    ] {
+        let path = place.folder.path().join(name);
+        put(&SqliteStore::open(&path, schema()).await.unwrap(), "a", "n").await;
+        let again = SqliteStore::open(&path, schema()).await.unwrap();
+        assert_eq!(keys(&again, &things()).await, ["a"]);
+        assert!(path.exists());
+    }
+    assert!(SqliteStore::open("", schema()).await.is_err());
+}
