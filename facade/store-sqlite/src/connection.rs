@@ -75,7 +75,7 @@ pub(crate) fn make_writer(connection: &Connection, options: &SqliteOptions) -> R
         .pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)
         .map_err(failed)?;
     if let Some(bytes) = options.max_bytes {
-        let pages = i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX);
+        let pages = i64::try_from((bytes / PAGE_BYTES).max(1)).unwrap_or(i64::MAX);
         // Below what it has already, SQLite takes that instead.
         connection
             .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))

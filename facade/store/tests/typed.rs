@@ -1,0 +1,178 @@
+//! The typed layer and the conveniences, over the memory store.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fleetwright_store::{
+    Change, Document, IndexName, Interest, Key, MemoryStore, Query, RecordId, Result, Revision,
+    Schema, Store, StoreError, StoreExt as _, Table, Transaction,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Server {
+    owner: String,
+    network: String,
+}
+
+impl Document for Server {
+    const KIND: &'static str = "server";
+}
+
+#[derive(Serialize, Deserialize)]
+struct Unwritable {
+    pairs: BTreeMap<(u8, u8), u8>,
+}
+
+impl Document for Unwritable {
+    const KIND: &'static str = "server";
+}
+
+#[derive(Serialize, Deserialize)]
+struct Undeclared {}
+
+impl Document for Undeclared {
+    const KIND: &'static str = "undeclared";
+}
+
+fn store() -> Arc<dyn Store> {
+    let builder = Schema::builder().kind("server").unique("owner", ["/owner"]);
+    let schema = builder
+        .index("network", ["/network"])
+        .kind("other")
+        .build()
+        .unwrap();
+    Arc::new(MemoryStore::new(schema))
+}
+
+fn key(text: &str) -> Key {
+    Key::new(text).unwrap()
+}
+
+fn server(owner: &str, network: &str) -> Server {
+    Server {
+        owner: owner.to_owned(),
+        network: network.to_owned(),
+    }
+}
+
+fn index(name: &str) -> IndexName {
+    IndexName::new(name).unwrap()
+}
+
+async fn filled() -> Result<(Arc<dyn Store>, Table<Server>)> {
+    let store = store();
+    let servers = Table::new(Arc::clone(&store))?;
+    for (name, network) in [("a", "n"), ("b", "m"), ("c", "n")] {
+        let made = servers.create(Transaction::new(), &key(name), &server(name, network))?;
+        store.commit(&made).await?;
+    }
+    Ok((store, servers))
+}
+
+#[tokio::test]
+async fn values_are_made_read_replaced_and_removed() {
+    let (store, servers) = filled().await.unwrap();
+    let read = servers.get(&key("a")).await.unwrap().unwrap();
+    assert_eq!(
+        (&read.value, read.revision),
+        (&server("a", "n"), Revision(1))
+    );
+    let replaced = servers
+        .replace(Transaction::new(), &read, &server("a", "x"))
+        .unwrap();
+    assert_eq!(store.commit(&replaced).await.unwrap(), Revision(4));
+    let stale = servers.remove(Transaction::new(), &read);
+    assert!(store.commit(&stale).await.unwrap_err().conflict().is_some());
+    let again = servers
+        .create(Transaction::new(), &key("a"), &server("z", "x"))
+        .unwrap();
+    assert!(store.commit(&again).await.unwrap_err().conflict().is_some());
+    let read = servers.find(&index("owner"), "a").await.unwrap().unwrap();
+    assert_eq!(read.value.network, "x");
+    store
+        .commit(&servers.remove(Transaction::new(), &read))
+        .await
+        .unwrap();
+    assert_eq!(servers.get(&key("a")).await.unwrap(), None);
+    assert_eq!(servers.find(&index("owner"), "a").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_record_of_another_shape_holds_up_no_other() {
+    let (store, servers) = filled().await.unwrap();
+    let odd = Transaction::new().put(servers.id(&key("b")), json!({"network": "n"}));
+    store.commit(&odd).await.unwrap();
+    let page = servers
+        .list_all(&servers.by(&index("network"), "n").limit(1))
+        .await
+        .unwrap();
+    let keys: Vec<_> = page.items.iter().map(|item| item.key.as_str()).collect();
+    assert_eq!(keys, ["a", "c"]);
+    assert_eq!(page.damaged[0].id, servers.id(&key("b")));
+    let told = servers.get(&key("b")).await.unwrap_err();
+    assert_eq!(
+        told.to_string(),
+        "store corrupt: server/b at revision 4: missing field `owner`"
+    );
+    let first = servers.list(&servers.all().limit(2)).await.unwrap();
+    assert_eq!(
+        (first.items.len(), first.damaged.len(), first.next.is_some()),
+        (1, 1, true)
+    );
+}
+
+#[tokio::test]
+async fn changes_of_other_kinds_are_none_of_a_table() {
+    let (store, servers) = filled().await.unwrap();
+    let both = Transaction::new()
+        .put(RecordId::new("other", "x").unwrap(), json!(1))
+        .delete(servers.id(&key("a")));
+    let revision = store.commit(&both).await.unwrap();
+    let mut watch = store.watch(Revision(3), Interest::all()).await.unwrap();
+    let commit = watch.next().await.unwrap();
+    assert_eq!(commit.revision, revision);
+    assert!(servers.changed(&commit.changes[0]).is_none());
+    assert!(matches!(&commit.changes[1], Change::Deleted(_)));
+    let deleted = servers.changed(&commit.changes[1]).unwrap().unwrap();
+    assert_eq!(
+        (deleted.value, deleted.revision),
+        (server("a", "n"), Revision(1))
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused() {
+    let store = store();
+    assert!(Table::<Undeclared>::new(Arc::clone(&store)).is_err());
+    let unwritable = Table::<Unwritable>::new(Arc::clone(&store)).unwrap();
+    let value = Unwritable {
+        pairs: BTreeMap::from([((1, 2), 3)]),
+    };
+    let told = unwritable
+        .create(Transaction::new(), &key("a"), &value)
+        .unwrap_err();
+    assert!(matches!(told, StoreError::Invalid(_)), "{told}");
+    let servers = Table::<Server>::new(store).unwrap();
+    let foreign = Query::all(RecordId::new("other", "x").unwrap().kind);
+    assert!(servers.list(&foreign).await.is_err());
+}
+
+#[tokio::test]
+async fn an_update_makes_changes_and_leaves_alone() {
+    let (store, servers) = filled().await.unwrap();
+    let id = RecordId::new("other", "counter").unwrap();
+    let raise = |value: Value| Some(json!(value.as_u64().unwrap_or(0) + 1));
+    assert_eq!(store.update(&id, raise).await.unwrap(), Some(Revision(4)));
+    assert_eq!(store.update(&id, raise).await.unwrap(), Some(Revision(5)));
+    assert_eq!(store.update(&id, |_| None).await.unwrap(), None);
+    assert_eq!(store.get(&id).await.unwrap().unwrap().value, json!(2));
+    // A unique value that is taken is not worth trying again.
+    let steal = |_| Some(json!({"owner": "a"}));
+    let told = store
+        .update(&servers.id(&key("b")), steal)
+        .await
+        .unwrap_err();
+    assert!(told.conflict().is_some(), "{told}");
+}
