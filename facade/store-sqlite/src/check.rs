@@ -30,7 +30,7 @@ fn of_the_file(connection: &Connection) -> Result<Vec<String>> {
 }
 
 fn of_kind(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<Vec<String>> {
-    let head = read::meta(connection)?.head;
+    let head = read::history(connection)?.head;
     let mut problems = Vec::new();
     let mut entries = 0;
     let mut query = Query::all(kind.clone());

@@ -79,7 +79,7 @@ impl Database {
     fn commit(&self, transaction: &Transaction) {
         let schema = schema();
         let prepared = Prepared::new(transaction, &schema).unwrap();
-        let head = read::meta(&self.connection).unwrap().head;
+        let head = read::history(&self.connection).unwrap().head;
         write::carry_out(&self.connection, &prepared, head).unwrap();
     }
 

@@ -1,8 +1,8 @@
 //! What is read, each time in one transaction: all of it is of one moment.
 
 use fleetwright_store::{
-    Batch, Change, Commit, Damaged, Interest, Key, Kind, Page, Plan, Range, Record, RecordId,
-    Result, Revision, StoreError,
+    Batch, Change, Commit, Damaged, History, Interest, Key, Kind, Page, Plan, Range, Record,
+    RecordId, Result, Revision,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
@@ -17,20 +17,14 @@ const BATCH: u64 = 256;
 /// After so many bytes of values a watch is handed no further commit at once.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// Where the store is, and up to where its changes are forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Meta {
-    pub(crate) head: Revision,
-    pub(crate) compacted: Revision,
-}
-
-pub(crate) fn meta(connection: &Connection) -> Result<Meta> {
+/// Where the store is, and how far its changes go back.
+pub(crate) fn history(connection: &Connection) -> Result<History> {
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let statement = connection.prepare_cached(sql::META);
     let found = statement.and_then(|mut statement| statement.query_row([], read));
     let (head, compacted) =
         found.map_err(|error| told("the store's revision cannot be read", error))?;
-    Ok(Meta {
+    Ok(History {
         head: as_revision(head)?,
         compacted: as_revision(compacted)?,
     })
@@ -55,7 +49,7 @@ pub(crate) fn page(connection: &mut Connection, plan: &Plan) -> Result<Page> {
 
 /// A page, inside a transaction that is there already.
 pub(crate) fn page_within(connection: &Connection, plan: &Plan) -> Result<Page> {
-    let revision = meta(connection)?.head;
+    let revision = history(connection)?.head;
     let mut rows = rows_of(connection, plan)
         .map_err(|error| told(&format!("a page of {} cannot be read", plan.kind), error))?;
     let more = rows.len() > plan.limit;
@@ -137,22 +131,6 @@ pub(crate) fn behind(prefix: &[u8]) -> Vec<u8> {
     vec![u8::MAX; 8]
 }
 
-pub(crate) fn can_watch_from(meta: Meta, after: Revision) -> Result<()> {
-    if after < meta.compacted {
-        return Err(StoreError::Compacted {
-            asked: after,
-            oldest: meta.compacted,
-        });
-    }
-    if after > meta.head {
-        return Err(StoreError::Ahead {
-            asked: after,
-            head: meta.head,
-        });
-    }
-    Ok(())
-}
-
 /// The commits after a revision, as many as fit into a batch: none that are of interest, perhaps, and none at
 /// all if `through` is where it began.
 pub(crate) fn changes(
@@ -161,9 +139,9 @@ pub(crate) fn changes(
     interest: &Interest,
 ) -> Result<Batch> {
     snapshot(connection, |connection| {
-        let meta = meta(connection)?;
-        can_watch_from(meta, after)?;
-        let through = Revision(after.0.saturating_add(BATCH)).min(meta.head);
+        let history = history(connection)?;
+        history.can_watch_from(after)?;
+        let through = Revision(after.0.saturating_add(BATCH)).min(history.head);
         let (rows, through) = change_rows(connection, after, through)?;
         let mut commits: Vec<Commit> = Vec::new();
         for row in rows {

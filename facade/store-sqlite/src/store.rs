@@ -65,14 +65,14 @@ impl SqliteStore {
         })?;
         let schema = Arc::new(schema);
         let for_setup = (path.clone(), Arc::clone(&schema));
-        let (opened, meta) = blocking(move || {
+        let (opened, history) = blocking(move || {
             let (path, schema) = for_setup;
             let opened = setup::open(&path, &schema, &options)?;
-            let meta = read::meta(&opened.writer)?;
-            Ok((opened, meta))
+            let history = read::history(&opened.writer)?;
+            Ok((opened, history))
         })
         .await?;
-        let head = watch::Sender::new(meta.head);
+        let head = watch::Sender::new(history.head);
         let lock = Arc::new(opened.lock);
         let writer = Writer {
             connection: opened.writer,
@@ -138,7 +138,7 @@ impl Store for SqliteStore {
 
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
         let look = move |connection: &mut rusqlite::Connection| {
-            read::can_watch_from(read::meta(connection)?, after)
+            read::history(connection)?.can_watch_from(after)
         };
         self.shared.readers.read(look).await?;
         let source = SqliteSource {
@@ -156,11 +156,11 @@ impl Store for SqliteStore {
 
 impl Shared {
     async fn look_for_head(&self) -> Result<Revision> {
-        let meta = self
+        let history = self
             .readers
-            .read(|connection| read::meta(connection))
+            .read(|connection| read::history(connection))
             .await?;
-        Ok(meta.head)
+        Ok(history.head)
     }
 
     /// Waits until another handle has committed something after `seen`, or something goes wrong, which the next

@@ -79,7 +79,7 @@ impl Writer {
 
     /// The answer of each, and where the store is then. Fails for what is not one transaction's own fault.
     fn carry_out_all(&self, group: &[Job]) -> Result<(Vec<Result<Revision>>, Revision)> {
-        let before = read::meta(&self.connection)?;
+        let before = read::history(&self.connection)?;
         let mut head = before.head;
         let mut answers = Vec::new();
         for job in group {
@@ -112,7 +112,7 @@ impl Writer {
     }
 
     fn forget(&self, through: Revision) -> Result<()> {
-        if through > read::meta(&self.connection)?.compacted {
+        if through > read::history(&self.connection)?.compacted {
             write::forget(&self.connection, through)?;
         }
         Ok(())

@@ -27,4 +27,4 @@ pub use schema::{Entry, Holds, Index, Schema, SchemaBuilder};
 pub use store::{Store, StoreExt};
 pub use transaction::{Check, Claim, Transaction, Write};
 pub use typed::{Document, Table, TypedPage, Versioned};
-pub use watch::{Batch, Change, Commit, Interest, Source, Watch};
+pub use watch::{Batch, Change, Commit, History, Interest, Source, Watch};

@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use futures_util::{Stream, stream};
 
-use crate::{Kind, Record, RecordId, Result, Revision};
+use crate::{Kind, Record, RecordId, Result, Revision, StoreError};
 
 /// Everything that one transaction changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +84,34 @@ impl Interest {
         let changes: Vec<_> = shown.cloned().collect();
         let revision = commit.revision;
         (!changes.is_empty()).then_some(Commit { revision, changes })
+    }
+}
+
+/// How far a store's changes go back, and where it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Up to here changes are forgotten: the oldest revision to watch from.
+    pub compacted: Revision,
+    /// Where the store is.
+    pub head: Revision,
+}
+
+impl History {
+    /// Whether a watch can begin behind `after`, or what is in the way.
+    pub fn can_watch_from(&self, after: Revision) -> Result<()> {
+        if after < self.compacted {
+            return Err(StoreError::Compacted {
+                asked: after,
+                oldest: self.compacted,
+            });
+        }
+        if after > self.head {
+            return Err(StoreError::Ahead {
+                asked: after,
+                head: self.head,
+            });
+        }
+        Ok(())
     }
 }
 

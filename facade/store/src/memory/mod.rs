@@ -120,11 +120,11 @@ impl Store for MemoryStore {
     }
 
     async fn head(&self) -> Result<Revision> {
-        Ok(self.shared.state().head())
+        Ok(self.shared.state().history().head)
     }
 
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
-        self.shared.state().can_watch_from(after)?;
+        self.shared.state().history().can_watch_from(after)?;
         let source = MemorySource {
             shared: Arc::clone(&self.shared),
             interest,
@@ -155,7 +155,7 @@ impl Source for MemorySource {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = self.shared.state().head();
+        let head = self.shared.state().history().head;
         f.debug_struct("MemoryStore")
             .field("head", &head)
             .finish_non_exhaustive()

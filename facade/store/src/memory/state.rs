@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::MemoryOptions;
 use crate::{
-    Batch, Change, Commit, IndexName, Interest, Key, Kind, Page, Plan, PreparedPut, PreparedWrite,
-    Range, Record, RecordId, Result, Revision, StoreError, View,
+    Batch, Change, Commit, History, IndexName, Interest, Key, Kind, Page, Plan, PreparedPut,
+    PreparedWrite, Range, Record, RecordId, Result, Revision, StoreError, View,
 };
 
 /// How many commits a watch is handed at once.
@@ -22,9 +22,7 @@ pub(super) struct State {
     records: BTreeMap<Kind, BTreeMap<Key, Stored>>,
     entries: BTreeMap<(Kind, IndexName), BTreeSet<Row>>,
     log: VecDeque<Commit>,
-    head: Revision,
-    /// Up to here the log is forgotten.
-    compacted: Revision,
+    history: History,
     /// Bytes of all values.
     bytes: usize,
 }
@@ -48,14 +46,9 @@ impl State {
             records: BTreeMap::new(),
             entries: BTreeMap::new(),
             log: VecDeque::new(),
-            head: Revision::ZERO,
-            compacted: Revision::ZERO,
+            history: History::default(),
             bytes: 0,
         }
-    }
-
-    pub(super) fn head(&self) -> Revision {
-        self.head
     }
 
     pub(super) fn record(&self, id: &RecordId) -> Option<Record> {
@@ -67,7 +60,7 @@ impl State {
     /// have no effect.
     pub(super) fn carry_out(&mut self, writes: &[PreparedWrite<'_>]) -> Result<Revision> {
         self.has_room_for(writes)?;
-        let revision = self.head.next();
+        let revision = self.history.head.next();
         // All that is given up goes first: another write may claim it.
         let before: Vec<_> = writes.iter().map(|write| self.take(write.id)).collect();
         let mut changes = Vec::new();
@@ -81,9 +74,9 @@ impl State {
             }
         }
         if changes.is_empty() {
-            return Ok(self.head);
+            return Ok(self.history.head);
         }
-        self.head = revision;
+        self.history.head = revision;
         self.log.push_back(Commit { revision, changes });
         while self.log.len() > self.options.keep_commits {
             self.forget_oldest();
@@ -108,30 +101,18 @@ impl State {
             next: next.map(|key| plan.cursor_behind(key, last_entry)),
             records,
             damaged: Vec::new(),
-            revision: self.head,
+            revision: self.history.head,
         }
     }
 
-    pub(super) fn can_watch_from(&self, after: Revision) -> Result<()> {
-        if after < self.compacted {
-            return Err(StoreError::Compacted {
-                asked: after,
-                oldest: self.compacted,
-            });
-        }
-        if after > self.head {
-            return Err(StoreError::Ahead {
-                asked: after,
-                head: self.head,
-            });
-        }
-        Ok(())
+    pub(super) fn history(&self) -> History {
+        self.history
     }
 
     pub(super) fn changes(&self, after: Revision, interest: &Interest) -> Result<Batch> {
-        self.can_watch_from(after)?;
+        self.history.can_watch_from(after)?;
         // Every revision behind the compacted one has its commit, so the position follows from the number.
-        let skip = usize::try_from(after.0 - self.compacted.0).unwrap_or(usize::MAX);
+        let skip = usize::try_from(after.0 - self.history.compacted.0).unwrap_or(usize::MAX);
         let end = skip.saturating_add(BATCH).min(self.log.len());
         let upcoming = || self.log.range(skip.min(end)..end);
         Ok(Batch {
@@ -145,14 +126,14 @@ impl State {
     }
 
     pub(super) fn compact(&mut self, through: Revision) {
-        while self.compacted < through && !self.log.is_empty() {
+        while self.history.compacted < through && !self.log.is_empty() {
             self.forget_oldest();
         }
     }
 
     fn forget_oldest(&mut self) {
         if let Some(commit) = self.log.pop_front() {
-            self.compacted = commit.revision;
+            self.history.compacted = commit.revision;
         }
     }
 
