@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleetwright_store::{Prepared, Result, Revision, Schema, StoreError};
+use fleetwright_store::{History, Prepared, Result, Revision, Schema, StoreError};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
@@ -36,6 +36,16 @@ enum Attempt {
     SpoiltByOne(StoreError),
 }
 
+/// A group that is carried out and not yet committed.
+struct Done {
+    /// One for each.
+    answers: Vec<Result<Revision>>,
+    /// Where the store was.
+    before: Revision,
+    /// Where it is with the group.
+    after: Revision,
+}
+
 impl Writer {
     /// Writes a group; answers what to tell everybody.
     pub(crate) fn write(&mut self, group: Vec<Job>) -> Vec<(Job, Result<Revision>)> {
@@ -56,9 +66,8 @@ impl Writer {
         if let Err(error) = self.begin() {
             return Attempt::Failed(error);
         }
-        let done = self.carry_out_all(group);
-        match done {
-            Ok((answers, head)) => self.commit(answers, head),
+        match self.carry_out_all(group) {
+            Ok(done) => self.commit(done),
             Err(error) => {
                 self.take_back();
                 Attempt::SpoiltByOne(error)
@@ -77,8 +86,8 @@ impl Writer {
             .map_err(|error| told("a write cannot begin", error))
     }
 
-    /// The answer of each, and where the store is then. Fails for what is not one transaction's own fault.
-    fn carry_out_all(&self, group: &[Job]) -> Result<(Vec<Result<Revision>>, Revision)> {
+    /// Fails for what is not one transaction's own fault.
+    fn carry_out_all(&self, group: &[Job]) -> Result<Done> {
         let before = read::history(&self.connection)?;
         let mut head = before.head;
         let mut answers = Vec::new();
@@ -95,7 +104,11 @@ impl Writer {
         if oldest_kept > before.compacted {
             self.forget(oldest_kept)?;
         }
-        Ok((answers, head))
+        Ok(Done {
+            answers,
+            before: before.head,
+            after: head,
+        })
     }
 
     fn carry_out(&self, order: &Order, head: Revision) -> Result<Revision> {
@@ -118,24 +131,31 @@ impl Writer {
         Ok(())
     }
 
-    fn commit(&mut self, answers: Vec<Result<Revision>>, head: Revision) -> Attempt {
+    fn commit(&mut self, done: Done) -> Attempt {
         let Err(error) = self.connection.execute_batch("COMMIT") else {
             self.head.send_if_modified(|known| {
-                let is_newer = head > *known;
-                *known = head.max(*known);
+                let is_newer = done.after > *known;
+                *known = done.after.max(*known);
                 is_newer
             });
-            return Attempt::Committed(answers);
+            return Attempt::Committed(done.answers);
         };
         self.take_back();
         if is_full(&error) {
             return Attempt::SpoiltByOne(told("a commit fails", error));
         }
         self.is_unsettled = true;
-        Attempt::Failed(match self.settle() {
-            Ok(()) => told("a commit fails", error),
-            Err(_) => unknown("a commit fails", error),
+        Attempt::Failed(if self.is_certainly_still_at(done.before) {
+            told("a commit fails", error)
+        } else {
+            unknown("a commit fails", error)
         })
+    }
+
+    /// Whether a commit that failed has had no effect and never will.
+    fn is_certainly_still_at(&mut self, before: Revision) -> bool {
+        let is_there = |history: History| history.head == before;
+        self.settle().is_ok() && read::history(&self.connection).is_ok_and(is_there)
     }
 
     /// A commit that failed while it was written may stand in the write-ahead log, where a restart would find

@@ -1,4 +1,4 @@
-//! CRASH-01 proven by stores that are broken in a way that only a kill shows.
+//! CRASH-01 proven by stores that are broken in a way that a kill shows.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 mod harness;
