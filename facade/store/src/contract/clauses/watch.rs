@@ -1,6 +1,6 @@
 //! Watches: every commit once, in order, or an error.
 
-use std::{future::Future, sync::Arc, task::Poll};
+use std::{future::Future, sync::Arc, task::Poll, time::Duration};
 
 use serde_json::json;
 
@@ -60,23 +60,18 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Cx) -> Outcome {
 pub(crate) async fn watch_02_waits_for_the_next(cx: &Cx) -> Outcome {
     let mut watch = cx.watch(cx.head().await?).await?;
     for round in 0..3 {
-        let (mut waiting, store) = (watch, Arc::clone(cx.store()));
-        let next = tokio::spawn(async move {
-            let commit = waiting.next().await;
-            (waiting, commit)
-        });
-        // Whether the watch waits by now or not, it has to wake.
-        tokio::task::yield_now().await;
-        let transaction = Transaction::new().put(thing("a")?, json!(round));
-        let revision = store.commit(&transaction).await;
-        let revision = revision.map_err(|error| Stop::failed("a commit", &error))?;
-        let woken = cx.in_time("what a watch waits for", next).await?;
-        let (back, commit) = woken.map_err(|error| Stop::Kit(error.to_string()))?;
+        let mut next = Box::pin(watch.next());
+        // Time to find that there is nothing, and to begin to wait.
+        let early = tokio::time::timeout(Duration::from_millis(20), &mut next).await;
+        require(early.is_err(), || {
+            format!("nothing was committed, and {early:?} is shown")
+        })?;
+        let revision = cx.put("a", json!(round)).await?;
+        let commit = cx.in_time("what a watch waits for", next).await?;
         let commit = commit.map_err(|error| Stop::failed("a watch", &error))?;
         require(commit.revision == revision, || {
             format!("{commit:?} is shown, not {revision}")
         })?;
-        watch = back;
     }
     Ok(Arm::Held)
 }
@@ -140,7 +135,7 @@ pub(crate) async fn watch_04_shows_what_is_of_interest(cx: &Cx) -> Outcome {
 /// Polls a watch to which nothing of interest comes until it has moved on.
 async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Stop> {
     while watch.position() < revision {
-        let slice = std::time::Duration::from_millis(5);
+        let slice = Duration::from_millis(5);
         if let Ok(shown) = tokio::time::timeout(slice, watch.next()).await {
             return Err(Stop::violated(format!(
                 "{shown:?} is shown and of no interest"
