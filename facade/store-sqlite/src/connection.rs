@@ -12,6 +12,9 @@ use crate::{SqliteOptions, error::told, format::incompatible};
 /// SQLite's own default, said here because `max_bytes` counts in it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
+/// What is left of a log that grew large once.
+const LOG_BYTES: i64 = 16_777_216;
+
 /// How many statements stay prepared: more than there are.
 const STATEMENTS: usize = 32;
 
@@ -70,9 +73,8 @@ pub(crate) fn make_writer(connection: &Connection, options: &SqliteOptions) -> R
     connection
         .pragma_update(None, "synchronous", "full")
         .map_err(failed)?;
-    // What is left of a log that grew large once.
     connection
-        .pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)
+        .pragma_update(None, "journal_size_limit", LOG_BYTES)
         .map_err(failed)?;
     if let Some(bytes) = options.max_bytes {
         let pages = i64::try_from((bytes / PAGE_BYTES).max(1)).unwrap_or(i64::MAX);

@@ -22,7 +22,9 @@ use tokio::sync::watch;
 use crate::{
     SqliteOptions,
     queue::{Order, Queue},
-    read, setup, sql, write,
+    read,
+    readers::Readers,
+    setup, sql, write,
     writer::Writer,
 };
 
@@ -186,6 +188,21 @@ fn what_is_acknowledged_is_synced() {
     assert_eq!(
         (pragma("journal_mode"), pragma("synchronous")),
         ("wal".to_owned(), "2".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_reader_cannot_write() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("store.db");
+    let options = SqliteOptions::default();
+    let opened = setup::open(&path, &schema(), &options).unwrap();
+    let readers = Arc::new(Readers::new(path, options, Arc::new(opened.lock)));
+    let tried = readers.read(|connection| Ok(connection.execute(sql::SETTLE, [])));
+    let told = tried.await.unwrap().unwrap_err();
+    assert_eq!(
+        told.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::ReadOnly)
     );
 }
 

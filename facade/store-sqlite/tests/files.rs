@@ -416,3 +416,25 @@ async fn a_name_with_a_meaning_for_sqlite_is_a_file_like_any_other() {
     }
     assert!(SqliteStore::open("", schema()).await.is_err());
 }
+
+#[tokio::test]
+async fn a_database_grows_to_its_limit_and_no_further() {
+    const LIMIT: u64 = 300_000;
+    let place = Place::new();
+    let options = SqliteOptions::default().max_bytes(LIMIT);
+    let store = SqliteStore::open_with(place.path(), schema(), options)
+        .await
+        .unwrap();
+    let full = loop {
+        let key = id(&store.head().await.unwrap().to_string());
+        let large = Transaction::new().put(key, json!("x".repeat(10_000)));
+        if let Err(error) = store.commit(&large).await {
+            break error;
+        }
+    };
+    assert!(matches!(full, StoreError::Full { .. }), "{full}");
+    assert_eq!(full.advice(), Advice::Later);
+    drop(store);
+    let bytes = fs::metadata(place.path()).unwrap().len();
+    assert!((LIMIT / 2..=LIMIT).contains(&bytes), "{bytes}");
+}
