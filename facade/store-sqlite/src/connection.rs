@@ -22,11 +22,7 @@ const STATEMENTS: usize = 32;
 ///
 /// The folder is synced: a file that is gone with the power takes its commits along.
 pub(crate) fn make_file(path: &Path) -> Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let made = match options.open(path) {
+    let made = match private().create_new(true).open(path) {
         Ok(_) => sync_folder(path),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
@@ -35,6 +31,15 @@ pub(crate) fn make_file(path: &Path) -> Result<()> {
         reason: format!("{} cannot be made", path.display()),
         source: Some(Arc::new(error)),
     })
+}
+
+/// What is made with these options is its owner's alone.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 #[cfg(unix)]

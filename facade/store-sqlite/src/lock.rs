@@ -5,7 +5,7 @@
 
 use std::{
     ffi::OsString,
-    fs::{File, OpenOptions},
+    fs::File,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +16,7 @@ use std::{
 use fleetwright_store::{Result, StoreError};
 use fs4::fs_std::FileExt;
 
-use crate::{Sharing, error::unavailable};
+use crate::{Sharing, connection::private, error::unavailable};
 
 /// How long to wait before looking again.
 pub(crate) const RETRY: Duration = Duration::from_millis(5);
@@ -47,13 +47,7 @@ impl Lock {
         let mut path = OsString::from(database);
         path.push("-lock");
         let path = PathBuf::from(path);
-        let mut options = OpenOptions::new();
-        let opened = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path);
+        let opened = private().create(true).truncate(false).open(&path);
         let file = opened.map_err(|error| cannot_lock(&path, error))?;
         let lock = Self { file, path };
         let company = lock.wait(sharing, patience)?;

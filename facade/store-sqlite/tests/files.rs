@@ -304,6 +304,23 @@ async fn who_wants_to_be_alone_refuses_others() {
 }
 
 #[tokio::test]
+async fn who_is_about_to_go_is_waited_for() {
+    let place = Place::new();
+    let alone = SqliteOptions::default().exclusive();
+    let other = Schema::builder().kind("thing").build().unwrap();
+    for options in [alone, SqliteOptions::default()] {
+        let first = SqliteStore::open_with(place.path(), schema(), options)
+            .await
+            .unwrap();
+        let second = tokio::spawn(SqliteStore::open_with(place.path(), other.clone(), options));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!second.is_finished());
+        drop(first);
+        second.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_writer_outside_is_waited_for_and_then_told() {
     let place = Place::new();
     let options = SqliteOptions::default().patience(Duration::from_millis(20));
@@ -393,7 +410,7 @@ async fn only_the_owner_can_read_a_new_file() {
     let place = Place::new();
     let store = place.open().await;
     put(&store, "a", "n").await;
-    for suffix in ["", "-wal", "-shm"] {
+    for suffix in ["", "-wal", "-shm", "-lock"] {
         let path = format!("{}{suffix}", place.path().display());
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{path}");

@@ -55,7 +55,7 @@ fn must_die<T: Twist + Default + 'static>(child: &str) {
     let outcome = run_clause(
         clause("CRASH-01").unwrap(),
         &factory,
-        Some(Child::new(child)),
+        Some(&Child::new(child)),
     );
     assert!(matches!(outcome, Err(Stop::Violated(_))), "{outcome:?}");
 }

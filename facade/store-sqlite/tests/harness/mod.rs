@@ -55,6 +55,11 @@ impl Harness for SqliteHarness {
         let store = SqliteStore::open_with(path, schema, options().max_bytes(600_000)).await?;
         Ok(Some(Arc::new(store)))
     }
+    async fn problems(&self, schema: Schema) -> Result<Vec<String>> {
+        let path = self.folder.join("store.db");
+        let store = SqliteStore::open_with(path, schema, options()).await?;
+        store.check().await
+    }
     fn model_cases(&self) -> u32 {
         32
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, pin::Pin};
 
-use super::{Cx, Factory};
+use super::{Cx, Factory, crash::Child};
 use crate::StoreError;
 
 /// A promise of the contract, with the test that holds a store to it.
@@ -29,7 +29,7 @@ pub enum Body {
     /// Runs on a fresh store.
     Async(for<'a> fn(&'a Cx) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>),
     /// Makes its stores and runtimes itself.
-    Sync(fn(&Factory) -> Outcome),
+    Sync(fn(&Factory, Option<&Child>) -> Outcome),
 }
 
 impl fmt::Debug for Body {

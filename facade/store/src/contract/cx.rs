@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Harness, Stop, crash::Child, require};
+use super::{Harness, Stop, require};
 use crate::{
     Commit, IndexName, Interest, Invalid, Kind, Page, Query, Record, RecordId, Revision, Schema,
     Store, StoreError, StoreExt, Transaction, Watch,
@@ -29,7 +29,6 @@ pub fn schema() -> Result<Schema, Invalid> {
 pub struct Cx {
     harness: Arc<dyn Harness>,
     store: Arc<dyn Store>,
-    child: Option<Child>,
 }
 
 impl std::fmt::Debug for Cx {
@@ -41,16 +40,9 @@ impl std::fmt::Debug for Cx {
 }
 
 impl Cx {
-    pub(crate) async fn open(
-        harness: Arc<dyn Harness>,
-        child: Option<Child>,
-    ) -> Result<Self, Stop> {
+    pub(crate) async fn open(harness: Arc<dyn Harness>) -> Result<Self, Stop> {
         let store = open(&*harness).await?;
-        Ok(Self {
-            harness,
-            store,
-            child,
-        })
+        Ok(Self { harness, store })
     }
 
     /// The store, through the first handle.
@@ -63,19 +55,9 @@ impl Cx {
         &*self.harness
     }
 
-    pub(crate) fn child(&self) -> Option<&Child> {
-        self.child.as_ref()
-    }
-
     /// Another handle on the same records.
     pub async fn another(&self) -> Result<Arc<dyn Store>, Stop> {
         open(&*self.harness).await
-    }
-
-    /// Drops the first handle, and goes on with a new one.
-    pub async fn reopened(self: &Cx, dropped: Arc<dyn Store>) -> Result<Arc<dyn Store>, Stop> {
-        drop(dropped);
-        self.another().await
     }
 
     pub(crate) async fn commit(&self, transaction: Transaction) -> Result<Revision, Stop> {
@@ -197,7 +179,7 @@ impl Cx {
     }
 }
 
-async fn open(harness: &dyn Harness) -> Result<Arc<dyn Store>, Stop> {
+pub(crate) async fn open(harness: &dyn Harness) -> Result<Arc<dyn Store>, Stop> {
     let opened = harness.open(wrong(schema())?).await;
     opened.map_err(|error| Stop::failed("opening the store", &error))
 }

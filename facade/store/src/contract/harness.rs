@@ -30,6 +30,11 @@ pub trait Harness: Send + Sync {
         Ok(None)
     }
 
+    /// What the store's own check finds wrong with the records, if it has one.
+    async fn problems(&self, _schema: Schema) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// How long to wait for something that must happen at all.
     fn budget(&self) -> Duration {
         Duration::from_secs(30)

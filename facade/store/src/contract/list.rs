@@ -57,8 +57,8 @@ macro_rules! for_each_store_clause {
             async race race_03_what_is_acknowledged_is_seen "RACE-03" "show what was acknowledged to every read that begins afterwards, through any handle";
             async dropped drop_01_a_dropped_commit_is_whole_or_nothing "DROP-01" "leave all of a transaction or nothing when its call is dropped at any moment, and go on";
             sync against_model model_01_random_histories "MODEL-01" "answer any sequence of calls as the model does";
-            async durable crash_01_killed_a_hundred_times "CRASH-01" "have every acknowledged commit, none by half, and an unbroken watch after a process that writes is killed, a hundred times over";
-            async durable crash_02_opened_again "CRASH-02" "have all records, indexes and changes after every handle was dropped and a new one opened";
+            sync durable crash_01_killed_a_hundred_times "CRASH-01" "have every acknowledged commit, none by half, and an unbroken watch after a process that writes is killed, a hundred times over";
+            sync durable crash_02_opened_again "CRASH-02" "have all records, indexes and changes after every handle was dropped and a new one opened";
             async durable full_01_nothing_is_lost_for_want_of_room "FULL-01" "refuse what there is no room for as full, without a trace, keep all that was acknowledged readable, and go on once there is room";
         }
     };

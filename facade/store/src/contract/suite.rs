@@ -12,11 +12,11 @@ pub fn clause(id: &str) -> Option<&'static Clause> {
 }
 
 /// Runs one clause on a fresh store. `child` is how another process can write to it, for CRASH-01.
-pub fn run_clause(clause: &Clause, factory: &Factory, child: Option<Child>) -> Outcome {
+pub fn run_clause(clause: &Clause, factory: &Factory, child: Option<&Child>) -> Outcome {
     match clause.body {
-        Body::Sync(body) => body(factory),
+        Body::Sync(body) => body(factory, child),
         Body::Async(body) => runtime()?.block_on(async {
-            let cx = Cx::open(factory(), child).await?;
+            let cx = Cx::open(factory()).await?;
             body(&cx).await
         }),
     }
@@ -51,7 +51,7 @@ fn factory<H: Harness + 'static>(make: fn() -> H) -> Factory {
 
 /// Runs one clause as a test: panics with what was promised and what was seen.
 #[expect(clippy::panic, reason = "that is how a test fails")]
-pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H, child: Option<Child>) {
+pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H, child: Option<&Child>) {
     let Some(clause) = clause(id) else {
         panic!("no clause is called {id}");
     };
@@ -88,8 +88,8 @@ macro_rules! __store_contract_tests {
         $(
             #[test]
             fn $name() {
-                let [child] = $child;
-                $crate::contract::test_clause($id, $make, child);
+                let [child]: [Option<$crate::contract::crash::Child>; 1] = $child;
+                $crate::contract::test_clause($id, $make, child.as_ref());
             }
         )*
     };

@@ -1,7 +1,5 @@
 //! Random sequences of calls, each answered as the model answers it.
 
-use std::sync::Arc;
-
 use proptest::{
     collection::vec,
     prelude::*,
@@ -13,7 +11,9 @@ use crate::{
     Check, Claim, IndexName, Interest, Key, Kind, Query, Record, RecordId, Revision, Store,
     StoreError, StoreExt, Transaction, Write,
     contract::{
-        Arm, Factory, Harness, Outcome, Stop, cx,
+        Arm, Factory, Harness, Outcome, Stop,
+        crash::Child,
+        cx,
         model::{Expected, Model},
         require, suite,
     },
@@ -40,7 +40,7 @@ enum Guess {
     Unclaimed(&'static str, &'static str, Option<Key>),
 }
 
-pub(crate) fn model_01_random_histories(factory: &Factory) -> Outcome {
+pub(crate) fn model_01_random_histories(factory: &Factory, _: Option<&Child>) -> Outcome {
     let config = Config {
         cases: factory().model_cases(),
         failure_persistence: None,
@@ -131,7 +131,7 @@ impl Guess {
 }
 
 async fn play(harness: &dyn Harness, calls: &[Call]) -> Result<(), Stop> {
-    let mut store = open(harness).await?;
+    let mut store = cx::open(harness).await?;
     let mut model = Model::default();
     for call in calls {
         match call {
@@ -152,7 +152,7 @@ async fn play(harness: &dyn Harness, calls: &[Call]) -> Result<(), Stop> {
                 let answer = store.compact(through).await;
                 answer.map_err(|error| Stop::failed("compact", &error))?;
             }
-            Call::Reopen => store = open(harness).await?,
+            Call::Reopen => store = cx::open(harness).await?,
         }
     }
     list_all(&*store, &model, 1000).await?;
@@ -160,11 +160,6 @@ async fn play(harness: &dyn Harness, calls: &[Call]) -> Result<(), Stop> {
         list_group(&*store, &model, group, 1000).await?;
     }
     watch(&*store, &model, model.compacted).await
-}
-
-async fn open(harness: &dyn Harness) -> Result<Arc<dyn Store>, Stop> {
-    let opened = harness.open(cx::wrong(cx::schema())?).await;
-    opened.map_err(|error| Stop::failed("opening the store", &error))
 }
 
 /// A revision of the model's past.

@@ -7,44 +7,62 @@ use serde_json::json;
 use crate::{
     Query, Revision, Store, StoreError, StoreExt, Transaction,
     contract::{
-        Arm, Cx, Outcome, Stop,
-        crash::KEPT,
+        Arm, Cx, Factory, Outcome, Stop,
+        crash::{Child, KEPT},
         cx::{self, all_things, by, kind, other, revisions, same_keys, thing},
-        require,
+        require, suite,
     },
 };
 
 const KILLS: u64 = 100;
 
-pub(crate) async fn crash_01_killed_a_hundred_times(cx: &Cx) -> Outcome {
-    let Some(location) = cx.harness().location() else {
+pub(crate) fn crash_01_killed_a_hundred_times(factory: &Factory, child: Option<&Child>) -> Outcome {
+    let harness = factory();
+    let Some(location) = harness.location() else {
         return Ok(Arm::NotClaimed);
     };
-    let child = cx.child().ok_or_else(|| {
+    let child = child.ok_or_else(|| {
         Stop::Kit("a store with a location needs `store_contract_tests!(new, at)`".to_owned())
     })?;
+    let runtime = suite::runtime()?;
     let mut seen = Revision::ZERO;
+    let mut onlooker = None;
     for round in 0..KILLS {
         // From before the first commit to within a later one.
         let commits = usize::try_from(round % 4).unwrap_or(0);
         let longer = Duration::from_micros(round * 7919 % 6000);
         let acknowledged = child.killed_after(&location, commits, longer)?;
-        let store = cx.another().await?;
-        let whole = Aftermath::read(&*store).await?;
-        whole.is_whole(round)?;
-        if let Some((count, revision)) = acknowledged {
-            require(whole.count >= count && whole.head >= revision, || {
-                format!(
-                    "{count} at {revision} was acknowledged before kill {round}; found: {whole:?}"
-                )
-            })?;
-        }
-        seen = watch_is_unbroken(&*store, seen, whole.head).await?;
+        let store = runtime.block_on(cx::open(&*harness))?;
+        seen = runtime.block_on(aftermath(&*store, round, acknowledged, seen))?;
+        // Some die alone, and what they leave is found by who opens it next; some while others have it open.
+        onlooker = (round % 2 == 0).then_some(store);
     }
+    drop(onlooker);
+    let problems = runtime.block_on(harness.problems(cx::wrong(cx::schema())?));
+    require(matches!(&problems, Ok(found) if found.is_empty()), || {
+        format!("the store's own check after {KILLS} kills: {problems:?}")
+    })?;
     require(seen > Revision(KILLS), || {
         format!("{KILLS} processes wrote {seen} commits in all")
     })?;
     Ok(Arm::Held)
+}
+
+/// Holds the store to what was acknowledged before a kill; answers where it is.
+async fn aftermath(
+    store: &dyn Store,
+    round: u64,
+    acknowledged: Option<(u64, Revision)>,
+    seen: Revision,
+) -> Result<Revision, Stop> {
+    let whole = Aftermath::read(store).await?;
+    whole.is_whole(round)?;
+    if let Some((count, revision)) = acknowledged {
+        require(whole.count >= count && whole.head >= revision, || {
+            format!("{count} at {revision} was acknowledged before kill {round}; found: {whole:?}")
+        })?;
+    }
+    watch_is_unbroken(store, seen, whole.head).await
 }
 
 /// What is found after a kill.
@@ -113,37 +131,43 @@ async fn watch_is_unbroken(
     Ok(head)
 }
 
-pub(crate) async fn crash_02_opened_again(cx: &Cx) -> Outcome {
-    cx.put("a", json!({"name": "n", "group": "g"})).await?;
-    cx.put("b", json!({"name": "gone"})).await?;
-    cx.delete("b").await?;
-    let store = cx.another().await?;
-    let store = cx.reopened(store).await?;
-    let failed = |error: StoreError| Stop::failed("a call after opening again", &error);
-    let things = store.list(&all_things()?).await.map_err(failed)?;
-    same_keys("all things", &cx::keys_of(&things), &["a"])?;
-    require(things.revision == Revision(3), || {
-        format!("the store is at {}", things.revision)
+pub(crate) fn crash_02_opened_again(factory: &Factory, _: Option<&Child>) -> Outcome {
+    let harness = factory();
+    // A runtime each, as a process has.
+    suite::runtime()?.block_on(async {
+        let store = cx::open(&*harness).await?;
+        let writes = [
+            Transaction::new().put(thing("a")?, json!({"name": "n", "group": "g"})),
+            Transaction::new().put(thing("b")?, json!({"name": "gone"})),
+            Transaction::new().delete(thing("b")?),
+        ];
+        for transaction in writes {
+            let answer = store.commit(&transaction).await;
+            answer.map_err(|error| Stop::failed("a commit", &error))?;
+        }
+        Ok::<_, Stop>(())
     })?;
-    let found = store.list(&by("name", "n")?).await.map_err(failed)?;
-    same_keys("by name", &cx::keys_of(&found), &["a"])?;
-    let taken = Transaction::new().put(thing("c")?, json!({"name": "n"}));
-    let refused = store.commit(&taken).await;
-    require(matches!(refused, Err(StoreError::Conflict(_))), || {
-        format!("a holds n, and c is given it: {refused:?}")
+    let again = Cx::open(harness);
+    suite::runtime()?.block_on(async { is_as_before(&again.await?).await })
+}
+
+async fn is_as_before(cx: &Cx) -> Outcome {
+    same_keys("all things", &cx.keys(&all_things()?).await?, &["a"])?;
+    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["a"])?;
+    let head = cx.head().await?;
+    require(head == Revision(3), || {
+        format!("the store was at 3, and is at {head}")
     })?;
-    let mut watch = store
-        .watch(Revision(1), crate::Interest::all())
-        .await
-        .map_err(failed)?;
+    cx.conflict(Transaction::new().put(thing("c")?, json!({"name": "n"})))
+        .await?;
+    let mut watch = cx.watch(Revision(1)).await?;
     let shown = [cx.next(&mut watch).await?, cx.next(&mut watch).await?];
     require(revisions(&shown) == [2, 3], || {
         format!("a watch goes on with {shown:?}")
     })?;
-    let next = Transaction::new().put(thing("b")?, json!({"name": "gone"}));
-    let revision = store.commit(&next).await.map_err(failed)?;
-    require(revision == Revision(4), || {
-        format!("the next commit answers {revision}")
+    let next = cx.put("b", json!({"name": "gone"})).await?;
+    require(next == Revision(4), || {
+        format!("the next commit answers {next}")
     })?;
     Ok(Arm::Held)
 }
