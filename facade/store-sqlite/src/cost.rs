@@ -1,5 +1,5 @@
 //! What reading and writing cost, counted in steps of SQLite's machine and never in time: the same with a
-//! thousand records as with twenty thousand, and one commit for many writers.
+//! thousand records as with ten thousand, and one commit for many writers.
 
 use std::{
     future::Future as _,
@@ -146,7 +146,7 @@ fn costs_do_not_grow_with_the_number_of_records() {
     // Once beforehand, so that nothing is counted that is done only the first time.
     costs(&database, 100_000);
     let with_few = costs(&database, 200_000);
-    database.fill(1_000..20_000);
+    database.fill(1_000..10_000);
     let with_many = costs(&database, 300_000);
     assert_eq!(with_few, with_many);
     assert!(
@@ -230,7 +230,7 @@ async fn many_writers_share_a_commit() {
     let writers = (0..WRITERS).map(|number| queue.push(Order::Commit(put(number))));
     let mut writers = Box::pin(join_all(writers));
     {
-        let _held_up = queue.hold_up();
+        let _held_up = queue.writer();
         // All are in the queue once they were polled: the first may be on its way to the writer already.
         let mut context = Context::from_waker(Waker::noop());
         assert!(writers.as_mut().poll(&mut context).is_pending());

@@ -88,9 +88,8 @@ impl Queue {
         })
     }
 
-    /// Keeps the writer from its work until the answer is dropped.
-    #[cfg(test)]
-    pub(crate) fn hold_up(&self) -> MutexGuard<'_, Writer> {
+    /// The writer, which a panic leaves with a transaction open at the most: it takes that back before the next.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,15 +123,7 @@ impl Turn {
             return;
         };
         loop {
-            // A panic leaves at most a transaction open, which the writer takes back before the next.
-            let answered = {
-                let mut writer = self
-                    .queue
-                    .writer
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                writer.write(group)
-            };
+            let answered = self.queue.writer().write(group);
             match self.queue.next_group() {
                 Some(next) => {
                     tell(answered);
