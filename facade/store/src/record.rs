@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::{Key, Kind, RecordId};
 
-/// A point in the history of a store: the number of commits that have had an effect so far.
+/// A point in the history of a store.
 ///
-/// Every commit that changes something raises it by one, for the whole store. All that one transaction
-/// writes has the same revision.
+/// Every commit that changes something raises it, for the whole store: by one in the stores here, by any
+/// number in others. All that one transaction writes has the same revision.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

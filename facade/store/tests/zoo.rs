@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use fleetwright_store::contract::{
-    CLAUSES, MemoryHarness, Stop, clause, run_clause, run_store_contract_tests, zoo::mutants,
+    CLAUSES, MemoryHarness, Stop, Verdict, clause, run_clause, run_store_contract_tests,
+    zoo::{Leaps, TwistedHarness, mutants},
 };
 
 /// About processes, which memory does not outlive; its mutants are in the tests of the SQLite store.
@@ -23,6 +24,16 @@ fn the_reference_passes() {
             CLAUSES.len()
         )
     );
+}
+
+#[test]
+fn revisions_that_leap_pass() {
+    let factory = TwistedHarness::factory::<Leaps>();
+    for clause in CLAUSES {
+        let outcome = run_clause(clause, &factory, None);
+        let verdict = Verdict { clause, outcome };
+        assert!(verdict.outcome.is_ok(), "{verdict}");
+    }
 }
 
 #[test]
@@ -56,7 +67,7 @@ fn a_violation_says_what_was_promised_and_what_was_seen() {
     let mutant = mutants::all()[0];
     let its_own = clause(mutant.dies_of).unwrap();
     let outcome = run_clause(its_own, &(mutant.make)(), None);
-    let verdict = fleetwright_store::contract::Verdict {
+    let verdict = Verdict {
         clause: its_own,
         outcome,
     };

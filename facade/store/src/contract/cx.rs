@@ -228,8 +228,8 @@ pub(crate) fn same_keys(what: &str, found: &[String], wanted: &[&str]) -> Result
     })
 }
 
-pub(crate) fn revisions(commits: &[Commit]) -> Vec<u64> {
-    commits.iter().map(|commit| commit.revision.0).collect()
+pub(crate) fn revisions(commits: &[Commit]) -> Vec<Revision> {
+    commits.iter().map(|commit| commit.revision).collect()
 }
 
 pub(crate) fn set(keys: &[String]) -> BTreeSet<&str> {

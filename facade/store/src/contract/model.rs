@@ -24,10 +24,13 @@ pub(crate) enum Expected {
 
 impl Model {
     pub(crate) fn head(&self) -> Revision {
-        Revision(self.log.len() as u64)
+        self.log
+            .last()
+            .map_or(Revision::ZERO, |commit| commit.revision)
     }
 
-    pub(crate) fn commit(&mut self, transaction: &Transaction) -> Expected {
+    /// Commits, with the given revision if it changes anything.
+    pub(crate) fn commit(&mut self, transaction: &Transaction, revision: Revision) -> Expected {
         if contradicts_itself(transaction) {
             return Expected::Invalid;
         }
@@ -37,7 +40,6 @@ impl Model {
             }
         }
         let mut after = self.records.clone();
-        let revision = self.head().next();
         let mut changes = Vec::new();
         for write in &transaction.writes {
             match write {

@@ -164,7 +164,9 @@ async fn play(harness: &dyn Harness, calls: &[Call]) -> Result<(), Stop> {
 
 /// A revision of the model's past.
 fn fraction(model: &Model, part: u8) -> Revision {
-    Revision(model.head().0 * u64::from(part) / 255)
+    let position = model.log.len() * usize::from(part) / 255;
+    let last = position.checked_sub(1).and_then(|last| model.log.get(last));
+    last.map_or(Revision::ZERO, |commit| commit.revision)
 }
 
 async fn commit(
@@ -172,7 +174,7 @@ async fn commit(
     model: &mut Model,
     transaction: &Transaction,
 ) -> Result<(), Stop> {
-    let expected = model.commit(transaction);
+    let before = model.head();
     let answer = match store.commit(transaction).await {
         Ok(revision) => Expected::Committed(revision),
         Err(StoreError::Invalid(_)) => Expected::Invalid,
@@ -181,6 +183,12 @@ async fn commit(
             None => return Err(Stop::failed("a commit", &error)),
         },
     };
+    // The store chooses how far its revision goes on, as long as it does.
+    let next = match answer {
+        Expected::Committed(revision) => revision.max(before.next()),
+        Expected::Conflict(..) | Expected::Invalid => before.next(),
+    };
+    let expected = model.commit(transaction, next);
     require(answer == expected, || {
         format!("{transaction:?} comes to {answer:?}, in the model to {expected:?}")
     })

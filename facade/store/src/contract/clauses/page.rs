@@ -150,7 +150,7 @@ pub(crate) async fn page_05_a_page_tells_its_moment(cx: &Cx) -> Outcome {
     let first = cx.page(&all_things()?.limit(2)).await?;
     let later = cx.put("d", json!({})).await?;
     let shown = cx.shown_after(first.revision).await?;
-    require(revisions(&shown) == [later.0], || {
+    require(revisions(&shown) == [later], || {
         format!(
             "after a page at {} came {later}, and shown is {shown:?}",
             first.revision

@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc, task::Poll, time::Duration};
 use serde_json::json;
 
 use crate::{
-    Change, Commit, Interest, Record, Revision, Store, StoreError, Transaction, Watch,
+    Change, Commit, Interest, Record, RecordId, Revision, Store, StoreError, Transaction, Watch,
     contract::{
         Arm, Cx, Outcome, Stop,
         cx::{kind, other, revisions, thing},
@@ -77,18 +77,19 @@ pub(crate) async fn watch_02_waits_for_the_next(cx: &Cx) -> Outcome {
 }
 
 pub(crate) async fn watch_03_goes_on_from_any_revision(cx: &Cx) -> Outcome {
-    for number in 0..6 {
-        cx.put("a", json!(number)).await?;
-    }
+    let made = put_each(cx, 6).await?;
     let all = cx.shown_after(Revision::ZERO).await?;
-    require(revisions(&all) == [1, 2, 3, 4, 5, 6], || {
-        format!("from the beginning: {all:?}")
+    require(revisions(&all) == made, || {
+        format!("{made:?} were made, and shown is {all:?}")
     })?;
-    for after in 0..=6 {
-        let mut watch = cx.watch(Revision(after)).await?;
-        for wanted in after + 1..=6 {
+    for first in 0..=made.len() {
+        let after = first
+            .checked_sub(1)
+            .map_or(Revision::ZERO, |last| made[last]);
+        let mut watch = cx.watch(after).await?;
+        for wanted in &made[first..] {
             let commit = cx.next(&mut watch).await?;
-            require(commit.revision.0 == wanted, || {
+            require(commit.revision == *wanted, || {
                 format!(
                     "after {after}, {} is shown where {wanted} must be",
                     commit.revision
@@ -99,6 +100,15 @@ pub(crate) async fn watch_03_goes_on_from_any_revision(cx: &Cx) -> Outcome {
         }
     }
     Ok(Arm::Held)
+}
+
+/// So many commits, of a record each.
+async fn put_each(cx: &Cx, count: usize) -> Result<Vec<Revision>, Stop> {
+    let mut made = Vec::new();
+    for number in 0..count {
+        made.push(cx.put(&format!("k{number}"), json!({"group": "g"})).await?);
+    }
+    Ok(made)
 }
 
 pub(crate) async fn watch_04_shows_what_is_of_interest(cx: &Cx) -> Outcome {
@@ -146,30 +156,30 @@ async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Stop> {
 }
 
 pub(crate) async fn watch_05_compacted_is_told(cx: &Cx) -> Outcome {
-    for number in 0..5 {
-        cx.put(&format!("k{number}"), json!({"group": "g"})).await?;
+    let made = put_each(cx, 5).await?;
+    let oldest = made[2];
+    compact(cx, oldest).await?;
+    for after in [Revision::ZERO, made[0], made[1]] {
+        let answer = cx.store().watch(after, Interest::all()).await;
+        is_compacted(&answer.map(|_| ()), oldest)?;
     }
-    compact(cx, Revision(3)).await?;
-    for after in 0..3 {
-        let answer = cx.store().watch(Revision(after), Interest::all()).await;
-        is_compacted(&answer.map(|_| ()), Revision(3))?;
-    }
-    let shown = cx.shown_after(Revision(3)).await?;
-    require(revisions(&shown) == [4, 5], || {
-        format!("after what is compacted: {shown:?}")
+    let shown = cx.shown_after(oldest).await?;
+    require(revisions(&shown) == made[3..], || {
+        format!("{made:?} were made, and behind {oldest} is shown {shown:?}")
     })?;
-    compact(cx, Revision(1)).await?;
-    cx.watch(Revision(3)).await?;
-    for number in 0..5 {
+    compact(cx, made[0]).await?;
+    cx.watch(oldest).await?;
+    for number in 0..made.len() {
         let found = cx.value(&format!("k{number}")).await?;
         require(found.is_some(), || {
             format!("k{number} is gone with its change")
         })?;
     }
+    let before = cx.head().await?;
     compact(cx, Revision(u64::MAX)).await?;
     let head = cx.head().await?;
-    require(head == Revision(6), || {
-        format!("compacting moved the store to {head}")
+    require(head == before, || {
+        format!("compacting moved the store from {before} to {head}")
     })?;
     let shown = cx.shown_after(head).await?;
     require(shown.is_empty(), || {
@@ -191,12 +201,12 @@ fn is_compacted(answer: &Result<(), StoreError>, wanted: Revision) -> Result<(),
 }
 
 pub(crate) async fn watch_06_the_future_is_refused(cx: &Cx) -> Outcome {
-    cx.put("a", json!(1)).await?;
-    for ahead in [Revision(2), Revision(u64::MAX)] {
+    let now = cx.put("a", json!(1)).await?;
+    for ahead in [now.next(), Revision(u64::MAX)] {
         let answer = cx.store().watch(ahead, Interest::all()).await;
-        let is_told = matches!(&answer, Err(StoreError::Ahead { head, .. }) if head.0 == 1);
+        let is_told = matches!(&answer, Err(StoreError::Ahead { head, .. }) if *head == now);
         require(is_told, || {
-            format!("a watch from {ahead} in a store at 1: {answer:?}")
+            format!("a watch from {ahead} in a store at {now}: {answer:?}")
         })?;
     }
     Ok(Arm::Held)
@@ -228,13 +238,13 @@ pub(crate) async fn watch_07_all_handles_are_seen(cx: &Cx) -> Outcome {
 
 pub(crate) async fn watch_08_a_dropped_call_loses_nothing(cx: &Cx) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
-    let mut shown = Vec::new();
+    let (mut made, mut shown) = (Vec::new(), Vec::new());
     for number in 0..4 {
         shown.extend(first_poll(&mut watch).await);
-        cx.put("a", json!(number)).await?;
+        made.push(cx.put("a", json!(number)).await?);
         shown.extend(first_poll(&mut watch).await);
     }
-    while shown.len() < 4 {
+    while shown.len() < made.len() {
         shown.push(
             cx.in_time("a commit that a dropped call was for", watch.next())
                 .await?,
@@ -242,8 +252,8 @@ pub(crate) async fn watch_08_a_dropped_call_loses_nothing(cx: &Cx) -> Outcome {
     }
     let shown: Result<Vec<_>, _> = shown.into_iter().collect();
     let shown = shown.map_err(|error| Stop::failed("a watch", &error))?;
-    require(revisions(&shown) == [1, 2, 3, 4], || {
-        format!("calls were dropped, shown: {shown:?}")
+    require(revisions(&shown) == made, || {
+        format!("{made:?} were made and calls dropped; shown: {shown:?}")
     })?;
     Ok(Arm::Held)
 }
@@ -259,55 +269,79 @@ async fn first_poll(watch: &mut Watch) -> Option<Result<Commit, StoreError>> {
 }
 
 pub(crate) async fn watch_09_no_gap_and_no_double_among_writers(cx: &Cx) -> Outcome {
-    const WRITERS: u64 = 4;
-    const EACH: u64 = 15;
-    let another = cx.another().await?;
-    let mut writers = Vec::new();
-    for number in 0..WRITERS {
-        let store = if number % 2 == 0 {
-            Arc::clone(cx.store())
-        } else {
-            Arc::clone(&another)
-        };
-        let id = thing(&format!("writer-{number}"))?;
-        writers.push(tokio::spawn(async move {
-            for count in 0..EACH {
-                store
-                    .commit(&Transaction::new().put(id.clone(), json!(count)))
-                    .await?;
-            }
-            Ok::<_, StoreError>(())
-        }));
-    }
+    const WRITERS: usize = 4;
+    let handles = [Arc::clone(cx.store()), cx.another().await?];
     let mut watch = cx.watch(Revision::ZERO).await?;
-    for wanted in 1..=WRITERS * EACH {
+    let mut writers = Vec::new();
+    for (number, store) in handles.into_iter().cycle().take(WRITERS).enumerate() {
+        let id = thing(&format!("writer-{number}"))?;
+        writers.push(tokio::spawn(write_some(store, id)));
+    }
+    let (store, last) = (
+        Arc::clone(cx.store()),
+        Transaction::new().put(other("last")?, json!(1)),
+    );
+    // The last commit is made when all others are, and is where the watch ends.
+    let ended = tokio::spawn(async move {
+        let mut made = Vec::new();
+        for writer in writers {
+            made.extend(
+                writer
+                    .await
+                    .map_err(|error| Stop::Kit(error.to_string()))??,
+            );
+        }
+        made.sort_unstable();
+        let answer = store.commit(&last).await;
+        made.push(answer.map_err(|error| Stop::failed("the last commit", &error))?);
+        Ok::<_, Stop>(made)
+    });
+    let mut shown = Vec::new();
+    loop {
         let commit = cx.next(&mut watch).await?;
-        require(commit.revision.0 == wanted, || {
-            format!("{} is shown, where {wanted} must be", commit.revision)
-        })?;
+        shown.push(commit.revision);
+        if commit
+            .changes
+            .iter()
+            .any(|change| change.id().key.as_str() == "last")
+        {
+            break;
+        }
     }
-    for writer in writers {
-        let answer = writer.await.map_err(|error| Stop::Kit(error.to_string()))?;
-        answer.map_err(|error| Stop::failed("a commit", &error))?;
-    }
+    let made = ended
+        .await
+        .map_err(|error| Stop::Kit(error.to_string()))??;
+    require(shown == made, || {
+        format!("{made:?} were made, and shown is {shown:?}")
+    })?;
     Ok(Arm::Held)
+}
+
+async fn write_some(store: Arc<dyn Store>, id: RecordId) -> Result<Vec<Revision>, Stop> {
+    const COMMITS: usize = 15;
+    let mut made = Vec::new();
+    for count in 0..COMMITS {
+        let answer = store
+            .commit(&Transaction::new().put(id.clone(), json!(count)))
+            .await;
+        made.push(answer.map_err(|error| Stop::failed("a commit", &error))?);
+    }
+    Ok(made)
 }
 
 pub(crate) async fn watch_10_a_slow_watch_is_told(cx: &Cx) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     cx.put("a", json!(1)).await?;
     cx.next(&mut watch).await?;
-    for number in 2..6 {
-        cx.put("a", json!(number)).await?;
-    }
-    compact(cx, Revision(4)).await?;
+    let made = put_each(cx, 4).await?;
+    compact(cx, made[2]).await?;
     let next = cx
         .in_time("the next commit of a slow watch", watch.next())
         .await?;
-    is_compacted(&next.map(|_| ()), Revision(4))?;
-    let mut anew = cx.watch(Revision(4)).await?;
+    is_compacted(&next.map(|_| ()), made[2])?;
+    let mut anew = cx.watch(made[2]).await?;
     let commit = cx.next(&mut anew).await?;
-    require(commit.revision == Revision(5), || {
+    require(commit.revision == made[3], || {
         format!("a new watch begins with {commit:?}")
     })?;
     Ok(Arm::Held)

@@ -68,11 +68,11 @@ pub trait Twist: Send + Sync {
 
 /// The next commit of the sound store, as a batch.
 pub(crate) async fn next_batch(at: At<'_>, after: Revision, interest: &Interest) -> Result<Batch> {
-    let mut watch = at.store.watch(after, interest.clone()).await?;
+    let mut watch = at.store.watch(after, Interest::all()).await?;
     let commit = watch.next().await?;
     Ok(Batch {
         through: commit.revision,
-        commits: vec![commit],
+        commits: interest.part_of(&commit).into_iter().collect(),
     })
 }
 

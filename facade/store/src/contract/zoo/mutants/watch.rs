@@ -144,14 +144,14 @@ struct StandsStill;
 #[async_trait]
 impl Twist for StandsStill {
     async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
-        let batch = next_batch(at, after, of).await?;
-        Ok(Batch {
-            through: batch
-                .commits
-                .first()
-                .map_or(after, |commit| commit.revision),
-            ..batch
-        })
+        let mut through = after;
+        loop {
+            let batch = next_batch(at, through, of).await?;
+            if !batch.commits.is_empty() {
+                return Ok(batch);
+            }
+            through = batch.through;
+        }
     }
 }
 
