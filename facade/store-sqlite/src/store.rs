@@ -137,6 +137,7 @@ impl Store for SqliteStore {
     }
 
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
+        interest.fits(self.schema())?;
         let look = move |connection: &mut rusqlite::Connection| {
             read::history(connection)?.can_watch_from(after)
         };

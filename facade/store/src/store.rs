@@ -51,7 +51,8 @@ pub trait Store: Send + Sync + Debug {
     /// Where the store is.
     async fn head(&self) -> Result<Revision>;
 
-    /// Shows every commit after a revision. [`Revision::ZERO`] is before the first.
+    /// Shows every commit after a revision. [`Revision::ZERO`] is before the first. Kinds that are not in the
+    /// schema are refused.
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch>;
 
     /// Forgets the changes up to a revision, which is moved to the store's head if it is beyond that. Records

@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use futures_util::{Stream, stream};
 
-use crate::{Kind, Record, RecordId, Result, Revision, StoreError};
+use crate::{Invalid, Kind, Record, RecordId, Result, Revision, Schema, StoreError};
 
 /// Everything that one transaction changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +63,12 @@ impl Interest {
         Self {
             kinds: Some(kinds.into_iter().collect()),
         }
+    }
+
+    /// Whether all kinds are in a schema: a watch of a misspelt one would wait for ever.
+    pub fn fits(&self, schema: &Schema) -> Result<(), Invalid> {
+        let mut kinds = self.kinds.iter().flatten();
+        kinds.try_for_each(|kind| schema.indexes(kind).map(|_| ()))
     }
 
     /// Whether a change of a record of `kind` is shown.

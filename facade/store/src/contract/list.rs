@@ -45,7 +45,7 @@ macro_rules! for_each_store_clause {
             async watch watch_01_every_commit_in_order "WATCH-01" "show every commit after a revision in order, with what became of each record and how a deleted one was";
             async watch watch_02_waits_for_the_next "WATCH-02" "wait for the next commit and wake when it comes";
             async watch watch_03_goes_on_from_any_revision "WATCH-03" "go on from any revision with exactly what came after it";
-            async watch watch_04_shows_what_is_of_interest "WATCH-04" "show only changes of the kinds asked for, and move on past the others";
+            async watch watch_04_shows_what_is_of_interest "WATCH-04" "show only changes of the kinds asked for, move on past the others, and refuse kinds that are not declared";
             async watch watch_05_compacted_is_told "WATCH-05" "refuse a watch from before the compacted revision and name the oldest possible, and leave the records alone";
             async watch watch_06_the_future_is_refused "WATCH-06" "refuse a watch from a revision that it has not reached";
             async watch watch_07_all_handles_are_seen "WATCH-07" "show the commits of every handle";

@@ -124,6 +124,7 @@ impl Store for MemoryStore {
     }
 
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
+        interest.fits(self.schema())?;
         self.shared.state().history().can_watch_from(after)?;
         let source = MemorySource {
             shared: Arc::clone(&self.shared),

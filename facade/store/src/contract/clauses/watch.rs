@@ -4,6 +4,7 @@ use std::{future::Future, sync::Arc, task::Poll, time::Duration};
 
 use serde_json::json;
 
+use super::record::is_invalid;
 use crate::{
     Change, Commit, Interest, Record, RecordId, Revision, Store, StoreError, Transaction, Watch,
     contract::{
@@ -139,6 +140,9 @@ pub(crate) async fn watch_04_shows_what_is_of_interest(cx: &Cx) -> Outcome {
         .in_time("the end of the log", moved_past(&mut watch, marked))
         .await?;
     idle?;
+    let unknown = Interest::kinds([kind("thing")?, kind("unknown")?]);
+    let answer = cx.store().watch(Revision::ZERO, unknown).await;
+    is_invalid("a watch of an undeclared kind", &answer)?;
     Ok(Arm::Held)
 }
 

@@ -92,12 +92,12 @@ impl Twist for Leaps {
     async fn head(&self, at: At<'_>) -> Result<Revision> {
         Ok(shown(at.store.head().await?))
     }
-    async fn can_watch(&self, at: At<'_>, after: Revision) -> Result<()> {
+    async fn can_watch(&self, at: At<'_>, after: Revision, interest: &Interest) -> Result<()> {
         let head = shown(at.store.head().await?);
         if after > head {
             return Err(StoreError::Ahead { asked: after, head });
         }
-        let watch = at.store.watch(meant(after), Interest::all()).await;
+        let watch = at.store.watch(meant(after), interest.clone()).await;
         watch.map(|_| ()).map_err(shown_error)
     }
     async fn batch(&self, at: At<'_>, after: Revision, interest: &Interest) -> Result<Batch> {

@@ -55,8 +55,8 @@ pub trait Twist: Send + Sync {
         at.store.head().await
     }
     /// Whether a watch can begin; [`batch`](Self::batch) is what it shows.
-    async fn can_watch(&self, at: At<'_>, after: Revision) -> Result<()> {
-        at.store.watch(after, Interest::all()).await.map(|_| ())
+    async fn can_watch(&self, at: At<'_>, after: Revision, interest: &Interest) -> Result<()> {
+        at.store.watch(after, interest.clone()).await.map(|_| ())
     }
     async fn batch(&self, at: At<'_>, after: Revision, interest: &Interest) -> Result<Batch> {
         next_batch(at, after, interest).await
@@ -127,7 +127,7 @@ impl Store for Twisted {
         self.twist.head(self.at()).await
     }
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
-        self.twist.can_watch(self.at(), after).await?;
+        self.twist.can_watch(self.at(), after, &interest).await?;
         let source = TwistedSource {
             handle: self.clone(),
             interest,

@@ -24,6 +24,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "WATCH-04",
         "stays where it is while nothing of interest comes",
     ),
+    mutant::<KnowsNoKinds>("WATCH-04", "waits for ever for a kind that is not there"),
     mutant::<SkipsTheCompacted>(
         "WATCH-05",
         "begins behind what is compacted and says nothing",
@@ -155,6 +156,15 @@ impl Twist for StandsStill {
     }
 }
 
+#[derive(Default)]
+struct KnowsNoKinds;
+#[async_trait]
+impl Twist for KnowsNoKinds {
+    async fn can_watch(&self, at: At<'_>, after: Revision, _: &Interest) -> Result<()> {
+        at.store.watch(after, Interest::all()).await.map(|_| ())
+    }
+}
+
 /// The oldest revision to watch from, if this one is too old.
 async fn oldest(at: At<'_>, after: Revision) -> Revision {
     match at.store.watch(after, Interest::all()).await {
@@ -167,7 +177,7 @@ async fn oldest(at: At<'_>, after: Revision) -> Revision {
 struct SkipsTheCompacted;
 #[async_trait]
 impl Twist for SkipsTheCompacted {
-    async fn can_watch(&self, _: At<'_>, _: Revision) -> Result<()> {
+    async fn can_watch(&self, _: At<'_>, _: Revision, _: &Interest) -> Result<()> {
         Ok(())
     }
     async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
@@ -188,7 +198,7 @@ impl Twist for CompactsRecords {
 struct WaitsForTheFuture;
 #[async_trait]
 impl Twist for WaitsForTheFuture {
-    async fn can_watch(&self, at: At<'_>, after: Revision) -> Result<()> {
+    async fn can_watch(&self, at: At<'_>, after: Revision, _: &Interest) -> Result<()> {
         let after = after.min(at.store.head().await?);
         at.store.watch(after, Interest::all()).await.map(|_| ())
     }
