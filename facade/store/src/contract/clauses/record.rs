@@ -192,6 +192,7 @@ pub(crate) async fn record_06_what_is_wrong_in_itself_is_refused(cx: &Cx) -> Out
         put(json!({"name": 1.5}))?,
         put(json!({"name": "x".repeat(5000)}))?,
         many,
+        largest(5)?,
     ];
     let before = cx.head().await?;
     for transaction in refused {
@@ -207,8 +208,16 @@ pub(crate) async fn record_06_what_is_wrong_in_itself_is_refused(cx: &Cx) -> Out
         format!("refused writes moved the store from {before} to {after}")
     })?;
     same_keys("all things", &cx.keys(&all_things()?).await?, &[])?;
-    cx.put("a", json!("x".repeat(MAX_VALUE_BYTES - 2))).await?;
+    cx.commit(largest(4)?).await?;
     Ok(Arm::Held)
+}
+
+/// So many of the largest values: four are as much as a transaction takes.
+fn largest(count: u64) -> Result<Transaction, Stop> {
+    let value = json!("x".repeat(MAX_VALUE_BYTES - 2));
+    (0..count).try_fold(Transaction::new(), |transaction, number| {
+        Ok(transaction.put(thing(&number.to_string())?, value.clone()))
+    })
 }
 
 pub(crate) fn is_invalid<T: std::fmt::Debug>(
