@@ -151,7 +151,7 @@ impl<T: Document> Table<T> {
             Err(error) => Err(Damaged {
                 id,
                 revision,
-                reason: error.to_string(),
+                reason: without_text(&error.to_string()),
             }),
         }
     }
@@ -209,4 +209,14 @@ impl<T> fmt::Debug for Table<T> {
 
 fn written<T: Serialize>(id: &RecordId, value: &T) -> Result<serde_json::Value, Invalid> {
     serde_json::to_value(value).map_err(|error| Invalid::new(error.to_string()).within(id))
+}
+
+/// The message without the text of the record that it cites: that may be a secret, and messages are logged.
+fn without_text(message: &str) -> String {
+    match (message.find('"'), message.rfind('"')) {
+        (Some(first), Some(last)) if first < last => {
+            format!("{}\"…\"{}", &message[..first], &message[last + 1..])
+        }
+        (None | Some(_), None | Some(_)) => message.to_owned(),
+    }
 }

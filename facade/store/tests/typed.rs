@@ -124,6 +124,25 @@ async fn a_record_of_another_shape_holds_up_no_other() {
 }
 
 #[tokio::test]
+async fn what_a_record_says_is_not_in_errors() {
+    let (store, servers) = filled().await.unwrap();
+    let odd = json!({"owner": ["hush", "\"hush\""], "network": "n"});
+    let put = |value| Transaction::new().put(servers.id(&key("b")), value);
+    store.commit(&put(json!("hush \"hush\""))).await.unwrap();
+    let told = servers.get(&key("b")).await.unwrap_err().to_string();
+    assert!(
+        told.ends_with("invalid type: string \"…\", expected struct Server"),
+        "{told}"
+    );
+    let read = Table::<Server>::read(fleetwright_store::Record {
+        id: servers.id(&key("b")),
+        revision: Revision(1),
+        value: odd,
+    });
+    assert!(!read.unwrap_err().reason.contains("hush"));
+}
+
+#[tokio::test]
 async fn changes_of_other_kinds_are_none_of_a_table() {
     let (store, servers) = filled().await.unwrap();
     let both = Transaction::new()
