@@ -12,7 +12,7 @@
 //! | `knobs`, `millis` | the knobs that all clouds have |
 //! | `clock`, `agenda` | time that can be put forward, and what is due when |
 //! | `lag`, `history` | how far reads trail behind, and what they may still see |
-//! | `page`, `index` | parts of a list, and finding without looking at everything |
+//! | `page`, `index`, `records` | parts of a list, and finding without looking at everything |
 //! | `machines` | how many machines there are, and who has them |
 //! | `names`, `pool` | numbers that are never given twice, and addresses that are, but not soon |
 
@@ -31,6 +31,7 @@ pub(crate) mod millis;
 pub(crate) mod names;
 pub(crate) mod page;
 pub(crate) mod pool;
+pub(crate) mod records;
 pub(crate) mod service;
 pub(crate) mod strike;
 mod throttle;
@@ -61,24 +62,9 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     /// The truth.
     type Oracle: Serialize;
     /// All there is.
-    type World: Debug + Send;
+    type World: World<Knobs = Self::Knobs>;
     /// A request that was understood.
     type Call: Send;
-
-    /// The beginning.
-    fn world(knobs: Self::Knobs, clock: Arc<dyn Clock>) -> Self::World;
-
-    /// The knobs as they are.
-    fn knobs(world: &Self::World) -> &Self::Knobs;
-
-    /// Turns the knobs.
-    fn turn(world: &mut Self::World, knobs: Self::Knobs);
-
-    /// Carries out everything that is due by now.
-    fn catch_up(world: &mut Self::World);
-
-    /// The id of the next request.
-    fn request_id(world: &mut Self::World) -> String;
 
     /// Understands a request, or refuses what does not even count as a call.
     fn prepare(
@@ -126,6 +112,27 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
 
     /// What the control endpoint says about this cloud.
     fn introduction(knobs: &Self::Knobs) -> Value;
+}
+
+/// All there is in a cloud, and its time.
+pub trait World: Debug + Send {
+    /// Everything that can be turned.
+    type Knobs;
+
+    /// The beginning.
+    fn new(knobs: Self::Knobs, clock: Arc<dyn Clock>) -> Self;
+
+    /// The knobs as they are.
+    fn knobs(&self) -> &Self::Knobs;
+
+    /// Turns the knobs.
+    fn set_knobs(&mut self, knobs: Self::Knobs);
+
+    /// Carries out everything that is due by now.
+    fn catch_up(&mut self);
+
+    /// The id of the next request.
+    fn request_id(&mut self) -> String;
 }
 
 /// The name of a kind of call, which fault rules, buckets and counts go by.

@@ -11,7 +11,7 @@ use std::{
 use fleetwright_chaos::{Clock, FaultPlan};
 
 use super::{
-    Cloud, Operation as _, Refused as _, Turned as _,
+    Cloud, Operation as _, Refused as _, Turned as _, World as _,
     calls::{CallRecord, Calls},
     clock::SkippingClock,
     control,
@@ -57,7 +57,7 @@ impl<C: Cloud> Service<C> {
     /// The state, with everything done that is due.
     fn state(&self) -> MutexGuard<'_, Inner<C>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        C::catch_up(&mut state.world);
+        state.world.catch_up();
         state
     }
 
@@ -89,7 +89,7 @@ impl<C: Cloud> Service<C> {
     fn prepare(&self, request: &Incoming) -> Result<(C::Operation, C::Call), Outgoing> {
         let mut state = self.state();
         C::prepare(request, &state.world).map_err(|refusal| {
-            let request_id = C::request_id(&mut state.world);
+            let request_id = state.world.request_id();
             C::reply(Err(refusal), &request_id)
         })
     }
@@ -107,7 +107,7 @@ impl<C: Cloud> Service<C> {
     /// Keeps the record of a call that was lost before it had an effect.
     fn keep_lost(&self, operation: C::Operation, call: &C::Call, fault: Option<&Fault>) {
         let mut state = self.state();
-        let request_id = C::request_id(&mut state.world);
+        let request_id = state.world.request_id();
         let kept = record::<C>(operation, call, request_id, fault);
         state.calls.keep(kept);
     }
@@ -120,7 +120,7 @@ impl<C: Cloud> Service<C> {
             calls,
             buckets,
         } = &mut *state;
-        let served = served(C::request_id(world), fault);
+        let served = served(world.request_id(), fault);
         let mut retry_after = None;
         let done = match fault.and_then(Fault::stand_in) {
             Some(why) => Err(C::refuse(why, world)),
@@ -149,14 +149,14 @@ impl<C: Cloud> Service<C> {
     }
 
     pub(super) fn knobs(&self) -> C::Knobs {
-        C::knobs(&self.state().world).clone()
+        self.state().world.knobs().clone()
     }
 
     pub(super) fn set_knobs(&self, knobs: C::Knobs) {
         let clock: Arc<dyn Clock> = self.clock.clone();
         let mut state = self.state();
         state.buckets = Buckets::new(knobs.throttle(), &clock);
-        C::turn(&mut state.world, knobs);
+        state.world.set_knobs(knobs);
     }
 
     pub(super) fn reset(&self, seed: Option<u64>) {
@@ -216,7 +216,7 @@ impl<C: Cloud> Inner<C> {
         Self {
             buckets: Buckets::new(knobs.throttle(), &clock),
             calls: Calls::default(),
-            world: C::world(knobs, clock),
+            world: C::World::new(knobs, clock),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! EC2 as the shared machinery sees it: signature, action, reply.
 
-use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroU32};
 
-use fleetwright_chaos::Clock;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -43,26 +42,6 @@ impl Cloud for Ec2 {
     type Oracle = Oracle;
     type World = World;
     type Call = (Action, Params);
-
-    fn world(knobs: Knobs, clock: Arc<dyn Clock>) -> World {
-        World::new(knobs, clock)
-    }
-
-    fn knobs(world: &World) -> &Knobs {
-        &world.knobs
-    }
-
-    fn turn(world: &mut World, knobs: Knobs) {
-        world.set_knobs(knobs);
-    }
-
-    fn catch_up(world: &mut World) {
-        world.catch_up();
-    }
-
-    fn request_id(world: &mut World) -> String {
-        world.request_id()
-    }
 
     fn prepare(request: &Incoming, world: &World) -> Result<(Action, Self::Call), Refusal> {
         let (action, params) = understand(request, &world.knobs)?;

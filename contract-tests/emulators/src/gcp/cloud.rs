@@ -1,8 +1,7 @@
 //! Compute Engine as the shared machinery sees it: access token, method, reply.
 
-use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
-use fleetwright_chaos::Clock;
 use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
@@ -43,26 +42,6 @@ impl Cloud for Gcp {
     type Oracle = Oracle;
     type World = World;
     type Call = Call;
-
-    fn world(knobs: Knobs, clock: Arc<dyn Clock>) -> World {
-        World::new(knobs, clock)
-    }
-
-    fn knobs(world: &World) -> &Knobs {
-        &world.knobs
-    }
-
-    fn turn(world: &mut World, knobs: Knobs) {
-        world.set_knobs(knobs);
-    }
-
-    fn catch_up(world: &mut World) {
-        world.catch_up();
-    }
-
-    fn request_id(world: &mut World) -> String {
-        world.request_id()
-    }
 
     fn prepare(request: &Incoming, world: &World) -> Result<(Method, Call), Refusal> {
         let call = understand(request, &world.knobs)?;

@@ -6,7 +6,7 @@ use super::{
     World,
     record::{Key, State},
 };
-use crate::ec2::knobs::Market;
+use crate::{cloud::records::Record as _, ec2::knobs::Market};
 
 impl World {
     /// Panics where the region contradicts itself.
@@ -19,17 +19,21 @@ impl World {
     }
 
     fn check_index(&self) {
-        let all: Vec<_> = self.index.find(&[Key::All], 0).collect();
+        let all: Vec<_> = self.instances.find(&[Key::All], 0).collect();
         assert_eq!(all, self.instances.keys().copied().collect::<Vec<_>>());
         assert_eq!(self.by_id.len(), self.instances.len());
-        for (seq, instance) in &self.instances {
+        for (seq, instance) in self.instances.iter() {
             assert_eq!(self.by_id.get(&instance.fixed.id), Some(seq));
             for key in instance.keys() {
-                assert!(self.index.find(&[key], seq - 1).any(|found| found == *seq));
+                assert!(
+                    self.instances
+                        .find(&[key], seq - 1)
+                        .any(|found| found == *seq)
+                );
             }
         }
         for state in State::ALL {
-            for seq in self.index.find(&[Key::State(state)], 0) {
+            for seq in self.instances.find(&[Key::State(state)], 0) {
                 let instance = &self.instances[&seq];
                 assert!(
                     instance

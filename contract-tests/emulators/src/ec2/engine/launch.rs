@@ -218,9 +218,8 @@ impl World {
         if instance.doom.is_none() {
             instance.doom = self.late_failure(&instance);
         }
-        self.index.change(seq, &[], &instance.keys());
         self.by_id.insert(id, seq);
-        self.instances.insert(seq, instance);
+        self.instances.add(seq, instance);
         self.take_machine(seq);
         self.after(self.knobs.timing.boot, Event::Settle(seq, 0));
         seq

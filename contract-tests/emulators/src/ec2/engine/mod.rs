@@ -46,11 +46,13 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use fleetwright_chaos::{Clock, Dice};
 
 use super::{error::Refusal, knobs::Knobs};
-use crate::cloud::{agenda::Agenda, index::Index, machines::Machines, names::Names, pool::Pool};
+use crate::cloud::{
+    self, agenda::Agenda, machines::Machines, names::Names, pool::Pool, records::Records,
+};
 pub(crate) use crate::cloud::{index::Seq, lag::Look, page};
 use image::ImageRecord;
 use names::Ids;
-use record::{Instance, Key, Version};
+use record::{Instance, Version};
 use storage::{Nic, Volume};
 use token::{TokenEntry, TokenKey};
 
@@ -63,9 +65,8 @@ pub struct World {
     names: Ids,
     request_names: Names,
     dice: Dice,
-    pub(crate) instances: BTreeMap<Seq, Instance>,
+    pub(crate) instances: Records<Instance>,
     by_id: HashMap<String, Seq>,
-    index: Index<Key>,
     tokens: HashMap<TokenKey, TokenEntry>,
     pub(crate) volumes: BTreeMap<Seq, Volume>,
     volume_ids: HashMap<String, Seq>,
@@ -111,8 +112,10 @@ impl Mode {
     }
 }
 
-impl World {
-    pub(crate) fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
+impl cloud::World for World {
+    type Knobs = Knobs;
+
+    fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
         let mut world = Self {
             agenda: Agenda::new(clock),
@@ -120,9 +123,8 @@ impl World {
             names: Ids::new(seed),
             request_names: Names::new(seed ^ u64::MAX),
             dice: Dice::for_purpose(seed, 1),
-            instances: BTreeMap::new(),
+            instances: Records::default(),
             by_id: HashMap::new(),
-            index: Index::default(),
             tokens: HashMap::new(),
             volumes: BTreeMap::new(),
             volume_ids: HashMap::new(),
@@ -140,19 +142,27 @@ impl World {
         world
     }
 
-    /// Turns the knobs.
-    pub(crate) fn set_knobs(&mut self, knobs: Knobs) {
+    fn set_knobs(&mut self, knobs: Knobs) {
         self.knobs = knobs;
         self.adopt_images();
     }
 
-    /// Carries out everything that is due by now.
-    pub(crate) fn catch_up(&mut self) {
+    fn catch_up(&mut self) {
         while let Some(event) = self.agenda.due() {
             self.happen(event);
         }
     }
 
+    fn knobs(&self) -> &Knobs {
+        &self.knobs
+    }
+
+    fn request_id(&mut self) -> String {
+        self.request_names.request()
+    }
+}
+
+impl World {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Settle(seq, transition) => self.settle(seq, transition),
@@ -171,11 +181,6 @@ impl World {
         self.last_seq
     }
 
-    /// The id of a request.
-    pub(crate) fn request_id(&mut self) -> String {
-        self.request_names.request()
-    }
-
     /// What the calendar says at a moment.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
         self.agenda.date(moment)
@@ -192,44 +197,23 @@ impl World {
         self.agenda.now()
     }
 
-    /// Gives an instance a new version as of now, and keeps the index true.
+    /// Gives an instance a new version as of now.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
         let (now, window) = (self.now(), self.knobs.lag.reads);
-        let Some(instance) = self.instances.get_mut(&seq) else {
-            return;
-        };
-        let before = instance.keys();
-        let mut next = instance.current().clone();
-        change(&mut next);
-        instance.versions.push(now, next);
-        if window.is_zero() {
-            instance.versions.prune(now);
-        } else {
+        if self.instances.revise(seq, (now, window), change) {
             self.after(window, Event::Prune(seq));
         }
-        self.reindex(seq, &before);
     }
 
     fn prune(&mut self, seq: Seq) {
         let oldest = self.now().saturating_sub(self.knobs.lag.reads);
-        let Some(instance) = self.instances.get_mut(&seq) else {
-            return;
-        };
-        let before = instance.keys();
-        instance.versions.prune(oldest);
-        self.reindex(seq, &before);
-    }
-
-    fn reindex(&mut self, seq: Seq, before: &[Key]) {
-        let after = self.instances.get(&seq).map(Instance::keys);
-        self.index.change(seq, before, &after.unwrap_or_default());
+        self.instances.prune(seq, oldest);
     }
 
     /// A terminated instance is forgotten.
     fn vanish(&mut self, seq: Seq) {
-        if let Some(instance) = self.instances.remove(&seq) {
+        if let Some(instance) = self.instances.remove(seq) {
             self.by_id.remove(&instance.fixed.id);
-            self.index.change(seq, &instance.keys(), &[]);
         }
     }
 

@@ -111,7 +111,7 @@ impl World {
                     .map(show),
             ),
             None => paging.take(
-                self.index
+                self.instances
                     .find(&self.best_keys(filters), paging.place.after)
                     .map(show),
             ),
@@ -132,7 +132,7 @@ impl World {
     /// The keys of the filter under which the fewest instances stand.
     fn best_keys(&self, filters: &[Filter]) -> Vec<Key> {
         let choices = filters.iter().filter_map(keys_of);
-        let best = choices.min_by_key(|keys| self.index.size(keys));
+        let best = choices.min_by_key(|keys| self.instances.size(keys));
         best.unwrap_or_else(|| vec![Key::All])
     }
 

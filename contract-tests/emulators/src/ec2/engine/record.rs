@@ -7,7 +7,10 @@ use super::{
     launch::{MetadataOptions, ShutdownBehavior, SpotKind},
     token::TokenKey,
 };
-use crate::{cloud::history::History, ec2::knobs::Market};
+use crate::{
+    cloud::{history::History, records::Record},
+    ec2::knobs::Market,
+};
 
 /// What an instance is found under.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,9 +163,17 @@ impl Instance {
     pub(crate) fn version_at(&self, moment: Option<Duration>) -> Option<&Version> {
         self.versions.at(moment)
     }
+}
 
-    /// How the index must find it: as every version that can be seen.
-    pub(super) fn keys(&self) -> Vec<Key> {
+impl Record for Instance {
+    type Version = Version;
+    type Key = Key;
+
+    fn versions(&mut self) -> &mut History<Version> {
+        &mut self.versions
+    }
+
+    fn keys(&self) -> Vec<Key> {
         let token = self.fixed.token.clone().map(Key::Token);
         let mut keys: Vec<Key> = std::iter::once(Key::All).chain(token).collect();
         for version in self.versions.iter() {

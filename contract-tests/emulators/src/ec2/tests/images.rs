@@ -1,6 +1,7 @@
 //! CreateImage, and launching from what it made.
 
 use super::{LAUNCH, Lab, all};
+use crate::cloud::World as _;
 
 #[test]
 fn an_image_is_pending_then_can_be_launched() {

@@ -27,7 +27,7 @@ use super::{
     knobs::Knobs,
     wire::{action::Action, params::Params},
 };
-use crate::cloud::strike::Served;
+use crate::cloud::{World as _, strike::Served};
 
 /// A region on a manual clock.
 struct Lab {

@@ -1,6 +1,7 @@
 //! What others do, past the wire.
 
 use super::{Lab, all};
+use crate::cloud::World as _;
 use crate::ec2::engine::operator::Act;
 
 fn act(lab: &mut Lab, text: &str) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Client tokens, as EC2 documents them.
 
 use super::{LAUNCH, Lab, all};
+use crate::cloud::World as _;
 use crate::ec2::knobs::Capacity;
 use std::time::Duration;
 

@@ -35,7 +35,7 @@ impl World {
         order: &BulkOrder,
         doom: &[Failure],
     ) -> Result<Seq, Refusal> {
-        let group = self.request_id();
+        let group = self.request_names.request();
         let (mut made, mut errors) = (Vec::new(), doom.to_vec());
         let names = self.bulk_names(order);
         if errors.is_empty() {

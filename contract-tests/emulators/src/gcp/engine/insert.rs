@@ -106,9 +106,8 @@ impl World {
             repeated_deletes: 0,
             versions: History::new(now, version),
         };
-        self.index.change(seq, &[], &instance.keys());
         self.by_name.entry(address).or_default().push(seq);
-        self.instances.insert(seq, instance);
+        self.instances.add(seq, instance);
         if !doomed {
             self.take_machine(seq);
         }

@@ -44,16 +44,18 @@ use fleetwright_chaos::{Clock, Dice};
 
 use super::knobs::Knobs;
 use crate::cloud::{
+    self,
     agenda::Agenda,
     index::{Index, Seq},
     machines::Machines,
     names::Names,
     pool::Pool,
+    records::Records,
 };
 use disk::Disk;
 use image::ImageRecord;
 use operation::{Operation, OperationKey};
-use record::{Instance, Key, Version};
+use record::{Instance, Version};
 use request::{Remembered, RequestKey};
 
 /// Project, zone and name of a zonal resource.
@@ -68,9 +70,8 @@ pub struct World {
     ids: Names,
     request_names: Names,
     dice: Dice,
-    pub(crate) instances: BTreeMap<Seq, Instance>,
+    pub(crate) instances: Records<Instance>,
     by_name: HashMap<Address, Vec<Seq>>,
-    index: Index<Key>,
     pub(crate) disks: BTreeMap<Seq, Disk>,
     disk_names: HashMap<Address, Seq>,
     pub(crate) images: BTreeMap<Seq, ImageRecord>,
@@ -104,8 +105,10 @@ enum Event {
     ForgetRequest(RequestKey),
 }
 
-impl World {
-    pub(crate) fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
+impl cloud::World for World {
+    type Knobs = Knobs;
+
+    fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
         let mut world = Self {
             agenda: Agenda::new(clock),
@@ -113,9 +116,8 @@ impl World {
             ids: Names::new(seed),
             request_names: Names::new(seed ^ u64::MAX),
             dice: Dice::for_purpose(seed, 1),
-            instances: BTreeMap::new(),
+            instances: Records::default(),
             by_name: HashMap::new(),
-            index: Index::default(),
             disks: BTreeMap::new(),
             disk_names: HashMap::new(),
             images: BTreeMap::new(),
@@ -133,19 +135,27 @@ impl World {
         world
     }
 
-    /// Turns the knobs.
-    pub(crate) fn set_knobs(&mut self, knobs: Knobs) {
+    fn set_knobs(&mut self, knobs: Knobs) {
         self.knobs = knobs;
         self.adopt_images();
     }
 
-    /// Carries out everything that is due by now.
-    pub(crate) fn catch_up(&mut self) {
+    fn catch_up(&mut self) {
         while let Some(event) = self.agenda.due() {
             self.happen(event);
         }
     }
 
+    fn knobs(&self) -> &Knobs {
+        &self.knobs
+    }
+
+    fn request_id(&mut self) -> String {
+        self.request_names.request()
+    }
+}
+
+impl World {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Begin(seq) => self.begin_operation(seq),
@@ -172,11 +182,6 @@ impl World {
         self.ids.number()
     }
 
-    /// The id of a request.
-    pub(crate) fn request_id(&mut self) -> String {
-        self.request_names.request()
-    }
-
     /// What time it is.
     pub(crate) const fn now(&self) -> Duration {
         self.agenda.now()
@@ -198,45 +203,24 @@ impl World {
         self.agenda.date(moment).timestamp_millis()
     }
 
-    /// Gives an instance a new version as of now, and keeps the index true.
+    /// Gives an instance a new version as of now.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
         let (now, window) = (self.now(), self.knobs.lag.reads);
-        let Some(instance) = self.instances.get_mut(&seq) else {
-            return;
-        };
-        let before = instance.keys();
-        let mut next = instance.current().clone();
-        change(&mut next);
-        instance.versions.push(now, next);
-        if window.is_zero() {
-            instance.versions.prune(now);
-        } else {
+        if self.instances.revise(seq, (now, window), change) {
             self.after(window, Event::Prune(seq));
         }
-        self.reindex(seq, &before);
     }
 
     fn prune(&mut self, seq: Seq) {
         let oldest = self.now().saturating_sub(self.knobs.lag.reads);
-        let Some(instance) = self.instances.get_mut(&seq) else {
-            return;
-        };
-        let before = instance.keys();
-        instance.versions.prune(oldest);
-        self.reindex(seq, &before);
-    }
-
-    fn reindex(&mut self, seq: Seq, before: &[Key]) {
-        let after = self.instances.get(&seq).map(Instance::keys);
-        self.index.change(seq, before, &after.unwrap_or_default());
+        self.instances.prune(seq, oldest);
     }
 
     /// A deleted instance is forgotten.
     fn vanish(&mut self, seq: Seq) {
-        let Some(instance) = self.instances.remove(&seq) else {
+        let Some(instance) = self.instances.remove(seq) else {
             return;
         };
-        self.index.change(seq, &instance.keys(), &[]);
         let address = instance.fixed.address();
         if let Some(seqs) = self.by_name.get_mut(&address) {
             seqs.retain(|other| *other != seq);

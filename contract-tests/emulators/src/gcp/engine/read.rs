@@ -53,7 +53,11 @@ impl World {
                     instance.fixed.project == target.project && instance.fixed.zone == *zone
                 })
             };
-            return self.index.find(&[Key::Id(id)], 0).filter(here).collect();
+            return self
+                .instances
+                .find(&[Key::Id(id)], 0)
+                .filter(here)
+                .collect();
         }
         let address = (target.project.clone(), zone.clone(), target.name.clone());
         let seqs = self.by_name.get(&address).into_iter().flatten();
@@ -100,7 +104,7 @@ impl World {
     ) -> Page<T> {
         let moment = self.moment(look);
         let world = &*self;
-        let found = world.index.find(keys, paging.place.after).map(|seq| {
+        let found = world.instances.find(keys, paging.place.after).map(|seq| {
             let shown = world.instances.get(&seq).and_then(|instance| {
                 let version = instance.version_at(moment)?;
                 show(world, Seen { instance, version })
@@ -114,7 +118,9 @@ impl World {
 
     /// Of several sets of keys, the one under which the fewest instances stand.
     pub(crate) fn fewest(&self, choices: Vec<Vec<Key>>) -> Vec<Key> {
-        let best = choices.into_iter().min_by_key(|keys| self.index.size(keys));
+        let best = choices
+            .into_iter()
+            .min_by_key(|keys| self.instances.size(keys));
         best.unwrap_or_default()
     }
 }

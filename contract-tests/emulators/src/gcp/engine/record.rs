@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{Address, rules::Metadata};
-use crate::cloud::{fault::Failure, history::History, index::Seq, knobs::Market, machines::Kind};
+use crate::cloud::{
+    fault::Failure, history::History, index::Seq, knobs::Market, machines::Kind, records::Record,
+};
 
 /// Labels of a resource.
 pub(crate) type Labels = BTreeMap<String, String>;
@@ -257,9 +259,17 @@ impl Instance {
             self.fixed.scheduling.market(),
         )
     }
+}
 
-    /// How the index must find it: as every version that can be seen.
-    pub(super) fn keys(&self) -> Vec<Key> {
+impl Record for Instance {
+    type Version = Version;
+    type Key = Key;
+
+    fn versions(&mut self) -> &mut History<Version> {
+        &mut self.versions
+    }
+
+    fn keys(&self) -> Vec<Key> {
         let Fixed {
             id,
             name,

@@ -30,7 +30,7 @@ use super::{
     oracle::{Oracle, TrueInstance},
     wire::{query::Query, route},
 };
-use crate::cloud::strike::Served;
+use crate::cloud::{World as _, strike::Served};
 
 /// The zone of most tests.
 const ZONE: &str = "zones/us-central1-a";
