@@ -73,37 +73,14 @@ pub(super) async fn wait(fault: Option<&Fault>, now: Phase) {
 
 /// What becomes of a call that a fault ends before its effect.
 pub(super) fn undone(fault: Option<&Fault>) -> Option<Outgoing> {
-    let delivery = match fault? {
-        Fault::Lost {
+    let delivery = match fault {
+        Some(Fault::Lost {
             phase: Phase::Before,
-        } => Delivery::Nothing,
-        Fault::Hang {
+        }) => Delivery::Nothing,
+        Some(Fault::Hang {
             phase: Phase::Before,
-        } => Delivery::Never,
-        Fault::Lost {
-            phase: Phase::After,
-        }
-        | Fault::Hang {
-            phase: Phase::After,
-        }
-        | Fault::Reset
-        | Fault::Truncated
-        | Fault::Malformed
-        | Fault::Throttled { .. }
-        | Fault::ServerError { .. }
-        | Fault::StaleRead
-        | Fault::ExpiredCredentials
-        | Fault::Forbidden
-        | Fault::Capacity
-        | Fault::Quota
-        | Fault::EmptyPage
-        | Fault::RepeatedToken
-        | Fault::UnknownState { .. }
-        | Fault::FailsLate { .. }
-        | Fault::OperationError { .. }
-        | Fault::OperationExpired
-        | Fault::Delay { .. }
-        | Fault::Refused { .. } => return None,
+        }) => Delivery::Never,
+        Some(_) | None => return None,
     };
     Some(Outgoing {
         status: 500,

@@ -156,11 +156,16 @@ impl World {
     /// A new operation that does its work after a while.
     pub(super) fn open_for(&mut self, about: About, takes: Duration, work: Work) -> Seq {
         let seq = self.open(about);
+        self.do_later(seq, takes, work);
+        seq
+    }
+
+    /// Has an operation do its work after a while.
+    pub(super) fn do_later(&mut self, seq: Seq, takes: Duration, work: Work) {
         if let Some(operation) = self.operations.get_mut(&seq) {
             operation.work = work;
         }
         self.after(takes, Event::Finish(seq));
-        seq
     }
 
     pub(super) fn join(&mut self, seq: Seq, group: &str) {

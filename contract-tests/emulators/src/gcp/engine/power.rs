@@ -3,78 +3,104 @@
 use super::{
     Event, World,
     operation::{About, Work},
-    record::{Attached, Doing, Instance, Status},
+    record::{Attached, Doing, Status},
 };
 use crate::{
     cloud::{fault::Failure, index::Seq},
     gcp::{error::Refusal, wire::route::Target},
 };
 
+/// How an instance stands that is to be changed.
+struct Standing {
+    seq: Seq,
+    status: Status,
+    doing: Doing,
+    has_local_ssd: bool,
+    path: String,
+}
+
+impl Standing {
+    fn not_ready(&self) -> Refusal {
+        Refusal::not_ready(&self.path)
+    }
+
+    /// What is on local disks is lost or saved, as the caller must say.
+    fn check_local_ssd(&self, discard: Option<bool>) -> Result<(), Refusal> {
+        if discard.is_some() || !self.has_local_ssd {
+            return Ok(());
+        }
+        let message = "VM has a Local SSD attached but an undefined value for `discard-local-ssd`.";
+        Err(Refusal::new(400, "badRequest", message))
+    }
+}
+
 impl World {
+    fn standing(&mut self, target: &Target) -> Result<Standing, Refusal> {
+        let seq = self.find(target)?;
+        let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
+        let local = |disk: &Attached| disk.disk.is_none();
+        Ok(Standing {
+            seq,
+            status: instance.current().status,
+            doing: instance.doing,
+            has_local_ssd: instance.disks.iter().any(local),
+            path: instance.fixed.path(),
+        })
+    }
+
     /// Begins to stop an instance; one that is stopped stays so.
     pub(crate) fn stop(&mut self, target: &Target, discard: Option<bool>) -> Result<Seq, Refusal> {
-        let seq = self.find(target)?;
-        let Some(instance) = self.instances.get(&seq) else {
-            return Err(Refusal::internal());
-        };
-        match instance.current().status {
-            Status::Terminated => Ok(self.go_along(seq, "stop")),
+        let found = self.standing(target)?;
+        match found.status {
+            Status::Terminated => Ok(self.go_along(found.seq, "stop")),
+            Status::Stopping if found.doing == Doing::Stop => Ok(self.go_along(found.seq, "stop")),
             Status::Running | Status::Suspended | Status::Repairing => {
-                check_local_ssd(instance, discard)?;
-                let operation = self.open_on(seq, "stop");
-                self.begin_stop(seq, Some(operation));
+                found.check_local_ssd(discard)?;
+                let operation = self.open_on(found.seq, "stop");
+                self.begin_stop(found.seq, Some(operation));
                 if self.knobs.stop_done_early {
                     self.after(self.knobs.timing.change, Event::Finish(operation));
                 }
                 Ok(operation)
             }
-            Status::Stopping if instance.doing == Doing::Stop => Ok(self.go_along(seq, "stop")),
             Status::Provisioning
             | Status::Staging
             | Status::Stopping
             | Status::Suspending
-            | Status::Gone => Err(Refusal::not_ready(&instance.fixed.path())),
+            | Status::Gone => Err(found.not_ready()),
         }
     }
 
     /// Begins to start an instance; one that runs stays so. `doom` makes that fail.
     pub(crate) fn start(&mut self, target: &Target, doom: &[Failure]) -> Result<Seq, Refusal> {
-        let seq = self.find(target)?;
-        let Some(instance) = self.instances.get(&seq) else {
-            return Err(Refusal::internal());
-        };
-        match instance.current().status {
+        let found = self.standing(target)?;
+        match found.status {
             Status::Running | Status::Provisioning | Status::Staging | Status::Repairing => {
-                Ok(self.go_along(seq, "start"))
+                Ok(self.go_along(found.seq, "start"))
             }
-            Status::Terminated => self.boot(seq, "start", Doing::Start, doom),
+            Status::Terminated => self.boot(found.seq, "start", Doing::Start, doom),
             Status::Suspended => {
                 let why = "The instance is suspended: it can be resumed, and not started.";
-                Err(Refusal::invalid("instance", &instance.fixed.name, why))
+                Err(Refusal::invalid("instance", &target.name, why))
             }
-            Status::Stopping | Status::Suspending | Status::Gone => {
-                Err(Refusal::not_ready(&instance.fixed.path()))
-            }
+            Status::Stopping | Status::Suspending | Status::Gone => Err(found.not_ready()),
         }
     }
 
     /// Begins to resume a suspended instance; one that runs stays so.
     pub(crate) fn resume(&mut self, target: &Target, doom: &[Failure]) -> Result<Seq, Refusal> {
-        let seq = self.find(target)?;
-        let Some(instance) = self.instances.get(&seq) else {
-            return Err(Refusal::internal());
-        };
-        match instance.current().status {
+        let found = self.standing(target)?;
+        match found.status {
             Status::Running | Status::Provisioning | Status::Staging => {
-                Ok(self.go_along(seq, "resume"))
+                Ok(self.go_along(found.seq, "resume"))
             }
-            Status::Suspended => self.boot(seq, "resume", Doing::Resume, doom),
+            Status::Suspended => self.boot(found.seq, "resume", Doing::Resume, doom),
             Status::Terminated => {
                 let why = "The instance is not suspended.";
-                Err(Refusal::invalid("instance", &instance.fixed.name, why))
+                Err(Refusal::invalid("instance", &target.name, why))
             }
             Status::Stopping | Status::Suspending | Status::Repairing | Status::Gone => {
-                Err(Refusal::not_ready(&instance.fixed.path()))
+                Err(found.not_ready())
             }
         }
     }
@@ -86,9 +112,7 @@ impl World {
         doing: Doing,
         doom: &[Failure],
     ) -> Result<Seq, Refusal> {
-        let Some(instance) = self.instances.get(&seq) else {
-            return Err(Refusal::internal());
-        };
+        let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
         let late = self.check_start(instance)?;
         let doom = if doom.is_empty() { late } else { doom.to_vec() };
         let operation = self.open_on(seq, kind);
@@ -102,16 +126,13 @@ impl World {
         target: &Target,
         discard: Option<bool>,
     ) -> Result<Seq, Refusal> {
-        let seq = self.find(target)?;
-        let Some(instance) = self.instances.get(&seq) else {
-            return Err(Refusal::internal());
-        };
-        match instance.current().status {
-            Status::Suspended | Status::Suspending => Ok(self.go_along(seq, "suspend")),
+        let found = self.standing(target)?;
+        match found.status {
+            Status::Suspended | Status::Suspending => Ok(self.go_along(found.seq, "suspend")),
             Status::Running => {
-                check_local_ssd(instance, discard)?;
-                let operation = self.open_on(seq, "suspend");
-                self.begin_suspend(seq, Some(operation));
+                found.check_local_ssd(discard)?;
+                let operation = self.open_on(found.seq, "suspend");
+                self.begin_suspend(found.seq, Some(operation));
                 Ok(operation)
             }
             Status::Provisioning
@@ -119,20 +140,19 @@ impl World {
             | Status::Stopping
             | Status::Terminated
             | Status::Repairing
-            | Status::Gone => Err(Refusal::not_ready(&instance.fixed.path())),
+            | Status::Gone => Err(found.not_ready()),
         }
     }
 
     /// Begins to reset a running instance.
     pub(crate) fn reset(&mut self, target: &Target) -> Result<Seq, Refusal> {
-        let seq = self.find(target)?;
-        let instance = self.instances.get(&seq);
-        let running = |instance: &&Instance| instance.current().status == Status::Running;
-        let Some(instance) = instance.filter(running) else {
-            return Err(Refusal::not_ready(&target.path("instances")));
-        };
-        let about = About::instance(&instance.fixed, "reset");
-        Ok(self.change_later(about, Work::Reset(seq)))
+        let found = self.standing(target)?;
+        if found.status != Status::Running {
+            return Err(found.not_ready());
+        }
+        let operation = self.open_on(found.seq, "reset");
+        self.do_later(operation, self.knobs.timing.change, Work::Reset(found.seq));
+        Ok(operation)
     }
 
     /// Begins to delete an instance.
@@ -210,14 +230,4 @@ impl World {
         self.after(takes, Event::Finish(operation));
         operation
     }
-}
-
-/// What is on local disks is lost or saved, as the caller must say.
-fn check_local_ssd(instance: &Instance, discard: Option<bool>) -> Result<(), Refusal> {
-    let local = |disk: &Attached| disk.disk.is_none();
-    if discard.is_some() || !instance.disks.iter().any(local) {
-        return Ok(());
-    }
-    let message = "VM has a Local SSD attached but an undefined value for `discard-local-ssd`.";
-    Err(Refusal::new(400, "badRequest", message))
 }
