@@ -63,6 +63,9 @@ pub struct Knobs {
     pub zones: Vec<String>,
     /// Zones that do not answer.
     pub unreachable_zones: BTreeSet<String>,
+    /// Lists of all zones leave out those that do not answer and name them, even if nobody asks for a
+    /// part: newer clients have no word for it.
+    pub partial_unasked: bool,
     /// The subnetworks; the first of a region is its default.
     pub subnetworks: Vec<Subnetwork>,
     /// The images that nobody made here.
@@ -102,6 +105,7 @@ impl Default for Knobs {
             repeated_deletes: 1,
             zones: zones.map(str::to_owned).into(),
             unreachable_zones: BTreeSet::new(),
+            partial_unasked: false,
             subnetworks: default_subnetworks(),
             images: Image::standard(),
             machine_types: MachineType::standard(),

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::client::{AUTHORIZATION, LAUNCH, Reply, open, post};
+use crate::client::{AUTHORIZATION, LAUNCH, Reply, open, post, request};
 use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, Knobs, Phase};
 
 const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
@@ -248,4 +248,16 @@ fn throttling_may_say_when_to_come_back() {
         let told = reply.head.contains("\r\nretry-after: 7");
         assert_eq!(told, header, "{}", reply.head);
     }
+}
+
+#[test]
+fn a_fault_of_operations_means_nothing_here() {
+    let emulator = struck_by(Fault::OperationExpired, Action::RunInstances);
+    assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
+    assert_eq!(emulator.unstruck_faults().len(), 1);
+    emulator.clear_faults();
+    assert!(emulator.unstruck_faults().is_empty());
+    let rule = br#"{"fault":{"kind":"operation_error","errors":[]}}"#;
+    let reply = request(&emulator, "POST", "/_emulator/faults", "", rule).unwrap();
+    assert_eq!(reply.status, 400);
 }

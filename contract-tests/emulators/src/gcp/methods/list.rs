@@ -106,7 +106,7 @@ impl Listing {
                 trick: served.trick,
             },
             order,
-            partial: query.flag("returnPartialSuccess")?,
+            partial: query.flag("returnPartialSuccess")? || world.knobs.partial_unasked,
             of: name,
         })
     }

@@ -216,6 +216,8 @@ fn a_zone_that_does_not_answer_fails_a_list_or_is_named() {
         part["items"][ZONE]["instances"].as_array().unwrap().len(),
         5
     );
+    lab.world.knobs.partial_unasked = true;
+    assert_eq!(lab.get("aggregated/instances"), part);
     assert_eq!(lab.get("zones/us-central1-b")["status"], "DOWN");
 }
 
