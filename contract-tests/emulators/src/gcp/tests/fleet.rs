@@ -65,7 +65,8 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
     ] {
         assert_eq!(cost(&mut lab, &request).1, touched, "{request}");
     }
-    let id = lab.truth("vm-3-3").unwrap().id;
+    let named = lab.get("zones/us-central1-b/instances/vm-3-3");
+    let id = named["id"].as_str().unwrap();
     let by_id = format!("GET aggregated/instances?filter=id%3D{id}");
     assert_eq!(cost(&mut lab, &by_id).1, 1);
     let about = format!("GET zones/us-central1-b/operations?filter=targetId%3D{id}");
