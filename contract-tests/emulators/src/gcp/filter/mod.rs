@@ -283,6 +283,8 @@ mod tests {
             ("name eq \"web-1|x\"", true),
             ("name ne \"(web-1|web-2)\"", false),
             ("name ne web.*", false),
+            ("name eq \".*\\bweb\\-1\\b.*\"", true),
+            ("(name eq \"web.\\d\")(status eq RUNNING)", true),
             ("(name eq .*) (status eq RUN.*)", true),
             ("size>=7 size<8", true),
             ("size>7", false),

@@ -23,7 +23,7 @@ pub(super) fn words(text: &str) -> Result<Vec<Word>, String> {
             '(' => (Word::Open, 1),
             ')' => (Word::Close, 1),
             '-' if begins_factor(&words) => (Word::Minus, 1),
-            '"' | '\'' => quoted(rest, first)?,
+            '"' | '\'' => quoted(rest, first, comes_regular(&words))?,
             _ => match SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
                 Some(sign) => (Word::Sign(sign), sign.len()),
                 None => plain(rest, &words),
@@ -50,12 +50,22 @@ pub(super) fn is_regular(word: &str) -> bool {
     matches!(word, "eq" | "ne")
 }
 
-fn quoted(rest: &str, quote: char) -> Result<(Word, usize), String> {
+/// Whether a regular expression comes next.
+fn comes_regular(words: &[Word]) -> bool {
+    matches!(words.last(), Some(Word::Plain(word)) if is_regular(word))
+}
+
+/// A word in quotation marks. A backslash makes the next character plain; in a regular expression it
+/// is the expression's own, but before a quotation mark.
+fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Word, usize), String> {
     let mut text = String::new();
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
         match c {
             c if escaped => {
+                if regular && c != quote {
+                    text.push('\\');
+                }
                 text.push(c);
                 escaped = false;
             }
@@ -70,7 +80,7 @@ fn quoted(rest: &str, quote: char) -> Result<(Word, usize), String> {
 /// A word without quotation marks. A regular expression goes on over signs, and over brackets that it
 /// opened itself.
 fn plain(rest: &str, words: &[Word]) -> (Word, usize) {
-    let regular = matches!(words.last(), Some(Word::Plain(word)) if is_regular(word));
+    let regular = comes_regular(words);
     let value = matches!(words.last(), Some(Word::Sign(_)));
     let mut depth = 0_u32;
     let ends = |c: char| {

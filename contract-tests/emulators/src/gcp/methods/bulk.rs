@@ -61,6 +61,7 @@ fn within(field: &str, count: i64, most: usize) -> Result<usize, Refusal> {
 
 fn names(body: &Map<String, Value>, count: usize) -> Result<BulkNames, Refusal> {
     let given = body.object("perInstanceProperties");
+    let given = given.filter(|given| !given.is_empty());
     match (body.text("namePattern"), given) {
         (Some(pattern), None) => pattern_of(pattern, count),
         (None, Some(given)) => {

@@ -326,7 +326,7 @@ pub(crate) const IMAGE: &[Field] = &[
     Field("sourceSnapshot", NOT),
     Field("sourceSnapshotEncryptionKey", NOT),
     Field("sourceSnapshotId", OUTPUT),
-    Field("sourceType", NOT),
+    Field("sourceType", Kind::Choice(&["RAW"])),
     Field("status", OUTPUT),
     Field("storageLocations", NOT),
 ];
