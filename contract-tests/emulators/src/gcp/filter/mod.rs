@@ -1,12 +1,13 @@
 //! The filters of lists: what Compute Engine documents, evaluated on the documents that are listed.
 //!
 //! ```text
-//! filter     = choice, or none
-//! choice     = sequence {"OR" sequence}
-//! sequence   = factor {["AND"] factor}
-//! factor     = ["NOT" | "-"] ("(" choice ")" | comparison)
+//! filter     = choice {["AND"] choice}
+//! choice     = term {"OR" term}
+//! term       = ["NOT" | "-"] ("(" filter ")" | comparison)
 //! comparison = path ("=" | "!=" | "<" | "<=" | ">" | ">=" | ":") value | path ("eq" | "ne") expression
 //! ```
+//!
+//! OR binds tighter than AND, and the two forms of comparisons never meet in one filter.
 
 mod parse;
 mod words;
@@ -53,6 +54,12 @@ impl Filter {
     pub(crate) fn read(text: &str, fields: &[&str]) -> Result<Self, Refusal> {
         let filter = parse::filter(text).map_err(|why| bad(text, &why))?;
         filter.check(text, fields)?;
+        let forms = filter.comparisons();
+        let regular = |comparison: &&Comparison| comparison.is_regular();
+        if forms.iter().any(regular) && !forms.iter().all(regular) {
+            let why = "Regular expressions can not be mixed with other comparisons.";
+            return Err(bad(text, why));
+        }
         Ok(filter.simplified())
     }
 
@@ -70,6 +77,16 @@ impl Filter {
         }
     }
 
+    fn comparisons(&self) -> Vec<&Comparison> {
+        match self {
+            Self::All(filters) | Self::Any(filters) => {
+                filters.iter().flat_map(Self::comparisons).collect()
+            }
+            Self::Not(filter) => filter.comparisons(),
+            Self::Compare(comparison) => vec![comparison],
+        }
+    }
+
     fn check(&self, text: &str, fields: &[&str]) -> Result<(), Refusal> {
         match self {
             Self::All(filters) | Self::Any(filters) => filters
@@ -82,11 +99,7 @@ impl Filter {
                     let why = format!("Unknown field '{}'.", comparison.path);
                     return Err(bad(text, &why));
                 }
-                let regular = matches!(
-                    comparison.operator,
-                    Operator::Matches | Operator::MatchesNot
-                );
-                if regular && expression(&comparison.value).is_none() {
+                if comparison.is_regular() && expression(&comparison.value).is_none() {
                     return Err(bad(text, "The regular expression is malformed."));
                 }
                 Ok(())
@@ -144,6 +157,10 @@ impl Comparison {
             };
             words.into_iter().map(equal).collect()
         })
+    }
+
+    fn is_regular(&self) -> bool {
+        matches!(self.operator, Operator::Matches | Operator::MatchesNot)
     }
 
     fn holds(&self, document: &Value) -> bool {
@@ -265,8 +282,9 @@ mod tests {
             ("(name=web-1) (status=RUNNING)", true),
             ("(name=web-1) (status=TERMINATED)", false),
             ("name=x OR status=RUNNING", true),
-            ("name=x AND status=RUNNING OR id=123", true),
-            ("name=x AND (status=RUNNING OR id=123)", false),
+            ("name=x AND status=RUNNING OR id=123", false),
+            ("(name=x AND status=RUNNING) OR id=123", true),
+            ("id=1 OR id=123 name=web-1", true),
             ("NOT name=x", true),
             ("-name=web-1", false),
             ("labels.env=prod", true),
@@ -314,6 +332,7 @@ mod tests {
             "name==x",
             "NOT",
             "name x y",
+            "(name eq web.*) (id=123)",
         ] {
             let refusal = Filter::read(bad, &FIELDS).unwrap_err();
             assert_eq!(
@@ -332,6 +351,7 @@ mod tests {
         };
         assert_eq!(shape("name=a id=1"), [1, 1]);
         assert_eq!(shape("(name=a OR name=b) id=1"), [2, 1]);
+        assert_eq!(shape("name=a OR name=b id=1"), [2, 1]);
         assert_eq!(shape("name=a OR (id=1 size=2)"), [0; 0]);
         assert_eq!(shape("NOT name=a"), [0; 0]);
         assert_eq!(shape("name eq \"(a|b|c-1)\""), [3]);

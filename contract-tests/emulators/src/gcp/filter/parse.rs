@@ -12,7 +12,7 @@ const DEEPEST: usize = 32;
 pub(super) fn filter(text: &str) -> Result<Filter, String> {
     let words = words(text)?;
     let mut reader = Reader { words: &words };
-    let filter = reader.choice(0)?;
+    let filter = reader.filter(0)?;
     match reader.words {
         [] => Ok(filter),
         _ => Err("There is something after its end.".to_owned()),
@@ -24,41 +24,41 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn choice(&mut self, depth: usize) -> Result<Filter, String> {
-        let mut any = vec![self.sequence(depth)?];
-        while self.skip("OR") {
-            any.push(self.sequence(depth)?);
-        }
-        Ok(one_or(any, Filter::Any))
-    }
-
-    fn sequence(&mut self, depth: usize) -> Result<Filter, String> {
-        let mut all = vec![self.factor(depth)?];
+    fn filter(&mut self, depth: usize) -> Result<Filter, String> {
+        let mut all = vec![self.choice(depth)?];
         loop {
             let and = self.skip("AND");
             if !and && self.is_at_end() {
                 return Ok(one_or(all, Filter::All));
             }
-            all.push(self.factor(depth)?);
+            all.push(self.choice(depth)?);
         }
     }
 
-    fn factor(&mut self, depth: usize) -> Result<Filter, String> {
+    fn choice(&mut self, depth: usize) -> Result<Filter, String> {
+        let mut any = vec![self.term(depth)?];
+        while self.skip("OR") {
+            any.push(self.term(depth)?);
+        }
+        Ok(one_or(any, Filter::Any))
+    }
+
+    fn term(&mut self, depth: usize) -> Result<Filter, String> {
         if depth > DEEPEST {
             return Err("It is nested too deeply.".to_owned());
         }
         match self.words.first() {
             Some(Word::Minus) => {
                 self.next();
-                Ok(Filter::Not(Box::new(self.factor(depth + 1)?)))
+                Ok(Filter::Not(Box::new(self.term(depth + 1)?)))
             }
             Some(Word::Plain(word)) if word == "NOT" => {
                 self.next();
-                Ok(Filter::Not(Box::new(self.factor(depth + 1)?)))
+                Ok(Filter::Not(Box::new(self.term(depth + 1)?)))
             }
             Some(Word::Open) => {
                 self.next();
-                let inside = self.choice(depth + 1)?;
+                let inside = self.filter(depth + 1)?;
                 match self.next() {
                     Some(Word::Close) => Ok(inside),
                     _ => Err("A bracket is not closed.".to_owned()),
@@ -95,11 +95,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_at_end(&self) -> bool {
-        match self.words.first() {
-            None | Some(Word::Close) => true,
-            Some(Word::Plain(word)) => word == "OR",
-            Some(Word::Open | Word::Minus | Word::Sign(_) | Word::Quoted(_)) => false,
-        }
+        matches!(self.words.first(), None | Some(Word::Close))
     }
 
     fn skip(&mut self, keyword: &str) -> bool {

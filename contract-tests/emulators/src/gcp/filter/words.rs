@@ -22,7 +22,7 @@ pub(super) fn words(text: &str) -> Result<Vec<Word>, String> {
         let (word, length) = match first {
             '(' => (Word::Open, 1),
             ')' => (Word::Close, 1),
-            '-' if begins_factor(&words) => (Word::Minus, 1),
+            '-' if begins_term(&words) => (Word::Minus, 1),
             '"' | '\'' => quoted(rest, first, comes_regular(&words))?,
             _ => match SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
                 Some(sign) => (Word::Sign(sign), sign.len()),
@@ -36,7 +36,7 @@ pub(super) fn words(text: &str) -> Result<Vec<Word>, String> {
 }
 
 /// Whether a minus here would stand before a comparison, and not in a value.
-fn begins_factor(words: &[Word]) -> bool {
+fn begins_term(words: &[Word]) -> bool {
     match words.last() {
         None | Some(Word::Open | Word::Minus) => true,
         Some(Word::Plain(word)) => !is_regular(word),

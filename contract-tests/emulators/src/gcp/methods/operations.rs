@@ -82,7 +82,7 @@ pub(super) fn get(call: &Call, world: &mut World, served: &Served) -> Result<Val
     }
 }
 
-/// The newest first.
+/// The oldest first, unless asked otherwise: their names begin with the time.
 pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
     let listing = Listing::read(call, world, served, &OPERATIONS)?;
     let seqs = world.operations_under(key(call, &listing));
@@ -117,24 +117,32 @@ pub(super) fn aggregated(
     Ok(listing.aggregate(call, world, &OPERATIONS, &scopes, page))
 }
 
-/// A page of operations, which come oldest first.
+/// A page of operations, which come oldest first. Positions grow along a list, so where the newest is
+/// first it has the smallest.
 fn page(world: &mut World, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
-    seqs.reverse();
-    // Positions grow along the list, so the newest has the smallest.
-    let after = listing.paging.place.after;
-    let positions = seqs.into_iter().map(|seq| (NEWEST - seq, seq));
+    let newest_first = listing.order == Order::NewestFirst;
+    let place = |seq| if newest_first { NEWEST - seq } else { seq };
+    if newest_first {
+        seqs.reverse();
+    }
+    let after = match listing.order {
+        Order::Made | Order::NewestFirst => listing.paging.place.after,
+        Order::Name => 0,
+    };
+    let positions = seqs.into_iter().map(|seq| (place(seq), seq));
     let left = positions.filter(|(position, _)| *position > after);
     let shown = left.filter_map(|(position, seq)| {
         let operation = world.operations.get(&seq)?;
         let item = views::operation(world, operation);
         Some((position, (operation.scope.clone(), item)))
     });
-    let (page, touched) = if listing.order == Order::Name {
-        let all: Vec<_> = shown.map(|(_, item)| item).collect();
-        let touched = all.len() as u64;
-        (listing.page(all), touched)
-    } else {
-        listing.take(shown)
+    let (page, touched) = match listing.order {
+        Order::Made | Order::NewestFirst => listing.take(shown),
+        Order::Name => {
+            let all: Vec<_> = shown.map(|(_, item)| item).collect();
+            let touched = all.len() as u64;
+            (listing.page(all), touched)
+        }
     };
     world.touched += touched;
     page

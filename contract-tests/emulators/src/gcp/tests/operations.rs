@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 #[test]
-fn the_newest_is_first_and_filters_find_what_they_are_about() {
+fn filters_find_what_they_are_about_and_orders_hold() {
     let mut lab = Lab::new();
     lab.running("vm");
     lab.running("other");
@@ -21,10 +21,14 @@ fn the_newest_is_first_and_filters_find_what_they_are_about() {
         items.iter().map(kind).collect()
     };
     let all = lab.get(&format!("{ZONE}/operations"));
-    assert_eq!(kinds(&all), ["stop", "insert", "insert"]);
+    assert_eq!(kinds(&all), ["insert", "insert", "stop"]);
+    let newest = format!("{ZONE}/operations?orderBy=creationTimestamp%20desc");
+    assert_eq!(kinds(&lab.get(&newest)), ["stop", "insert", "insert"]);
+    let by_name = lab.get(&format!("{ZONE}/operations?orderBy=name"));
+    assert!(names(&by_name).is_sorted());
     let id = lab.truth("vm").unwrap().id;
     let of_vm = lab.get(&format!("{ZONE}/operations?filter=targetId%3D{id}"));
-    assert_eq!(kinds(&of_vm), ["stop", "insert"]);
+    assert_eq!(kinds(&of_vm), ["insert", "stop"]);
     let link = all["items"][0]["targetLink"].as_str().unwrap();
     let both = format!("(targetLink=\"{link}\") (operationType=insert)").replace(' ', "%20");
     let both = lab.get(&format!(
@@ -35,10 +39,10 @@ fn the_newest_is_first_and_filters_find_what_they_are_about() {
     let name = names(&all)[0].to_owned();
     let one = lab.get(&format!("{ZONE}/operations?filter=name%3D{name}"));
     assert_eq!(names(&one), [&name]);
-    let first = lab.get(&format!("{ZONE}/operations?maxResults=2"));
+    let first = lab.get(&format!("{newest}&maxResults=2"));
     assert_eq!(kinds(&first), ["stop", "insert"]);
     let token = first["nextPageToken"].as_str().unwrap();
-    let rest = lab.get(&format!("{ZONE}/operations?maxResults=2&pageToken={token}"));
+    let rest = lab.get(&format!("{newest}&maxResults=2&pageToken={token}"));
     assert_eq!(
         (kinds(&rest), rest.get("nextPageToken")),
         (vec!["insert".to_owned()], None)
