@@ -16,6 +16,7 @@ use super::{
 use crate::{
     cloud::{fault::Failure, index::Seq},
     gcp::{
+        catalog::Image,
         error::Refusal,
         wire::{
             link::Named,
@@ -225,6 +226,9 @@ impl World {
                     return Err(Refusal::not_found(&path));
                 };
                 self.images.remove(&seq);
+                // Or it would come back with the next turn of the knobs.
+                let other = |image: &Image| image.project != project || image.name != name;
+                self.knobs.images.retain(other);
                 Ok(vec![id.to_string()])
             }
         }

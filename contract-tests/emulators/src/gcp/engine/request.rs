@@ -3,6 +3,8 @@
 //! Google's reference gives no time for which an id is remembered; here it is a knob, and never longer
 //! than the operation is. What failed with no effect is not remembered.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use super::{Event, World};
@@ -19,6 +21,7 @@ pub(crate) type RequestKey = (Uuid, Method, String);
 pub(crate) struct Remembered {
     digest: Uuid,
     operation: Seq,
+    until: Duration,
 }
 
 impl World {
@@ -40,11 +43,19 @@ impl World {
     pub(crate) fn remember(&mut self, key: RequestKey, digest: Uuid, operation: Seq) {
         let memory = self.knobs.timing.request_memory;
         self.after(memory, Event::ForgetRequest(key.clone()));
-        let remembered = Remembered { digest, operation };
+        let remembered = Remembered {
+            digest,
+            operation,
+            until: self.now().saturating_add(memory),
+        };
         self.requests.insert(key, remembered);
     }
 
     pub(super) fn forget_request(&mut self, key: &RequestKey) {
-        self.requests.remove(key);
+        let now = self.now();
+        // It may have come again since.
+        if self.requests.get(key).is_some_and(|kept| kept.until <= now) {
+            self.requests.remove(key);
+        }
     }
 }

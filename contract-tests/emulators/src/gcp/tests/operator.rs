@@ -1,7 +1,7 @@
 //! What others do.
 
 use super::{Lab, ZONE, body};
-use crate::gcp::Act;
+use crate::{cloud::World as _, gcp::Act};
 use serde_json::{Value, json};
 
 fn act(lab: &mut Lab, act: &Value) -> Result<Vec<String>, crate::gcp::Refusal> {
@@ -131,5 +131,8 @@ fn somebody_else_changes_labels_metadata_and_images() {
     act(&mut lab, &image).unwrap();
     let newest = lab.get("/projects/debian-cloud/global/images/family/debian-12");
     assert_eq!(newest["name"], "debian-12-bookworm-v20260101");
+    assert!(act(&mut lab, &image).is_err());
+    let knobs = lab.world.knobs.clone();
+    lab.world.set_knobs(knobs);
     assert!(act(&mut lab, &image).is_err());
 }

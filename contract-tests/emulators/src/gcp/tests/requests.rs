@@ -87,6 +87,23 @@ fn requests_are_forgotten_and_never_outlive_their_operation() {
 }
 
 #[test]
+fn a_request_that_comes_again_is_remembered_from_then() {
+    let mut lab = Lab::with(|knobs| {
+        knobs.timing.request_memory = Duration::from_millis(1_000);
+        knobs.timing.operation_memory = Duration::from_millis(300);
+    });
+    lab.stopped("vm");
+    let start = format!("{ZONE}/instances/vm/start?requestId={ID}");
+    let first = lab.post(&start);
+    lab.pass(900);
+    let again = lab.post(&start);
+    assert_ne!(again["name"], first["name"]);
+    // What was remembered first is over by now, what came again is not.
+    lab.pass(200);
+    assert_eq!(lab.post(&start)["name"], again["name"]);
+}
+
+#[test]
 fn an_id_is_a_uuid_that_is_not_zero() {
     let mut lab = Lab::new();
     for bad in ["1", "00000000-0000-0000-0000-000000000000"] {
