@@ -103,7 +103,7 @@ pub(crate) fn act(call: &Call, world: &mut World, served: &Served) -> Result<Str
         Method::AddressesList => catalog::addresses(call, world, served),
         Method::AddressesAggregatedList => catalog::all_addresses(call, world, served),
     }?;
-    Ok(answer.to_string())
+    serde_json::to_string(&answer).map_err(|_unserializable| Refusal::internal())
 }
 
 /// Refuses projects, zones and regions that are not there, and zones that do not answer.
