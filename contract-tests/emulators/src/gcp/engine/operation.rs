@@ -244,8 +244,8 @@ impl World {
         (operation.project == project && operation.scope == *scope).then_some(operation)
     }
 
-    /// The operations under a key, oldest first.
-    pub(crate) fn operations_under(&self, key: OperationKey) -> Vec<Seq> {
-        self.operation_index.find(&[key], 0).collect()
+    /// The operations under any of `keys`, oldest first.
+    pub(crate) fn operations_under(&self, keys: &[OperationKey]) -> Vec<Seq> {
+        self.operation_index.find(keys, 0).collect()
     }
 }

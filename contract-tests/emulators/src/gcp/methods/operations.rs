@@ -13,7 +13,7 @@ use crate::{
     gcp::{
         engine::{World, operation::OperationKey},
         error::Refusal,
-        filter::Operator,
+        filter::{Comparison, Operator},
         views,
         wire::{
             link::Named,
@@ -85,7 +85,7 @@ pub(super) fn get(call: &Call, world: &mut World, served: &Served) -> Result<Val
 /// The oldest first, unless asked otherwise: their names begin with the time.
 pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
     let listing = Listing::read(call, world, served, &OPERATIONS)?;
-    let seqs = world.operations_under(key(call, &listing));
+    let seqs = world.operations_under(&keys(call, &listing, &call.target.scope));
     let page = page(world, &listing, seqs);
     Ok(listing.document(call, &OPERATIONS, page))
 }
@@ -105,12 +105,9 @@ pub(super) fn aggregated(
         .chain(regions)
         .chain(zones)
         .collect();
-    let project = &call.target.project;
     let answering = scopes.iter().filter(|scope| !list::is_silent(world, scope));
     let mut seqs: Vec<_> = answering
-        .flat_map(|scope| {
-            world.operations_under(OperationKey::Scope(project.clone(), scope.clone()))
-        })
+        .flat_map(|scope| world.operations_under(&keys(call, &listing, scope)))
         .collect();
     seqs.sort_unstable();
     let page = page(world, &listing, seqs);
@@ -148,30 +145,34 @@ fn page(world: &mut World, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> 
     page
 }
 
-/// Where to look: under what they are about, if the filter says that.
-fn key(call: &Call, listing: &Listing) -> OperationKey {
-    let Target { project, scope, .. } = &call.target;
-    let at = || (project.clone(), scope.clone());
+/// Where to look in a scope: under what they are about, if the filter says that.
+fn keys(call: &Call, listing: &Listing, scope: &Scope) -> Vec<OperationKey> {
+    let project = &call.target.project;
     let must = listing.filter.iter().flat_map(|filter| filter.conjuncts());
     for alternatives in must {
-        let [only] = &*alternatives else { continue };
-        let (project, scope) = at();
-        match (only.operator, only.path.as_str()) {
-            (Operator::Equal, "targetId") => {
-                if let Ok(id) = only.value.parse() {
-                    return OperationKey::Target(project, scope, id);
-                }
-            }
-            (Operator::Equal, "targetLink") => {
-                if let Some(named) = Named::read(&only.value) {
-                    let of = named.project.as_deref().unwrap_or_default();
-                    let path = format!("projects/{of}/{}", named.path.join("/"));
-                    return OperationKey::TargetPath(project, scope, path);
-                }
-            }
-            _ => {}
+        let keys = alternatives
+            .into_iter()
+            .map(|only| key(project, scope, only));
+        if let Some(keys) = keys.collect() {
+            return keys;
         }
     }
-    let (project, scope) = at();
-    OperationKey::Scope(project, scope)
+    vec![OperationKey::Scope(project.clone(), scope.clone())]
+}
+
+fn key(project: &str, scope: &Scope, comparison: &Comparison) -> Option<OperationKey> {
+    let (project, scope) = (project.to_owned(), scope.clone());
+    let value = &comparison.value;
+    match (comparison.operator, comparison.path.as_str()) {
+        (Operator::Equal, "targetId") => {
+            let id = value.parse().ok()?;
+            Some(OperationKey::Target(project, scope, id))
+        }
+        (Operator::Equal, "targetLink") => {
+            let named = Named::read(value)?;
+            let path = format!("projects/{}/{}", named.project?, named.path.join("/"));
+            Some(OperationKey::TargetPath(project, scope, path))
+        }
+        _ => None,
+    }
 }

@@ -71,6 +71,13 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
     assert_eq!(cost(&mut lab, &by_id).1, 1);
     let about = format!("GET zones/us-central1-b/operations?filter=targetId%3D{id}");
     assert_eq!(cost(&mut lab, &about).1, 1);
+    let first = lab.get("zones/us-central1-b/instances/vm-1-1")["id"].clone();
+    let either = format!(
+        "(targetId%3D{id})%20OR%20(targetId%3D{})",
+        first.as_str().unwrap()
+    );
+    let about = format!("GET aggregated/operations?filter={either}");
+    assert_eq!(cost(&mut lab, &about).1, 2);
     // A page in the middle touches what it holds.
     let list = lab.get(&format!("{ZONE}/instances?maxResults=500"));
     let token = list["nextPageToken"].as_str().unwrap();
