@@ -66,6 +66,9 @@ pub struct Knobs {
     /// Lists of all zones leave out those that do not answer and name them, even if nobody asks for a
     /// part: newer clients have no word for it.
     pub partial_unasked: bool,
+    /// Operations are listed the newest first where nobody asks for an order. The reference has them by
+    /// name, which begins with the time: a client must not care.
+    pub newest_operations_first: bool,
     /// The subnetworks; the first of a region is its default.
     pub subnetworks: Vec<Subnetwork>,
     /// The images that nobody made here.
@@ -106,6 +109,7 @@ impl Default for Knobs {
             zones: zones.map(str::to_owned).into(),
             unreachable_zones: BTreeSet::new(),
             partial_unasked: false,
+            newest_operations_first: true,
             subnetworks: default_subnetworks(),
             images: Image::standard(),
             machine_types: MachineType::standard(),

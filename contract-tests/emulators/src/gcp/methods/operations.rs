@@ -82,7 +82,6 @@ pub(super) fn get(call: &Call, world: &mut World, served: &Served) -> Result<Val
     }
 }
 
-/// The oldest first, unless asked otherwise: their names begin with the time.
 pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
     let listing = Listing::read(call, world, served, &OPERATIONS)?;
     let seqs = world.operations_under(&keys(call, &listing, &call.target.scope));
@@ -117,7 +116,11 @@ pub(super) fn aggregated(
 /// A page of operations, which come oldest first. Positions grow along a list, so where the newest is
 /// first it has the smallest.
 fn page(world: &mut World, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
-    let newest_first = listing.order == Order::NewestFirst;
+    let newest_first = match listing.order {
+        Order::Made => world.knobs.newest_operations_first,
+        Order::NewestFirst => true,
+        Order::Name => false,
+    };
     let place = |seq| if newest_first { NEWEST - seq } else { seq };
     if newest_first {
         seqs.reverse();

@@ -21,6 +21,9 @@ fn filters_find_what_they_are_about_and_orders_hold() {
         items.iter().map(kind).collect()
     };
     let all = lab.get(&format!("{ZONE}/operations"));
+    assert_eq!(kinds(&all), ["stop", "insert", "insert"]);
+    lab.world.knobs.newest_operations_first = false;
+    let all = lab.get(&format!("{ZONE}/operations"));
     assert_eq!(kinds(&all), ["insert", "insert", "stop"]);
     let newest = format!("{ZONE}/operations?orderBy=creationTimestamp%20desc");
     assert_eq!(kinds(&lab.get(&newest)), ["stop", "insert", "insert"]);
