@@ -144,13 +144,26 @@ pub(super) fn all_machine_types(
     world: &World,
     served: &Served,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &MACHINE_TYPES)?;
+    of_all_zones(call, world, served, &MACHINE_TYPES, |zone| {
+        types_in(call, world, zone)
+    })
+}
+
+/// A list of all zones, of what each has.
+fn of_all_zones(
+    call: &Call,
+    world: &World,
+    served: &Served,
+    of: &Of,
+    items_in: impl Fn(&str) -> Vec<Item>,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, world, served, of)?;
     listing.check_all(call, world)?;
     let zones = world.knobs.zones.iter();
     let zones = zones.filter(|zone| !world.knobs.unreachable_zones.contains(*zone));
-    let all = zones.flat_map(|zone| types_in(call, world, zone)).collect();
+    let all = zones.flat_map(|zone| items_in(zone)).collect();
     let scopes = list::zones(world);
-    Ok(listing.aggregate(call, world, &MACHINE_TYPES, &scopes, listing.page(all)))
+    Ok(listing.aggregate(call, world, of, &scopes, listing.page(all)))
 }
 
 fn types_in(call: &Call, world: &World, zone: &str) -> Vec<Item> {
@@ -173,9 +186,27 @@ pub(super) fn disk_type(call: &Call) -> Result<Value, Refusal> {
 }
 
 pub(super) fn disk_types(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let project = &call.target.project;
-    let shown = DISK_TYPES.map(|name| views::disk_type(project, place(call), name));
-    of_project(call, world, served, &DISK_TYPES_LIST, shown.into_iter())
+    let listing = Listing::read(call, world, served, &DISK_TYPES_LIST)?;
+    let page = listing.page(disk_types_in(call, place(call)));
+    Ok(listing.document(call, &DISK_TYPES_LIST, page))
+}
+
+pub(super) fn all_disk_types(
+    call: &Call,
+    world: &World,
+    served: &Served,
+) -> Result<Value, Refusal> {
+    of_all_zones(call, world, served, &DISK_TYPES_LIST, |zone| {
+        disk_types_in(call, zone)
+    })
+}
+
+fn disk_types_in(call: &Call, zone: &str) -> Vec<Item> {
+    let shown = DISK_TYPES.map(|name| {
+        let item = views::disk_type(&call.target.project, zone, name);
+        (Scope::Zone(zone.to_owned()), item)
+    });
+    shown.into()
 }
 
 pub(super) fn subnetwork(call: &Call, world: &World) -> Result<Value, Refusal> {

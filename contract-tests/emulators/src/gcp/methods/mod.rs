@@ -90,6 +90,7 @@ pub(crate) fn act(call: &Call, world: &mut World, served: &Served) -> Result<Str
         Method::MachineTypesAggregatedList => catalog::all_machine_types(call, world, served),
         Method::DiskTypesGet => catalog::disk_type(call),
         Method::DiskTypesList => catalog::disk_types(call, world, served),
+        Method::DiskTypesAggregatedList => catalog::all_disk_types(call, world, served),
         Method::ZonesGet => catalog::zone(call, world),
         Method::ZonesList => catalog::zones(call, world, served),
         Method::RegionsGet => catalog::region(call, world),

@@ -165,7 +165,7 @@ fn a_list_of_all_zones_names_each() {
         "far"
     );
     assert_eq!(rest["items"][ZONE]["warning"]["code"], "NO_RESULTS_ON_PAGE");
-    for collection in ["disks", "machineTypes"] {
+    for collection in ["disks", "diskTypes", "machineTypes"] {
         let all = lab.get(&format!("aggregated/{collection}"));
         assert!(
             !all["items"][ZONE][collection]

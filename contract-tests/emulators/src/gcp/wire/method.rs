@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub enum Method {
     AddressesAggregatedList,
     AddressesList,
+    DiskTypesAggregatedList,
     DiskTypesGet,
     DiskTypesList,
     DisksAggregatedList,
@@ -62,9 +63,10 @@ pub enum Method {
 
 impl Method {
     /// Every method, in the order of their names.
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 52] = [
         Self::AddressesAggregatedList,
         Self::AddressesList,
+        Self::DiskTypesAggregatedList,
         Self::DiskTypesGet,
         Self::DiskTypesList,
         Self::DisksAggregatedList,
@@ -121,6 +123,7 @@ impl Method {
         match self {
             Self::AddressesAggregatedList => "addresses.aggregatedList",
             Self::AddressesList => "addresses.list",
+            Self::DiskTypesAggregatedList => "diskTypes.aggregatedList",
             Self::DiskTypesGet => "diskTypes.get",
             Self::DiskTypesList => "diskTypes.list",
             Self::DisksAggregatedList => "disks.aggregatedList",

@@ -29,6 +29,7 @@ pub(super) const fn template(method: Method) -> &'static str {
     match method {
         Method::AddressesAggregatedList => "GET aggregated/addresses",
         Method::AddressesList => "GET regions/{region}/addresses",
+        Method::DiskTypesAggregatedList => "GET aggregated/diskTypes",
         Method::DiskTypesGet => "GET zones/{zone}/diskTypes/{diskType}",
         Method::DiskTypesList => "GET zones/{zone}/diskTypes",
         Method::DisksAggregatedList => "GET aggregated/disks",
