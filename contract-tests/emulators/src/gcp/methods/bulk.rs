@@ -60,6 +60,7 @@ fn within(field: &str, count: i64, most: usize) -> Result<usize, Refusal> {
 }
 
 fn names(body: &Map<String, Value>, count: usize) -> Result<BulkNames, Refusal> {
+    // gcloud sends it empty beside a pattern.
     let given = body.object("perInstanceProperties");
     let given = given.filter(|given| !given.is_empty());
     match (body.text("namePattern"), given) {

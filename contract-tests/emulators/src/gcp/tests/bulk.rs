@@ -48,6 +48,9 @@ fn names_may_be_given() {
     asked.as_object_mut().unwrap().remove("namePattern");
     asked["perInstanceProperties"] = json!({ "red": {}, "blue": {} });
     lab.ok(BULK, &asked);
+    let mut none_apart = bulk(1, 1);
+    none_apart["perInstanceProperties"] = json!({});
+    lab.ok(BULK, &none_apart);
     assert!(lab.truth("red").is_some() && lab.truth("blue").is_some());
     let again = lab.ok(BULK, &asked);
     lab.pass(200);
