@@ -5,14 +5,25 @@ belongs, an element that occurs twice, an attribute beside the namespace are all
 """
 
 import datetime
+import urllib.parse
 import xml.etree.ElementTree as ET
 
 import botocore.session
+
+from tap import Exchange
 
 MODEL = botocore.session.get_session().get_service_model("ec2")
 NAMESPACE = "{http://ec2.amazonaws.com/doc/2016-11-15/}"
 # Every reply has the first; actions without an answer of their own have the second.
 BESIDE_THE_MODEL = {"requestId", "return"}
+
+
+def judge(_verb, path, body, status, answer):
+    """The exchange that a request and its reply are."""
+    query = urllib.parse.urlsplit(path).query or body.decode()
+    action = urllib.parse.parse_qs(query).get("Action", [""])[0]
+    code = None if status == 200 else ET.fromstring(answer).findtext("Errors/Error/Code")
+    return Exchange(action, status, code, problems_of(action, status, answer))
 
 
 def problems_of(action, status, body):

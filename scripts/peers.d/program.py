@@ -1,5 +1,6 @@
 """Programs that the judge starts and stops, and the emulator's control endpoint."""
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -11,8 +12,8 @@ import urllib.request
 class Emulator:
     """The emulator as a program on a free port."""
 
-    def __init__(self, path):
-        self.process = subprocess.Popen([path, "ec2", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    def __init__(self, path, cloud="ec2"):
+        self.process = subprocess.Popen([path, cloud, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if " http://" not in line:
             raise RuntimeError(f"the emulator said {line!r}")
@@ -24,6 +25,16 @@ class Emulator:
         request = urllib.request.Request(f"{self.url}/_emulator/{path}".rstrip("/"), data, method=method)
         with urllib.request.urlopen(request, timeout=60) as reply:
             return json.load(reply)
+
+    @contextlib.contextmanager
+    def turned(self, **knobs):
+        """Some knobs, until the end of the block; then they are at their defaults."""
+        self.control("PATCH", "knobs", knobs)
+        try:
+            yield
+        finally:
+            back = {key: dict.fromkeys(value) if isinstance(value, dict) else None for key, value in knobs.items()}
+            self.control("PATCH", "knobs", back)
 
     def fault(self, operation, fault, nth=1):
         self.control("POST", "faults", {"operation": operation, "nth": nth, "fault": fault})

@@ -1,11 +1,8 @@
-"""A tap on the wire: forwards requests to the emulator, keeps every exchange and has it checked against the model."""
+"""A tap on the wire: forwards requests to the emulator, keeps every exchange and has it judged."""
 
 import http.client
 import http.server
 import threading
-import urllib.parse
-
-import model
 
 
 class Exchange:
@@ -18,7 +15,8 @@ class Exchange:
 class Tap:
     """Listens on a port of its own, so that what passes it is one client's."""
 
-    def __init__(self, client, upstream):
+    def __init__(self, client, upstream, judge):
+        """`judge` makes an exchange of a method, a path, a body, a status and an answer."""
         self.client = client
         self.exchanges = []
         tap = self
@@ -35,14 +33,16 @@ class Tap:
                 reply = connection.getresponse()
                 answer = reply.read()
                 connection.close()
-                tap.keep(self.path, body, reply.status, answer)
+                tap.exchanges.append(judge(self.command, self.path, body, reply.status, answer))
                 self.send_response(reply.status)
-                self.send_header("Content-Type", reply.headers["Content-Type"])
+                for name, value in reply.headers.items():
+                    if name.lower() not in ("content-length", "connection", "date", "server"):
+                        self.send_header(name, value)
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
                 self.wfile.write(answer)
 
-            do_GET = do_POST = forward
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = forward
 
             def log_message(self, *_):
                 pass
@@ -52,13 +52,6 @@ class Tap:
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def keep(self, path, body, status, answer):
-        query = urllib.parse.urlsplit(path).query or body.decode()
-        action = urllib.parse.parse_qs(query).get("Action", [""])[0]
-        problems = model.problems_of(action, status, answer)
-        code = None if status == 200 else model.ET.fromstring(answer).findtext("Errors/Error/Code")
-        self.exchanges.append(Exchange(action, status, code, problems))
 
     def close(self):
         self.server.shutdown()
