@@ -23,6 +23,8 @@ class Tap:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body leave together: apart, the second waits for the client to confirm the first.
+            wbufsize = -1
 
             def forward(self):
                 length = int(self.headers.get("Content-Length") or 0)
