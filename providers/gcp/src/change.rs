@@ -4,6 +4,8 @@
 //! operations, with one list for many: they are never behind, and a delete that is repeated on an
 //! instance that is being deleted is refused as if the caller were too fast.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, InvalidValue, Operation, Problem,
     Result, RetryAdvice, Scope,
@@ -50,7 +52,41 @@ impl GcpProvisioner {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
             Box::pin(async move { self.changed_once(operation, change, &ids).await })
         };
-        self.fresh.patiently(ids, &self.capabilities, once).await
+        // One that is named twice is changed once: the second call would be refused.
+        let each: BTreeSet<_> = ids.iter().cloned().collect();
+        let each: Vec<_> = each.into_iter().collect();
+        let answers = self.fresh.patiently(&each, &self.capabilities, once).await;
+        let answers: BTreeMap<_, _> = each.into_iter().zip(answers).collect();
+        self.in_order(&self.call(operation), ids, &answers)
+    }
+
+    /// The answers for `ids`, each where it is asked for.
+    fn in_order(
+        &self,
+        call: &Call,
+        ids: &[InstanceId],
+        answers: &BTreeMap<InstanceId, Result<()>>,
+    ) -> Vec<Result<()>> {
+        let answer = |id| answers.get(id).cloned();
+        let each = ids
+            .iter()
+            .map(|id| answer(id).unwrap_or_else(|| Err(self.missing(call, id))));
+        each.collect()
+    }
+
+    /// Changes many zone by zone, so that one that cannot be reached takes no other with it.
+    async fn changed_apart(
+        &self,
+        operation: Operation,
+        change: Change,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
+        let mut answers = BTreeMap::new();
+        for some in self.by_zone(ids).into_values() {
+            let changed = Box::pin(self.changed_once(operation, change, &some)).await;
+            answers.extend(some.into_iter().zip(changed));
+        }
+        self.in_order(&self.call(operation), ids, &answers)
     }
 
     async fn changed_once(
@@ -68,6 +104,9 @@ impl GcpProvisioner {
         numbers.dedup();
         let histories = match self.histories(zones, &numbers).await {
             Ok(histories) => histories,
+            Err(failure) if failure.is_breakdown() && self.by_zone(ids).len() > 1 => {
+                return self.changed_apart(operation, change, ids).await;
+            }
             Err(failure) => {
                 let error = failure.into_error(&call, About::default());
                 let error = error.with_effect(Effect::None);

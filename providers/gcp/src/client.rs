@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use google_cloud_auth::credentials::Credentials;
 use google_cloud_compute_v1::{
     client::{GlobalOperations, Images, Instances, ZoneOperations},
@@ -25,6 +26,9 @@ use crate::{
 };
 
 type Answer<T> = Result<T, Failure>;
+
+/// The warning of a scope that does not answer.
+const UNREACHABLE: &str = "UNREACHABLE";
 
 /// A page of instances with the scopes that could not be seen, and the token of the next one.
 #[derive(Debug, Default)]
@@ -152,7 +156,7 @@ impl GcpClient {
                         .warning
                         .as_ref()
                         .and_then(|warning| warning.code.as_ref());
-                    code.and_then(|code| code.name()) == Some("UNREACHABLE")
+                    code.and_then(|code| code.name()) == Some(UNREACHABLE)
                 });
                 let unseen = unreachable
                     .map(|(scope, _)| scope)
@@ -172,7 +176,7 @@ impl GcpClient {
         Ok(Page { next, ..page })
     }
 
-    /// Every operation that `filter` selects.
+    /// Every operation that `filter` selects; one place that cannot be seen fails it.
     pub(crate) async fn operations(&self, look: Look<'_>, filter: &str) -> Answer<Vec<Operation>> {
         let (mut all, mut after) = (Vec::new(), None::<String>);
         loop {
@@ -206,6 +210,13 @@ impl GcpClient {
                 let call = self.everywhere.aggregated_list().set_project(&self.project);
                 let call = call.set_filter(filter).set_or_clear_page_token(after);
                 let list = send!(self, call)?;
+                let dark = list.items.iter().filter(|(_, scope)| {
+                    let warning = scope.warning.as_ref();
+                    let code = warning.and_then(|warning| warning.code.as_ref());
+                    code.and_then(|code| code.name()) == Some(UNREACHABLE)
+                });
+                let dark = dark.map(|(scope, _)| scope).chain(&list.unreachables);
+                whole(dark.map(String::as_str))?;
                 let all = list.items.into_values().flat_map(|one| one.operations);
                 Ok((all.collect(), list.next_page_token))
             }
@@ -308,6 +319,17 @@ impl GcpClient {
     }
 }
 
+/// Refuses a list that leaves out some places: what is not in it may be there.
+pub(crate) fn whole<'a>(mut dark: impl Iterator<Item = &'a str>) -> Answer<()> {
+    dark.next().map_or(Ok(()), |scope| {
+        Err(Failure {
+            cause: Cause::Answered(503),
+            message: format!("{} cannot be reached", last_part(scope)),
+            ..Failure::default()
+        })
+    })
+}
+
 fn some(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -341,8 +363,7 @@ fn failure(error: Error) -> Failure {
     let retry_after = error
         .http_headers()
         .and_then(|headers| headers.get("retry-after"))
-        .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-        .map(Duration::from_secs);
+        .and_then(|value| wait_of(value.to_str().ok()?.trim()));
     let status = error.status();
     let details = status.map(|status| status.details.as_slice());
     let reason = details.unwrap_or_default().iter().find_map(|detail| {
@@ -364,6 +385,16 @@ fn failure(error: Error) -> Failure {
     }
 }
 
+/// How long a reply asks to wait: in seconds, or until a date.
+fn wait_of(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = DateTime::parse_from_rfc2822(text).ok()?;
+    let left = until.with_timezone(&Utc) - Utc::now();
+    Some(left.to_std().unwrap_or_default())
+}
+
 fn cause(error: &Error) -> (Cause, &'static str) {
     if error.is_authentication() {
         if error.is_transient_and_before_rpc() {
@@ -377,6 +408,9 @@ fn cause(error: &Error) -> (Cause, &'static str) {
     }
     if let Some(status) = error.http_status_code() {
         return (Cause::Answered(status), "Compute Engine gives no reason");
+    }
+    if error.is_transient_and_before_rpc() {
+        return (Cause::NotConnected, "Compute Engine cannot be connected to");
     }
     if error.is_timeout() {
         return (Cause::TimedOut, "no answer came in time");

@@ -1,6 +1,9 @@
 //! What only Compute Engine knows of a launch.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use fleetwright::{InvalidValue, Problem, PublicAddress, SecurityGroupId, Zone};
 use serde::{Deserialize, Serialize};
@@ -10,7 +13,7 @@ use crate::{address, labels, metadata};
 /// How instances are launched on Compute Engine, beside what a launch itself says.
 ///
 /// Loadable with serde from any format; [`check`](Self::check) is called when a provisioner is made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GcpLaunchConfig {
@@ -59,9 +62,32 @@ pub struct GcpLaunchConfig {
     /// More labels for everything that is launched. They are shown as tags.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// More metadata for every instance.
+    /// More metadata for every instance. `Debug` shows its keys only: scripts have secrets in them.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for GcpLaunchConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GcpLaunchConfig")
+            .field("project", &self.project)
+            .field("zones", &self.zones)
+            .field("network", &self.network)
+            .field("subnetwork", &self.subnetwork)
+            .field("network_tags", &self.network_tags)
+            .field("public_address", &self.public_address)
+            .field("service_account", &self.service_account)
+            .field("disk_type", &self.disk_type)
+            .field("local_ssds", &self.local_ssds)
+            .field("shielded", &self.shielded)
+            .field("spot_end", &self.spot_end)
+            .field("host_maintenance", &self.host_maintenance)
+            .field("accelerators", &self.accelerators)
+            .field("user_data", &self.user_data)
+            .field("labels", &self.labels)
+            .field("metadata", &self.metadata.keys())
+            .finish()
+    }
 }
 
 const fn assigned() -> PublicAddress {

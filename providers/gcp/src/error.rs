@@ -14,6 +14,9 @@ use fleetwright::{
 /// How long to wait after throttling where nobody says; rates are counted by the minute, in slices.
 const AFTER_THROTTLING: Duration = Duration::from_secs(5);
 
+/// What the path of metadata has in it where a message names a field.
+const METADATA: &str = "metadata.items";
+
 /// A call that failed, as the client saw it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failure {
@@ -45,6 +48,8 @@ pub(crate) enum Cause {
     NoCredentials,
     /// Nothing was sent, because credentials cannot be had just now.
     NoCredentialsYet,
+    /// Nothing was sent, because nobody listens.
+    NotConnected,
     /// Nothing was sent, because the request cannot be built.
     NotSent,
 }
@@ -76,7 +81,7 @@ impl Failure {
 
     /// Whether somebody else changed the thing since it was read.
     pub(crate) fn is_stale(&self) -> bool {
-        self.cause == Cause::Answered(412)
+        matches!(self.cause, Cause::Answered(412) | Cause::FailedLater(412))
     }
 
     /// Whether a stop was refused because it would lose local disks.
@@ -108,6 +113,19 @@ impl Failure {
         matches!(self.cause, Cause::Answered(500..=599))
     }
 
+    /// Whether the same call may have an answer in a moment.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self.cause {
+            Cause::Answered(status) => {
+                let code = self.code.as_deref().unwrap_or_default();
+                status >= 500 || kind_of(code, status, &self.message) == Kind::Throttled
+            }
+            Cause::TimedOut | Cause::Disconnected | Cause::Unreadable => true,
+            Cause::NoCredentialsYet | Cause::NotConnected => true,
+            Cause::FailedLater(_) | Cause::NoCredentials | Cause::NotSent => false,
+        }
+    }
+
     /// The shared error.
     pub(crate) fn into_error(self, call: &Call, about: About<'_>) -> ProvisionError {
         let error = self.judged(call, about);
@@ -121,14 +139,25 @@ impl Failure {
         }
     }
 
+    /// Compute Engine's words, but for metadata that it quotes: that is the caller's user data.
+    pub(crate) fn told(&self) -> &str {
+        let quoted = self.message.find(METADATA).and_then(|at| {
+            let rest = &self.message[at..];
+            rest.find('\'').map(|end| &self.message[..at + end])
+        });
+        quoted.unwrap_or(&self.message)
+    }
+
     fn judged(&self, call: &Call, about: About<'_>) -> ProvisionError {
-        let message = self.message.as_str();
+        let message = self.told();
         match self.cause {
             Cause::TimedOut => call.timeout(Effect::Unknown),
             Cause::Disconnected => call.unavailable(Effect::Unknown, message),
             Cause::Unreadable => call.unexpected(Effect::Unknown, message),
             Cause::NoCredentials => call.unauthenticated(message),
-            Cause::NoCredentialsYet => call.unavailable(Effect::None, message),
+            Cause::NoCredentialsYet | Cause::NotConnected => {
+                call.unavailable(Effect::None, message)
+            }
             Cause::NotSent => call.unexpected(Effect::None, message),
             Cause::Answered(status) => self.of_code(call, about, status),
             Cause::FailedLater(status) => {
@@ -139,7 +168,7 @@ impl Failure {
     }
 
     fn of_code(&self, call: &Call, about: About<'_>, status: u16) -> ProvisionError {
-        let message = self.message.as_str();
+        let message = self.told();
         let code = self.code.as_deref().unwrap_or_default();
         match (kind_of(code, status, message), about.id) {
             (Kind::NotFound, Some(id)) if about.window.is_zero() => call.not_found(id),
@@ -165,7 +194,7 @@ impl Failure {
     }
 
     fn refused(&self, call: &Call, field: &'static str) -> ProvisionError {
-        let instead = format!("Compute Engine says: {}", self.message);
+        let instead = format!("Compute Engine says: {}", self.told());
         call.invalid(InvalidValue::new(field, Problem::NotOffered { instead }))
     }
 }
@@ -461,6 +490,7 @@ mod tests {
                 ErrorKind::Unavailable,
                 Effect::None,
             ),
+            (Cause::NotConnected, ErrorKind::Unavailable, Effect::None),
             (Cause::NotSent, ErrorKind::Unexpected, Effect::None),
         ];
         for (cause, kind, effect) in cases {

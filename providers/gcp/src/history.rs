@@ -37,23 +37,30 @@ pub(crate) struct Past {
 /// The fate of the one instance that all of `operations` are about.
 pub(crate) fn fate<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> Fate {
     let (mut past, mut seen, mut coming) = (Past::default(), false, false);
+    let (mut made, mut failed, mut going, mut gone) = (false, None, false, false);
     for operation in operations {
         let done = is_over(operation);
         seen = true;
         match (kind(operation), done, failure(operation)) {
-            (Kind::Insert, true, Some(failure)) => return Fate::Failed(failure),
-            (Kind::Delete, true, None) => return Fate::Gone("deleted".to_owned()),
-            (Kind::Delete, false, _) => return Fate::Going,
+            (Kind::Insert, true, Some(failure)) => failed = Some(failure),
+            (Kind::Insert, true, None) => made = true,
             (Kind::Insert, false, _) => coming = true,
+            (Kind::Delete, true, None) => gone = true,
+            (Kind::Delete, false, _) => going = true,
             (Kind::Preempted, ..) => past.preempted = Some(message(operation)),
-            (Kind::Insert | Kind::Delete | Kind::Other, ..) => {}
+            (Kind::Delete | Kind::Other, ..) => {}
         }
         past.since = past.since.max(end(operation));
     }
-    match (seen, coming) {
-        (false, _) => Fate::Unknown,
-        (true, true) => Fate::Coming,
-        (true, false) => Fate::Made(past),
+    // A delete that overtakes an insert fails it: it ended because somebody wanted it to. And of two
+    // inserts of one name the second fails, and says nothing of what the first has made.
+    match failed {
+        _ if gone => Fate::Gone("deleted".to_owned()),
+        _ if going => Fate::Going,
+        Some(failure) if !made && !coming => Fate::Failed(failure),
+        _ if coming => Fate::Coming,
+        _ if seen => Fate::Made(past),
+        _ => Fate::Unknown,
     }
 }
 
@@ -130,7 +137,7 @@ pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
 
 /// The reason of a launch that failed, as the shared view shows it.
 pub(crate) fn reason(failure: &Failure) -> String {
-    match (&failure.code, failure.message.as_str()) {
+    match (&failure.code, failure.told()) {
         (Some(code), "") => code.clone(),
         (Some(code), message) => format!("{code}: {message}"),
         (None, message) => message.to_owned(),
@@ -177,6 +184,14 @@ mod tests {
         };
         assert_eq!(past.preempted.as_deref(), Some("preempted"));
         assert!(matches!(fate([&undeleted, &insert]), Fate::Made(_)));
+        let overtaken = failed("insert", &["RESOURCE_NOT_FOUND"]);
+        for both in [[&overtaken, &deleted], [&deleted, &overtaken]] {
+            assert!(matches!(fate(both), Fate::Gone(_)), "its token is spent");
+        }
+        let second = failed("insert", &["RESOURCE_ALREADY_EXISTS"]);
+        for both in [[&second, &insert], [&insert, &second]] {
+            assert!(matches!(fate(both), Fate::Made(_)), "the first is there");
+        }
         let Fate::Made(past) = fate([&insert, &stop]) else {
             panic!("it was made")
         };

@@ -1,11 +1,15 @@
 //! Launching: what a token has launched already, and what is launched anew.
 
-use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+    time::Duration,
+};
 
 use backon::BackoffBuilder as _;
 use fleetwright::{
-    Call, CloudInstanceState, Effect, InstanceConfig, InstanceInfo, LaunchToken, Result,
-    RetryAdvice, Scope, read_past_lag,
+    Call, CloudInstanceState, Effect, InstanceConfig, InstanceInfo, LaunchToken, ProvisionError,
+    Result, RetryAdvice, Scope, read_past_lag,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
@@ -21,15 +25,25 @@ use crate::{
     plan::{Plan, owner},
 };
 
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// One of a launch that is under way.
+enum Begun {
+    /// It is there already.
+    Known(Box<InstanceInfo>),
+    /// It was accepted, by this operation.
+    Sent(Box<NativeOperation>),
+}
+
 /// What is known of all that a token launched, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     natives: Vec<Instance>,
     pub(crate) infos: BTreeMap<String, InstanceInfo>,
-    /// By name, the operation by which the latest attempt failed.
-    failed: BTreeMap<String, String>,
+    /// By name, the operations by which attempts failed.
+    failed: BTreeMap<String, BTreeSet<String>>,
     /// Whether something is on its way that no read shows yet.
-    hidden: bool,
+    pub(crate) hidden: bool,
 }
 
 impl GcpProvisioner {
@@ -56,15 +70,24 @@ impl GcpProvisioner {
         };
         let each = names
             .iter()
-            .map(|name| self.settled(call, config, &plan, name, &known));
+            .map(|name| self.begun(call, config, &plan, name, &known));
         let each: Vec<_> = each.collect();
         let width = self.options.concurrency.get() as usize;
+        let mut begun: Vec<_> = stream::iter(each).buffered(width).collect().await;
+        let sent = begun.iter_mut().filter_map(|one| match one {
+            Ok(Begun::Sent(operation)) => Some(&mut **operation),
+            Ok(Begun::Known(_)) | Err(_) => None,
+        });
+        self.all_followed(plan.zone.as_str(), sent.collect()).await;
+        let each = begun.into_iter().zip(&names);
+        let each = each.map(|(one, name)| self.settled(call, config, &plan, name, one));
+        let each: Vec<_> = each.collect();
         let answers: Vec<_> = stream::iter(each).buffered(width).collect().await;
         let (mut launched, mut failed) = (Vec::new(), None);
         for answer in answers {
             match answer {
                 Ok(info) => launched.push(info),
-                Err(error) => failed = failed.or(Some(error)),
+                Err(error) => failed = Some(graver(failed, error)),
             }
         }
         let window = self.capabilities.consistency_window;
@@ -124,7 +147,8 @@ impl GcpProvisioner {
     pub(crate) async fn known(&self, call: &Call, token: &LaunchToken) -> Result<Known> {
         let told = |failure: Failure| failure.into_error(call, About::default());
         let pattern = address::pattern_of(token);
-        let natives = self.all_with_names(call, &pattern).await?;
+        let natives = self.all_of_ours(&convert::matching(&pattern)).await;
+        let natives = natives.map_err(told)?;
         let infos = self.infos(call, &natives)?;
         let owner = owner(token);
         let owned = |(native, _): &(&Instance, _)| convert::owner(native) == Some(owner.as_str());
@@ -139,11 +163,7 @@ impl GcpProvisioner {
             return Ok(known);
         }
         let filter = convert::about_named(&pattern);
-        let operations = self
-            .client
-            .operations(self.look(), &filter)
-            .await
-            .map_err(told)?;
+        let operations = self.operations_of_ours(&filter).await.map_err(told)?;
         let mut by_target = BTreeMap::<_, (Address, Vec<NativeOperation>)>::new();
         for operation in operations {
             if let Some(at) = convert::target(self.client.project(), &operation) {
@@ -164,7 +184,8 @@ impl GcpProvisioner {
         if let Fate::Failed(failure) = fate {
             // What could not be made leaves its token free.
             if let Some(operation) = &failure.request_id {
-                known.failed.insert(at.name, operation.clone());
+                let failed = known.failed.entry(at.name).or_default();
+                failed.insert(operation.clone());
             }
             return;
         }
@@ -189,12 +210,13 @@ impl GcpProvisioner {
             }
             return;
         }
-        let other = shown.is_some();
+        // One that is there or coming counts more than one of that name that is gone.
+        let other = shown.is_some_and(|info| !info.state.is_ending());
         match convert::absent(&at, fate, self.capabilities.consistency_window) {
             Some(info) => {
                 let coming = !info.state.is_ending();
                 known.hidden |= coming;
-                if !other {
+                if !other && (coming || shown.is_none()) {
                     known.infos.insert(at.name, info);
                 }
             }
@@ -202,82 +224,73 @@ impl GcpProvisioner {
         }
     }
 
-    /// Every instance of ours whose name matches; one zone that cannot be seen fails it.
-    async fn all_with_names(&self, call: &Call, pattern: &str) -> Result<Vec<Instance>> {
-        let told = |failure: Failure| failure.into_error(call, About::default());
-        let (mut all, mut after) = (Vec::new(), None::<String>);
-        let filter = convert::matching(pattern);
-        loop {
-            let size = self.options.page_size.get();
-            let page = self
-                .client
-                .page(self.look(), &filter, size, after.as_deref());
-            let page = page.await.map_err(told)?;
-            let unseen = self.launch.zones.iter().filter(|zone| {
-                let name = zone.as_str();
-                page.unseen.iter().any(|unseen| unseen == name)
-            });
-            let unseen: Vec<_> = unseen.cloned().map(Scope::zone).collect();
-            if !unseen.is_empty() {
-                return Err(call.incomplete(unseen));
-            }
-            all.extend(page.instances);
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(all),
-            }
-        }
-    }
-
-    /// One of a launch: as it is known, or launched.
-    async fn settled(
+    /// One of a launch: as it is known, or its insert.
+    async fn begun(
         &self,
         call: &Call,
         config: &InstanceConfig,
         plan: &Plan,
         name: &str,
         known: &Known,
-    ) -> Result<InstanceInfo> {
+    ) -> Result<Begun> {
         if let Some(info) = known.infos.get(name) {
-            return Ok(info.clone());
+            return Ok(Begun::Known(Box::new(info.clone())));
         }
-        let about = About {
-            config: Some(config),
-            zone: Some(&plan.zone),
-            network: plan.network.as_ref(),
-            ..About::default()
-        };
-        let told = |failure: Failure| failure.into_error(call, about);
-        let failed = known.failed.get(name).map(String::as_str);
-        let request_id = self.request_id(plan, name, failed);
+        let failed = known.failed.get(name);
+        let request_id = self.request_id(plan, name, failed.into_iter().flatten());
         let zone = plan.zone.as_str();
         let sent = self
             .client
             .insert(zone, plan.named(name), &request_id)
             .await;
-        let operation = match (sent, &config.launch_token) {
-            (Ok(operation), _) => operation,
+        match (sent, &config.launch_token) {
+            (Ok(operation), _) => Ok(Begun::Sent(Box::new(operation))),
             (Err(failure), Some(token)) if failure.is_taken() => {
+                let adopted = self.adopted(call, plan, name, token).await?;
+                Ok(Begun::Known(Box::new(adopted)))
+            }
+            (Err(failure), _) => Err(failure.into_error(call, about(config, plan))),
+        }
+    }
+
+    /// One of a launch, as far as its operation tells by now.
+    async fn settled(
+        &self,
+        call: &Call,
+        config: &InstanceConfig,
+        plan: &Plan,
+        name: &str,
+        begun: Result<Begun>,
+    ) -> Result<InstanceInfo> {
+        let operation = match begun? {
+            Begun::Known(info) => return Ok(*info),
+            Begun::Sent(operation) => operation,
+        };
+        match (history::failure(&operation), &config.launch_token) {
+            // Another one of that name was faster, which is not always said at once.
+            (Some(failure), Some(token)) if failure.is_taken() => {
                 return self.adopted(call, plan, name, token).await;
             }
-            (Err(failure), _) => return Err(told(failure)),
-        };
-        let operation = self
-            .followed(zone, operation, self.options.launch_patience)
-            .await;
-        if let Some(failure) = history::failure(&operation) {
-            return Err(told(failure));
+            (Some(failure), _) => return Err(failure.into_error(call, about(config, plan))),
+            (None, _) => {}
         }
         self.pending(call, config, plan, name, &operation).await
     }
 
     /// The request id of an attempt: the same for the same launch, so that one that is repeated is one to
-    /// Compute Engine too; another one after an attempt that failed, which would be answered again.
-    fn request_id(&self, plan: &Plan, name: &str, failed: Option<&str>) -> String {
+    /// Compute Engine too; another one after each attempt that failed, which would be answered again.
+    /// Numbers and names of operations are in no order, so that all of them count, and not a latest.
+    fn request_id<'a>(
+        &self,
+        plan: &Plan,
+        name: &str,
+        failed: impl Iterator<Item = &'a String>,
+    ) -> String {
         if plan.owner.is_none() || self.options.operations_kept.is_zero() {
             return Uuid::new_v4().to_string();
         }
-        let failed = failed.unwrap_or_default();
+        let failed: Vec<_> = failed.map(String::as_str).collect();
+        let failed = failed.join("\n");
         let text = format!(
             "{name}\n{}\n{}\n{failed}",
             plan.zone,
@@ -350,11 +363,59 @@ impl GcpProvisioner {
         self.same(call, plan, &native, token)?;
         let mut infos = self.infos(call, &[native])?;
         let lost = || call.unexpected(Effect::Unknown, "an instance is lost");
-        infos.pop().ok_or_else(lost)
+        let info = infos.pop().ok_or_else(lost)?;
+        let info = self.unless_going(call, info).await?;
+        if info.state.is_ending() {
+            return Err(call.token_spent(token));
+        }
+        Ok(info)
     }
 
-    /// Follows an operation to its end, for as long as `patience` lasts. Where it cannot be followed any
-    /// more, because it has expired or the connection fails, it stays as it was last seen: it was
+    /// Follows the inserts of one launch, for as long as the patience lasts for all of them: one by a
+    /// wait, many by lists of operations, which cost less and leave none for later.
+    async fn all_followed(&self, zone: &str, mut sent: Vec<&mut NativeOperation>) {
+        let patience = self.options.launch_patience;
+        if let [one] = &mut sent[..] {
+            **one = self.followed(zone, one.clone(), patience).await;
+            return;
+        }
+        let deadline = deadline(patience);
+        for pause in self.pauses() {
+            sent.retain(|operation| !history::is_over(operation));
+            let left = deadline.saturating_duration_since(Instant::now());
+            if sent.is_empty() || left.is_zero() {
+                return;
+            }
+            sleep(pause.min(left)).await;
+            let numbers = sent.iter().filter_map(|operation| operation.target_id);
+            let numbers: Vec<_> = numbers.collect();
+            let read = self.histories([zone], &numbers);
+            let read = timeout_at(deadline + self.options.poll_tick, read).await;
+            let Ok(Ok(histories)) = read else {
+                continue;
+            };
+            for operation in &mut sent {
+                let number = operation.target_id.unwrap_or_default();
+                let mut seen = histories.get(&number).into_iter().flatten();
+                if let Some(now) = seen.find(|one| one.name == operation.name) {
+                    **operation = now.clone();
+                }
+            }
+        }
+    }
+
+    /// How long to wait between two looks at an operation.
+    fn pauses(&self) -> impl Iterator<Item = Duration> + use<> {
+        let tick = self.options.poll_tick;
+        let pauses = backon::ExponentialBuilder::new()
+            .with_min_delay(tick.min(Duration::from_millis(500)))
+            .with_max_delay(tick)
+            .without_max_times();
+        pauses.build()
+    }
+
+    /// Follows an operation to its end, for as long as `patience` lasts, past calls that fail. Where it
+    /// cannot be followed any more, because it has expired, it stays as it was last seen: it was
     /// accepted, and what becomes of it is seen by looking at the instance.
     pub(crate) async fn followed(
         &self,
@@ -362,12 +423,8 @@ impl GcpProvisioner {
         mut operation: NativeOperation,
         patience: Duration,
     ) -> NativeOperation {
-        let deadline = Instant::now() + patience;
-        let pauses = backon::ExponentialBuilder::new()
-            .with_min_delay(self.options.poll_tick.min(Duration::from_millis(500)))
-            .with_max_delay(self.options.poll_tick)
-            .without_max_times();
-        for pause in pauses.build() {
+        let deadline = deadline(patience);
+        for pause in self.pauses() {
             let Some(name) = operation.name.clone() else {
                 return operation;
             };
@@ -376,6 +433,7 @@ impl GcpProvisioner {
             }
             match timeout_at(deadline, self.client.wait(zone, &name)).await {
                 Ok(Ok(waited)) => operation = waited,
+                Ok(Err(failure)) if failure.may_pass() => {}
                 Ok(Err(_)) | Err(_) => return operation,
             }
             if !history::is_over(&operation) {
@@ -384,6 +442,30 @@ impl GcpProvisioner {
             }
         }
         operation
+    }
+}
+
+/// When patience ends. For ever is as good as a year here.
+fn deadline(patience: Duration) -> Instant {
+    Instant::now() + patience.min(YEAR)
+}
+
+/// What a launch's failure is about.
+fn about<'a>(config: &'a InstanceConfig, plan: &'a Plan) -> About<'a> {
+    About {
+        config: Some(config),
+        zone: Some(&plan.zone),
+        network: plan.network.as_ref(),
+        ..About::default()
+    }
+}
+
+/// The first of two errors, unless only the other says that something may have been launched.
+fn graver(first: Option<ProvisionError>, other: ProvisionError) -> ProvisionError {
+    let unknown = |error: &ProvisionError| error.effect() == Effect::Unknown;
+    match first {
+        Some(first) if unknown(&first) || !unknown(&other) => first,
+        Some(_) | None => other,
     }
 }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use fleetwright::{
-    BoxStream, Call, CloudInstanceState, Effect, InstanceFilter, InstanceId, InstanceInfo,
-    Operation, ProvisionError, Result, Scope, Seen, Zone, read_past_lag,
+    BoxStream, Call, CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceId,
+    InstanceInfo, Operation, ProvisionError, Result, Scope, Seen, Zone, read_past_lag,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
@@ -15,7 +15,7 @@ use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 use crate::{
     GcpProvisioner,
     address::Address,
-    client::{Look, Page},
+    client::{Look, Page, whole},
     convert,
     error::{About, Failure},
     history::{self, Fate},
@@ -23,6 +23,12 @@ use crate::{
 
 /// How many instances operations are asked about at once: what keeps the URL below four thousand bytes.
 const NUMBERS_IN_A_LIST: usize = 100;
+
+/// How much of a filter the names of instances are at most: ours are short, those of others need not be.
+const BYTES_OF_NAMES: usize = 5900;
+
+/// What was found, by id.
+type Found = BTreeMap<InstanceId, InstanceInfo>;
 
 /// Operations by the number of the instance that they are about.
 pub(crate) type Histories = HashMap<u64, Vec<NativeOperation>>;
@@ -57,24 +63,53 @@ impl GcpProvisioner {
     ) -> Vec<Result<InstanceInfo>> {
         let call = self.call(operation);
         let mut answers = Vec::with_capacity(ids.len());
-        for some in ids.chunks(self.capabilities.batch_size.get()) {
-            match self.found(&call, some).await {
-                Ok(found) => answers.extend(some.iter().map(|id| {
-                    let info = found.get(id).cloned();
-                    info.ok_or_else(|| self.missing(&call, id))
-                })),
-                Err(error) => answers.extend(some.iter().map(|_| Err(error.clone()))),
-            }
+        for some in chunks(ids, self.capabilities.batch_size.get()) {
+            answers.extend(self.each_found(&call, some).await);
         }
         answers
     }
 
+    /// Each of `ids`. Where a list breaks down, zones are asked one by one, so that one that cannot be
+    /// reached takes no other with it.
+    async fn each_found(&self, call: &Call, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
+        let answer = |found: &Result<Found>, id: &InstanceId| match found {
+            Ok(found) => {
+                let info = found.get(id).cloned();
+                info.ok_or_else(|| self.missing(call, id))
+            }
+            Err(error) => Err(error.clone()),
+        };
+        let together = self.found(call, ids).await;
+        let groups = self.by_zone(ids);
+        let broken = |error: &ProvisionError| error.kind() == ErrorKind::Unavailable;
+        if groups.len() < 2 || !together.as_ref().is_err_and(broken) {
+            return ids.iter().map(|id| answer(&together, id)).collect();
+        }
+        let mut apart = BTreeMap::new();
+        for (zone, some) in groups {
+            apart.insert(zone, self.found(call, &some).await);
+        }
+        let each = ids.iter().map(|id| {
+            let zone = self.address(id).map(|at| at.zone);
+            let found = zone.and_then(|zone| apart.get(&zone));
+            found.map_or_else(|| Err(self.missing(call, id)), |found| answer(found, id))
+        });
+        each.collect()
+    }
+
+    /// The ids of ours among `ids`, by zone.
+    pub(crate) fn by_zone(&self, ids: &[InstanceId]) -> BTreeMap<String, Vec<InstanceId>> {
+        let mut groups = BTreeMap::<_, Vec<_>>::new();
+        for id in ids {
+            if let Some(at) = self.address(id) {
+                groups.entry(at.zone).or_default().push(id.clone());
+            }
+        }
+        groups
+    }
+
     /// Those of `ids` that are there, or of which operations tell.
-    async fn found(
-        &self,
-        call: &Call,
-        ids: &[InstanceId],
-    ) -> Result<BTreeMap<InstanceId, InstanceInfo>> {
+    async fn found(&self, call: &Call, ids: &[InstanceId]) -> Result<Found> {
         let told = |failure: Failure| failure.into_error(call, About::default());
         let wanted: BTreeMap<_, _> = ids
             .iter()
@@ -98,17 +133,19 @@ impl GcpProvisioner {
             .into_iter()
             .map(|info| (info.id.clone(), self.judged(info, &histories)))
             .collect();
-        let names: BTreeSet<_> = natives
-            .iter()
-            .filter_map(|native| native.name.clone())
-            .collect();
+        // A name is of one zone: in another, it is another instance's.
+        let there = natives.iter().filter_map(|native| {
+            let at = convert::address(self.client.project(), native).ok()?;
+            Some((at.zone, at.name))
+        });
+        let names: BTreeSet<_> = there.collect();
         for at in wanted.values().filter(|at| !seen.contains(&at.number)) {
             let fate = fate_of(&histories, at.number);
             let window = self.capabilities.consistency_window;
             let absent = convert::absent(at, &fate, window);
             let taken = || {
                 names
-                    .contains(&at.name)
+                    .contains(&(at.zone.clone(), at.name.clone()))
                     .then(|| convert::replaced(at))
                     .flatten()
             };
@@ -146,7 +183,7 @@ impl GcpProvisioner {
         }
     }
 
-    /// Everything that `filter` selects, page by page.
+    /// Everything that `filter` selects, page by page; one place that cannot be seen fails it.
     pub(crate) async fn all(&self, look: Look<'_>, filter: &str) -> Result<Vec<Instance>, Failure> {
         let (mut all, mut after) = (Vec::new(), None::<String>);
         loop {
@@ -155,12 +192,47 @@ impl GcpProvisioner {
                 .client
                 .page(look, filter, size, after.as_deref())
                 .await?;
+            whole(page.unseen.iter().map(String::as_str))?;
             all.extend(page.instances);
             match page.next {
                 Some(next) => after = Some(next),
                 None => return Ok(all),
             }
         }
+    }
+
+    /// Everything that `filter` selects of our zones. What is somewhere else need not be seen.
+    pub(crate) async fn all_of_ours(&self, filter: &str) -> Result<Vec<Instance>, Failure> {
+        let read = self.all(self.look(), filter).await;
+        if !(read.as_ref().is_err_and(Failure::is_breakdown) && self.has_many_zones()) {
+            return read;
+        }
+        let mut all = Vec::new();
+        for zone in &self.launch.zones {
+            all.extend(self.all(Look::Zone(zone.as_str()), filter).await?);
+        }
+        Ok(all)
+    }
+
+    /// The same of operations.
+    pub(crate) async fn operations_of_ours(
+        &self,
+        filter: &str,
+    ) -> Result<Vec<NativeOperation>, Failure> {
+        let read = self.client.operations(self.look(), filter).await;
+        if !(read.as_ref().is_err_and(Failure::is_breakdown) && self.has_many_zones()) {
+            return read;
+        }
+        let mut all = Vec::new();
+        for zone in &self.launch.zones {
+            let look = Look::Zone(zone.as_str());
+            all.extend(self.client.operations(look, filter).await?);
+        }
+        Ok(all)
+    }
+
+    fn has_many_zones(&self) -> bool {
+        self.launch.zones.len() > 1
     }
 
     /// The operations on these instances.
@@ -196,6 +268,21 @@ impl GcpProvisioner {
             | Fate::Failed(_)
             | Fate::Made(_) => info,
         }
+    }
+
+    /// An instance as it is shown, once its operations are asked whether it is being deleted.
+    pub(crate) async fn unless_going(
+        &self,
+        call: &Call,
+        info: InstanceInfo,
+    ) -> Result<InstanceInfo> {
+        let at = self.address(&info.id);
+        let Some(at) = at.filter(|_| info.state == CloudInstanceState::Stopping) else {
+            return Ok(info);
+        };
+        let histories = self.histories([at.zone.as_str()], &[at.number]).await;
+        let told = |failure: Failure| failure.into_error(call, About::default());
+        Ok(self.judged(info, &histories.map_err(told)?))
     }
 
     pub(crate) fn missing(&self, call: &Call, id: &InstanceId) -> ProvisionError {
@@ -414,6 +501,21 @@ impl<'a> At<'a> {
         self.after = None;
         Ok(self)
     }
+}
+
+/// `ids` in parts of at most `most`, each with a filter by name that fits a URL.
+fn chunks(ids: &[InstanceId], most: usize) -> Vec<&[InstanceId]> {
+    let name = |id: &InstanceId| Address::parse(id).map_or(0, |at| at.name.len() + 1);
+    let (mut parts, mut from, mut bytes) = (Vec::new(), 0, 0);
+    for (at, id) in ids.iter().enumerate() {
+        bytes += name(id);
+        if at - from >= most || bytes > BYTES_OF_NAMES {
+            parts.push(&ids[from..at]);
+            (from, bytes) = (at, name(id));
+        }
+    }
+    parts.push(&ids[from..]);
+    parts
 }
 
 /// One zone if that is enough.

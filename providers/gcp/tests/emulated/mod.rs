@@ -40,6 +40,14 @@ pub(crate) struct GcpHarness {
     launch_patience: Duration,
 }
 
+/// A handle of the project at another endpoint.
+pub(crate) async fn launching_at(endpoint: &str, options: GcpOptions) -> GcpProvisioner {
+    let nobody = anonymous::Builder::new().build();
+    let launch = GcpHarness::launch_config();
+    let made = GcpProvisioner::new(nobody, Some(endpoint), launch, options).await;
+    made.expect("a launch config without a mistake")
+}
+
 impl GcpHarness {
     /// A project whose reads lag, and whose launches answer at once.
     pub(crate) fn new() -> Self {
@@ -367,7 +375,8 @@ impl Project {
     /// A list of all zones that breaks down is made zone by zone, which must break down too.
     fn zone_by_zone(&self, operation: WireOp, fault: &WireFault) {
         let breaks = [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter];
-        if operation == WireOp::List && breaks.contains(fault) {
+        let lists = [WireOp::List, WireOp::FindLaunch];
+        if lists.contains(&operation) && breaks.contains(fault) {
             let rule = FaultRule::always(Method::InstancesList, native(fault));
             self.0.add_fault(rule);
         }

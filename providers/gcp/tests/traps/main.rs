@@ -6,6 +6,7 @@
     reason = "a test says what is wrong by failing"
 )]
 
+mod canned;
 #[path = "../emulated/mod.rs"]
 mod emulated;
 mod errors;
@@ -13,6 +14,8 @@ mod identity;
 mod names;
 mod operations;
 mod states;
+mod tokens;
+mod zones;
 
 use std::time::Duration;
 

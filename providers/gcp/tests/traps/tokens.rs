@@ -1,0 +1,171 @@
+//! Tokens: what failed before, what another launch overtakes, and what errors must not tell.
+
+use std::{net::TcpListener, num::NonZeroU32, time::Duration};
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::gcp::{Capacity, Fault, FaultRule, Method, Phase};
+use fleetwright_gcp::fleetwright::{
+    Effect, ErrorKind, InstanceProvisioner as _, RetryAdvice, UserData,
+};
+
+use crate::{
+    alive,
+    canned::{Reply, serve},
+    emulated::{GcpHarness, launching_at},
+    with_token,
+};
+
+#[tokio::test]
+async fn a_token_is_free_after_any_number_of_failed_attempts() {
+    let harness = GcpHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
+    let config = with_token(&harness, "t-1");
+    let gcp = harness.open().await;
+    for _ in 0..8 {
+        let error = gcp.launch_instance(&config).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    }
+    let mut knobs = harness.emulator().knobs();
+    knobs.capacity.clear();
+    harness.emulator().set_knobs(knobs);
+    gcp.launch_instance(&config).await.unwrap();
+    assert_eq!(alive(&harness), 1);
+}
+
+#[tokio::test]
+async fn user_data_that_compute_engine_quotes_is_not_repeated() {
+    let harness = GcpHarness::with(|_| {});
+    let mut config = harness.config();
+    config.user_data = Some(UserData::new("password: hunter2").unwrap());
+    let message = "Invalid value for field 'resource.metadata.items[2].value': 'password: hunter2'. \
+                   Value is too large.";
+    let refused = Fault::Refused {
+        status: 400,
+        code: "invalid".to_owned(),
+        message: message.to_owned(),
+    };
+    let rule = FaultRule::nth(Method::InstancesInsert, 1, refused);
+    harness.emulator().add_fault(rule);
+    let gcp = harness.open().await;
+    let error = gcp.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    let told = format!("{error} {error:?}");
+    assert!(!told.contains("hunter2"), "{told}");
+    assert!(told.contains("resource.metadata"), "{told}");
+}
+
+#[tokio::test]
+async fn metadata_of_all_launches_is_not_shown() {
+    let mut launch = GcpHarness::launch_config();
+    launch.metadata = [(
+        "windows-startup-script-ps1".to_owned(),
+        "hunter2".to_owned(),
+    )]
+    .into();
+    let told = format!("{launch:?}");
+    assert!(!told.contains("hunter2"), "{told}");
+    assert!(told.contains("windows-startup-script-ps1"), "{told}");
+}
+
+#[tokio::test]
+async fn a_date_to_come_back_at_is_kept() {
+    let harness = GcpHarness::with(|_| {});
+    let throttled = |_: &str| Reply {
+        status: "429 Too Many Requests",
+        headers: "retry-after: Wed, 21 Oct 2076 07:28:00 GMT\r\n".to_owned(),
+        body: r#"{"error":{"code":429,"message":"slow down"}}"#.to_owned(),
+    };
+    let gcp = launching_at(&serve(throttled), harness.options()).await;
+    let error = gcp.find_launch(&"t-1".parse().unwrap()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");
+    let long = Duration::from_secs(24 * 3600);
+    assert!(
+        matches!(error.retry(), RetryAdvice::After(delay) if delay > long),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn where_nobody_listens_nothing_was_launched() {
+    let harness = GcpHarness::with(|_| {});
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let gcp = launching_at(&endpoint, harness.options()).await;
+    let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Unavailable, Effect::None),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_launch_may_be_as_patient_as_it_likes() {
+    let harness = GcpHarness::with(|_| {});
+    let mut options = harness.options();
+    options.launch_patience = Duration::MAX;
+    let launch = GcpHarness::launch_config();
+    let gcp = harness.behaving(launch, options).await;
+    gcp.launch_instance(&harness.config()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_that_turns_out_to_be_taken_later_is_looked_at_like_one_that_is_refused() {
+    let harness = GcpHarness::with(|_| {});
+    let answer = |path: &str| {
+        if path.contains("/instances/fw-") {
+            return Reply::ok(
+                r#"{"name":"fw-1","id":"7","status":"RUNNING","zone":"zones/us-central1-a"}"#,
+            );
+        }
+        if path.contains("/zones/us-central1-a/instances") {
+            return Reply::ok(
+                r#"{"name":"operation-1","operationType":"insert","status":"DONE","targetId":"8",
+                "httpErrorStatusCode":409,"httpErrorMessage":"CONFLICT",
+                "error":{"errors":[{"code":"RESOURCE_ALREADY_EXISTS","message":"taken"}]}}"#,
+            );
+        }
+        Reply::ok("{}")
+    };
+    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let config = with_token(&harness, "t-1");
+    let error = gcp.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert_eq!(
+        error.retry(),
+        RetryAdvice::Never,
+        "it is somebody else's: {error}"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_of_which_nobody_knows_a_part_does_not_claim_that_nothing_happened() {
+    let harness = GcpHarness::with(|_| {});
+    let lost = Fault::Lost {
+        phase: Phase::After,
+    };
+    let emulator = harness.emulator();
+    emulator.add_fault(FaultRule::nth(Method::InstancesInsert, 1, Fault::Quota));
+    emulator.add_fault(FaultRule::nth(Method::InstancesInsert, 2, lost));
+    let mut options = harness.options();
+    options.concurrency = NonZeroU32::MIN;
+    let launch = GcpHarness::launch_config();
+    let gcp = harness.behaving(launch, options).await;
+    let two = NonZeroU32::new(2).unwrap();
+    let error = gcp.launch_instances(&harness.config(), two).await;
+    let error = error.unwrap_err();
+    assert_eq!(alive(&harness), 1);
+    assert_eq!(error.effect(), Effect::Unknown, "{error}");
+}
+
+#[tokio::test]
+async fn a_batch_is_followed_together() {
+    let harness = GcpHarness::with(|knobs| knobs.capacity = vec![Capacity::of(2)]).patient();
+    let gcp = harness.open().await;
+    let six = NonZeroU32::new(6).unwrap();
+    let error = gcp.launch_instances(&harness.config(), six).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    assert_eq!(error.survivors().len(), 2, "{error}");
+    assert_eq!(harness.calls_of("zoneOperations.wait"), 0);
+}

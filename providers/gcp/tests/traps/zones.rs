@@ -1,0 +1,189 @@
+//! Zones that cannot be reached, ours and others: nobody answers for them, and no other zone suffers.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_gcp::fleetwright::{
+    CloudInstanceState, ErrorKind, InstanceId, InstanceProvisioner, LaunchRecord,
+};
+
+use crate::{
+    HOUR, alive,
+    canned::{Reply, serve},
+    emulated::{GcpHarness, ZONES, launching_at},
+    until, with_token,
+};
+
+/// One running instance in each of our zones.
+async fn one_in_each(harness: &GcpHarness, gcp: &dyn InstanceProvisioner) -> Vec<InstanceId> {
+    let mut ids = Vec::new();
+    for zone in ZONES {
+        let mut config = with_token(harness, zone);
+        config.placement.zone = Some(zone.parse().unwrap());
+        let id = gcp.launch_instance(&config).await.unwrap().id;
+        until(gcp, &id, CloudInstanceState::Running).await;
+        ids.push(id);
+    }
+    ids
+}
+
+fn cut_off(harness: &GcpHarness, zone: &str) {
+    let mut knobs = harness.emulator().knobs();
+    knobs.unreachable_zones.insert(zone.to_owned());
+    harness.emulator().set_knobs(knobs);
+}
+
+#[tokio::test]
+async fn a_zone_that_is_not_ours_stops_nothing() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let ids = one_in_each(&harness, &*gcp).await;
+    cut_off(&harness, "europe-west1-b");
+    for answer in gcp.describe_instances(&ids).await {
+        assert_eq!(answer.unwrap().state, CloudInstanceState::Running);
+    }
+    let config = with_token(&harness, "t-1");
+    let token = config.launch_token.as_ref().unwrap();
+    assert_eq!(gcp.find_launch(token).await.unwrap(), LaunchRecord::NotSeen);
+    let launched = gcp.launch_instance(&config).await.unwrap();
+    assert_eq!(gcp.launch_instance(&config).await.unwrap().id, launched.id);
+    for answer in gcp.terminate_instances(&ids).await {
+        answer.unwrap();
+    }
+    for id in &ids {
+        until(&*gcp, id, CloudInstanceState::Terminated).await;
+    }
+    assert_eq!(alive(&harness), 1);
+}
+
+#[tokio::test]
+async fn a_zone_of_ours_takes_no_other_with_it() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let ids = one_in_each(&harness, &*gcp).await;
+    cut_off(&harness, ZONES[1]);
+    let seen = gcp.describe_instances(&ids).await;
+    assert_eq!(seen[0].as_ref().unwrap().state, CloudInstanceState::Running);
+    let error = seen[1].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    let stopped = gcp.terminate_instances(&ids).await;
+    assert!(stopped[0].is_ok(), "{stopped:?}");
+    let error = stopped[1].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    // What the zone holds by a token nobody can tell.
+    let config = with_token(&harness, ZONES[1]);
+    let token = config.launch_token.as_ref().unwrap();
+    let error = gcp.find_launch(token).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    gcp.launch_instance(&config).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_name_in_another_zone_says_nothing_of_an_instance() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    let stranger = id.as_str().replace(ZONES[0], ZONES[1]);
+    let (stem, _) = stranger.rsplit_once('/').unwrap();
+    let stranger = InstanceId::new(format!("{stem}/7")).unwrap();
+    let answers = gcp.describe_instances(&[id, stranger]).await;
+    let error = answers[1].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+}
+
+#[tokio::test]
+async fn what_is_named_twice_is_changed_once() {
+    let harness = GcpHarness::with(|knobs| {
+        knobs.timing.delete = HOUR;
+        knobs.repeated_deletes = 0;
+    });
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    let twice = gcp.terminate_instances(&[id.clone(), id]).await;
+    assert!(
+        twice.len() == 2 && twice.iter().all(Result::is_ok),
+        "{twice:?}"
+    );
+    assert_eq!(harness.calls_of("instances.delete"), 1);
+}
+
+/// A project with zone b out of sight: lists of all zones answer a part, and name what is missing.
+fn partial(path: &str) -> Reply {
+    let unseen = r#""unreachables":["projects/fleet-1/zones/us-central1-b"]"#;
+    if path.contains("/aggregated/instances") {
+        return Reply::ok(format!("{{\"items\":{{}},{unseen}}}"));
+    }
+    if path.contains("/aggregated/operations") {
+        return Reply::ok(format!(
+            r#"{{"items":{{"zones/us-central1-a":{{"operations":[{{"name":"operation-1",
+            "operationType":"insert","status":"DONE","endTime":"2020-01-02T03:04:05.678-07:00",
+            "targetId":"1"}},{{"name":"operation-2","operationType":"insert","status":"DONE",
+            "endTime":"2020-01-02T03:04:05.678-07:00","targetId":"2"}}]}}}},{unseen}}}"#
+        ));
+    }
+    if path.contains("/zones/us-central1-b/") {
+        let body = r#"{"error":{"code":503,"message":"unreachable"}}"#.to_owned();
+        return Reply {
+            status: "503 Service Unavailable",
+            headers: String::new(),
+            body,
+        };
+    }
+    if path.contains("/operations") {
+        return Reply::ok("{}");
+    }
+    Reply {
+        status: "404 Not Found",
+        headers: String::new(),
+        body: r#"{"error":{"code":404,"message":"nothing"}}"#.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_leaves_a_zone_out_proves_nothing_of_it() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = launching_at(&serve(partial), harness.options()).await;
+    let ids = [(ZONES[0], 1), (ZONES[1], 2)]
+        .map(|(zone, number)| format!("gce://fleet-1/{zone}/fw-{number}/{number}"))
+        .map(|id| InstanceId::new(id).unwrap());
+    let answers = gcp.describe_instances(&ids).await;
+    let error = answers[1].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+}
+
+#[tokio::test]
+async fn operations_that_leave_a_zone_out_do_not_free_a_token() {
+    let harness = GcpHarness::with(|_| {});
+    let answer = |path: &str| {
+        if path.contains("/instances") {
+            return Reply::ok("{}");
+        }
+        partial(path)
+    };
+    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let token = "t-1".parse().unwrap();
+    let error = gcp.find_launch(&token).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+}
+
+#[tokio::test]
+async fn a_list_by_long_names_keeps_its_url_short() {
+    static LONGEST: AtomicUsize = AtomicUsize::new(0);
+    let harness = GcpHarness::with(|_| {});
+    let answer = |path: &str| {
+        LONGEST.fetch_max(path.len(), Ordering::Relaxed);
+        Reply::ok("{}")
+    };
+    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let long = "n".repeat(55);
+    let ids: Vec<_> = (1..=170)
+        .map(|at| format!("gce://fleet-1/{}/{long}-{at}/{at}", ZONES[0]))
+        .map(|id| InstanceId::new(id).unwrap())
+        .collect();
+    for answer in gcp.describe_instances(&ids).await {
+        assert_eq!(answer.unwrap_err().kind(), ErrorKind::NotFound);
+    }
+    let longest = LONGEST.load(Ordering::Relaxed);
+    assert!((4000..7000).contains(&longest), "{longest} bytes");
+}
