@@ -10,7 +10,7 @@ use fleetwright::{BatchLaunch, Capabilities, OptionalVerb, PlacementField, TagLi
 use crate::metadata::MAX_USER_DATA_BYTES;
 
 /// The most labels of an instance.
-const MAX_LABELS: usize = 64;
+pub(crate) const MAX_LABELS: usize = 64;
 
 /// How many instances one list is asked for by name: what keeps the URL below six thousand bytes.
 const NAMES_IN_A_LIST: usize = 170;

@@ -101,6 +101,8 @@ fn zone(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Result<Zone, Inval
 
 fn all_labels(launch: &GcpLaunchConfig, config: &InstanceConfig) -> BTreeMap<String, String> {
     let mut labels = launch.labels.clone();
+    // A tag of the launch itself counts, also where another label stands in for it.
+    labels.retain(|key, _| config.tags.get(key).is_none());
     labels.extend(labels::written(&config.tags).labels);
     labels
 }

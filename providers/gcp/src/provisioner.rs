@@ -7,7 +7,9 @@ use fleetwright::{
     FreshLaunches, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
     InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord, LaunchToken, Operation,
     Reboot, Result, Seen, SnapshotRequest, TagChange, UsedTokens, async_trait, collect_complete,
+    read_past_lag,
 };
+use futures_util::future::BoxFuture;
 use google_cloud_auth::credentials::{self, Credentials};
 
 use crate::{
@@ -16,6 +18,8 @@ use crate::{
     change::Change,
     client::{GcpClient, unbuilt},
     error::{About, Failure},
+    history,
+    launch::Known,
 };
 
 /// Compute Engine in some zones of one project.
@@ -157,7 +161,10 @@ impl InstanceProvisioner for GcpProvisioner {
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
-        let known = self.known(&call, token).await?;
+        // What operations tell of and no read shows yet is waited for.
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.known(&call, token)) };
+        let settled = |known: &Known| !known.hidden || !known.infos.is_empty();
+        let known = read_past_lag(&self.capabilities, read, settled).await?;
         Ok(LaunchRecord::of(known.infos.into_values().collect()))
     }
 
@@ -200,9 +207,11 @@ impl InstanceProvisioner for GcpProvisioner {
         let running = [CloudInstanceState::Running];
         let ready = self.ready(Operation::RebootInstance, id, &running, "running");
         let (call, at) = ready.await?;
-        let sent = self.client.reset(&at).await;
-        let sent = sent.map_err(|failure| failure.into_error(&call, self.about(id, &at)));
-        sent.map(drop)
+        let told = |failure: Failure| failure.into_error(&call, self.about(id, &at));
+        let operation = self.client.reset(&at).await.map_err(told)?;
+        let patience = self.options.launch_patience;
+        let operation = self.followed(&at.zone, operation, patience).await;
+        history::failure(&operation).map_or(Ok(()), |failure| Err(told(failure)))
     }
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {

@@ -13,8 +13,9 @@ use uuid::Uuid;
 use crate::{
     GcpProvisioner,
     address::{self, Address},
-    error::{About, Failure},
+    error::{About, Cause, Failure},
     history, labels, metadata,
+    options::MAX_LABELS,
 };
 
 /// The label that says which instance an image was made of.
@@ -49,15 +50,25 @@ impl GcpProvisioner {
         let at = self.at(call, id)?;
         self.in_state(call.operation(), id, &ALIVE, "not terminated")
             .await?;
+        let mut begun = false;
         for _ in 0..RACES {
-            match self.retagged_once(call, id, &at, change).await {
+            match self.retagged_once(call, id, &at, change, &mut begun).await {
                 Err(Retag::Raced) => sleep(self.capabilities.poll_tick).await,
+                // Some of it may be there already.
+                Err(Retag::Failed(error)) if begun => {
+                    return Err(error.with_effect(Effect::Unknown));
+                }
                 Err(Retag::Failed(error)) => return Err(error),
                 Ok(()) => return Ok(()),
             }
         }
         let retry = RetryAdvice::After(self.capabilities.consistency_window);
-        Err(call.conflict("somebody else keeps changing the tags", retry))
+        let error = call.conflict("somebody else keeps changing the tags", retry);
+        Err(if begun {
+            error.with_effect(Effect::Unknown)
+        } else {
+            error
+        })
     }
 
     async fn retagged_once(
@@ -66,6 +77,7 @@ impl GcpProvisioner {
         id: &InstanceId,
         at: &Address,
         change: &TagChange,
+        begun: &mut bool,
     ) -> std::result::Result<(), Retag> {
         let about = self.about(id, at);
         let read = self.client.get(&at.zone, &at.number.to_string()).await;
@@ -96,6 +108,7 @@ impl GcpProvisioner {
         self.relabelled(at, &native, steps.first)
             .await
             .map_err(told)?;
+        *begun = true;
         let items = metadata::with(
             native.metadata.as_ref(),
             metadata::TAGS,
@@ -122,17 +135,21 @@ impl GcpProvisioner {
         self.done(at, sent).await
     }
 
-    /// A small change, followed to its end.
+    /// A small change, followed to its end. One whose end nobody sees is no success.
     pub(crate) async fn done(
         &self,
         at: &Address,
         sent: std::result::Result<NativeOperation, Failure>,
     ) -> std::result::Result<(), Failure> {
-        let patience = self
-            .capabilities
-            .consistency_window
-            .max(self.options.poll_tick);
+        let patience = self.options.patience;
         let operation = self.followed(&at.zone, sent?, patience).await;
+        if !history::is_over(&operation) {
+            return Err(Failure {
+                cause: Cause::TimedOut,
+                request_id: operation.name,
+                ..Failure::default()
+            });
+        }
         history::failure(&operation).map_or(Ok(()), Err)
     }
 
@@ -262,8 +279,18 @@ impl Steps {
         let mut last = native.labels.clone();
         last.retain(|key, _| !old.labels.contains_key(key) && !labels::stands_in(key));
         last.extend(new.labels);
-        let mut first = native.labels.clone();
-        first.extend(last.clone());
+        // Where there is no room for both, those that are going are not all kept till the end.
+        let mut first = last.clone();
+        let going = native
+            .labels
+            .iter()
+            .filter(|(key, _)| !last.contains_key(*key));
+        let room = MAX_LABELS.saturating_sub(last.len());
+        first.extend(
+            going
+                .take(room)
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
         let kept = metadata::value(native.metadata.as_ref(), metadata::TAGS);
         let originals = (kept != new.originals.as_deref()).then_some(new.originals);
         let same = originals.is_none() && last == native.labels;

@@ -14,6 +14,7 @@ mod identity;
 mod names;
 mod operations;
 mod states;
+mod tags;
 mod tokens;
 mod zones;
 

@@ -1,0 +1,112 @@
+//! Changes of tags: exact, within Compute Engine's limits, and told as they end.
+
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::gcp::{Failure, Fault, FaultRule, Method, Phase};
+use fleetwright_gcp::fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner, Reboot, TagChange,
+};
+
+use crate::{emulated::GcpHarness, until};
+
+fn ends_with(method: Method, code: &str) -> FaultRule {
+    let errors = vec![Failure::new(code, "no")];
+    FaultRule::nth(method, 1, Fault::OperationError { errors })
+}
+
+#[tokio::test]
+async fn a_change_that_is_overtaken_later_is_made_again() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    let late = ends_with(Method::InstancesSetLabels, "CONDITION_NOT_MET");
+    harness.emulator().add_fault(late);
+    let change = TagChange::new().set("b", "2").unwrap();
+    gcp.update_tags(&id, &change).await.unwrap();
+    assert_eq!(harness.only_instance().labels["b"], "2");
+}
+
+#[tokio::test]
+async fn a_change_that_cannot_be_followed_is_no_success() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    let change = TagChange::new().set("b", "2").unwrap();
+    let emulator = harness.emulator();
+    emulator.add_fault(ends_with(Method::InstancesSetLabels, "INTERNAL_ERROR"));
+    let phase = Phase::Before;
+    let broken = Fault::ServerError { phase };
+    emulator.add_fault(FaultRule::nth(Method::ZoneOperationsWait, 1, broken));
+    gcp.update_tags(&id, &change).await.unwrap_err();
+    emulator.clear_faults();
+    let expired = FaultRule::always(Method::ZoneOperationsWait, Fault::OperationExpired);
+    emulator.add_fault(expired);
+    let error = gcp.update_tags(&id, &change).await.unwrap_err();
+    assert_eq!(error.effect(), Effect::Unknown, "{error}");
+    emulator.clear_faults();
+    gcp.update_tags(&id, &change).await.unwrap();
+    assert_eq!(harness.only_instance().labels["b"], "2");
+}
+
+#[tokio::test]
+async fn a_change_that_fails_half_way_does_not_claim_that_nothing_happened() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    let refused = FaultRule::always(Method::InstancesSetMetadata, Fault::Forbidden);
+    harness.emulator().add_fault(refused);
+    let change = TagChange::new().set("b", "2").unwrap();
+    let change = change.set("Team", "Blue").unwrap();
+    let error = gcp.update_tags(&id, &change).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
+    assert_eq!(harness.only_instance().labels["b"], "2", "it is there");
+    assert_eq!(error.effect(), Effect::Unknown, "{error}");
+}
+
+#[tokio::test]
+async fn a_launch_s_tag_wins_over_a_label_of_all_launches() {
+    let harness = GcpHarness::with(|_| {});
+    let mut launch = GcpHarness::launch_config();
+    launch.labels = [("team".to_owned(), "blue".to_owned())].into();
+    let gcp = harness.launching(launch).await;
+    let mut config = harness.config();
+    config.tags.insert("team", "Zürich").unwrap();
+    gcp.launch_instance(&config).await.unwrap();
+    let filter = InstanceFilter::tagged("team", "Zürich").unwrap();
+    let found = gcp.list_instances(&filter).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].tags.get("team"), Some("Zürich"));
+}
+
+#[tokio::test]
+async fn as_many_tags_as_there_are_labels_can_be_changed() {
+    let harness = GcpHarness::with(|_| {});
+    let gcp = harness.open().await;
+    let mut config = harness.config();
+    let room = gcp.capabilities().tags.max_tags - config.tags.len();
+    let mut change = TagChange::new();
+    for at in 0..room {
+        config.tags.insert(format!("Key {at}"), "Old").unwrap();
+        change = change.set(format!("Key {at}"), "New").unwrap();
+    }
+    let id = gcp.launch_instance(&config).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    gcp.update_tags(&id, &change).await.unwrap();
+    let filter = InstanceFilter::tagged("Key 7", "New").unwrap();
+    let found = gcp.list_instances(&filter).await.unwrap();
+    assert_eq!(found[0].tags, change.apply(&config.tags).unwrap());
+}
+
+#[tokio::test]
+async fn a_reboot_whose_operation_fails_has_failed() {
+    let harness = GcpHarness::with(|_| {}).patient();
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    let late = ends_with(Method::InstancesReset, "INTERNAL_ERROR");
+    harness.emulator().add_fault(late);
+    gcp.reboot_instance(&id, Reboot::Hard).await.unwrap_err();
+    gcp.reboot_instance(&id, Reboot::Hard).await.unwrap();
+}
