@@ -27,6 +27,9 @@ use crate::{
 
 type Answer<T> = Result<T, Failure>;
 
+/// The most that a page may be asked to hold.
+const LARGEST_PAGE: u32 = 500;
+
 /// The warning of a scope that does not answer.
 const UNREACHABLE: &str = "UNREACHABLE";
 
@@ -130,7 +133,7 @@ impl GcpClient {
         size: usize,
         after: Option<&str>,
     ) -> Answer<Page> {
-        let size = u32::try_from(size).unwrap_or(500);
+        let size = u32::try_from(size).map_or(LARGEST_PAGE, |size| size.min(LARGEST_PAGE));
         let (filter, after) = (some(filter), after.map(ToOwned::to_owned));
         let page = match look {
             Look::Zone(zone) => {

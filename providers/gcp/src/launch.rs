@@ -40,6 +40,8 @@ enum Begun {
 pub(crate) struct Known {
     natives: Vec<Instance>,
     pub(crate) infos: BTreeMap<String, InstanceInfo>,
+    /// What has the name of another one of `infos`, in another zone: two handles launched at once.
+    pub(crate) twins: Vec<InstanceInfo>,
     /// By name, the operations by which attempts failed.
     failed: BTreeMap<String, BTreeSet<String>>,
     /// Whether something is on its way that no read shows yet.
@@ -148,16 +150,18 @@ impl GcpProvisioner {
         let told = |failure: Failure| failure.into_error(call, About::default());
         let pattern = address::pattern_of(token);
         let natives = self.all_of_ours(&convert::matching(&pattern)).await;
-        let natives = natives.map_err(told)?;
+        let mut natives = natives.map_err(told)?;
+        // Lists of all zones are in no order, and a replay answers the same one each time.
+        natives.sort_by(|one, other| other.zone.cmp(&one.zone));
         let infos = self.infos(call, &natives)?;
         let owner = owner(token);
         let owned = |(native, _): &(&Instance, _)| convert::owner(native) == Some(owner.as_str());
         let ours = natives.iter().zip(infos).filter(owned);
-        let mut known = Known {
-            infos: ours.filter_map(named).collect(),
-            natives,
-            ..Known::default()
-        };
+        let mut known = Known::default();
+        for (name, info) in ours.filter_map(named) {
+            known.twins.extend(known.infos.insert(name, info));
+        }
+        known.natives = natives;
         // Where operations are not asked, an instance that is being deleted is taken for a stopping one.
         if self.options.operations_kept.is_zero() {
             return Ok(known);
@@ -309,16 +313,15 @@ impl GcpProvisioner {
         operation: &NativeOperation,
     ) -> Result<InstanceInfo> {
         let number = match operation.target_id {
-            Some(number) => number,
+            Some(number) => Some(number),
             None => {
-                let native = self.client.get(plan.zone.as_str(), name).await;
-                let failed = |failure: Failure| {
-                    let error = failure.into_error(call, About::default());
-                    error.with_effect(Effect::Done)
-                };
-                native.map_err(failed)?.id.unwrap_or_default()
+                let native = self.named_so(call, plan, name).await;
+                let native = native.map_err(|error| error.with_effect(Effect::Done))?;
+                native.and_then(|native| native.id)
             }
         };
+        let numberless = || call.unexpected(Effect::Done, "the launched instance has no number");
+        let number = number.ok_or_else(numberless)?;
         let at = Address {
             project: self.client.project().to_owned(),
             zone: plan.zone.to_string(),
@@ -337,14 +340,8 @@ impl GcpProvisioner {
         Ok(info)
     }
 
-    /// The instance that has the name of a launch, once it is shown, if it is that launch's.
-    async fn adopted(
-        &self,
-        call: &Call,
-        plan: &Plan,
-        name: &str,
-        token: &LaunchToken,
-    ) -> Result<InstanceInfo> {
+    /// The instance that has the name of a launch, once it is shown.
+    async fn named_so(&self, call: &Call, plan: &Plan, name: &str) -> Result<Option<Instance>> {
         let read = || -> BoxFuture<'_, Result<Option<Instance>>> {
             Box::pin(async {
                 match self.client.get(plan.zone.as_str(), name).await {
@@ -354,8 +351,18 @@ impl GcpProvisioner {
                 }
             })
         };
-        let native = read_past_lag(&self.capabilities, read, Option::is_some).await?;
-        let Some(native) = native else {
+        read_past_lag(&self.capabilities, read, Option::is_some).await
+    }
+
+    /// The instance that has the name of a launch, once it is shown, if it is that launch's.
+    async fn adopted(
+        &self,
+        call: &Call,
+        plan: &Plan,
+        name: &str,
+        token: &LaunchToken,
+    ) -> Result<InstanceInfo> {
+        let Some(native) = self.named_so(call, plan, name).await? else {
             let message = format!("the name {name} is taken, and nothing is shown under it");
             let retry = RetryAdvice::After(self.capabilities.poll_tick);
             return Err(call.conflict(&message, retry));

@@ -165,7 +165,9 @@ impl InstanceProvisioner for GcpProvisioner {
         let read = || -> BoxFuture<'_, _> { Box::pin(self.known(&call, token)) };
         let settled = |known: &Known| !known.hidden || !known.infos.is_empty();
         let known = read_past_lag(&self.capabilities, read, settled).await?;
-        Ok(LaunchRecord::of(known.infos.into_values().collect()))
+        Ok(LaunchRecord::of(
+            known.infos.into_values().chain(known.twins).collect(),
+        ))
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {

@@ -14,7 +14,7 @@ use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 
 use crate::{
     GcpProvisioner,
-    address::Address,
+    address::{Address, last_part},
     client::{Look, Page, whole},
     convert,
     error::{About, Failure},
@@ -419,16 +419,16 @@ impl GcpProvisioner {
         &self,
         call: &Call,
         filter: &InstanceFilter,
-        page: Page,
+        mut page: Page,
     ) -> Result<Vec<Result<Seen>>> {
         let told = |failure: Failure| failure.into_error(call, About::default());
-        let infos = self.infos(call, &page.instances)?.into_iter();
-        let ours: Vec<_> = infos
-            .filter(|info| {
-                let zone = info.placement.zone.as_ref();
-                zone.is_some_and(|zone| self.launch.zones.contains(zone))
-            })
-            .collect();
+        // What is elsewhere is nothing to us, however odd; what says no zone may be anywhere.
+        page.instances.retain(|native| {
+            let zone = native.zone.as_deref().map(last_part);
+            let mut zones = self.launch.zones.iter();
+            zone.is_none_or(|zone| zones.any(|ours| ours.as_str() == zone))
+        });
+        let ours = self.infos(call, &page.instances)?;
         let stopping = ours
             .iter()
             .filter(|info| info.state == CloudInstanceState::Stopping);

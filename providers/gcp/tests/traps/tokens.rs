@@ -3,15 +3,15 @@
 use std::{net::TcpListener, num::NonZeroU32, time::Duration};
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Capacity, Fault, FaultRule, Method, Phase};
+use fleetwright_emulators::gcp::{Act, Capacity, Fault, FaultRule, Method, Phase};
 use fleetwright_gcp::fleetwright::{
-    Effect, ErrorKind, InstanceProvisioner as _, RetryAdvice, UserData,
+    Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord, RetryAdvice, UserData,
 };
 
 use crate::{
     alive,
     canned::{Reply, serve},
-    emulated::{GcpHarness, launching_at},
+    emulated::{GcpHarness, PROJECT, ZONES, launching_at},
     with_token,
 };
 
@@ -168,4 +168,54 @@ async fn a_batch_is_followed_together() {
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
     assert_eq!(error.survivors().len(), 2, "{error}");
     assert_eq!(harness.calls_of("zoneOperations.wait"), 0);
+}
+
+#[tokio::test]
+async fn a_launch_whose_operation_names_no_instance_is_looked_for() {
+    let harness = GcpHarness::with(|_| {});
+    let answer = |path: &str| {
+        if path.contains("/instances/") {
+            return Reply {
+                status: "404 Not Found",
+                headers: String::new(),
+                body: r#"{"error":{"code":404,"message":"nothing"}}"#.to_owned(),
+            };
+        }
+        Reply::ok(r#"{"name":"operation-1","operationType":"insert","status":"RUNNING"}"#)
+    };
+    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Unexpected, Effect::Done),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn what_two_handles_launched_at_once_in_two_zones_is_all_found() {
+    let harness = GcpHarness::with(|_| {});
+    let config = with_token(&harness, "t-1");
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&config).await.unwrap().id;
+    let first = harness.only_instance();
+    let twin = Act::LaunchForeign {
+        project: PROJECT.to_owned(),
+        zone: Some(ZONES[1].to_owned()),
+        name: Some(first.name),
+        machine_type: None,
+        count: 1,
+        labels: first.labels,
+        metadata: first.metadata,
+    };
+    harness.emulator().act(twin).unwrap();
+    let token = config.launch_token.as_ref().unwrap();
+    for _ in 0..4 {
+        let LaunchRecord::Found(found) = gcp.find_launch(token).await.unwrap() else {
+            panic!("both are there")
+        };
+        assert_eq!(found.len(), 2, "{found:?}");
+        let again = harness.open().await.launch_instance(&config).await;
+        assert_eq!(again.unwrap().id, id);
+    }
 }

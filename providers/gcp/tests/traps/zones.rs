@@ -1,10 +1,13 @@
 //! Zones that cannot be reached, ours and others: nobody answers for them, and no other zone suffers.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    num::NonZeroUsize,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_gcp::fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceId, InstanceProvisioner, LaunchRecord,
+    CloudInstanceState, ErrorKind, InstanceFilter, InstanceId, InstanceProvisioner, LaunchRecord,
 };
 
 use crate::{
@@ -186,4 +189,31 @@ async fn a_list_by_long_names_keeps_its_url_short() {
     }
     let longest = LONGEST.load(Ordering::Relaxed);
     assert!((4000..7000).contains(&longest), "{longest} bytes");
+}
+
+#[tokio::test]
+async fn an_odd_instance_in_a_zone_that_is_not_ours_is_nothing_to_us() {
+    let harness = GcpHarness::with(|_| {});
+    let answer = |_: &str| {
+        Reply::ok(
+            r#"{"items":{"zones/europe-west1-b":{"instances":[{"name":"odd","zone":
+            "https://www.googleapis.com/compute/v1/projects/fleet-1/zones/europe-west1-b"}]}}}"#,
+        )
+    };
+    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let listed = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert!(listed.is_empty(), "{listed:?}");
+}
+
+#[tokio::test]
+async fn a_page_is_never_asked_to_hold_more_than_it_can() {
+    let harness = GcpHarness::with(|_| {});
+    let mut options = harness.options();
+    options.page_size = NonZeroUsize::MAX;
+    let launch = GcpHarness::launch_config();
+    let gcp = harness.behaving(launch.clone(), options.clone()).await;
+    gcp.list_instances(&InstanceFilter::new()).await.unwrap();
+    options.page_size = NonZeroUsize::new(501).unwrap();
+    let gcp = harness.behaving(launch, options).await;
+    gcp.list_instances(&InstanceFilter::new()).await.unwrap();
 }
