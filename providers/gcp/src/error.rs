@@ -98,8 +98,9 @@ impl Failure {
         match kind_of(code, status, &self.message) {
             Kind::Conflict | Kind::Invalid => true,
             Kind::Other => status < 500,
-            Kind::NotFound
-            | Kind::Capacity
+            // What was there when it was accepted may have been deleted since.
+            Kind::NotFound => matches!(self.cause, Cause::FailedLater(_)),
+            Kind::Capacity
             | Kind::NoAddress
             | Kind::Quota
             | Kind::Throttled
@@ -432,6 +433,18 @@ mod tests {
             assert_eq!(error.kind(), kind, "{code}: {error}");
             assert_eq!(error.effect(), Effect::None, "{code}: {error}");
             assert_eq!(error.native_code(), Some(code));
+        }
+    }
+
+    #[test]
+    fn what_was_deleted_since_is_about_its_state_and_what_was_never_there_is_not() {
+        for (cause, about_state) in [
+            (Cause::FailedLater(404), true),
+            (Cause::FailedLater(400), true),
+            (Cause::Answered(404), false),
+        ] {
+            let failure = failed(cause, "RESOURCE_NOT_FOUND", "");
+            assert_eq!(failure.may_be_about_state(), about_state, "{cause:?}");
         }
     }
 

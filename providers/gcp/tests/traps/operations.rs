@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Capacity, Failure, Fault, FaultRule, Method, Refused};
+use fleetwright_emulators::gcp::{Act, Capacity, Failure, Fault, FaultRule, Method, Refused};
 use fleetwright_gcp::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, LaunchRecord,
     Scope,
 };
 
-use crate::{HOUR, alive, emulated::GcpHarness, until, with_token};
+use crate::{HOUR, alive, emulated::GcpHarness, path, until, with_token};
 
 fn fails(codes: &[&str]) -> FaultRule {
     let errors = codes.iter().map(|code| Failure::new(*code, "no")).collect();
@@ -170,4 +170,31 @@ async fn a_start_without_a_machine_is_told() {
         "{error}"
     );
     until(&*gcp, &id, CloudInstanceState::Stopped).await;
+}
+
+#[tokio::test]
+async fn a_start_that_a_delete_overtakes_meets_a_terminated_instance() {
+    let harness = GcpHarness::with(|_| {}).patient();
+    let gcp = harness.open().await;
+    let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*gcp, &id, CloudInstanceState::Running).await;
+    gcp.stop_instance(&id).await.unwrap();
+    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    let mut knobs = harness.emulator().knobs();
+    knobs.timing.provision = HOUR;
+    harness.emulator().set_knobs(knobs);
+    // A handle that does not know how young the instance is.
+    let gcp = harness.open().await;
+    let waits = harness.calls_of("zoneOperations.wait");
+    let later = async {
+        while harness.calls_of("zoneOperations.wait") == waits {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let instance = path(&id);
+        harness.emulator().act(Act::Delete { instance }).unwrap();
+        harness.emulator().advance(HOUR);
+    };
+    let (answer, ()) = tokio::join!(gcp.start_instance(&id), later);
+    let error = answer.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");
 }
