@@ -195,6 +195,15 @@ impl Fault {
         }
     }
 
+    /// When a call that is refused is told to come back.
+    pub(super) const fn retry_after_secs(&self) -> Option<u64> {
+        if let Self::Throttled { retry_after_secs } = self {
+            *retry_after_secs
+        } else {
+            None
+        }
+    }
+
     /// Whether only a cloud that answers with operations can do it.
     pub(crate) const fn is_of_operations(&self) -> bool {
         matches!(self, Self::OperationError { .. } | Self::OperationExpired)

@@ -65,6 +65,8 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     type World: World<Knobs = Self::Knobs>;
     /// A request that was understood.
     type Call: Send;
+    /// What a call that succeeds is answered with.
+    type Answer;
 
     /// Understands a request, or refuses what does not even count as a call.
     fn prepare(
@@ -84,15 +86,21 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
         None
     }
 
-    /// Carries a call out and answers its document.
+    /// Carries a call out.
     fn act(
         call: &Self::Call,
         world: &mut Self::World,
         served: &Served,
-    ) -> Result<String, Self::Refusal>;
+    ) -> Result<Self::Answer, Self::Refusal>;
 
     /// The reply to a request.
-    fn reply(done: Result<String, Self::Refusal>, request_id: &str) -> Outgoing;
+    fn reply(done: Result<Self::Answer, Self::Refusal>, request_id: &str) -> Outgoing;
+
+    /// How a `Retry-After` header says to come back in so many seconds.
+    fn retry_after(world: &Self::World, seconds: u64) -> String {
+        let _ = world;
+        seconds.to_string()
+    }
 
     /// Whether a fault means anything here.
     fn can(fault: &Fault) -> bool;

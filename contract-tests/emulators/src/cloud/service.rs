@@ -121,7 +121,7 @@ impl<C: Cloud> Service<C> {
             buckets,
         } = &mut *state;
         let served = served(world.request_id(), fault);
-        let mut retry_after = None;
+        let mut retry_after = fault.and_then(Fault::retry_after_secs);
         let done = match fault.and_then(Fault::stand_in) {
             Some(why) => Err(C::refuse(why, world)),
             None => match buckets.take(operation.name(), C::resources(call)) {
@@ -140,7 +140,8 @@ impl<C: Cloud> Service<C> {
         };
         let code = done.as_ref().err().map(|refusal| refusal.code().to_owned());
         let mut reply = C::reply(done, &served.request_id);
-        let retry_after = retry_after.map(|seconds| ("retry-after", seconds.to_string()));
+        let retry_after =
+            retry_after.map(|seconds| ("retry-after", C::retry_after(world, seconds)));
         reply.headers.extend(retry_after);
         let mut kept = record::<C>(operation, call, served.request_id, fault);
         (kept.status, kept.code) = (Some(reply.status), code);

@@ -108,10 +108,6 @@ pub(super) fn delivered(mut reply: Outgoing, fault: Option<&Fault>) -> Outgoing 
                 .find(|end| reply.body.is_char_boundary(*end));
             reply.body.truncate(end.unwrap_or(0));
         }
-        Some(Fault::Throttled { retry_after_secs }) => {
-            let after = retry_after_secs.map(|seconds| ("retry-after", seconds.to_string()));
-            reply.headers.extend(after);
-        }
         Some(Fault::Malformed) => {
             reply.status = 200;
             reply.content_type = "text/html";
@@ -126,6 +122,7 @@ pub(super) fn delivered(mut reply: Outgoing, fault: Option<&Fault>) -> Outgoing 
             | Fault::Hang {
                 phase: Phase::Before,
             }
+            | Fault::Throttled { .. }
             | Fault::ServerError { .. }
             | Fault::StaleRead
             | Fault::ExpiredCredentials

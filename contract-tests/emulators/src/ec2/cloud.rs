@@ -42,6 +42,7 @@ impl Cloud for Ec2 {
     type Oracle = Oracle;
     type World = World;
     type Call = (Action, Params);
+    type Answer = String;
 
     fn prepare(request: &Incoming, world: &World) -> Result<(Action, Self::Call), Refusal> {
         let (action, params) = understand(request, &world.knobs)?;

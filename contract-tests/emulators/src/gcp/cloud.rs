@@ -42,6 +42,7 @@ impl Cloud for Gcp {
     type Oracle = Oracle;
     type World = World;
     type Call = Call;
+    type Answer = String;
 
     fn prepare(request: &Incoming, world: &World) -> Result<(Method, Call), Refusal> {
         let call = understand(request, &world.knobs)?;
