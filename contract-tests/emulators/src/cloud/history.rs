@@ -34,6 +34,11 @@ impl<V> History<V> {
         version
     }
 
+    /// The truth, to be changed in place where no read lags.
+    pub(crate) fn current_mut(&mut self) -> Option<&mut V> {
+        self.versions.back_mut().map(|(_, version)| version)
+    }
+
     /// What a read sees that looks at `moment`: nothing before it was made. The oldest version that
     /// is kept stands in for those that were dropped when the lag was shorter.
     pub(crate) fn at(&self, moment: Option<Duration>) -> Option<&V> {
@@ -83,5 +88,7 @@ mod tests {
         history.prune(at(99));
         assert_eq!((history.current(), history.iter().count()), (&'c', 1));
         assert_eq!(history.made(), at(10));
+        *history.current_mut().unwrap() = 'd';
+        assert_eq!(history.current(), &'d');
     }
 }
