@@ -7,7 +7,12 @@
 //! The crate depends on no provider and not on the core, so that it shares no misunderstanding with
 //! them. Its judges are the vendors' clients: see `scripts/peers`.
 //!
-//! Each cloud is behind its feature: `ec2`, `gcp`.
+//! Each cloud is behind its feature: `azure`, `ec2`, `gcp`.
+#![cfg_attr(feature = "azure", doc = "")]
+#![cfg_attr(
+    feature = "azure",
+    doc = "For Azure, start with [`azure::AzureEmulator`]."
+)]
 #![cfg_attr(feature = "ec2", doc = "")]
 #![cfg_attr(feature = "ec2", doc = "For EC2, start with [`ec2::Ec2Emulator`].")]
 #![cfg_attr(feature = "gcp", doc = "")]
@@ -16,19 +21,25 @@
     doc = "For Compute Engine, start with [`gcp::GcpEmulator`]."
 )]
 
-#[cfg(any(feature = "ec2", feature = "gcp"))]
+#[cfg(feature = "azure")]
+pub mod azure;
+#[cfg(any(feature = "azure", feature = "ec2", feature = "gcp"))]
+#[cfg_attr(
+    not(all(feature = "azure", feature = "ec2", feature = "gcp")),
+    allow(dead_code, reason = "one cloud needs less than all of them")
+)]
 mod cloud;
 #[cfg(feature = "ec2")]
 pub mod ec2;
 #[cfg(feature = "gcp")]
 pub mod gcp;
-#[cfg(any(feature = "ec2", feature = "gcp"))]
+#[cfg(any(feature = "azure", feature = "ec2", feature = "gcp"))]
 mod server;
 
-#[cfg(any(feature = "ec2", feature = "gcp"))]
+#[cfg(any(feature = "azure", feature = "ec2", feature = "gcp"))]
 pub use cloud::emulator::Emulator;
 
 /// The README's code compiles.
-#[cfg(all(doctest, feature = "ec2", feature = "gcp"))]
+#[cfg(all(doctest, feature = "azure", feature = "ec2", feature = "gcp"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,6 +1,6 @@
 //! The emulators as a program: `fleetwright-emulators ec2 --listen 127.0.0.1:4566`.
 #![cfg_attr(
-    not(any(feature = "ec2", feature = "gcp")),
+    not(any(feature = "azure", feature = "ec2", feature = "gcp")),
     allow(
         dead_code,
         unreachable_code,
@@ -24,6 +24,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Cloud {
+    /// Azure Resource Manager's API.
+    #[cfg(feature = "azure")]
+    Azure(azure::Options),
     /// EC2's query protocol.
     #[cfg(feature = "ec2")]
     Ec2(ec2::Options),
@@ -56,6 +59,8 @@ fn main() -> ExitCode {
 /// Serves a cloud; comes back only if that is not possible.
 fn serve(cloud: Cloud) -> Result<(), String> {
     match cloud {
+        #[cfg(feature = "azure")]
+        Cloud::Azure(options) => azure::serve(options),
         #[cfg(feature = "ec2")]
         Cloud::Ec2(options) => ec2::serve(options),
         #[cfg(feature = "gcp")]
@@ -87,6 +92,41 @@ impl Common {
         };
         let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+#[cfg(feature = "azure")]
+mod azure {
+    use std::net::SocketAddr;
+
+    use fleetwright_emulators::azure::{AzureEmulator, Knobs};
+
+    use super::Common;
+
+    #[derive(Debug, clap::Args)]
+    pub(super) struct Options {
+        /// Where to listen; port 0 takes a free one.
+        #[arg(long, default_value = "127.0.0.1:4568")]
+        listen: SocketAddr,
+        #[command(flatten)]
+        common: Common,
+        /// Know this bearer token, and no other; may be given more than once.
+        #[arg(long = "token", value_name = "TOKEN")]
+        tokens: Vec<String>,
+        /// This subscription exists, and no other; may be given more than once.
+        #[arg(long = "subscription", value_name = "ID")]
+        subscriptions: Vec<String>,
+    }
+
+    pub(super) fn serve(options: Options) -> Result<(), String> {
+        options.common.check(options.listen)?;
+        let mut knobs: Knobs = options.common.read_knobs()?;
+        knobs.seed = options.common.seed.unwrap_or(knobs.seed);
+        knobs.tokens.extend(options.tokens);
+        knobs.subscriptions.extend(options.subscriptions);
+        let emulator = AzureEmulator::start_at(options.listen, knobs)
+            .map_err(|error| format!("{}: {error}", options.listen))?;
+        super::wait("azure", &emulator.endpoint())
     }
 }
 

@@ -1,0 +1,106 @@
+//! Pages, and the links that lead from one to the next.
+
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::{
+    azure::{
+        engine::shelf::Scope,
+        error::Refusal,
+        wire::{answer::Answer, operation::Operation, request::Request},
+    },
+    cloud::page::{Paging, Place},
+};
+
+/// How far a list reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    Group,
+    Subscription,
+}
+
+impl Context<'_> {
+    /// The page that is asked for.
+    pub(super) fn paging(&self) -> Result<Paging, Refusal> {
+        // Only sizes have a filter, and it is applied before there are pages.
+        let filter = self.request.param("$filter");
+        let filtered = self.request.operation == Some(Operation::ResourceSkusList);
+        if let Some(filter) = filter.filter(|_| !filtered) {
+            return Err(unknown_filter(filter));
+        }
+        let token = self.request.param("$skiptoken");
+        let place = match token {
+            None => Place::default(),
+            Some(token) => Place::of_token(&list_name(self.request), token).ok_or_else(|| {
+                let message = "The skip token of the request is not valid.";
+                Refusal::client("InvalidSkipToken", message)
+            })?,
+        };
+        Ok(Paging {
+            most: usize::try_from(self.world.knobs.page_size.get()).unwrap_or(usize::MAX),
+            place,
+            trick: self.served.trick,
+        })
+    }
+
+    /// What a list is of; a group must be there.
+    pub(super) fn scope(&self, reach: Reach) -> Result<Scope, Refusal> {
+        let subscription = self.request.subscription();
+        match reach {
+            Reach::Subscription => Ok(Scope::subscription(subscription)),
+            Reach::Group => {
+                self.world.check_group(self.request.name(1))?;
+                Ok(Scope::group(subscription, self.request.name(1)))
+            }
+        }
+    }
+
+    /// A page as a document.
+    pub(super) fn page(&self, items: &[Value], next: Option<Place>) -> Answer {
+        let mut document = json!({ "value": items });
+        if let Some(next) = next {
+            let origin = self.world.knobs.link_origin.as_ref();
+            let origin = origin.unwrap_or(&self.request.origin);
+            document["nextLink"] = Value::String(link(self.request, origin, next));
+        }
+        Answer::document(&document)
+    }
+
+    /// Everything as one page, for lists that are short; tricks are played all the same.
+    pub(super) fn whole(&mut self, items: Vec<Value>) -> Result<Answer, Refusal> {
+        let paging = self.paging()?;
+        let after = paging.place.after;
+        let numbered = (1_u64..)
+            .zip(items)
+            .map(|(place, item)| (place, Some(item)));
+        let (page, touched) = paging.take(numbered.skip_while(|(place, _)| *place <= after));
+        self.world.touched += touched;
+        Ok(self.page(&page.items, page.next))
+    }
+}
+
+/// A filter that nobody knows.
+pub(super) fn unknown_filter(filter: &str) -> Refusal {
+    let message = format!("The filter '{filter}' is not supported.");
+    Refusal::client("InvalidFilterInQueryString", message)
+}
+
+/// Tokens are of one list.
+fn list_name(request: &Request) -> String {
+    request.path.to_ascii_lowercase()
+}
+
+/// The URL of the next page: the same again, from there.
+fn link(request: &Request, origin: &str, next: Place) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in &request.query {
+        let name = match name.as_str() {
+            "$skiptoken" => continue,
+            "statusonly" => "statusOnly",
+            other => other,
+        };
+        query.append_pair(name, value);
+    }
+    query.append_pair("$skiptoken", &next.token(&list_name(request)));
+    format!("{origin}{}?{}", request.path, query.finish())
+}

@@ -1,0 +1,108 @@
+//! From a request to the engine and back to a document, operation by operation.
+//!
+//! Owns no state and no rule of the cloud: it reads parameters and documents, calls the engine, and has
+//! `shapes` write what came of it.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `vms` | virtual machines, their power and their views |
+//! | `parts` | disks, images, interfaces, public addresses |
+//! | `catalog` | what there is before anybody makes anything |
+//! | `tasks` | operations that take time: how a call begins one, and how it is asked after |
+//! | `diagnostics` | the console of a machine |
+//! | `list` | pages and what leads on |
+
+mod catalog;
+mod diagnostics;
+mod list;
+mod parts;
+mod tasks;
+mod vms;
+
+use super::{
+    engine::World,
+    error::Refusal,
+    wire::{answer::Answer, id::Kind, operation::Operation as O, request::Request},
+};
+use crate::cloud::strike::Served;
+
+/// Everything that an operation is told.
+#[derive(Debug)]
+struct Context<'a> {
+    world: &'a mut World,
+    request: &'a Request,
+    served: &'a Served,
+}
+
+/// Carries a request out.
+pub(crate) fn act(
+    request: &Request,
+    world: &mut World,
+    served: &Served,
+) -> Result<Answer, Refusal> {
+    let Some(operation) = request.operation else {
+        return Err(Refusal::internal());
+    };
+    let mut context = Context {
+        world,
+        request,
+        served,
+    };
+    let context = &mut context;
+    match operation {
+        O::VirtualMachinesCreateOrUpdate => vms::put(context),
+        O::VirtualMachinesUpdate => vms::patch(context),
+        O::VirtualMachinesGet => vms::get(context),
+        O::VirtualMachinesInstanceView => vms::instance_view(context),
+        O::VirtualMachinesDelete => vms::delete(context),
+        O::VirtualMachinesList => vms::list_group(context),
+        O::VirtualMachinesListAll => vms::list_all(context),
+        O::VirtualMachinesListByLocation => vms::list_by_location(context),
+        O::VirtualMachinesStart => vms::power(context, World::start_vm),
+        O::VirtualMachinesPowerOff => vms::power(context, World::power_off_vm),
+        O::VirtualMachinesRestart => vms::power(context, World::restart_vm),
+        O::VirtualMachinesDeallocate => vms::power(context, World::deallocate_vm),
+        O::VirtualMachinesGeneralize => vms::generalize(context),
+        O::VirtualMachinesSimulateEviction => vms::evict(context),
+        O::VirtualMachinesRetrieveBootDiagnosticsData => diagnostics::retrieve(context),
+        O::BlobGet => diagnostics::blob(context),
+        O::DisksCreateOrUpdate => parts::put_disk(context),
+        O::DisksGet => parts::get(context, Kind::Disk),
+        O::DisksDelete => parts::delete(context, Kind::Disk, World::delete_disk),
+        O::DisksList => parts::list(context, Kind::Disk, list::Reach::Subscription),
+        O::DisksListByResourceGroup => parts::list(context, Kind::Disk, list::Reach::Group),
+        O::ImagesCreateOrUpdate => parts::put_image(context),
+        O::ImagesGet => parts::get(context, Kind::Image),
+        O::ImagesDelete => parts::delete(context, Kind::Image, World::delete_image),
+        O::ImagesList => parts::list(context, Kind::Image, list::Reach::Subscription),
+        O::ImagesListByResourceGroup => parts::list(context, Kind::Image, list::Reach::Group),
+        O::NetworkInterfacesCreateOrUpdate => parts::put_nic(context),
+        O::NetworkInterfacesGet => parts::get(context, Kind::Nic),
+        O::NetworkInterfacesDelete => parts::delete(context, Kind::Nic, World::delete_nic),
+        O::NetworkInterfacesList => parts::list(context, Kind::Nic, list::Reach::Group),
+        O::NetworkInterfacesListAll => parts::list(context, Kind::Nic, list::Reach::Subscription),
+        O::PublicIPAddressesCreateOrUpdate => parts::put_ip(context),
+        O::PublicIPAddressesGet => parts::get(context, Kind::PublicIp),
+        O::PublicIPAddressesDelete => parts::delete(context, Kind::PublicIp, World::delete_ip),
+        O::PublicIPAddressesList => parts::list(context, Kind::PublicIp, list::Reach::Group),
+        O::PublicIPAddressesListAll => {
+            parts::list(context, Kind::PublicIp, list::Reach::Subscription)
+        }
+        O::OperationsGet => tasks::get(context),
+        O::ResourceGroupsCheckExistence => catalog::group_exists(context),
+        O::ResourceGroupsGet => catalog::group(context),
+        O::ResourceGroupsList => catalog::groups(context),
+        O::ResourceSkusList => catalog::skus(context),
+        O::NetworkSecurityGroupsGet => catalog::security_group(context),
+        O::NetworkSecurityGroupsList => catalog::security_groups(context),
+        O::ProvidersGet => catalog::provider(context),
+        O::SubnetsGet => catalog::subnet(context),
+        O::SubnetsList => catalog::subnets(context),
+        O::SubscriptionsListLocations => catalog::locations(context),
+        O::UsageList => catalog::usages(context),
+        O::VirtualMachineSizesList => catalog::sizes(context),
+        O::VirtualNetworksGet => catalog::network(context),
+        O::VirtualNetworksList => catalog::networks(context, list::Reach::Group),
+        O::VirtualNetworksListAll => catalog::networks(context, list::Reach::Subscription),
+    }
+}

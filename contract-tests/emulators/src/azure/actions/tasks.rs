@@ -1,0 +1,121 @@
+//! Operations that take time: how a call begins one, and how it is asked after.
+
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::azure::{engine::task::Task, error::Refusal, wire::answer::Answer};
+
+/// How a call that begins an operation is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// With a document, and where to see how far it is.
+    Document(u16),
+    /// With nothing but where to look.
+    Accepted,
+}
+
+impl Context<'_> {
+    /// The answer to a call that begins an operation, which a fault may have fail in the end.
+    pub(super) fn begun(&mut self, task: u64, how: Begun, document: &Value) -> Answer {
+        if let Some(failure) = self.served.doom.first() {
+            self.world.doom(task, failure.clone());
+        }
+        let answer = match how {
+            Begun::Document(status) => Answer::document(document).status(status),
+            Begun::Accepted => Answer::bare(202),
+        };
+        let Some(task) = self.world.tasks.get(&task) else {
+            return answer;
+        };
+        let answer = answer.header("azure-asyncoperation", self.url(task, false));
+        let answer = match how {
+            Begun::Document(_) => answer,
+            Begun::Accepted => answer.header("location", self.url(task, true)),
+        };
+        self.come_back(answer)
+    }
+
+    /// The URL of an operation: of its state, or of what it comes to.
+    fn url(&self, task: &Task, monitor: bool) -> String {
+        let origin = self.world.knobs.polling_origin.as_ref();
+        let monitor = if monitor { "&monitor=true" } else { "" };
+        format!(
+            "{}/subscriptions/{}/providers/{}/locations/{}/operations/{}?p={}{monitor}&api-version={}",
+            origin.unwrap_or(&self.request.origin),
+            task.subscription,
+            task.provider,
+            task.location,
+            task.id,
+            task.id,
+            self.request.version()
+        )
+    }
+
+    fn come_back(&self, answer: Answer) -> Answer {
+        match self.world.knobs.poll_after_secs {
+            None => answer,
+            Some(seconds) => answer.header("retry-after", seconds.to_string()),
+        }
+    }
+}
+
+/// How far an operation is.
+pub(super) fn get(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    context.world.touched += 1;
+    let name = context.request.name(3);
+    let task = context.world.task(name);
+    let of = |task: &&Task| {
+        let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
+        same(&task.subscription, context.request.subscription())
+            && same(task.provider, context.request.name(1))
+    };
+    let task = task.filter(of).filter(|_| !context.served.forgotten);
+    let Some(task) = task else {
+        let message = format!("The operation '{name}' was not found.");
+        return Err(Refusal::new(404, "NotFound", message));
+    };
+    if context.request.param("monitor") == Some("true") {
+        return monitor(context, task);
+    }
+    let mut document = json!({
+        "startTime": context.world.stamp(task.started),
+        "status": status(task),
+        "name": task.id,
+    });
+    if let Some(ended) = task.ended {
+        document["endTime"] = Value::String(context.world.stamp(ended));
+    }
+    if let Some(failure) = &task.failure {
+        document["error"] = json!({ "code": failure.code, "message": failure.message });
+    }
+    let answer = Answer::document(&document);
+    Ok(match task.ended {
+        None => context.come_back(answer),
+        Some(_) => answer,
+    })
+}
+
+const fn status(task: &Task) -> &'static str {
+    match (task.ended, &task.failure) {
+        (None, _) => "InProgress",
+        (Some(_), None) => "Succeeded",
+        (Some(_), Some(_)) => "Failed",
+    }
+}
+
+/// What an operation comes to: not yet, nothing, or why not.
+fn monitor(context: &Context<'_>, task: &Task) -> Result<Answer, Refusal> {
+    if task.ended.is_none() {
+        let answer = Answer::bare(202).header("location", context.url(task, true));
+        return Ok(context.come_back(answer));
+    }
+    if let Some(failure) = &task.failure {
+        return Err(Refusal::new(
+            409,
+            failure.code.clone(),
+            failure.message.clone(),
+        ));
+    }
+    let status = if task.work.removes() { 204 } else { 200 };
+    Ok(Answer::bare(status))
+}

@@ -1,0 +1,223 @@
+//! Virtual machines: made, changed, shown, listed, switched and deleted.
+
+use serde_json::Value;
+
+use super::{Context, list::Reach, tasks::Begun};
+use crate::{
+    azure::{
+        catalog::plain_location,
+        engine::{World, vm::Vm},
+        error::Refusal,
+        shapes::vm::{Detail, Shown},
+        wire::{
+            answer::Answer,
+            body,
+            id::{Id, Kind},
+            vm_body::VmBody,
+        },
+    },
+    cloud::index::Seq,
+};
+
+impl Context<'_> {
+    fn vm_id(&self) -> Id {
+        self.request.id(Kind::VirtualMachine)
+    }
+
+    /// A virtual machine as a document.
+    fn show(&self, vm: &Vm, detail: Detail) -> Value {
+        let shown = Shown {
+            world: self.world,
+            detail,
+            state: self.served.state.as_deref(),
+        };
+        shown.vm(vm)
+    }
+
+    /// The truth about a virtual machine that a call has just changed.
+    fn show_now(&self, seq: Seq) -> Value {
+        let vm = self.world.vms.get(seq);
+        vm.map_or(Value::Null, |vm| self.show(vm, Detail::Plain))
+    }
+
+    /// What of a virtual machine is asked for.
+    fn detail(&self) -> Result<Detail, Refusal> {
+        match self.request.param("$expand").map(str::to_ascii_lowercase) {
+            None => Ok(Detail::Plain),
+            Some(expand) if expand.is_empty() => Ok(Detail::Plain),
+            Some(expand) if expand == "instanceview" => Ok(Detail::InstanceView),
+            Some(expand) if expand == "userdata" => Ok(Detail::UserData),
+            Some(other) => {
+                let message = format!("The expand query parameter value '{other}' is not valid.");
+                Err(Refusal::invalid("$expand", message))
+            }
+        }
+    }
+}
+
+/// Makes a virtual machine, or changes the one of that name.
+pub(super) fn put(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let id = context.vm_id();
+    let order: VmBody = body::read(context.request)?;
+    context.world.check_group(&id.group)?;
+    context.world.touched += 1;
+    let there = context.world.vms.seq(&id);
+    check_preconditions(context, there)?;
+    let (task, status) = match there {
+        None => (context.world.create_vm(&id, &order, false)?, 201),
+        Some(seq) => (context.world.replace_vm(seq, &order)?, 200),
+    };
+    let seq = context.world.vms.seq(&id).unwrap_or_default();
+    let document = context.show_now(seq);
+    Ok(context.begun(task, Begun::Document(status), &document))
+}
+
+/// `If-None-Match: *` wants nothing to be there, and `If-Match` a certain version.
+fn check_preconditions(context: &Context<'_>, there: Option<Seq>) -> Result<(), Refusal> {
+    if context.request.if_none_match.as_deref() == Some("*") && there.is_some() {
+        return Err(Refusal::precondition(
+            "The condition 'If-None-Match' is not satisfied: the resource exists.",
+        ));
+    }
+    let Some(wanted) = context.request.if_match.as_deref() else {
+        return Ok(());
+    };
+    let version = there.and_then(|seq| context.world.vms.get(seq));
+    let matches =
+        version.is_some_and(|vm| wanted == "*" || wanted == format!("\"{}\"", vm.version));
+    if matches {
+        return Ok(());
+    }
+    Err(Refusal::precondition(
+        "The condition 'If-Match' is not satisfied: the resource has another version.",
+    ))
+}
+
+/// Changes tags, size and the like.
+pub(super) fn patch(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let id = context.vm_id();
+    let change: VmBody = body::read(context.request)?;
+    let seq = context.world.named_vm(&id)?;
+    check_preconditions(context, Some(seq))?;
+    let task = context.world.update_vm(seq, &change)?;
+    let document = context.show_now(seq);
+    Ok(context.begun(task, Begun::Document(200), &document))
+}
+
+/// A virtual machine as a read sees it.
+fn seen(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
+    let id = context.vm_id();
+    context.world.check_group(&id.group)?;
+    context.world.touched += 1;
+    let moment = context.world.moment(context.served.look);
+    let seen = context.world.vms.seen(&id, moment);
+    seen.ok_or_else(|| context.world.missing_vm(&id))
+}
+
+/// Shows a virtual machine.
+pub(super) fn get(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let detail = context.detail()?;
+    let vm = seen(context)?;
+    Ok(Answer::document(&context.show(&vm, detail)))
+}
+
+/// Shows how a virtual machine is.
+pub(super) fn instance_view(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let vm = seen(context)?;
+    let mut document = context.show(&vm, Detail::InstanceView);
+    let view = document.pointer_mut("/properties/instanceView");
+    Ok(Answer::document(&view.map_or(Value::Null, Value::take)))
+}
+
+/// Begins to delete; what is not there is deleted.
+pub(super) fn delete(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    check_flag(context, "forcedeletion")?;
+    let id = context.vm_id();
+    Ok(match context.world.delete_vm(&id)? {
+        None => Answer::bare(204),
+        Some(task) => context.begun(task, Begun::Accepted, &Value::Null),
+    })
+}
+
+/// Begins to start, stop, restart or deallocate.
+pub(super) fn power(
+    context: &mut Context<'_>,
+    begin: impl FnOnce(&mut World, &Id) -> Result<u64, Refusal>,
+) -> Result<Answer, Refusal> {
+    check_flag(context, "skipshutdown")?;
+    check_flag(context, "hibernate")?;
+    let hibernate = context.request.param("hibernate");
+    if hibernate.is_some_and(|flag| flag.eq_ignore_ascii_case("true")) {
+        return Err(Refusal::unsupported("hibernate"));
+    }
+    let id = context.vm_id();
+    let task = begin(context.world, &id)?;
+    Ok(context.begun(task, Begun::Accepted, &Value::Null))
+}
+
+/// Marks as generalized, at once.
+pub(super) fn generalize(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let id = context.vm_id();
+    context.world.generalize_vm(&id)?;
+    Ok(Answer::bare(200))
+}
+
+/// Has a spot machine taken back.
+pub(super) fn evict(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let id = context.vm_id();
+    context.world.evict_vm(&id)?;
+    Ok(Answer::bare(204))
+}
+
+/// A flag of the query must be one.
+fn check_flag(context: &Context<'_>, name: &str) -> Result<(), Refusal> {
+    let flag = context.request.param(name).map(str::to_ascii_lowercase);
+    match flag.as_deref() {
+        None | Some("true" | "false") => Ok(()),
+        Some(other) => {
+            let message = format!("The value '{other}' of parameter '{name}' is not valid.");
+            Err(Refusal::invalid(name, message))
+        }
+    }
+}
+
+/// The virtual machines of a resource group.
+pub(super) fn list_group(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let detail = context.detail()?;
+    list(context, Reach::Group, detail, None)
+}
+
+/// The virtual machines of a subscription, or only how they are.
+pub(super) fn list_all(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    check_flag(context, "statusonly")?;
+    let status = context.request.param("statusonly");
+    let detail = match status {
+        Some(flag) if flag.eq_ignore_ascii_case("true") => Detail::StatusOnly,
+        Some(_) | None => context.detail()?,
+    };
+    list(context, Reach::Subscription, detail, None)
+}
+
+/// The virtual machines of a subscription in one location.
+pub(super) fn list_by_location(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let location = plain_location(context.request.name(1));
+    list(context, Reach::Subscription, Detail::Plain, Some(&location))
+}
+
+fn list(
+    context: &mut Context<'_>,
+    reach: Reach,
+    detail: Detail,
+    location: Option<&str>,
+) -> Result<Answer, Refusal> {
+    let (scope, paging) = (context.scope(reach)?, context.paging()?);
+    let moment = context.world.moment(context.served.look);
+    let (page, touched) = context.world.vms.page(&scope, &paging, moment);
+    context.world.touched += touched;
+    let here = page
+        .items
+        .iter()
+        .filter(|vm| location.is_none_or(|location| vm.location == location));
+    let items: Vec<_> = here.map(|vm| context.show(vm, detail)).collect();
+    Ok(context.page(&items, page.next))
+}

@@ -1,0 +1,249 @@
+//! The interfaces of a virtual machine: those that are there, and those that are made with it.
+
+use std::collections::BTreeMap;
+
+use super::{
+    World,
+    nic::{NicAddress, NicOrder, full, in_use},
+    plan::NicPlan,
+    public_ip::is_fixed,
+    vm::Attached,
+};
+use crate::{
+    azure::{
+        error::Refusal,
+        wire::{
+            body::{DeleteOption, IpBody, IpProperties, check_names, check_version},
+            id::{Id, Kind},
+            vm_body::{
+                NicConfiguration, NicReference, PublicIpConfiguration, VmBody, VmIpConfiguration,
+            },
+        },
+    },
+    cloud::index::Seq,
+};
+
+impl World {
+    /// The interfaces that a virtual machine is to have.
+    pub(super) fn nic_plans(
+        &self,
+        vm: &Id,
+        body: &VmBody,
+        location: &str,
+    ) -> Result<Vec<NicPlan>, Refusal> {
+        let profile = body.properties.network_profile.as_ref();
+        let profile = profile.ok_or_else(|| Refusal::missing("networkProfile"))?;
+        let there = profile.network_interfaces.as_deref().unwrap_or_default();
+        let new = profile.network_interface_configurations.as_deref();
+        let new = new.unwrap_or_default();
+        if there.is_empty() == new.is_empty() {
+            let message =
+                "Either networkInterfaces or networkInterfaceConfigurations must be given.";
+            return Err(Refusal::invalid("networkProfile", message));
+        }
+        if !new.is_empty() && profile.network_api_version.is_none() {
+            return Err(Refusal::missing("networkProfile.networkApiVersion"));
+        }
+        let mut plans: Vec<(bool, NicPlan)> = Vec::new();
+        for reference in there {
+            let (seq, delete) = self.nic_to_attach(vm, reference, location)?;
+            let primary = reference.properties.primary.unwrap_or(false);
+            plans.push((primary, NicPlan::There(seq, delete)));
+        }
+        for configuration in new {
+            self.check_configuration(configuration, location)?;
+            let primary = configuration.properties.primary.unwrap_or(false);
+            plans.push((primary, NicPlan::Make(Box::new(configuration.clone()))));
+        }
+        let primaries = plans.iter().filter(|(primary, _)| *primary).count();
+        if plans.len() > 1 && primaries != 1 {
+            let message =
+                "Virtual machine must have exactly one network interface set as the primary.";
+            return Err(Refusal::client(
+                "VirtualMachineMustHaveOneNetworkInterfaceAsPrimary",
+                message,
+            ));
+        }
+        plans.sort_by_key(|(primary, _)| !primary);
+        Ok(plans.into_iter().map(|(_, plan)| plan).collect())
+    }
+
+    fn nic_to_attach(
+        &self,
+        vm: &Id,
+        reference: &NicReference,
+        location: &str,
+    ) -> Result<(Seq, DeleteOption), Refusal> {
+        let path = reference.id.as_deref();
+        let path = path.ok_or_else(|| Refusal::missing("networkInterface.id"))?;
+        let id = Id::read(Kind::Nic, path)?;
+        let found = self.nics.find(&id);
+        let (seq, nic) = found.ok_or_else(|| Refusal::no_reference(path))?;
+        if nic.location != location {
+            return Err(Refusal::no_reference(path));
+        }
+        let other = nic.attached.as_ref().filter(|it| it.key() != vm.key());
+        if let Some(other) = other {
+            return Err(in_use(&nic.id, other));
+        }
+        self.check_reservation(nic, Some(vm))?;
+        let delete = reference.properties.delete_option;
+        Ok((seq, delete.unwrap_or_default()))
+    }
+
+    fn check_configuration(
+        &self,
+        configuration: &NicConfiguration,
+        location: &str,
+    ) -> Result<(), Refusal> {
+        let properties = &configuration.properties;
+        if configuration.name.is_none() {
+            return Err(Refusal::missing("networkInterfaceConfiguration.name"));
+        }
+        if properties.ip_configurations.is_empty() {
+            return Err(Refusal::missing(
+                "networkInterfaceConfiguration.ipConfigurations",
+            ));
+        }
+        self.check_security_group(properties.network_security_group.as_ref())?;
+        check_names(properties.dns_settings.as_ref())?;
+        for address in &properties.ip_configurations {
+            let subnet = address.properties.subnet.as_ref();
+            let subnet = subnet.ok_or_else(|| Refusal::missing("ipConfiguration.subnet"))?;
+            self.check_subnet(&subnet.id, location)?;
+            check_version(address.properties.private_ip_address_version.as_deref())?;
+            if let Some(public) = &address.properties.public_ip_address_configuration {
+                let sku = public.sku.as_ref().and_then(|sku| sku.name.as_deref());
+                is_fixed(public.properties.allocation.as_deref(), sku)?;
+                check_version(public.properties.version.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what a subnet has not enough addresses for.
+    pub(super) fn check_room(&mut self, plans: &[NicPlan]) -> Result<(), Refusal> {
+        let mut needed: BTreeMap<String, u64> = BTreeMap::new();
+        for plan in plans {
+            let NicPlan::Make(configuration) = plan else {
+                continue;
+            };
+            for address in &configuration.properties.ip_configurations {
+                let subnet = address.properties.subnet.as_ref();
+                let subnet = subnet.map(|subnet| subnet.id.to_ascii_lowercase());
+                *needed.entry(subnet.unwrap_or_default()).or_default() += 1;
+            }
+        }
+        for (subnet, count) in needed {
+            if self.pool(&subnet)?.left() < count {
+                return Err(full(&subnet));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes or finds the interfaces of a new virtual machine. Those that cannot be had are left out.
+    pub(super) fn take_nics(
+        &mut self,
+        vm: &Id,
+        plans: &[NicPlan],
+        location: &str,
+    ) -> Result<Vec<Attached>, Refusal> {
+        let mut taken = Vec::new();
+        for plan in plans {
+            let (seq, delete) = match plan {
+                NicPlan::There(seq, delete) => (*seq, *delete),
+                NicPlan::Make(configuration) => {
+                    let delete = configuration.properties.delete_option.unwrap_or_default();
+                    (self.nic_of(vm, configuration, location)?, delete)
+                }
+            };
+            let Some(id) = self.nics.get(seq).map(|nic| nic.id.clone()) else {
+                continue;
+            };
+            self.edit_nic(seq, |nic| nic.attached = Some(vm.clone()));
+            taken.push(Attached {
+                id,
+                delete,
+                lun: None,
+            });
+        }
+        Ok(taken)
+    }
+
+    fn nic_of(
+        &mut self,
+        vm: &Id,
+        configuration: &NicConfiguration,
+        location: &str,
+    ) -> Result<Seq, Refusal> {
+        let properties = &configuration.properties;
+        let name = configuration.name.as_deref().unwrap_or("nic");
+        let name = self.numbered(name);
+        let mut addresses = Vec::new();
+        for (place, address) in properties.ip_configurations.iter().enumerate() {
+            addresses.push(self.address_of(vm, address, place, location)?);
+        }
+        self.make_nic(NicOrder {
+            id: vm.beside(Kind::Nic, &name),
+            location: location.to_owned(),
+            tags: configuration.tags.clone().unwrap_or_default(),
+            group: properties.network_security_group.clone(),
+            accelerated: properties.enable_accelerated_networking.unwrap_or(false),
+            forwarding: properties.enable_ip_forwarding.unwrap_or(false),
+            addresses,
+        })
+    }
+
+    fn address_of(
+        &mut self,
+        vm: &Id,
+        address: &VmIpConfiguration,
+        place: usize,
+        location: &str,
+    ) -> Result<NicAddress, Refusal> {
+        let properties = &address.properties;
+        let public = match &properties.public_ip_address_configuration {
+            None => None,
+            Some(wanted) => Some(self.public_of(vm, wanted, location)?),
+        };
+        let subnet = properties.subnet.as_ref().map(|subnet| subnet.id.clone());
+        let subnet = subnet.unwrap_or_default();
+        Ok(NicAddress {
+            name: address
+                .name
+                .clone()
+                .unwrap_or_else(|| format!("ipconfig{}", place + 1)),
+            private: self.take_private(&subnet)?,
+            subnet,
+            fixed: false,
+            primary: properties.primary.unwrap_or(place == 0),
+            public,
+        })
+    }
+
+    fn public_of(
+        &mut self,
+        vm: &Id,
+        wanted: &PublicIpConfiguration,
+        location: &str,
+    ) -> Result<(Id, DeleteOption), Refusal> {
+        let name = self.numbered(wanted.name.as_deref().unwrap_or("ip"));
+        let properties = &wanted.properties;
+        let order = IpBody {
+            location: Some(location.to_owned()),
+            tags: wanted.tags.clone(),
+            zones: None,
+            sku: wanted.sku.clone(),
+            properties: Some(IpProperties {
+                allocation: properties.allocation.clone(),
+                version: properties.version.clone(),
+                idle_timeout_in_minutes: properties.idle_timeout_in_minutes,
+                delete_option: None,
+            }),
+        };
+        let id = vm.beside(Kind::PublicIp, &name);
+        self.make_ip(&id, &order)?;
+        Ok((id, properties.delete_option.unwrap_or_default()))
+    }
+}

@@ -1,0 +1,142 @@
+//! Making a virtual machine: from an order to a machine with its disks and interfaces.
+
+use std::sync::Arc;
+
+use super::{
+    World,
+    limits::Wanted,
+    plan::{NicPlan, Plan},
+    task::Work,
+    vm::{Provisioning, Vm},
+};
+use crate::{
+    azure::{
+        error::Refusal,
+        wire::{body::Tags, id::Id, vm_body::VmBody},
+    },
+    cloud::{fault::Failure, index::Seq},
+};
+
+impl World {
+    /// Begins to make a virtual machine, and answers the operation of it.
+    pub(crate) fn create_vm(
+        &mut self,
+        id: &Id,
+        body: &VmBody,
+        foreign: bool,
+    ) -> Result<u64, Refusal> {
+        self.check_group(&id.group)?;
+        self.check_tags(body.tags.as_ref())?;
+        let plan = self.plan(id, body)?;
+        self.check_room(&plan.nics)?;
+        let wanted = Wanted {
+            size: &plan.size,
+            location: &plan.location,
+            zone: plan.zone.as_deref(),
+            market: plan.market,
+        };
+        let missing = match self.limits(wanted) {
+            Ok(missing) => missing,
+            Err(refusal) => {
+                self.reserve(&nics_there(&plan.nics), id);
+                return Err(refusal);
+            }
+        };
+        let zone = plan.zone.as_deref().unwrap_or_default();
+        let late = self.late_failure(&plan.size.name, zone);
+        let doom = late.or(missing.clone());
+        let seq = self.make_vm(id, body, &plan, foreign)?;
+        if missing.is_none() {
+            self.allocate(seq);
+        }
+        let takes = self.knobs.timing.boot;
+        Ok(self.begin(id, &plan.location, Work::CreateVm(seq), takes, doom))
+    }
+
+    /// Begins anew to make what failed, and answers the operation of it.
+    pub(super) fn try_again(&mut self, seq: Seq, vm: &Vm, tags: Tags) -> u64 {
+        let zone = vm.zone.as_deref().unwrap_or_default();
+        let late = self.late_failure(&vm.size, zone);
+        let missing = self.machine_for(seq, vm);
+        self.edit_vm(seq, |vm| {
+            vm.provisioning = Provisioning::Creating;
+            vm.tags = Arc::new(tags);
+        });
+        let takes = self.knobs.timing.boot;
+        let doom = late.or(missing);
+        self.begin(&vm.id, &vm.location, Work::CreateVm(seq), takes, doom)
+    }
+
+    /// Why a creation is going to fail, because a knob says so.
+    fn late_failure(&self, size: &str, zone: &str) -> Option<Failure> {
+        let mut rules = self.knobs.fail_late.iter();
+        let rule = rules.find(|rule| rule.strikes(size, zone))?;
+        Some(Failure::new(&rule.code, &rule.message))
+    }
+
+    /// Makes the record and all that belongs to it.
+    fn make_vm(
+        &mut self,
+        id: &Id,
+        body: &VmBody,
+        plan: &Plan,
+        foreign: bool,
+    ) -> Result<Seq, Refusal> {
+        let nics = self.take_nics(id, &plan.nics, &plan.location)?;
+        let zone = plan.zone.as_deref();
+        let disks = self.take_disks(id, &plan.disks, &plan.location, zone);
+        let (seq, now) = (self.next_seq(), self.now());
+        let properties = &body.properties;
+        let diagnostics = properties.diagnostics_profile.as_ref();
+        let diagnostics = diagnostics.and_then(|it| it.boot_diagnostics.as_ref());
+        let mut order = body.clone();
+        // Azure never tells it again.
+        if let Some(profile) = &mut order.properties.os_profile {
+            profile.admin_password = None;
+        }
+        let vm = Vm {
+            id: id.clone(),
+            vm_id: self.names.request(),
+            location: plan.location.clone(),
+            zone: plan.zone.clone(),
+            order: Arc::new(order),
+            image: Arc::new(plan.image.clone()),
+            tags: Arc::new(body.tags.clone().unwrap_or_default()),
+            size: plan.size.name.clone(),
+            market: plan.market,
+            eviction: plan.eviction,
+            custom_data: plan.custom_data.clone(),
+            user_data: properties.user_data.clone(),
+            diagnostics: diagnostics.and_then(|it| it.enabled).unwrap_or(false),
+            disks,
+            leaving: Vec::new(),
+            nics,
+            provisioning: Provisioning::Creating,
+            power: None,
+            settled: None,
+            failure: None,
+            created: now,
+            changed: now,
+            version: 1,
+            generalized: false,
+            allocated: false,
+            boots: 0,
+            console: Arc::default(),
+            task: None,
+            foreign,
+        };
+        let existing = self.existing.entry(vm.location.clone()).or_default();
+        existing.take(vm.kind());
+        self.vms.insert(seq, id, now, vm);
+        Ok(seq)
+    }
+}
+
+/// The interfaces of an order that are there already.
+fn nics_there(plans: &[NicPlan]) -> Vec<Seq> {
+    let there = |plan: &NicPlan| match plan {
+        NicPlan::There(seq, _) => Some(*seq),
+        NicPlan::Make(_) => None,
+    };
+    plans.iter().filter_map(there).collect()
+}

@@ -1,0 +1,210 @@
+//! The disks of a virtual machine: what is asked for, looked up and checked before any is made.
+
+use super::{World, order, vm::ImageUsed};
+use crate::{
+    azure::{
+        catalog::same,
+        error::Refusal,
+        wire::{
+            body::{DeleteOption, DiskBody},
+            id::{Id, Kind},
+            vm_body::VmDisk,
+        },
+    },
+    cloud::index::Seq,
+};
+
+/// The largest disk.
+const MOST_GIB: u32 = 65_536;
+
+/// A disk to make or to attach.
+#[derive(Clone, Debug)]
+pub(super) struct DiskPlan {
+    pub(super) id: Id,
+    /// It is there already.
+    pub(super) there: Option<Seq>,
+    pub(super) lun: Option<u32>,
+    pub(super) gib: u32,
+    pub(super) sku: String,
+    pub(super) os_type: Option<String>,
+    pub(super) delete: DeleteOption,
+}
+
+impl World {
+    pub(super) fn os_disk(
+        &mut self,
+        vm: &Id,
+        disk: Option<&VmDisk>,
+        image: &ImageUsed,
+    ) -> Result<DiskPlan, Refusal> {
+        let given = disk.cloned().unwrap_or_default();
+        if let Some(option) = given.create_option.filter(|it| !same(it, "FromImage")) {
+            let message =
+                format!("The value '{option}' of parameter 'osDisk.createOption' is not allowed.");
+            return Err(Refusal::invalid("osDisk.createOption", message));
+        }
+        let gib = given.disk_size_gb.unwrap_or(image.gib);
+        if gib < image.gib {
+            let message = format!(
+                "The specified disk size {gib} GB is smaller than the size of the corresponding disk in the VM image: \
+                 {} GB.",
+                image.gib
+            );
+            return Err(Refusal::invalid("osDisk.diskSizeGB", message));
+        }
+        let name = given.name.unwrap_or_else(|| {
+            let number = u128::from(self.names.number()) << 64 | u128::from(self.names.number());
+            format!("{}_OsDisk_1_{number:032x}", vm.name)
+        });
+        let plan = DiskPlan {
+            id: vm.beside(Kind::Disk, &name),
+            there: None,
+            lun: None,
+            gib,
+            sku: sku(given
+                .managed_disk
+                .and_then(|disk| disk.storage_account_type))?,
+            os_type: Some(image.os_type.clone()),
+            delete: given.delete_option.unwrap_or_default(),
+        };
+        self.check_new_disk(&plan)?;
+        Ok(plan)
+    }
+
+    /// A further disk, new or there.
+    pub(super) fn data_disk(&self, vm: &Id, disk: &VmDisk) -> Result<DiskPlan, Refusal> {
+        let lun = disk.lun.filter(|lun| *lun < 64);
+        let lun = lun.ok_or_else(|| Refusal::missing("dataDisk.lun"))?;
+        let delete = disk.delete_option.unwrap_or_default();
+        let managed = disk.managed_disk.clone().unwrap_or_default();
+        let option = disk.create_option.as_deref().unwrap_or_default();
+        if same(option, "Attach") {
+            let path = managed
+                .id
+                .ok_or_else(|| Refusal::missing("dataDisk.managedDisk.id"))?;
+            return self.disk_to_attach(vm, &Id::read(Kind::Disk, &path)?, lun, delete);
+        }
+        if !same(option, "Empty") {
+            let message = "The value of parameter 'dataDisk.createOption' is not allowed.";
+            return Err(Refusal::invalid("dataDisk.createOption", message));
+        }
+        let gib = disk.disk_size_gb;
+        let name = disk.name.clone();
+        let name = name.unwrap_or_else(|| format!("{}_disk_{lun}", vm.name));
+        let plan = DiskPlan {
+            id: vm.beside(Kind::Disk, &name),
+            there: None,
+            lun: Some(lun),
+            gib: gib.ok_or_else(|| Refusal::missing("dataDisk.diskSizeGB"))?,
+            sku: sku(managed.storage_account_type)?,
+            os_type: None,
+            delete,
+        };
+        self.check_new_disk(&plan)?;
+        Ok(plan)
+    }
+
+    /// A disk that is made by itself.
+    pub(super) fn disk_alone(
+        &self,
+        id: &Id,
+        body: &DiskBody,
+        gib: Option<u32>,
+    ) -> Result<DiskPlan, Refusal> {
+        let plan = DiskPlan {
+            id: id.clone(),
+            there: None,
+            lun: None,
+            gib: gib.ok_or_else(|| Refusal::missing("diskSizeGB"))?,
+            sku: sku(body.sku.clone().and_then(|sku| sku.name))?,
+            os_type: None,
+            delete: DeleteOption::Detach,
+        };
+        self.check_new_disk(&plan)?;
+        Ok(plan)
+    }
+
+    fn check_new_disk(&self, plan: &DiskPlan) -> Result<(), Refusal> {
+        if plan.gib == 0 || plan.gib > MOST_GIB {
+            let message = format!("The disk size {} GB is out of range.", plan.gib);
+            return Err(Refusal::invalid("diskSizeGB", message));
+        }
+        order::check_name(&plan.id.name)?;
+        if self.disks.find(&plan.id).is_none() {
+            return Ok(());
+        }
+        let message = format!(
+            "Disk {} already exists in resource group {}. Only CreateOption.Attach is supported.",
+            plan.id.name, plan.id.group
+        );
+        Err(Refusal::new(409, "ConflictingUserInput", message))
+    }
+
+    fn disk_to_attach(
+        &self,
+        vm: &Id,
+        id: &Id,
+        lun: u32,
+        delete: DeleteOption,
+    ) -> Result<DiskPlan, Refusal> {
+        let found = self.disks.find(id);
+        let (seq, disk) = found.ok_or_else(|| id.missing())?;
+        if disk.detaching {
+            let message = format!(
+                "Cannot attach data disk '{}' to VM '{}' because the disk is currently being detached or the last \
+                 detach operation failed.",
+                id.name, vm.name
+            );
+            return Err(Refusal::new(409, "AttachDiskWhileBeingDetached", message));
+        }
+        let other = disk.attached.as_ref().filter(|it| it.key() != vm.key());
+        if let Some(other) = other {
+            let message = format!(
+                "Disk '{}' cannot be attached as it is already owned by VM '{}'.",
+                id.name,
+                other.path()
+            );
+            return Err(Refusal::conflict(message));
+        }
+        Ok(DiskPlan {
+            id: disk.id.clone(),
+            there: Some(seq),
+            lun: Some(lun),
+            gib: disk.gib,
+            sku: disk.sku.clone(),
+            os_type: None,
+            delete,
+        })
+    }
+}
+
+/// A kind of managed disks.
+fn sku(asked: Option<String>) -> Result<String, Refusal> {
+    const KNOWN: [&str; 7] = [
+        "Standard_LRS",
+        "StandardSSD_LRS",
+        "StandardSSD_ZRS",
+        "Premium_LRS",
+        "Premium_ZRS",
+        "PremiumV2_LRS",
+        "UltraSSD_LRS",
+    ];
+    let asked = asked.unwrap_or_else(|| "Standard_LRS".to_owned());
+    if KNOWN.contains(&asked.as_str()) {
+        return Ok(asked);
+    }
+    let message = format!("The value '{asked}' of parameter 'storageAccountType' is not allowed.");
+    Err(Refusal::invalid("storageAccountType", message))
+}
+
+pub(super) fn check_luns(disks: &[DiskPlan]) -> Result<(), Refusal> {
+    let mut luns: Vec<_> = disks.iter().filter_map(|disk| disk.lun).collect();
+    let count = luns.len();
+    luns.sort_unstable();
+    luns.dedup();
+    if luns.len() == count {
+        return Ok(());
+    }
+    let message = "A lun is used by more than one data disk.";
+    Err(Refusal::invalid("dataDisk.lun", message))
+}

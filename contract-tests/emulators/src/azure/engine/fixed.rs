@@ -1,0 +1,211 @@
+//! What of a virtual machine never changes.
+//!
+//! A document that would change it is refused; what a document leaves out stays, and what it repeats is
+//! no change.
+
+use super::{World, vm::Vm};
+use crate::azure::{
+    catalog::{plain_location, same},
+    error::Refusal,
+    wire::{
+        id::{Id, Kind},
+        vm_body::{NetworkProfile, OsProfile, StorageProfile, VmBody, VmDisk},
+    },
+};
+
+impl World {
+    /// Refuses a document that would change what never changes.
+    pub(super) fn check_fixed(&self, vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
+        let properties = &body.properties;
+        if let Some(location) = &body.location {
+            if plain_location(location) != vm.location {
+                let message = format!(
+                    "The resource '{}' already exists in location '{}'. A resource with the same name cannot be \
+                     created in location '{location}'.",
+                    vm.id.name, vm.location
+                );
+                return Err(Refusal::new(409, "InvalidResourceLocation", message));
+            }
+        }
+        check_rest(vm, body)?;
+        check_storage(vm, properties.storage_profile.as_ref())?;
+        let disk = properties.storage_profile.as_ref();
+        self.check_os_disk(vm, disk.and_then(|storage| storage.os_disk.as_ref()))?;
+        let before = vm.order.properties.os_profile.as_ref();
+        check_profile(before, properties.os_profile.as_ref(), vm)?;
+        check_network(vm, properties.network_profile.as_ref())
+    }
+
+    /// Refuses another system's disk, or the same with another size or of another kind.
+    fn check_os_disk(&self, vm: &Vm, wanted: Option<&VmDisk>) -> Result<(), Refusal> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        let Some(own) = vm.os_disk() else {
+            return Ok(());
+        };
+        if wanted
+            .name
+            .as_ref()
+            .is_some_and(|name| !same(&own.id.name, name))
+        {
+            return Err(Refusal::unchangeable("osDisk.name"));
+        }
+        let Some((_, disk)) = self.disks.find(&own.id) else {
+            return Ok(());
+        };
+        if wanted.disk_size_gb.is_some_and(|gib| gib != disk.gib) {
+            return Err(Refusal::unchangeable("osDisk.diskSizeGB"));
+        }
+        let managed = wanted.managed_disk.as_ref();
+        let sku = managed.and_then(|managed| managed.storage_account_type.as_ref());
+        if sku.is_some_and(|sku| *sku != disk.sku) {
+            return Err(Refusal::unchangeable(
+                "osDisk.managedDisk.storageAccountType",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses to change what has no part of its own.
+fn check_rest(vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
+    let (properties, order) = (&body.properties, &vm.order.properties);
+    let zones = body.zones.as_ref();
+    let changed =
+        |before: &Option<String>, after: &Option<String>| after.is_some() && after != before;
+    for (property, changes) in [
+        (
+            "zones",
+            zones.is_some_and(|zones| zones.first() != vm.zone.as_ref()),
+        ),
+        ("priority", changed(&order.priority, &properties.priority)),
+        (
+            "licenseType",
+            changed(&order.license_type, &properties.license_type),
+        ),
+        (
+            "extensionsTimeBudget",
+            changed(
+                &order.extensions_time_budget,
+                &properties.extensions_time_budget,
+            ),
+        ),
+        (
+            "evictionPolicy",
+            properties
+                .eviction_policy
+                .is_some_and(|policy| policy != vm.eviction),
+        ),
+        (
+            "billingProfile",
+            properties.billing_profile.is_some()
+                && properties.billing_profile != order.billing_profile,
+        ),
+        (
+            "securityProfile",
+            properties.security_profile.is_some()
+                && properties.security_profile != order.security_profile,
+        ),
+        (
+            "additionalCapabilities",
+            properties.additional_capabilities.is_some()
+                && properties.additional_capabilities != order.additional_capabilities,
+        ),
+        ("plan", body.plan.is_some() && body.plan != vm.order.plan),
+    ] {
+        if changes {
+            return Err(Refusal::unchangeable(property));
+        }
+    }
+    Ok(())
+}
+
+fn check_storage(vm: &Vm, storage: Option<&StorageProfile>) -> Result<(), Refusal> {
+    let Some(storage) = storage else {
+        return Ok(());
+    };
+    let before = vm.order.properties.storage_profile.as_ref();
+    if let Some(image) = &storage.image_reference {
+        let before = before.and_then(|it| it.image_reference.as_ref());
+        let same = before.is_some_and(|before| {
+            (&before.id, &before.publisher, &before.offer, &before.sku)
+                == (&image.id, &image.publisher, &image.offer, &image.sku)
+                && before.version == image.version
+        });
+        if !same {
+            return Err(Refusal::unchangeable("imageReference"));
+        }
+    }
+    Ok(())
+}
+
+fn check_profile(
+    before: Option<&OsProfile>,
+    after: Option<&OsProfile>,
+    vm: &Vm,
+) -> Result<(), Refusal> {
+    let (Some(before), Some(after)) = (before, after) else {
+        return Ok(());
+    };
+    let changes = |before: Option<&String>, after: Option<&String>| {
+        after.is_some_and(|after| before != Some(after))
+    };
+    let name = Some(before.computer_name.as_ref().unwrap_or(&vm.id.name));
+    for (property, before, after) in [
+        ("osProfile.computerName", name, after.computer_name.as_ref()),
+        (
+            "osProfile.adminUsername",
+            before.admin_username.as_ref(),
+            after.admin_username.as_ref(),
+        ),
+        (
+            "osProfile.customData",
+            before.custom_data.as_ref(),
+            after.custom_data.as_ref(),
+        ),
+    ] {
+        if changes(before, after) {
+            return Err(Refusal::unchangeable(property));
+        }
+    }
+    let keys = |profile: &OsProfile| {
+        let linux = profile.linux_configuration.as_ref()?;
+        linux.ssh.as_ref()?.public_keys.clone()
+    };
+    if keys(after).is_some_and(|after| Some(after) != keys(before)) {
+        return Err(Refusal::unchangeable(
+            "osProfile.linuxConfiguration.ssh.publicKeys",
+        ));
+    }
+    Ok(())
+}
+
+fn check_network(vm: &Vm, network: Option<&NetworkProfile>) -> Result<(), Refusal> {
+    let Some(network) = network else {
+        return Ok(());
+    };
+    let before = vm.order.properties.network_profile.as_ref();
+    let before = before.and_then(|it| it.network_interface_configurations.as_ref());
+    if let Some(after) = &network.network_interface_configurations {
+        if Some(after) != before {
+            return Err(Refusal::unchangeable(
+                "networkProfile.networkInterfaceConfigurations",
+            ));
+        }
+    }
+    let Some(there) = &network.network_interfaces else {
+        return Ok(());
+    };
+    let mut named: Vec<String> = Vec::new();
+    for nic in there {
+        let path = nic.id.as_deref().unwrap_or_default();
+        named.push(Id::read(Kind::Nic, path)?.key());
+    }
+    let mut own: Vec<String> = vm.nics.iter().map(|nic| nic.id.key()).collect();
+    named.sort_unstable();
+    own.sort_unstable();
+    if named == own {
+        Ok(())
+    } else {
+        Err(Refusal::unchangeable("networkProfile.networkInterfaces"))
+    }
+}

@@ -1,0 +1,169 @@
+//! Images: made of a generalized virtual machine, or of a disk as it is.
+
+use super::{
+    World,
+    task::Work,
+    vm::{ImageUsed, Provisioning, Vm},
+};
+use crate::{
+    azure::{
+        error::Refusal,
+        wire::{
+            body::{ImageBody, ImageDisk, Tags},
+            id::{Id, Kind},
+        },
+    },
+    cloud::index::Seq,
+};
+
+/// A managed image.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    pub(crate) id: Id,
+    pub(crate) location: String,
+    pub(crate) tags: Tags,
+    /// The virtual machine that it was made of.
+    pub(crate) source: Option<Id>,
+    pub(crate) disk: Option<Id>,
+    pub(crate) os_type: String,
+    pub(crate) os_state: String,
+    pub(crate) gib: u32,
+    pub(crate) sku: String,
+    pub(crate) architecture: String,
+    pub(crate) generation: Option<String>,
+    pub(crate) provisioning: Provisioning,
+}
+
+impl Image {
+    /// What a virtual machine is made of that is made of it.
+    pub(super) fn used(&self) -> ImageUsed {
+        ImageUsed {
+            os_type: self.os_type.clone(),
+            gib: self.gib,
+            architecture: self.architecture.clone(),
+            exact_version: None,
+            specialized: self.os_state == "Specialized",
+        }
+    }
+}
+
+impl World {
+    /// Makes an image, or changes the tags of one, and answers the operation of it.
+    pub(crate) fn put_image(&mut self, id: &Id, body: &ImageBody) -> Result<(u64, bool), Refusal> {
+        self.check_group(&id.group)?;
+        let location = self.location(body.location.as_deref())?;
+        self.check_tags(body.tags.as_ref())?;
+        let tags = body.tags.clone().unwrap_or_default();
+        if let Some(seq) = self.images.seq(id) {
+            self.edit_image(seq, |image| image.tags = tags);
+            return Ok((
+                self.begin_small(id, &location, Work::Make(Kind::Image, seq)),
+                false,
+            ));
+        }
+        let properties = body.properties.clone().unwrap_or_default();
+        let storage = properties.storage_profile.unwrap_or_default();
+        if !storage.data_disks.is_empty() || storage.zone_resilient == Some(true) {
+            return Err(Refusal::unsupported("storageProfile"));
+        }
+        let disk = storage.os_disk;
+        let mut image = match (&properties.source_virtual_machine, disk) {
+            (Some(vm), None) => self.image_of_vm(id, &vm.id)?,
+            (None, Some(disk)) => self.image_of_disk(id, &disk)?,
+            (Some(_), Some(_)) | (None, None) => {
+                let message =
+                    "An image is made of either a source virtual machine or a storage profile.";
+                return Err(Refusal::invalid("image", message));
+            }
+        };
+        image.tags = tags;
+        image.generation = properties.hyper_v_generation;
+        image.location.clone_from(&location);
+        let (seq, now) = (self.next_seq(), self.now());
+        self.images.insert(seq, id, now, image);
+        let takes = self.knobs.timing.image;
+        let task = self.begin(id, &location, Work::Make(Kind::Image, seq), takes, None);
+        Ok((task, true))
+    }
+
+    fn image_of_vm(&self, id: &Id, path: &str) -> Result<Image, Refusal> {
+        let vm = Id::read(Kind::VirtualMachine, path)?;
+        let found = self.vms.find(&vm);
+        let (_, vm) = found.ok_or_else(|| vm.missing())?;
+        if !vm.generalized {
+            let message = format!(
+                "The source virtual machine '{}' of the image is not generalized. An image can be captured only of \
+                 a virtual machine that is.",
+                vm.id.name
+            );
+            return Err(Refusal::not_allowed(message));
+        }
+        let disk = vm.os_disk().map(|disk| disk.id.clone());
+        let made = disk.as_ref().and_then(|disk| self.disks.find(disk));
+        Ok(Image {
+            id: id.clone(),
+            location: String::new(),
+            tags: Tags::new(),
+            source: Some(vm.id.clone()),
+            os_type: vm.image.os_type.clone(),
+            os_state: "Generalized".to_owned(),
+            gib: made.map_or(vm.image.gib, |(_, disk)| disk.gib),
+            sku: made.map_or_else(|| "Standard_LRS".to_owned(), |(_, disk)| disk.sku.clone()),
+            architecture: vm.image.architecture.clone(),
+            disk,
+            generation: None,
+            provisioning: Provisioning::Creating,
+        })
+    }
+
+    fn image_of_disk(&self, id: &Id, wanted: &ImageDisk) -> Result<Image, Refusal> {
+        let path = wanted.managed_disk.as_ref().map(|disk| disk.id.as_str());
+        let path = path.ok_or_else(|| Refusal::missing("osDisk.managedDisk"))?;
+        let found = Id::read(Kind::Disk, path)?;
+        let found = self.disks.find(&found);
+        let (_, disk) = found.ok_or_else(|| Refusal::no_reference(path))?;
+        let state = wanted.os_state.as_deref();
+        if !matches!(state, Some("Generalized" | "Specialized")) {
+            return Err(Refusal::missing("osDisk.osState"));
+        }
+        let vm = disk.attached.as_ref().and_then(|vm| self.vms.find(vm));
+        let architecture = vm.map_or("x64", |(_, vm): (Seq, &Vm)| &vm.image.architecture);
+        Ok(Image {
+            id: id.clone(),
+            location: String::new(),
+            tags: Tags::new(),
+            source: None,
+            disk: Some(disk.id.clone()),
+            os_type: wanted.os_type.clone().unwrap_or_else(|| "Linux".to_owned()),
+            os_state: state.unwrap_or_default().to_owned(),
+            gib: wanted.disk_size_gb.unwrap_or(disk.gib).max(disk.gib),
+            sku: wanted
+                .storage_account_type
+                .clone()
+                .unwrap_or_else(|| disk.sku.clone()),
+            architecture: architecture.to_owned(),
+            generation: None,
+            provisioning: Provisioning::Creating,
+        })
+    }
+
+    /// Begins to delete an image; nothing, if it is not there.
+    pub(crate) fn delete_image(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
+        self.check_group(&id.group)?;
+        let Some((seq, image)) = self.images.find(id) else {
+            return Ok(None);
+        };
+        let location = image.location.clone();
+        self.edit_image(seq, |image| image.provisioning = Provisioning::Deleting);
+        Ok(Some(self.begin_small(
+            id,
+            &location,
+            Work::Remove(Kind::Image, seq),
+        )))
+    }
+
+    pub(super) fn edit_image(&mut self, seq: Seq, change: impl FnOnce(&mut Image)) {
+        let (now, window) = (self.now(), self.knobs.lag.reads);
+        self.images.edit(seq, now, window, change);
+    }
+}

@@ -1,0 +1,145 @@
+//! Capacity and quota: how many machines there are, and how many this subscription may have.
+
+use super::World;
+use crate::{
+    azure::{
+        catalog::{SizeSpec, same},
+        error::Refusal,
+        knobs::{Found, Market},
+    },
+    cloud::fault::Failure,
+};
+
+/// What a new or a larger machine is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) size: &'a SizeSpec,
+    pub(super) location: &'a str,
+    pub(super) zone: Option<&'a str>,
+    pub(super) market: Market,
+}
+
+impl World {
+    /// Why a machine can not be had: refused at once, or going to fail in its operation.
+    pub(super) fn limits(&self, wanted: Wanted<'_>) -> Result<Option<Failure>, Refusal> {
+        if let Some(message) = self.over_quota(wanted) {
+            match self.knobs.quota_found {
+                Found::AtOnce => return Err(Refusal::not_allowed(message)),
+                Found::InOperation => {
+                    return Ok(Some(Failure::new("OperationNotAllowed", message)));
+                }
+            }
+        }
+        if self.has_machine(wanted) {
+            return Ok(None);
+        }
+        match self.knobs.capacity_found {
+            Found::AtOnce => Err(Refusal::no_sku(&wanted.size.name, wanted.location)),
+            Found::InOperation => Ok(Some(no_machine(wanted))),
+        }
+    }
+
+    /// Refuses what a quota does not allow, whenever that is found.
+    pub(super) fn quota(&self, wanted: Wanted<'_>) -> Result<(), Refusal> {
+        self.over_quota(wanted)
+            .map_or(Ok(()), |message| Err(Refusal::not_allowed(message)))
+    }
+
+    /// Whether there is a machine left.
+    pub(super) fn has_machine(&self, wanted: Wanted<'_>) -> bool {
+        let zone = wanted.zone.unwrap_or_default().to_owned();
+        let kind = (wanted.size.name.clone(), zone, wanted.market);
+        self.machines.free(&self.knobs.capacity, &kind) > 0
+    }
+
+    /// The words about the first quota that a machine would exceed.
+    fn over_quota(&self, wanted: Wanted<'_>) -> Option<String> {
+        let more = u64::from(wanted.size.cores);
+        let place = wanted.location;
+        if let Some(limit) = self.knobs.vm_quota {
+            let used = self.vms_in(place);
+            if used + 1 > limit {
+                return Some(quota_text("virtualMachines", place, limit, used, 1));
+            }
+        }
+        match wanted.market {
+            Market::Spot => {
+                let limit = self.knobs.spot_vcpu_quota?;
+                let used = self.cores_of(place, |_, market| market == Market::Spot);
+                (used + more > limit)
+                    .then(|| quota_text("LowPriorityCores", place, limit, used, more))
+            }
+            Market::OnDemand => self.over_regular_quota(wanted, more),
+        }
+    }
+
+    fn over_regular_quota(&self, wanted: Wanted<'_>, more: u64) -> Option<String> {
+        let (place, family) = (wanted.location, &wanted.size.family);
+        if let Some(limit) = self.knobs.family_quota.get(family).copied() {
+            let used = self.cores_of_family(place, family);
+            if used + more > limit {
+                return Some(quota_text(
+                    &format!("{family} Cores"),
+                    place,
+                    limit,
+                    used,
+                    more,
+                ));
+            }
+        }
+        let limit = self.knobs.vcpu_quota?;
+        let used = self.cores_of(place, |_, market| market == Market::OnDemand);
+        (used + more > limit).then(|| quota_text("Total Regional Cores", place, limit, used, more))
+    }
+
+    /// How many virtual machines a location has.
+    pub(crate) fn vms_in(&self, location: &str) -> u64 {
+        let existing = self.existing.get(location);
+        existing.map_or(0, |machines| {
+            machines.in_use().map(|(_, count)| count).sum()
+        })
+    }
+
+    /// How many cores of a family a location has.
+    pub(crate) fn cores_of_family(&self, location: &str, family: &str) -> u64 {
+        self.cores_of(location, |size, market| {
+            let mut sizes = self.knobs.sizes.iter();
+            let spec = sizes.find(|spec| same(&spec.name, size));
+            market == Market::OnDemand && spec.is_some_and(|spec| spec.family == family)
+        })
+    }
+
+    /// How many cores of a market a location has.
+    pub(crate) fn cores_in(&self, location: &str, of: Market) -> u64 {
+        self.cores_of(location, |_, market| market == of)
+    }
+}
+
+/// The words for a machine that is missing, by how narrow the wish is.
+pub(super) fn no_machine(wanted: Wanted<'_>) -> Failure {
+    let size = &wanted.size.name;
+    match wanted.zone {
+        Some(zone) => Failure::new(
+            "ZonalAllocationFailed",
+            format!(
+                "Allocation failed. We do not have sufficient capacity for the requested VM size {size} in zone {zone}."
+            ),
+        ),
+        None => Failure::new(
+            "AllocationFailed",
+            format!(
+                "Allocation failed. We do not have sufficient capacity for the requested VM size {size} in this region."
+            ),
+        ),
+    }
+}
+
+/// The words for a quota, in which clients look for the kind and the numbers.
+pub(crate) fn quota_text(kind: &str, place: &str, limit: u64, used: u64, more: u64) -> String {
+    format!(
+        "Operation could not be completed as it results in exceeding approved {kind} quota. Additional details - \
+         Deployment Model: Resource Manager, Location: {place}, Current Limit: {limit}, Current Usage: {used}, \
+         Additional Required: {more}, (Minimum) New Limit Required: {}.",
+        used + more
+    )
+}

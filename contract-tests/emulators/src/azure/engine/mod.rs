@@ -1,0 +1,261 @@
+//! The emulated subscriptions themselves: virtual machines, what belongs to them, operations, time.
+//!
+//! Owns the truth. Everything here is synchronous and happens at one moment; requests, faults and lost
+//! replies are the wire's. Operations end as events in a queue, carried out at their due times whenever
+//! somebody calls, so nothing runs in the background and a call's cost does not grow with the fleet.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `shelf` | resources of one kind, and the versions of them that a lagging read may still see |
+//! | `vm`, `order`, `plan`, `disk_plan` | a virtual machine, what its creation asks for, what that needs |
+//! | `create`, `update`, `fixed`, `power` | making and changing virtual machines, what never changes, and their power |
+//! | `task`, `settle` | operations: how one begins, and what happens when time ends it |
+//! | `nic`, `nic_put`, `attach`, `public_ip` | interfaces, by themselves and of virtual machines; public addresses |
+//! | `disk`, `image` | disks, images |
+//! | `limits`, `tags` | capacity and quota; what tags may be |
+//! | `operator` | what others do, past the wire |
+
+mod attach;
+pub(crate) mod create;
+pub(crate) mod disk;
+mod disk_plan;
+mod fixed;
+pub(crate) mod image;
+#[cfg(test)]
+mod invariants;
+mod limits;
+pub(crate) mod nic;
+mod nic_put;
+pub(crate) mod operator;
+mod order;
+mod plan;
+mod power;
+pub(crate) mod public_ip;
+mod settle;
+pub(crate) mod shelf;
+mod tags;
+pub(crate) mod task;
+mod update;
+pub(crate) mod vm;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use fleetwright_chaos::{Clock, Dice};
+
+pub(crate) use limits::quota_text;
+
+use self::{
+    disk::Disk, image::Image, nic::Nic, public_ip::PublicIp, shelf::Shelf, task::Task, vm::Vm,
+};
+use super::{
+    catalog::same,
+    error::Refusal,
+    knobs::{Knobs, Market},
+    wire::id::Id,
+};
+use crate::cloud::{
+    self, agenda::Agenda, index::Seq, lag::Look, machines::Machines, names::Names, pool::Pool,
+};
+
+/// Everything there is.
+#[derive(Debug)]
+pub struct World {
+    pub(crate) knobs: Knobs,
+    agenda: Agenda<Event>,
+    last_seq: Seq,
+    names: Names,
+    request_names: Names,
+    dice: Dice,
+    pub(crate) vms: Shelf<Vm>,
+    pub(crate) nics: Shelf<Nic>,
+    pub(crate) ips: Shelf<PublicIp>,
+    pub(crate) disks: Shelf<Disk>,
+    pub(crate) images: Shelf<Image>,
+    pub(crate) tasks: BTreeMap<u64, Task>,
+    task_ids: HashMap<String, u64>,
+    /// Machines that are allocated.
+    machines: Machines,
+    /// Virtual machines, which quota counts whether they are allocated or not, by location.
+    existing: BTreeMap<String, Machines>,
+    pools: BTreeMap<String, Pool>,
+    public: Pool,
+    /// How many records reads have looked at.
+    pub(crate) touched: u64,
+}
+
+/// Something that happens at its due time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// An operation ends.
+    End(u64),
+    /// An operation is forgotten.
+    Forget(u64),
+}
+
+impl cloud::World for World {
+    type Knobs = Knobs;
+
+    fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
+        let seed = knobs.seed;
+        Self {
+            agenda: Agenda::new(clock),
+            last_seq: 0,
+            names: Names::new(seed),
+            request_names: Names::new(seed ^ u64::MAX),
+            dice: Dice::for_purpose(seed, 1),
+            vms: Shelf::default(),
+            nics: Shelf::default(),
+            ips: Shelf::default(),
+            disks: Shelf::default(),
+            images: Shelf::default(),
+            tasks: BTreeMap::new(),
+            task_ids: HashMap::new(),
+            machines: Machines::default(),
+            existing: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            public: Pool::public(),
+            touched: 0,
+            knobs,
+        }
+    }
+
+    fn knobs(&self) -> &Knobs {
+        &self.knobs
+    }
+
+    fn set_knobs(&mut self, knobs: Knobs) {
+        self.knobs = knobs;
+    }
+
+    fn catch_up(&mut self) {
+        while let Some(event) = self.agenda.due() {
+            match event {
+                Event::End(task) => self.end(task),
+                Event::Forget(task) => self.forget(task),
+            }
+        }
+    }
+
+    fn request_id(&mut self) -> String {
+        self.request_names.request()
+    }
+}
+
+impl World {
+    fn next_seq(&mut self) -> Seq {
+        self.last_seq += 1;
+        self.last_seq
+    }
+
+    /// What time it is.
+    pub(crate) const fn now(&self) -> Duration {
+        self.agenda.now()
+    }
+
+    /// What the calendar says at a moment.
+    pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
+        self.agenda.date(moment)
+    }
+
+    /// The same, as Azure writes it.
+    pub(crate) fn stamp(&self, moment: Duration) -> String {
+        let date = self.date(moment);
+        date.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
+    }
+
+    /// The moment that a read made now sees; nothing where that is before the beginning.
+    pub(crate) fn moment(&mut self, look: Look) -> Option<Duration> {
+        let now = self.now();
+        self.knobs.lag.moment(now, look, &mut self.dice)
+    }
+
+    /// Refuses a resource group that is not there.
+    pub(crate) fn check_group(&self, group: &str) -> Result<(), Refusal> {
+        let known = self.knobs.resource_groups.iter();
+        if known.map(|known| &known.name).any(|name| same(name, group)) {
+            return Ok(());
+        }
+        Err(Refusal::no_group(group))
+    }
+
+    /// A virtual machine that a call names, which may not be found yet soon after its creation.
+    pub(crate) fn named_vm(&mut self, id: &Id) -> Result<Seq, Refusal> {
+        self.check_group(&id.group)?;
+        self.touched += 1;
+        let seq = self.vms.seq(id).ok_or_else(|| self.missing_vm(id))?;
+        let made = self.vms.made(seq).unwrap_or_default();
+        let now = self.now();
+        if self.knobs.lag.hides(made, now, &mut self.dice) {
+            return Err(id.missing());
+        }
+        Ok(seq)
+    }
+
+    /// The words for a virtual machine that is not there: others soon after it went.
+    pub(crate) fn missing_vm(&self, id: &Id) -> Refusal {
+        let memory = self.knobs.timing.manager_memory;
+        let lately = |ended: Duration| self.now() < ended.saturating_add(memory);
+        if self.vms.ended(id).is_some_and(lately) {
+            Refusal::no_entity()
+        } else {
+            id.missing()
+        }
+    }
+
+    /// Changes a virtual machine as of now.
+    fn edit_vm(&mut self, seq: Seq, change: impl FnOnce(&mut Vm)) {
+        let (now, window) = (self.now(), self.knobs.lag.reads);
+        self.vms.edit(seq, now, window, |vm| {
+            vm.version += 1;
+            vm.changed = now;
+            change(vm);
+        });
+    }
+
+    /// Adds a line to the console of a virtual machine.
+    fn log(&mut self, seq: Seq, what: &str) {
+        let line = format!("[{}] {what}", self.stamp(self.now()));
+        self.edit_vm(seq, |vm| Arc::make_mut(&mut vm.console).push(line));
+    }
+
+    /// A virtual machine takes a machine.
+    fn allocate(&mut self, seq: Seq) {
+        let Some(vm) = self.vms.get(seq).filter(|vm| !vm.allocated) else {
+            return;
+        };
+        self.machines.take(vm.kind());
+        self.edit_vm(seq, |vm| vm.allocated = true);
+    }
+
+    /// A virtual machine gives its machine back.
+    fn release(&mut self, seq: Seq) {
+        let Some(vm) = self.vms.get(seq).filter(|vm| vm.allocated) else {
+            return;
+        };
+        self.machines.give_back(&vm.kind());
+        self.edit_vm(seq, |vm| vm.allocated = false);
+    }
+
+    /// What quota counts: how many cores exist of what a choice is about.
+    fn cores_of(&self, location: &str, choice: impl Fn(&str, Market) -> bool) -> u64 {
+        let Some(existing) = self.existing.get(location) else {
+            return 0;
+        };
+        let counted = existing
+            .in_use()
+            .filter(|((size, _, market), _)| choice(size, *market));
+        counted
+            .map(|((size, ..), count)| count.saturating_mul(u64::from(self.cores(size))))
+            .sum()
+    }
+
+    fn cores(&self, size: &str) -> u32 {
+        let spec = self.knobs.sizes.iter().find(|spec| same(&spec.name, size));
+        spec.map_or(0, |spec| spec.cores)
+    }
+}

@@ -1,0 +1,175 @@
+//! Network interfaces by themselves: made, changed as far as that goes, and deleted.
+
+use std::collections::BTreeMap;
+
+use super::{
+    World,
+    nic::{Nic, NicAddress, NicOrder, full, in_use},
+    task::Work,
+    vm::Provisioning,
+};
+use crate::azure::{
+    catalog::same,
+    error::Refusal,
+    wire::{
+        body::{DeleteOption, IpConfiguration, NicBody, NicProperties, check_names, check_version},
+        id::{Id, Kind},
+    },
+};
+
+impl World {
+    /// Makes or changes an interface by itself, and answers the operation of it.
+    pub(crate) fn put_nic(&mut self, id: &Id, body: &NicBody) -> Result<(u64, bool), Refusal> {
+        self.check_group(&id.group)?;
+        let location = self.location(body.location.as_deref())?;
+        self.check_tags(body.tags.as_ref())?;
+        let properties = body.properties.clone().unwrap_or_default();
+        self.check_security_group(properties.network_security_group.as_ref())?;
+        check_names(properties.dns_settings.as_ref())?;
+        let tags = body.tags.clone().unwrap_or_default();
+        let (seq, new) = match self.nics.find(id) {
+            Some((seq, nic)) => {
+                check_addresses(nic, &properties.ip_configurations)?;
+                let group = properties.network_security_group.map(|group| group.id);
+                self.edit_nic(seq, |nic| {
+                    nic.tags = tags;
+                    nic.group = group;
+                    nic.provisioning = Provisioning::Updating;
+                });
+                (seq, false)
+            }
+            None => {
+                let addresses = self.own_addresses(&properties, &location)?;
+                let order = NicOrder {
+                    id: id.clone(),
+                    location: location.clone(),
+                    tags,
+                    group: properties.network_security_group,
+                    accelerated: properties.enable_accelerated_networking.unwrap_or(false),
+                    forwarding: properties.enable_ip_forwarding.unwrap_or(false),
+                    addresses,
+                };
+                (self.make_nic(order)?, true)
+            }
+        };
+        let task = self.begin_small(id, &location, Work::Make(Kind::Nic, seq));
+        Ok((task, new))
+    }
+
+    /// The addresses of a new interface, all of them or none.
+    fn own_addresses(
+        &mut self,
+        properties: &NicProperties,
+        location: &str,
+    ) -> Result<Vec<NicAddress>, Refusal> {
+        if properties.ip_configurations.is_empty() {
+            return Err(Refusal::missing("ipConfigurations"));
+        }
+        let mut needed: BTreeMap<String, u64> = BTreeMap::new();
+        let mut publics: Vec<Option<Id>> = Vec::new();
+        for address in &properties.ip_configurations {
+            let public = self.check_address(address, location)?;
+            if public.is_some() && publics.contains(&public) {
+                return Err(Refusal::invalid(
+                    "publicIPAddress",
+                    "A public address is named twice.",
+                ));
+            }
+            publics.push(public);
+            *needed.entry(subnet_of(address).to_owned()).or_default() += 1;
+        }
+        for (subnet, count) in needed {
+            if self.pool(&subnet)?.left() < count {
+                return Err(full(&subnet));
+            }
+        }
+        let mut addresses = Vec::new();
+        for (place, (address, public)) in
+            properties.ip_configurations.iter().zip(publics).enumerate()
+        {
+            let (name, subnet) = (address.name.clone(), subnet_of(address));
+            addresses.push(NicAddress {
+                name: name.unwrap_or_else(|| format!("ipconfig{}", place + 1)),
+                private: self.take_private(subnet)?,
+                subnet: subnet.to_owned(),
+                fixed: false,
+                primary: address.properties.primary.unwrap_or(place == 0),
+                public: public.map(|id| (id, DeleteOption::Detach)),
+            });
+        }
+        Ok(addresses)
+    }
+
+    /// Refuses an address that can not be had, and answers the public one that stands for it.
+    fn check_address(
+        &self,
+        address: &IpConfiguration,
+        location: &str,
+    ) -> Result<Option<Id>, Refusal> {
+        let properties = &address.properties;
+        if properties.subnet.is_none() {
+            return Err(Refusal::missing("ipConfiguration.subnet"));
+        }
+        self.check_subnet(subnet_of(address), location)?;
+        check_version(properties.private_ip_address_version.as_deref())?;
+        let method = properties.private_ip_allocation_method.as_deref();
+        if method.is_some_and(|method| !same(method, "Dynamic")) {
+            return Err(Refusal::unsupported("privateIPAllocationMethod"));
+        }
+        let Some(reference) = &properties.public_ip_address else {
+            return Ok(None);
+        };
+        let id = Id::read(Kind::PublicIp, &reference.id)?;
+        let found = self.ips.find(&id);
+        let (_, ip) = found.ok_or_else(|| Refusal::no_reference(&reference.id))?;
+        if let Some(other) = &ip.attached {
+            let message = format!("Resource {} is already attached to {other}.", id.path());
+            return Err(Refusal::client("PublicIPAddressInUse", message));
+        }
+        Ok(Some(ip.id.clone()))
+    }
+
+    /// Begins to delete an interface; nothing, if it is not there.
+    pub(crate) fn delete_nic(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
+        self.check_group(&id.group)?;
+        let Some((seq, nic)) = self.nics.find(id) else {
+            return Ok(None);
+        };
+        if let Some(vm) = &nic.attached {
+            return Err(in_use(&nic.id, vm));
+        }
+        self.check_reservation(nic, None)?;
+        let location = nic.location.clone();
+        self.edit_nic(seq, |nic| nic.provisioning = Provisioning::Deleting);
+        Ok(Some(self.begin_small(
+            id,
+            &location,
+            Work::Remove(Kind::Nic, seq),
+        )))
+    }
+}
+
+fn subnet_of(address: &IpConfiguration) -> &str {
+    let subnet = address.properties.subnet.as_ref();
+    subnet.map_or("", |subnet| subnet.id.as_str())
+}
+
+/// Refuses to give an interface other addresses than it has.
+fn check_addresses(nic: &Nic, wanted: &[IpConfiguration]) -> Result<(), Refusal> {
+    let is = |(own, wanted): (&NicAddress, &IpConfiguration)| {
+        let public = wanted.properties.public_ip_address.as_ref();
+        let own_public = own.public.as_ref().map(|(id, _)| id.path());
+        same(&own.subnet, subnet_of(wanted))
+            && match (own_public, public) {
+                (None, None) => true,
+                (Some(own), Some(wanted)) => same(&own, &wanted.id),
+                (Some(_), None) | (None, Some(_)) => false,
+            }
+    };
+    let all = nic.addresses.len() == wanted.len() && nic.addresses.iter().zip(wanted).all(is);
+    if wanted.is_empty() || all {
+        Ok(())
+    } else {
+        Err(Refusal::unsupported("ipConfigurations"))
+    }
+}

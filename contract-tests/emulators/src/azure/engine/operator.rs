@@ -1,0 +1,269 @@
+//! What others do to a subscription, past the wire: no token, no throttling, no fault.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    World,
+    disk_plan::DiskPlan,
+    vm::{Power, Provisioning},
+};
+use crate::{
+    azure::{
+        error::Refusal,
+        wire::{
+            body::{DeleteOption, Tags},
+            id::{Id, Kind},
+            vm_body::VmBody,
+        },
+    },
+    cloud::{fault::Failure, index::Seq},
+};
+
+/// The most that one act makes.
+const MOST: u32 = 100_000;
+
+/// Something that somebody else does. An `id` is a resource id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "act", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Act {
+    /// Somebody else makes virtual machines, each with an interface that goes with it.
+    CreateForeign {
+        /// Their names are this and a number.
+        #[serde(default)]
+        prefix: Option<String>,
+        /// How many.
+        count: u32,
+        /// Their tags.
+        #[serde(default)]
+        tags: Tags,
+        /// The subscription; by default one of zeros.
+        #[serde(default)]
+        subscription: Option<String>,
+        /// The resource group; by default the first.
+        #[serde(default)]
+        resource_group: Option<String>,
+        /// The size; by default the first.
+        #[serde(default)]
+        size: Option<String>,
+    },
+    /// Somebody else makes a disk that is attached to nothing.
+    CreateForeignDisk {
+        /// Its id.
+        id: String,
+        /// Its size.
+        gib: u32,
+        /// Its tags.
+        #[serde(default)]
+        tags: Tags,
+    },
+    /// A virtual machine begins to be deallocated.
+    Deallocate {
+        /// Its id.
+        id: String,
+    },
+    /// A virtual machine begins to be deleted.
+    Delete {
+        /// Its id.
+        id: String,
+    },
+    /// A spot machine is taken back, as its eviction policy says.
+    Evict {
+        /// Its id.
+        id: String,
+    },
+    /// The system of a machine shuts itself down: it is stopped, and still allocated.
+    GuestShutdown {
+        /// Its id.
+        id: String,
+    },
+    /// The latest operation on a virtual machine counts as failed, whatever its power.
+    Fail {
+        /// Its id.
+        id: String,
+        /// The code of the reason.
+        code: String,
+        /// The words of the reason.
+        message: String,
+    },
+    /// The tags of a virtual machine are replaced.
+    SetTags {
+        /// Its id.
+        id: String,
+        /// Its new tags.
+        tags: Tags,
+    },
+}
+
+impl World {
+    /// Carries an act out, and answers the ids of what it was about.
+    pub(crate) fn act(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
+        let touched = self.touched;
+        // Nothing hides from whoever acts past the wire.
+        let lag = std::mem::take(&mut self.knobs.lag.writes);
+        let done = self.carry_out(act);
+        self.knobs.lag.writes = lag;
+        self.touched = touched;
+        done
+    }
+
+    fn carry_out(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
+        match act {
+            Act::CreateForeign {
+                prefix,
+                count,
+                tags,
+                subscription,
+                resource_group,
+                size,
+            } => {
+                let subscription = subscription
+                    .unwrap_or_else(|| "00000000-0000-0000-0000-000000000000".to_owned());
+                let group = resource_group.or_else(|| {
+                    let first = self.knobs.resource_groups.first();
+                    first.map(|group| group.name.clone())
+                });
+                let prefix = prefix.unwrap_or_else(|| "foreign".to_owned());
+                let place = Id::new(
+                    Kind::VirtualMachine,
+                    &subscription,
+                    &group.unwrap_or_default(),
+                    &prefix,
+                );
+                self.create_foreign(&place, count.min(MOST), &tags, size.as_deref())
+            }
+            Act::CreateForeignDisk { id, gib, tags } => {
+                let id = Id::read(Kind::Disk, &id)?;
+                self.check_group(&id.group)?;
+                let plan = DiskPlan {
+                    id,
+                    there: None,
+                    lun: None,
+                    gib,
+                    sku: "Standard_LRS".to_owned(),
+                    os_type: None,
+                    delete: DeleteOption::Detach,
+                };
+                let first = self.knobs.locations.first();
+                let location = first.map(|it| it.name.clone()).unwrap_or_default();
+                self.make_disk(&plan, &location, None, tags);
+                Ok(vec![plan.id.path()])
+            }
+            Act::Deallocate { id } => self.with(&id, |world, id| world.deallocate_vm(id).map(drop)),
+            Act::Delete { id } => self.with(&id, |world, id| world.delete_vm(id).map(drop)),
+            Act::Evict { id } => self.with(&id, Self::evict_vm),
+            Act::GuestShutdown { id } => self.with(&id, Self::shut_down_from_inside),
+            Act::Fail { id, code, message } => self.with(&id, |world, id| {
+                let seq = world.true_vm(id)?;
+                world.edit_vm(seq, |vm| {
+                    vm.provisioning = Provisioning::Failed;
+                    vm.failure = Some(Failure::new(code, message));
+                });
+                Ok(())
+            }),
+            Act::SetTags { id, tags } => self.with(&id, |world, id| {
+                let seq = world.true_vm(id)?;
+                world.edit_vm(seq, |vm| vm.tags = tags.into());
+                Ok(())
+            }),
+        }
+    }
+
+    fn with(
+        &mut self,
+        path: &str,
+        act: impl FnOnce(&mut Self, &Id) -> Result<(), Refusal>,
+    ) -> Result<Vec<String>, Refusal> {
+        let id = Id::read(Kind::VirtualMachine, path)?;
+        self.true_vm(&id)?;
+        act(self, &id)?;
+        Ok(vec![id.path()])
+    }
+
+    fn true_vm(&self, id: &Id) -> Result<Seq, Refusal> {
+        self.vms.seq(id).ok_or_else(|| id.missing())
+    }
+
+    fn create_foreign(
+        &mut self,
+        place: &Id,
+        count: u32,
+        tags: &Tags,
+        size: Option<&str>,
+    ) -> Result<Vec<String>, Refusal> {
+        let body = self.foreign_order(place, tags, size)?;
+        let mut made = Vec::new();
+        for _ in 0..count {
+            let number = self.names.count();
+            let id = place.beside(Kind::VirtualMachine, &format!("{}-{number}", place.name));
+            self.create_vm(&id, &body, true)?;
+            made.push(id.path());
+        }
+        Ok(made)
+    }
+
+    /// An order that can be carried out: the first of everything.
+    fn foreign_order(
+        &self,
+        place: &Id,
+        tags: &Tags,
+        size: Option<&str>,
+    ) -> Result<VmBody, Refusal> {
+        let knobs = &self.knobs;
+        let (Some(network), Some(image), Some(first)) = (
+            knobs.virtual_networks.first(),
+            knobs.images.first(),
+            knobs.sizes.first(),
+        ) else {
+            let message = "There is no network, no image or no size to make it of.";
+            return Err(Refusal::client("BadRequest", message));
+        };
+        let subnet = network.subnets.first().map(|subnet| &subnet.name);
+        let network_path = format!(
+            "/subscriptions/{}/resourceGroups/{}/providers/Microsoft.Network/virtualNetworks/{}",
+            place.subscription, network.resource_group, network.name
+        );
+        let subnet = subnet.map(|subnet| format!("{network_path}/subnets/{subnet}"));
+        let order: Value = json!({
+            "location": network.location,
+            "tags": tags,
+            "properties": {
+                "hardwareProfile": { "vmSize": size.unwrap_or(&first.name) },
+                "storageProfile": {
+                    "imageReference": {
+                        "publisher": image.publisher, "offer": image.offer, "sku": image.sku,
+                        "version": image.version,
+                    },
+                    "osDisk": { "createOption": "FromImage", "deleteOption": "Delete" },
+                },
+                "osProfile": { "adminUsername": "somebody", "adminPassword": "else" },
+                "networkProfile": {
+                    "networkApiVersion": "2020-11-01",
+                    "networkInterfaceConfigurations": [{
+                        "name": "nic",
+                        "properties": {
+                            "primary": true, "deleteOption": "Delete",
+                            "ipConfigurations": [{
+                                "name": "ip", "properties": { "subnet": { "id": subnet } },
+                            }],
+                        },
+                    }],
+                },
+            },
+        });
+        serde_json::from_value(order)
+            .map_err(|error| Refusal::client("BadRequest", error.to_string()))
+    }
+
+    fn shut_down_from_inside(&mut self, id: &Id) -> Result<(), Refusal> {
+        let seq = self.true_vm(id)?;
+        if self.vms.get(seq).and_then(|vm| vm.power) != Some(Power::Running) {
+            let message = "The operation requires the VM to be running (or set to run).";
+            return Err(Refusal::not_allowed(message));
+        }
+        self.edit_vm(seq, |vm| vm.power = Some(Power::Stopped));
+        self.log(seq, "shut down from inside");
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! What a virtual machine needs, looked up and checked before anything is made.
+
+use std::sync::Arc;
+
+use super::{
+    World,
+    disk_plan::{DiskPlan, check_luns},
+    order,
+    vm::ImageUsed,
+};
+use crate::{
+    azure::{
+        catalog::{MarketplaceImage, SizeSpec, Subnet, plain_location, same},
+        error::Refusal,
+        knobs::Market,
+        wire::{
+            body::DeleteOption,
+            id::{Id, Kind},
+            vm_body::{Eviction, ImageReference, NicConfiguration, VmBody},
+        },
+    },
+    cloud::index::Seq,
+};
+
+/// An order whose every name is known.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) location: String,
+    pub(super) zone: Option<String>,
+    pub(super) size: SizeSpec,
+    pub(super) market: Market,
+    pub(super) eviction: Eviction,
+    pub(super) image: ImageUsed,
+    pub(super) custom_data: Option<Arc<[u8]>>,
+    /// The system's first.
+    pub(super) disks: Vec<DiskPlan>,
+    /// The primary first.
+    pub(super) nics: Vec<NicPlan>,
+}
+
+/// An interface to make or to attach.
+#[derive(Clone, Debug)]
+pub(super) enum NicPlan {
+    There(Seq, DeleteOption),
+    Make(Box<NicConfiguration>),
+}
+
+impl World {
+    /// Looks up all that an order names.
+    pub(super) fn plan(&mut self, id: &Id, body: &VmBody) -> Result<Plan, Refusal> {
+        order::check_name(&id.name)?;
+        order::check_kept(body)?;
+        let location = self.location(body.location.as_deref())?;
+        let zone = order::zone(body)?;
+        self.check_zone(&location, zone.as_deref())?;
+        let properties = &body.properties;
+        let size = properties
+            .hardware_profile
+            .as_ref()
+            .and_then(|profile| profile.vm_size.as_deref());
+        let size = self
+            .size(size.ok_or_else(|| Refusal::missing("hardwareProfile.vmSize"))?)?
+            .clone();
+        self.check_offer(&size, &location, zone.as_deref())?;
+        let storage = properties.storage_profile.as_ref();
+        let storage = storage.ok_or_else(|| Refusal::missing("storageProfile"))?;
+        let reference = storage.image_reference.as_ref();
+        let reference =
+            reference.ok_or_else(|| Refusal::missing("storageProfile.imageReference"))?;
+        let image = self.image_used(reference)?;
+        if image.architecture != size.architecture {
+            let message = format!(
+                "Cannot create a VM of size '{}' because this VM size only supports a CPU Architecture of '{}', but \
+                 an image or disk with CPU Architecture '{}' was given.",
+                size.name, size.architecture, image.architecture
+            );
+            return Err(Refusal::client("BadRequest", message));
+        }
+        if !image.specialized {
+            order::check_user(properties.os_profile.as_ref(), &id.name, &image.os_type)?;
+        }
+        let mut disks = vec![self.os_disk(id, storage.os_disk.as_ref(), &image)?];
+        for disk in storage.data_disks.iter().flatten() {
+            disks.push(self.data_disk(id, disk)?);
+        }
+        check_luns(&disks)?;
+        Ok(Plan {
+            custom_data: order::custom_data(properties.os_profile.as_ref())?,
+            market: order::market(body)?,
+            eviction: properties.eviction_policy.unwrap_or_default(),
+            nics: self.nic_plans(id, body, &location)?,
+            location,
+            zone,
+            size,
+            image,
+            disks,
+        })
+    }
+
+    /// A location by any of its names.
+    pub(crate) fn location(&self, name: Option<&str>) -> Result<String, Refusal> {
+        let Some(name) = name else {
+            let message = "The location property is required for this definition.";
+            return Err(Refusal::client("LocationRequired", message));
+        };
+        let plain = plain_location(name);
+        if self.knobs.locations.iter().any(|known| known.name == plain) {
+            return Ok(plain);
+        }
+        let message =
+            format!("The provided location '{name}' is not available for the resource type.");
+        Err(Refusal::client(
+            "LocationNotAvailableForResourceType",
+            message,
+        ))
+    }
+
+    fn check_zone(&self, location: &str, zone: Option<&str>) -> Result<(), Refusal> {
+        let Some(zone) = zone else { return Ok(()) };
+        let known = self.knobs.locations.iter().find(|it| it.name == location);
+        if known.is_some_and(|known| known.zones.iter().any(|other| other == zone)) {
+            return Ok(());
+        }
+        let message = format!(
+            "The zone(s) '{zone}' for resource are not supported in the region '{location}'."
+        );
+        Err(Refusal::client("InvalidAvailabilityZone", message))
+    }
+
+    /// A size of the catalog.
+    pub(super) fn size(&self, name: &str) -> Result<&SizeSpec, Refusal> {
+        let known = self.knobs.sizes.iter().find(|spec| same(&spec.name, name));
+        known.ok_or_else(|| {
+            let message = format!(
+                "The value {name} provided for the VM size is not valid in the current region."
+            );
+            Refusal::invalid("vmSize", message)
+        })
+    }
+
+    /// Refuses a size that is not offered here.
+    pub(super) fn check_offer(
+        &self,
+        size: &SizeSpec,
+        location: &str,
+        zone: Option<&str>,
+    ) -> Result<(), Refusal> {
+        if !size.restricted && size.is_in(zone) {
+            return Ok(());
+        }
+        let place = zone.map_or_else(
+            || location.to_owned(),
+            |zone| format!("{location}' zone '{zone}"),
+        );
+        Err(Refusal::no_sku(&size.name, &place))
+    }
+
+    fn image_used(&self, reference: &ImageReference) -> Result<ImageUsed, Refusal> {
+        if let Some(id) = &reference.id {
+            let id = Id::read(Kind::Image, id)?;
+            let found = self.images.find(&id);
+            let (_, image) = found.ok_or_else(|| {
+                let message = format!("The image '{}' was not found.", id.path());
+                Refusal::new(404, "NotFound", message)
+            })?;
+            return Ok(image.used());
+        }
+        let is = |image: &&MarketplaceImage| {
+            let same = |known: &str, asked: &Option<String>| {
+                asked.as_deref().is_some_and(|asked| same(known, asked))
+            };
+            let version = reference.version.as_deref();
+            same(&image.publisher, &reference.publisher)
+                && same(&image.offer, &reference.offer)
+                && same(&image.sku, &reference.sku)
+                && version.is_none_or(|it| it == "latest" || it == image.version)
+        };
+        let known = self.knobs.images.iter().find(is).ok_or_else(|| {
+            let part = |part: &Option<String>| part.clone().unwrap_or_default();
+            let message = format!(
+                "The platform image '{}:{}:{}:{}' is not available. Verify that all fields in the storage profile \
+                 are correct.",
+                part(&reference.publisher),
+                part(&reference.offer),
+                part(&reference.sku),
+                part(&reference.version)
+            );
+            Refusal::new(404, "PlatformImageNotFound", message)
+        })?;
+        Ok(ImageUsed {
+            os_type: known.os_type.clone(),
+            gib: known.gib,
+            architecture: known.architecture.clone(),
+            exact_version: Some(known.version.clone()),
+            specialized: false,
+        })
+    }
+
+    /// A subnet by its id.
+    pub(crate) fn subnet(&self, id: &str) -> Result<(&Subnet, &str), Refusal> {
+        let parts: Vec<&str> = id.trim_start_matches('/').split('/').collect();
+        let [_, _, _, group, _, _, _, network, _, name] = parts.as_slice() else {
+            return Err(Refusal::no_reference(id));
+        };
+        let networks = self.knobs.virtual_networks.iter();
+        let mut networks = networks
+            .filter(|known| same(&known.resource_group, group) && same(&known.name, network));
+        let found = networks.find_map(|known| {
+            let subnet = known.subnets.iter().find(|it| same(&it.name, name))?;
+            Some((subnet, known.location.as_str()))
+        });
+        found.ok_or_else(|| Refusal::no_reference(id))
+    }
+}

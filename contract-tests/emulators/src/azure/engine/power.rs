@@ -1,0 +1,178 @@
+//! Start, stop, restart, deallocate, delete, generalize: what they ask of a virtual machine.
+
+use super::{
+    World,
+    limits::{Wanted, no_machine},
+    task::Work,
+    vm::{Power, Provisioning, Vm},
+};
+use crate::{
+    azure::{
+        error::Refusal,
+        knobs::Market,
+        wire::{id::Id, vm_body::Eviction},
+    },
+    cloud::{fault::Failure, index::Seq},
+};
+
+impl World {
+    /// Begins to start what does not run, and answers the operation of it.
+    pub(crate) fn start_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
+        let (seq, vm) = self.vm_to_change(id, "start")?;
+        if vm.generalized {
+            let message = format!(
+                "Operation 'start' is not allowed on VM '{}' since the VM is generalized.",
+                vm.id.name
+            );
+            return Err(Refusal::not_allowed(message));
+        }
+        if vm.power == Some(Power::Running) && vm.task.is_none() {
+            return Ok(self.begin_nothing(&vm, Work::UpdateVm(seq)));
+        }
+        let doom = self.machine_for(seq, &vm);
+        self.edit_vm(seq, |vm| vm.turn(Power::Starting));
+        let takes = self.knobs.timing.boot;
+        Ok(self.begin(&vm.id, &vm.location, Work::Start(seq), takes, doom))
+    }
+
+    /// Takes a machine for what is to start, or says why there is none.
+    pub(super) fn machine_for(&mut self, seq: Seq, vm: &Vm) -> Option<Failure> {
+        if vm.allocated {
+            return None;
+        }
+        let size = self.size(&vm.size).ok()?;
+        let wanted = Wanted {
+            size,
+            location: &vm.location,
+            zone: vm.zone.as_deref(),
+            market: vm.market,
+        };
+        if !self.has_machine(wanted) {
+            return Some(no_machine(wanted));
+        }
+        self.allocate(seq);
+        None
+    }
+
+    /// Begins to power a machine off, which stays allocated.
+    pub(crate) fn power_off_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
+        let (seq, vm) = self.vm_to_change(id, "powerOff")?;
+        if vm.power == Some(Power::Deallocating) || !vm.allocated {
+            return Err(put_away("powerOff", &vm.id));
+        }
+        if vm.power == Some(Power::Stopped) && vm.task.is_none() {
+            return Ok(self.begin_nothing(&vm, Work::UpdateVm(seq)));
+        }
+        Ok(self.begin_power(seq, &vm, Power::Stopping, Work::PowerOff(seq)))
+    }
+
+    /// Begins to deallocate a machine; one that is deallocated stays so.
+    pub(crate) fn deallocate_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
+        let (seq, vm) = self.vm_to_change(id, "deallocate")?;
+        if vm.power == Some(Power::Deallocated) && vm.task.is_none() {
+            return Ok(self.begin_nothing(&vm, Work::UpdateVm(seq)));
+        }
+        Ok(self.begin_power(seq, &vm, Power::Deallocating, Work::Deallocate(seq)))
+    }
+
+    /// Begins to restart a machine that runs.
+    pub(crate) fn restart_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
+        let (seq, vm) = self.vm_to_change(id, "restart")?;
+        if vm.power != Some(Power::Running) {
+            let message = "The operation requires the VM to be running (or set to run).";
+            return Err(Refusal::not_allowed(message));
+        }
+        Ok(self.begin_power(seq, &vm, Power::Starting, Work::Restart(seq)))
+    }
+
+    /// Begins to delete a virtual machine; nothing, if it is not there.
+    pub(crate) fn delete_vm(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
+        self.check_group(&id.group)?;
+        let Ok(seq) = self.named_vm(id) else {
+            return Ok(None);
+        };
+        let Some(vm) = self.vms.get(seq).cloned() else {
+            return Ok(None);
+        };
+        if let (Provisioning::Deleting, Some(task)) = (vm.provisioning, vm.task) {
+            return Ok(Some(task));
+        }
+        self.edit_vm(seq, |vm| vm.provisioning = Provisioning::Deleting);
+        let takes = self.knobs.timing.delete;
+        let task = self.begin(&vm.id, &vm.location, Work::DeleteVm(seq), takes, None);
+        Ok(Some(task))
+    }
+
+    /// Marks a machine that does not run as generalized.
+    pub(crate) fn generalize_vm(&mut self, id: &Id) -> Result<(), Refusal> {
+        let (seq, vm) = self.vm_to_change(id, "generalize")?;
+        match vm.power {
+            Some(Power::Stopped | Power::Deallocated) => {
+                self.edit_vm(seq, |vm| vm.generalized = true);
+                Ok(())
+            }
+            Some(Power::Starting | Power::Running | Power::Stopping | Power::Deallocating)
+            | None => {
+                let message = format!(
+                    "Operation 'generalize' is not allowed on VM '{}' since the VM is running. Please power off the \
+                     VM before performing this operation.",
+                    vm.id.name
+                );
+                Err(Refusal::not_allowed(message))
+            }
+        }
+    }
+
+    /// Azure wants a spot machine back.
+    pub(crate) fn evict_vm(&mut self, id: &Id) -> Result<(), Refusal> {
+        let (seq, vm) = self.vm_to_change(id, "simulateEviction")?;
+        if vm.market != Market::Spot {
+            let message = "Operation 'simulateEviction' is allowed only for Spot Virtual Machines";
+            return Err(Refusal::not_allowed(message));
+        }
+        match vm.eviction {
+            Eviction::Delete => {
+                self.delete_vm(id)?;
+            }
+            Eviction::Deallocate => {
+                self.begin_power(seq, &vm, Power::Deallocating, Work::Deallocate(seq));
+            }
+        }
+        Ok(())
+    }
+
+    /// A virtual machine that is to change, which one that is being deleted does not.
+    fn vm_to_change(&mut self, id: &Id, what: &str) -> Result<(Seq, Vm), Refusal> {
+        let seq = self.named_vm(id)?;
+        let vm = self.vms.get(seq).cloned();
+        let vm = vm.ok_or_else(|| id.missing())?;
+        if vm.provisioning == Provisioning::Deleting && vm.task.is_some() {
+            let message = format!(
+                "Operation '{what}' is not allowed on VM '{}' since the VM is marked for deletion. You can only \
+                 retry the Delete operation (or wait for an ongoing one to complete).",
+                vm.id.name
+            );
+            return Err(Refusal::not_allowed(message));
+        }
+        Ok((seq, vm))
+    }
+
+    fn begin_power(&mut self, seq: Seq, vm: &Vm, power: Power, work: Work) -> u64 {
+        self.edit_vm(seq, |vm| vm.turn(power));
+        let takes = self.knobs.timing.stop;
+        self.begin(&vm.id, &vm.location, work, takes, None)
+    }
+
+    /// An operation that finds everything as it is to be.
+    fn begin_nothing(&mut self, vm: &Vm, work: Work) -> u64 {
+        self.begin_small(&vm.id, &vm.location, work)
+    }
+}
+
+fn put_away(what: &str, id: &Id) -> Refusal {
+    let message = format!(
+        "Operation '{what}' is not allowed on VM '{}' since the VM is either deallocated or marked to be deallocated.",
+        id.name
+    );
+    Refusal::not_allowed(message)
+}

@@ -1,0 +1,208 @@
+//! What happens when time ends an operation.
+//!
+//! ```text
+//! Creating ──► Succeeded, running          powerOff   ──► stopped, still allocated
+//!    └── fails ──► Failed, with its name,  deallocate ──► deallocated
+//!                  interface and disk      delete     ──► gone, with what goes with it
+//! ```
+
+use super::{
+    World,
+    task::Work,
+    vm::{Power, Provisioning, Vm},
+};
+use crate::{
+    azure::wire::{body::DeleteOption, id::Kind},
+    cloud::{fault::Failure, index::Seq},
+};
+
+impl World {
+    /// An operation ends, unless another one has overtaken it.
+    pub(super) fn end(&mut self, number: u64) {
+        let Some(task) = self.tasks.get(&number).filter(|task| task.ended.is_none()) else {
+            return;
+        };
+        let (work, failure) = (task.work, task.doom.clone());
+        self.close(number, failure.clone());
+        if let Some(seq) = work.vm() {
+            self.detach_disks(seq);
+        }
+        match work {
+            Work::CreateVm(seq) => self.created(seq, failure),
+            Work::UpdateVm(seq) => {
+                // What was never made does not succeed by another change.
+                let before = self.vms.get(seq).filter(|vm| vm.failed_to_begin());
+                let failure = failure.or(before.and_then(|vm| vm.failure.clone()));
+                self.finish(seq, failure, |_| {});
+            }
+            Work::DeleteVm(seq) => match failure {
+                None => self.remove_vm(seq),
+                failure => self.finish(seq, failure, |_| {}),
+            },
+            Work::Start(seq) => self.started(seq, failure),
+            Work::Restart(seq) | Work::PowerOff(seq) | Work::Deallocate(seq)
+                if failure.is_some() =>
+            {
+                self.finish(seq, failure, |vm| vm.power = vm.settled);
+            }
+            Work::Restart(seq) => self.boot(seq),
+            Work::PowerOff(seq) => {
+                self.finish(seq, None, |vm| vm.power = Some(Power::Stopped));
+                self.log(seq, "powered off");
+            }
+            Work::Deallocate(seq) => self.put_away(seq),
+            Work::Remove(kind, seq) if failure.is_none() => self.removed(kind, seq),
+            Work::Make(kind, seq) | Work::Remove(kind, seq) => {
+                self.made(kind, seq, failure.is_some());
+            }
+        }
+    }
+
+    /// The states after an operation on a virtual machine.
+    fn finish(&mut self, seq: Seq, failure: Option<Failure>, change: impl FnOnce(&mut Vm)) {
+        self.edit_vm(seq, |vm| {
+            vm.provisioning = match failure {
+                None => Provisioning::Succeeded,
+                Some(_) => Provisioning::Failed,
+            };
+            vm.failure = failure;
+            change(vm);
+        });
+    }
+
+    fn created(&mut self, seq: Seq, failure: Option<Failure>) {
+        let Some(failure) = failure else {
+            return self.boot(seq);
+        };
+        let Some(vm) = self.vms.get(seq) else { return };
+        let id = vm.id.clone();
+        let nics: Vec<Seq> = vm
+            .nics
+            .iter()
+            .filter_map(|nic| self.nics.seq(&nic.id))
+            .collect();
+        if runs_all_the_same(&failure.code) {
+            self.boot(seq);
+        } else {
+            self.release(seq);
+        }
+        self.reserve(&nics, &id);
+        self.finish(seq, Some(failure), |_| {});
+    }
+
+    /// A machine runs.
+    pub(super) fn boot(&mut self, seq: Seq) {
+        let Some(nics) = self.vms.get(seq).map(|vm| vm.nics.clone()) else {
+            return;
+        };
+        self.allocate(seq);
+        self.light_up(&nics, true);
+        self.finish(seq, None, |vm| {
+            vm.power = Some(Power::Running);
+            vm.boots += 1;
+        });
+        self.log(seq, "booted");
+    }
+
+    fn started(&mut self, seq: Seq, failure: Option<Failure>) {
+        if failure.is_none() {
+            return self.boot(seq);
+        }
+        // What had a machine keeps it; what had none gives back what it got.
+        let settled = self.vms.get(seq).and_then(|vm| vm.settled);
+        if matches!(settled, None | Some(Power::Deallocated)) {
+            self.release(seq);
+        }
+        self.finish(seq, failure, |vm| vm.power = vm.settled);
+    }
+
+    /// A machine is deallocated: it is given back, with the addresses that it had only for now.
+    pub(super) fn put_away(&mut self, seq: Seq) {
+        let Some(nics) = self.vms.get(seq).map(|vm| vm.nics.clone()) else {
+            return;
+        };
+        self.release(seq);
+        self.light_up(&nics, false);
+        self.finish(seq, None, |vm| vm.power = Some(Power::Deallocated));
+        self.log(seq, "deallocated");
+    }
+
+    /// A virtual machine is gone: what goes with it goes, the rest is left behind, unattached.
+    pub(super) fn remove_vm(&mut self, seq: Seq) {
+        self.release(seq);
+        let Some(vm) = self.vms.get(seq).cloned() else {
+            return;
+        };
+        self.light_up(&vm.nics, false);
+        for nic in &vm.nics {
+            let Some(seq) = self.nics.seq(&nic.id) else {
+                continue;
+            };
+            match nic.delete {
+                DeleteOption::Delete => self.remove_nic(seq),
+                DeleteOption::Detach => self.edit_nic(seq, |nic| nic.attached = None),
+            }
+        }
+        for disk in &vm.disks {
+            let Some(seq) = self.disks.seq(&disk.id) else {
+                continue;
+            };
+            match disk.delete {
+                DeleteOption::Delete => self.remove_disk(seq),
+                DeleteOption::Detach => self.edit_disk(seq, |disk| disk.attached = None),
+            }
+        }
+        if let Some(existing) = self.existing.get_mut(&vm.location) {
+            existing.give_back(&vm.kind());
+        }
+        let (now, window) = (self.now(), self.knobs.lag.reads);
+        self.vms.remove(seq, now, window);
+    }
+
+    /// The disks that a change took from a virtual machine are free.
+    fn detach_disks(&mut self, seq: Seq) {
+        let Some(vm) = self.vms.get(seq).filter(|vm| !vm.leaving.is_empty()) else {
+            return;
+        };
+        for id in vm.leaving.clone() {
+            if let Some(disk) = self.disks.seq(&id) {
+                self.edit_disk(disk, |disk| {
+                    disk.attached = None;
+                    disk.detaching = false;
+                });
+            }
+        }
+        self.edit_vm(seq, |vm| vm.leaving.clear());
+    }
+
+    fn made(&mut self, kind: Kind, seq: Seq, failed: bool) {
+        let state = if failed {
+            Provisioning::Failed
+        } else {
+            Provisioning::Succeeded
+        };
+        match kind {
+            Kind::Nic => self.edit_nic(seq, |it| it.provisioning = state),
+            Kind::PublicIp => self.edit_ip(seq, |it| it.provisioning = state),
+            Kind::Disk => self.edit_disk(seq, |it| it.provisioning = state),
+            Kind::Image => self.edit_image(seq, |it| it.provisioning = state),
+            Kind::VirtualMachine => {}
+        }
+    }
+
+    fn removed(&mut self, kind: Kind, seq: Seq) {
+        let (now, window) = (self.now(), self.knobs.lag.reads);
+        match kind {
+            Kind::Nic => self.remove_nic(seq),
+            Kind::PublicIp => self.remove_ip(seq),
+            Kind::Disk => self.remove_disk(seq),
+            Kind::Image => self.images.remove(seq, now, window),
+            Kind::VirtualMachine => self.remove_vm(seq),
+        }
+    }
+}
+
+/// Whether a creation that fails so leaves a machine that runs: the guest did not report in time.
+fn runs_all_the_same(code: &str) -> bool {
+    code.starts_with("OSProvisioning") || code.starts_with("VMExtension")
+}

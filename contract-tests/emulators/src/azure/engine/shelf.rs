@@ -1,0 +1,253 @@
+//! Resources of one kind: found by id, listed by scope, and still seen for a while by reads that lag.
+//!
+//! Owns the versions of each resource. A listing touches what is on its page and nothing else; a
+//! resource that is gone stays for as long as a lagging read may see it.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{
+    azure::wire::id::Id,
+    cloud::{
+        history::History,
+        index::Seq,
+        page::{Page, Paging},
+        records::{Record, Records},
+    },
+};
+
+/// What a list is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    /// A subscription.
+    Subscription(String),
+    /// A resource group of a subscription.
+    Group(String, String),
+}
+
+impl Scope {
+    pub(crate) fn subscription(subscription: &str) -> Self {
+        Self::Subscription(subscription.to_ascii_lowercase())
+    }
+
+    pub(crate) fn group(subscription: &str, group: &str) -> Self {
+        Self::Group(
+            subscription.to_ascii_lowercase(),
+            group.to_ascii_lowercase(),
+        )
+    }
+}
+
+/// Resources of one kind.
+#[derive(Debug)]
+pub(crate) struct Shelf<T: Clone> {
+    entries: Records<Entry<T>>,
+    by_key: HashMap<String, Seq>,
+    /// What is gone and may still be seen, the oldest first.
+    gone: VecDeque<(Duration, Seq)>,
+    /// When the latest resource of an id went.
+    ended: HashMap<String, Duration>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    key: String,
+    scopes: [Scope; 2],
+    /// Nothing, once it is gone.
+    versions: History<Option<Arc<T>>>,
+}
+
+impl<T: Clone> Record for Entry<T> {
+    type Version = Option<Arc<T>>;
+    type Key = Scope;
+
+    fn versions(&mut self) -> &mut History<Self::Version> {
+        &mut self.versions
+    }
+
+    fn keys(&self) -> Vec<Scope> {
+        self.scopes.to_vec()
+    }
+}
+
+impl<T: Clone> Default for Shelf<T> {
+    fn default() -> Self {
+        Self {
+            entries: Records::default(),
+            by_key: HashMap::new(),
+            gone: VecDeque::new(),
+            ended: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Clone> Shelf<T> {
+    /// Adds a resource.
+    pub(crate) fn insert(&mut self, seq: Seq, id: &Id, now: Duration, item: T) {
+        let key = id.key();
+        self.by_key.insert(key.clone(), seq);
+        self.ended.remove(&key);
+        let entry = Entry {
+            key,
+            scopes: [
+                Scope::subscription(&id.subscription),
+                Scope::group(&id.subscription, &id.group),
+            ],
+            versions: History::new(now, Some(Arc::new(item))),
+        };
+        self.entries.add(seq, entry);
+    }
+
+    /// The truth about a resource.
+    pub(crate) fn get(&self, seq: Seq) -> Option<&T> {
+        self.entries.get(&seq)?.versions.current().as_deref()
+    }
+
+    /// A resource by its id.
+    pub(crate) fn seq(&self, id: &Id) -> Option<Seq> {
+        self.by_key.get(&id.key()).copied()
+    }
+
+    /// The truth about a resource, by its id.
+    pub(crate) fn find(&self, id: &Id) -> Option<(Seq, &T)> {
+        let seq = self.seq(id)?;
+        Some((seq, self.get(seq)?))
+    }
+
+    /// When it was made.
+    pub(crate) fn made(&self, seq: Seq) -> Option<Duration> {
+        self.entries.get(&seq).map(|entry| entry.versions.made())
+    }
+
+    /// What a read sees that looks at `moment`.
+    pub(crate) fn seen(&self, id: &Id, moment: Option<Duration>) -> Option<Arc<T>> {
+        let entry = self.entries.get(&self.seq(id)?)?;
+        entry.versions.at(moment)?.clone()
+    }
+
+    /// Gives a resource a new version as of now; reads look back by `window` at most.
+    pub(crate) fn edit(
+        &mut self,
+        seq: Seq,
+        now: Duration,
+        window: Duration,
+        change: impl FnOnce(&mut T),
+    ) {
+        if window.is_zero() {
+            let entry = self.entries.get_mut(&seq);
+            let current = entry.and_then(|entry| entry.versions.current_mut());
+            if let Some(Some(item)) = current {
+                change(Arc::make_mut(item));
+            }
+            return;
+        }
+        self.entries.revise(seq, (now, window), |version| {
+            if let Some(item) = version {
+                change(Arc::make_mut(item));
+            }
+        });
+        self.entries.prune(seq, now.saturating_sub(window));
+    }
+
+    /// Takes a resource away.
+    pub(crate) fn remove(&mut self, seq: Seq, now: Duration, window: Duration) {
+        let Some(key) = self.entries.get(&seq).map(|entry| entry.key.clone()) else {
+            return;
+        };
+        self.entries
+            .revise(seq, (now, window), |version| *version = None);
+        self.by_key.remove(&key);
+        self.ended.insert(key, now);
+        self.gone.push_back((now, seq));
+        while let Some((at, seq)) = self.gone.front().copied() {
+            if at.saturating_add(window) > now {
+                break;
+            }
+            self.gone.pop_front();
+            self.entries.remove(seq);
+        }
+    }
+
+    /// When the latest resource of an id that is not there went.
+    pub(crate) fn ended(&self, id: &Id) -> Option<Duration> {
+        self.ended.get(&id.key()).copied()
+    }
+
+    /// A page of a list, and how many records it touched.
+    pub(crate) fn page(
+        &self,
+        scope: &Scope,
+        paging: &Paging,
+        moment: Option<Duration>,
+    ) -> (Page<Arc<T>>, u64) {
+        let seqs = self
+            .entries
+            .find(std::slice::from_ref(scope), paging.place.after);
+        paging.take(seqs.map(|seq| {
+            let entry = self.entries.get(&seq);
+            let seen = entry.and_then(|entry| entry.versions.at(moment)?.clone());
+            (seq, seen)
+        }))
+    }
+
+    /// The truth about everything, in the order in which it was made.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Seq, &T)> {
+        let there = |(seq, entry): (&Seq, &'_ Entry<T>)| -> Option<Seq> {
+            entry.versions.current().as_ref().map(|_| *seq)
+        };
+        self.entries
+            .iter()
+            .filter_map(there)
+            .filter_map(|seq| Some((seq, self.get(seq)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        azure::wire::id::Kind,
+        cloud::page::{Place, Trick},
+    };
+
+    fn id(name: &str) -> Id {
+        Id::new(Kind::Disk, "s", "g", name)
+    }
+
+    fn listed(shelf: &Shelf<char>, moment: Duration) -> String {
+        let paging = Paging {
+            most: 9,
+            place: Place::default(),
+            trick: Trick::None,
+        };
+        let (page, _) = shelf.page(&Scope::group("S", "G"), &paging, Some(moment));
+        page.items.iter().map(|item| **item).collect()
+    }
+
+    #[test]
+    fn what_is_gone_is_still_seen_by_reads_that_lag() {
+        let at = Duration::from_secs;
+        let window = at(10);
+        let mut shelf = Shelf::default();
+        shelf.insert(1, &id("a"), at(1), 'a');
+        shelf.insert(2, &id("b"), at(2), 'b');
+        shelf.edit(1, at(3), window, |item| *item = 'A');
+        assert_eq!(listed(&shelf, at(3)), "Ab");
+        assert_eq!(listed(&shelf, at(2)), "ab");
+        assert_eq!(listed(&shelf, at(1)), "a");
+        shelf.remove(1, at(4), window);
+        assert_eq!((shelf.get(1), shelf.find(&id("A"))), (None, None));
+        assert_eq!(listed(&shelf, at(3)), "Ab");
+        assert_eq!(listed(&shelf, at(4)), "b");
+        assert_eq!(shelf.ended(&id("a")), Some(at(4)));
+        assert_eq!(shelf.iter().collect::<Vec<_>>(), [(2, &'b')]);
+        shelf.remove(2, at(14), window);
+        assert_eq!(shelf.entries.len(), 1);
+        shelf.insert(3, &id("a"), at(15), 'n');
+        assert_eq!(shelf.ended(&id("a")), None);
+        assert_eq!(shelf.seen(&id("a"), Some(at(15))).as_deref(), Some(&'n'));
+    }
+}

@@ -1,0 +1,103 @@
+//! What tags may be: so many, so long, without some characters, and told apart by more than case.
+
+use super::World;
+use crate::azure::{error::Refusal, wire::body::Tags};
+
+/// The most tags of a resource.
+const MOST: usize = 50;
+
+/// The longest name of a tag.
+const LONGEST_NAME: usize = 512;
+
+/// The longest value of a tag.
+const LONGEST_VALUE: usize = 256;
+
+/// What no name of a tag may have in it.
+const FORBIDDEN: &str = "<>%&\\?/";
+
+impl World {
+    /// Refuses tags that no resource can have.
+    #[expect(clippy::unused_self, reason = "a check among the world's others")]
+    pub(super) fn check_tags(&self, tags: Option<&Tags>) -> Result<(), Refusal> {
+        tags.map_or(Ok(()), check)
+    }
+}
+
+fn check(tags: &Tags) -> Result<(), Refusal> {
+    if tags.len() > MOST {
+        let message = format!(
+            "The number of tags '{}' exceeded the maximum number of tags allowed, '{MOST}'.",
+            tags.len()
+        );
+        return Err(Refusal::client("TooManyTags", message));
+    }
+    let mut names: Vec<String> = tags.keys().map(|name| name.to_lowercase()).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair.first() == pair.last()) {
+        let name = pair.first().map_or("", String::as_str);
+        let message =
+            format!("Duplicate tag name '{name}': the names of tags are case-insensitive.");
+        return Err(Refusal::client("InvalidRequestContent", message));
+    }
+    for (name, value) in tags {
+        if name.is_empty() || name.chars().count() > LONGEST_NAME {
+            let message = format!(
+                "The length of tag name '{name}' is not within 1 to {LONGEST_NAME} characters."
+            );
+            return Err(Refusal::client("InvalidTagName", message));
+        }
+        if name.contains(|c: char| c.is_control() || FORBIDDEN.contains(c)) {
+            let message = format!(
+                "The tag name '{name}' has reserved characters '{FORBIDDEN}' or control characters."
+            );
+            return Err(Refusal::client("InvalidTagNameCharacters", message));
+        }
+        if value.chars().count() > LONGEST_VALUE {
+            let message =
+                format!("The value of tag '{name}' is longer than {LONGEST_VALUE} characters.");
+            return Err(Refusal::client("InvalidTagValueLength", message));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(tags: &[(&str, &str)]) -> String {
+        let tags = tags
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        check(&tags.collect())
+            .map_or_else(|refusal| refusal.code.into_owned(), |()| "fine".to_owned())
+    }
+
+    #[test]
+    fn tags_have_limits() {
+        let (name, value) = ("n".repeat(512), "é".repeat(256));
+        assert_eq!(
+            code(&[
+                (&name, &value),
+                ("Managed By", ""),
+                ("ünïcode 🦀", "a/b?<>")
+            ]),
+            "fine"
+        );
+        assert_eq!(code(&[(&format!("{name}n"), "")]), "InvalidTagName");
+        assert_eq!(code(&[("", "")]), "InvalidTagName");
+        assert_eq!(
+            code(&[("a", &format!("{value}é"))]),
+            "InvalidTagValueLength"
+        );
+        for c in FORBIDDEN.chars() {
+            assert_eq!(code(&[(&format!("a{c}b"), "")]), "InvalidTagNameCharacters");
+        }
+        assert_eq!(
+            code(&[("Owner", "a"), ("owner", "b")]),
+            "InvalidRequestContent"
+        );
+        let many: Tags = (0..51).map(|n| (format!("t{n}"), String::new())).collect();
+        assert_eq!(check(&many).unwrap_err().code, "TooManyTags");
+    }
+}

@@ -1,0 +1,193 @@
+//! Azure Resource Manager's refusals: status, code, words.
+//!
+//! Owns the constructors of the codes that more than one place answers. It decides nothing: who refuses
+//! says why. Codes are Azure's; the words are those that clients are known to look at, shortened.
+
+use std::borrow::Cow;
+
+use super::engine::quota_text;
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// Azure's code, such as `ResourceNotFound`.
+    pub code: Cow<'static, str>,
+    /// What a human reads.
+    pub message: String,
+    /// The property that it is about.
+    pub target: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal with a status of its own.
+    pub fn new(
+        status: u16,
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            status,
+            code: code.into(),
+            message: message.into(),
+            target: None,
+        }
+    }
+
+    /// A mistake of the client's, status 400.
+    pub(crate) fn client(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(400, code, message)
+    }
+
+    /// A property that can not be what it is.
+    pub(crate) fn invalid(target: &str, message: impl Into<String>) -> Self {
+        let mut refusal = Self::client("InvalidParameter", message);
+        refusal.target = Some(target.to_owned());
+        refusal
+    }
+
+    /// A property that is missing.
+    pub(crate) fn missing(target: &str) -> Self {
+        Self::invalid(
+            target,
+            format!("Required parameter '{target}' is missing (null)."),
+        )
+    }
+
+    /// A document that is none.
+    pub(crate) fn content(why: &str) -> Self {
+        let message =
+            format!("The request content was invalid and could not be deserialized: '{why}'.");
+        Self::client("InvalidRequestContent", message)
+    }
+
+    /// Not now, because of what else goes on.
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(409, "Conflict", message)
+    }
+
+    /// Not in this state, or not within this quota.
+    pub(crate) fn not_allowed(message: impl Into<String>) -> Self {
+        Self::new(409, "OperationNotAllowed", message)
+    }
+
+    /// A property that is what it is for good.
+    pub(crate) fn unchangeable(property: &str) -> Self {
+        let message = format!("Changing property '{property}' is not allowed.");
+        let mut refusal = Self::new(409, "PropertyChangeNotAllowed", message);
+        refusal.target = Some(property.to_owned());
+        refusal
+    }
+
+    /// Something that Azure has and the emulator has not.
+    pub(crate) fn unsupported(property: &str) -> Self {
+        let mut refusal = Self::client("NotSupported", format!("'{property}' is not emulated."));
+        refusal.target = Some(property.to_owned());
+        refusal
+    }
+
+    /// The resource manager has no such resource.
+    pub(crate) fn no_resource(kind: &str, name: &str, group: &str) -> Self {
+        let message = format!(
+            "The Resource '{kind}/{name}' under resource group '{group}' was not found. For more details please go \
+             to https://aka.ms/ARMResourceNotFoundFix"
+        );
+        Self::new(404, "ResourceNotFound", message)
+    }
+
+    /// The resource provider has no such resource, though the resource manager still thinks so.
+    pub(crate) fn no_entity() -> Self {
+        let message = "The entity was not found in this Azure location.";
+        Self::new(404, "NotFound", message)
+    }
+
+    pub(crate) fn no_group(name: &str) -> Self {
+        let message = format!("Resource group '{name}' could not be found.");
+        Self::new(404, "ResourceGroupNotFound", message)
+    }
+
+    /// A reference to something that is not there.
+    pub(crate) fn no_reference(id: &str) -> Self {
+        let message = format!(
+            "Resource {id} referenced by the request was not found. Please make sure that the referenced resource \
+             exists, and that both resources are in the same region."
+        );
+        Self::client("InvalidResourceReference", message)
+    }
+
+    pub(crate) fn unauthenticated(code: &'static str, message: &str) -> Self {
+        Self::new(401, code, message)
+    }
+
+    pub(crate) fn forbidden() -> Self {
+        let message = "The client does not have authorization to perform the action over the scope, or the scope is \
+                       invalid.";
+        Self::new(403, "AuthorizationFailed", message)
+    }
+
+    pub(crate) fn throttled() -> Self {
+        let message =
+            "The request is being throttled as the limit has been reached for the operation type.";
+        Self::new(429, "TooManyRequests", message)
+    }
+
+    pub(crate) fn internal() -> Self {
+        let message = "An internal execution error occurred. Please retry later.";
+        Self::new(500, "InternalExecutionError", message)
+    }
+
+    /// No machine of a size, for this subscription or at all, known at once.
+    pub(crate) fn no_sku(size: &str, place: &str) -> Self {
+        let message = format!(
+            "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is \
+             currently not available in location '{place}'. Please try another size or deploy to a different \
+             location or different zone. See https://aka.ms/azureskunotavailable for details."
+        );
+        Self::new(409, "SkuNotAvailable", message)
+    }
+
+    /// Some quota or other is used up.
+    pub(crate) fn quota() -> Self {
+        Self::not_allowed(quota_text("Total Regional Cores", "any", 0, 0, 1))
+    }
+
+    pub(crate) fn precondition(message: &str) -> Self {
+        Self::new(412, "PreconditionFailed", message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_words_for_what_is_not_there_differ() {
+        let manager = Refusal::no_resource("Microsoft.Compute/virtualMachines", "a", "rg");
+        let provider = Refusal::no_entity();
+        assert_eq!((manager.status, provider.status), (404, 404));
+        assert_eq!(
+            (&*manager.code, &*provider.code),
+            ("ResourceNotFound", "NotFound")
+        );
+        assert!(
+            manager
+                .message
+                .contains("'Microsoft.Compute/virtualMachines/a'")
+        );
+    }
+
+    #[test]
+    fn what_is_about_a_property_names_it() {
+        assert_eq!(
+            Refusal::missing("location").target.as_deref(),
+            Some("location")
+        );
+        let refusal = Refusal::unchangeable("zones");
+        assert_eq!(
+            (refusal.status, refusal.target.as_deref()),
+            (409, Some("zones"))
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! An Azure Resource Manager that anybody's client accepts: virtual machines and what belongs to them.
+//!
+//! ```
+//! use fleetwright_emulators::azure::{AzureEmulator, Fault, FaultRule, Knobs, Operation, Phase};
+//!
+//! let emulator = AzureEmulator::start(Knobs::default())?;
+//! println!("ComputeManagementClient(…, base_url=\"{}\")", emulator.endpoint());
+//! let lost = Fault::Lost { phase: Phase::After };
+//! emulator.add_fault(FaultRule::nth(Operation::VirtualMachinesCreateOrUpdate, 1, lost));
+//! assert_eq!(emulator.oracle().vms.len(), 0);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! A request walks: `server` (sockets) → `cloud` (faults, throttling) → `actions` (parameters and
+//! documents) → `engine` (what happens). Beside it, [`AzureEmulator`]'s methods and the control endpoint
+//! turn [`Knobs`], add [`Fault`]s, let somebody else [`Act`] and ask the [`Oracle`].
+
+mod actions;
+mod catalog;
+mod cloud;
+mod engine;
+mod error;
+mod knobs;
+mod oracle;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use catalog::{
+    Location, MarketplaceImage, ResourceGroup, SecurityGroup, SizeSpec, Subnet, VirtualNetwork,
+};
+pub use cloud::{Azure, AzureEmulator, FaultRule};
+pub use engine::operator::Act;
+pub use error::Refusal;
+pub use knobs::{
+    Capacity, Counts, FailLate, Found, Knobs, Lag, Market, RetryAfter, Throttle, Timing,
+};
+pub use oracle::{Oracle, TrueDisk, TrueImage, TrueNic, TruePublicIp, TrueVm};
+pub use wire::operation::Operation;
+
+pub use crate::cloud::{
+    calls::CallRecord,
+    fault::{Failure, Fault, Phase},
+};

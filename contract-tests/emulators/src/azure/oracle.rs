@@ -1,0 +1,248 @@
+//! The truth, out of band: no lag, no page.
+
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+use serde::Serialize;
+
+use super::{
+    cloud::FaultRule,
+    engine::{World, disk::Disk, nic::Nic, public_ip::PublicIp, vm::Vm},
+    knobs::Market,
+    wire::{body::DeleteOption, id::Id},
+};
+
+/// Everything that is there, and what was asked so far.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Oracle {
+    /// Every virtual machine, in the order of creation.
+    pub vms: Vec<TrueVm>,
+    /// Every network interface.
+    pub nics: Vec<TrueNic>,
+    /// Every public address.
+    pub public_ips: Vec<TruePublicIp>,
+    /// Every disk.
+    pub disks: Vec<TrueDisk>,
+    /// Every image that was made here.
+    pub images: Vec<TrueImage>,
+    /// How many operations go on.
+    pub operations_in_progress: usize,
+    /// How many calls of each operation arrived.
+    pub calls: BTreeMap<String, u64>,
+    /// How many records reads have looked at.
+    pub records_touched: u64,
+    /// The fault rules that have not struck yet.
+    pub unstruck: Vec<FaultRule>,
+}
+
+/// A virtual machine as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueVm {
+    /// Its resource id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its GUID, new for each creation.
+    pub vm_id: String,
+    /// Its provisioning state, such as `Succeeded`.
+    pub provisioning_state: String,
+    /// Its power state, such as `running`; none before it first boots.
+    pub power_state: Option<String>,
+    /// The code of why its latest operation failed.
+    pub failure: Option<String>,
+    /// Its size.
+    pub size: String,
+    /// Its location.
+    pub location: String,
+    /// Its zone.
+    pub zone: Option<String>,
+    /// How it is paid for.
+    pub market: Market,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Its custom data.
+    pub custom_data: Option<Vec<u8>>,
+    /// The private address of its first interface.
+    pub private_ip: Option<Ipv4Addr>,
+    /// The public address of its first interface, while it has one.
+    pub public_ip: Option<Ipv4Addr>,
+    /// The resource ids of its interfaces.
+    pub nics: Vec<String>,
+    /// The resource ids of its disks, the system's first.
+    pub disks: Vec<String>,
+    /// Whether it holds a machine, which is what costs.
+    pub allocated: bool,
+    /// How often it booted.
+    pub boots: u64,
+    /// Whether it is generalized.
+    pub generalized: bool,
+    /// Whether somebody else made it.
+    pub foreign: bool,
+}
+
+/// A network interface as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueNic {
+    /// Its resource id.
+    pub id: String,
+    /// The virtual machine that it is attached to.
+    pub attached_to: Option<String>,
+    /// The virtual machine that it is reserved for.
+    pub reserved_for: Option<String>,
+    /// Its private addresses.
+    pub private_ips: Vec<Ipv4Addr>,
+    /// The resource ids of its public addresses.
+    pub public_ips: Vec<String>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// A public address as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TruePublicIp {
+    /// Its resource id.
+    pub id: String,
+    /// The address, while it has one.
+    pub address: Option<Ipv4Addr>,
+    /// The address of an interface that it stands for.
+    pub attached_to: Option<String>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// A disk as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueDisk {
+    /// Its resource id.
+    pub id: String,
+    /// The virtual machine that it is attached to.
+    pub attached_to: Option<String>,
+    /// Whether it goes with its virtual machine.
+    pub goes_with_vm: bool,
+    /// Its size.
+    pub gib: u32,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// An image as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TrueImage {
+    /// Its resource id.
+    pub id: String,
+    /// The virtual machine that it was made of.
+    pub source: Option<String>,
+    /// Its provisioning state.
+    pub provisioning_state: String,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl Oracle {
+    pub(crate) fn new(
+        world: &World,
+        calls: BTreeMap<String, u64>,
+        unstruck: Vec<FaultRule>,
+    ) -> Self {
+        let images = world.images.iter().map(|(_, image)| TrueImage {
+            id: image.id.path(),
+            source: image.source.as_ref().map(Id::path),
+            provisioning_state: image.provisioning.name().to_owned(),
+            tags: image.tags.clone(),
+        });
+        let going_on = world.tasks.values().filter(|task| task.ended.is_none());
+        Self {
+            vms: world.vms.iter().map(|(_, vm)| true_vm(world, vm)).collect(),
+            nics: world
+                .nics
+                .iter()
+                .map(|(_, nic)| true_nic(world, nic))
+                .collect(),
+            public_ips: world.ips.iter().map(|(_, ip)| true_ip(ip)).collect(),
+            disks: world
+                .disks
+                .iter()
+                .map(|(_, disk)| true_disk(world, disk))
+                .collect(),
+            images: images.collect(),
+            operations_in_progress: going_on.count(),
+            calls,
+            records_touched: world.touched,
+            unstruck,
+        }
+    }
+}
+
+fn true_vm(world: &World, vm: &Vm) -> TrueVm {
+    let nic = vm.nics.first().and_then(|nic| world.nics.find(&nic.id));
+    let address = nic.and_then(|(_, nic)| nic.addresses.first());
+    let public = address.and_then(|address| address.public.as_ref());
+    let public = public.and_then(|(id, _)| world.ips.find(id)?.1.address);
+    TrueVm {
+        id: vm.id.path(),
+        name: vm.id.name.clone(),
+        vm_id: vm.vm_id.clone(),
+        provisioning_state: vm.provisioning.name().to_owned(),
+        power_state: vm.power.map(|power| power.name().to_owned()),
+        failure: vm.failure.as_ref().map(|failure| failure.code.clone()),
+        size: vm.size.clone(),
+        location: vm.location.clone(),
+        zone: vm.zone.clone(),
+        market: vm.market,
+        tags: (*vm.tags).clone(),
+        custom_data: vm.custom_data.as_ref().map(|data| data.to_vec()),
+        private_ip: address.map(|address| address.private),
+        public_ip: public,
+        nics: vm.nics.iter().map(|nic| nic.id.path()).collect(),
+        disks: vm.disks.iter().map(|disk| disk.id.path()).collect(),
+        allocated: vm.allocated,
+        boots: vm.boots,
+        generalized: vm.generalized,
+        foreign: vm.foreign,
+    }
+}
+
+fn true_nic(world: &World, nic: &Nic) -> TrueNic {
+    let reserved = nic
+        .reserved
+        .as_ref()
+        .filter(|(_, until)| world.now() < *until);
+    TrueNic {
+        id: nic.id.path(),
+        attached_to: nic.attached.as_ref().map(Id::path),
+        reserved_for: reserved.map(|(vm, _)| vm.path()),
+        private_ips: nic
+            .addresses
+            .iter()
+            .map(|address| address.private)
+            .collect(),
+        public_ips: nic.publics().map(|(id, _)| id.path()).collect(),
+        tags: nic.tags.clone(),
+    }
+}
+
+fn true_ip(ip: &PublicIp) -> TruePublicIp {
+    TruePublicIp {
+        id: ip.id.path(),
+        address: ip.address,
+        attached_to: ip.attached.clone(),
+        tags: ip.tags.clone(),
+    }
+}
+
+fn true_disk(world: &World, disk: &Disk) -> TrueDisk {
+    let vm = disk.attached.as_ref().and_then(|vm| world.vms.find(vm));
+    let own = vm.and_then(|(_, vm)| vm.disks.iter().find(|it| it.id.key() == disk.id.key()));
+    TrueDisk {
+        id: disk.id.path(),
+        attached_to: disk.attached.as_ref().map(Id::path),
+        goes_with_vm: own.is_some_and(|own| own.delete == DeleteOption::Delete),
+        gib: disk.gib,
+        tags: disk.tags.clone(),
+    }
+}

@@ -1,0 +1,199 @@
+//! Groups, places, sizes, quotas and networks as documents.
+
+use serde_json::{Value, json};
+
+use crate::azure::{
+    catalog::{Location, ResourceGroup, SecurityGroup, SizeSpec, VirtualNetwork},
+    engine::World,
+    knobs::{Knobs, Market},
+};
+
+/// What a limit is where no knob says one.
+const PLENTY: u64 = 100_000;
+
+/// A resource group.
+pub(crate) fn group(subscription: &str, group: &ResourceGroup) -> Value {
+    json!({
+        "id": format!("/subscriptions/{subscription}/resourceGroups/{}", group.name),
+        "name": group.name,
+        "type": "Microsoft.Resources/resourceGroups",
+        "location": group.location,
+        "properties": { "provisioningState": "Succeeded" },
+    })
+}
+
+/// A location.
+pub(crate) fn location(subscription: &str, location: &Location) -> Value {
+    let name = &location.name;
+    json!({
+        "id": format!("/subscriptions/{subscription}/locations/{name}"),
+        "name": name,
+        "type": "Region",
+        "displayName": name,
+        "regionalDisplayName": name,
+    })
+}
+
+/// A resource provider, with the types of it that are spoken.
+pub(crate) fn provider(subscription: &str, name: &str, knobs: &Knobs) -> Option<Value> {
+    let (name, types): (_, &[&str]) = match name.to_ascii_lowercase().as_str() {
+        "microsoft.compute" => ("Microsoft.Compute", &["virtualMachines", "disks", "images"]),
+        "microsoft.network" => (
+            "Microsoft.Network",
+            &["networkInterfaces", "publicIPAddresses", "virtualNetworks"],
+        ),
+        _ => return None,
+    };
+    let places: Vec<_> = knobs.locations.iter().map(|it| &it.name).collect();
+    let types = types.iter().map(
+        |kind| json!({ "resourceType": kind, "locations": places, "apiVersions": ["2024-11-01"] }),
+    );
+    Some(json!({
+        "id": format!("/subscriptions/{subscription}/providers/{name}"),
+        "namespace": name,
+        "registrationState": "Registered",
+        "resourceTypes": types.collect::<Vec<_>>(),
+    }))
+}
+
+/// A size.
+pub(crate) fn size(size: &SizeSpec) -> Value {
+    json!({
+        "name": size.name,
+        "numberOfCores": size.cores,
+        "osDiskSizeInMB": 1_047_552,
+        "resourceDiskSizeInMB": 16_384,
+        "memoryInMB": size.memory_mib,
+        "maxDataDiskCount": size.cores.saturating_mul(4),
+    })
+}
+
+/// A size as it is offered in a location.
+pub(crate) fn sku(size: &SizeSpec, location: &Location) -> Value {
+    let (name, place) = (&size.name, &location.name);
+    let zones = location.zones.iter().filter(|zone| size.is_in(Some(zone)));
+    let short = name.strip_prefix("Standard_").unwrap_or(name);
+    let capability = |name: &str, value: String| json!({ "name": name, "value": value });
+    let gib = u32::try_from(size.memory_mib).map_or(f64::MAX, |mib| f64::from(mib) / 1024.0);
+    let restrictions = size.restricted.then(|| {
+        json!({
+            "type": "Location",
+            "values": [place],
+            "restrictionInfo": { "locations": [place] },
+            "reasonCode": "NotAvailableForSubscription",
+        })
+    });
+    json!({
+        "resourceType": "virtualMachines",
+        "name": name,
+        "tier": "Standard",
+        "size": short,
+        "family": size.family,
+        "locations": [place],
+        "locationInfo": [{ "location": place, "zones": zones.collect::<Vec<_>>(), "zoneDetails": [] }],
+        "capabilities": [
+            capability("vCPUs", size.cores.to_string()),
+            capability("MemoryGB", gib.to_string()),
+            capability("CpuArchitectureType", size.architecture.clone()),
+            capability("HyperVGenerations", "V1,V2".to_owned()),
+            capability("LowPriorityCapable", "True".to_owned()),
+        ],
+        "restrictions": restrictions.into_iter().collect::<Vec<_>>(),
+    })
+}
+
+/// What of each quota is used in a location.
+pub(crate) fn usages(world: &World, location: &str) -> Vec<Value> {
+    let usage = |name: &str, words: &str, limit: Option<u64>, used: u64| {
+        json!({
+            "limit": limit.unwrap_or(PLENTY),
+            "unit": "Count",
+            "currentValue": used,
+            "name": { "value": name, "localizedValue": words },
+        })
+    };
+    let knobs = &world.knobs;
+    let (regular, spot) = (
+        world.cores_in(location, Market::OnDemand),
+        world.cores_in(location, Market::Spot),
+    );
+    let mut usages = vec![
+        usage("cores", "Total Regional vCPUs", knobs.vcpu_quota, regular),
+        usage(
+            "virtualMachines",
+            "Virtual Machines",
+            knobs.vm_quota,
+            world.vms_in(location),
+        ),
+        usage(
+            "lowPriorityCores",
+            "Total Regional Low-priority vCPUs",
+            knobs.spot_vcpu_quota,
+            spot,
+        ),
+    ];
+    let mut families: Vec<_> = knobs.sizes.iter().map(|size| &size.family).collect();
+    families.sort_unstable();
+    families.dedup();
+    usages.extend(families.into_iter().map(|family| {
+        let limit = knobs.family_quota.get(family).copied();
+        let used = world.cores_of_family(location, family);
+        usage(family, &format!("{family} vCPUs"), limit, used)
+    }));
+    usages
+}
+
+/// A virtual network with its subnets.
+pub(crate) fn network(subscription: &str, network: &VirtualNetwork) -> Value {
+    let path = network_path(
+        subscription,
+        &network.resource_group,
+        "virtualNetworks",
+        &network.name,
+    );
+    let subnets = network.subnets.iter().map(|subnet| {
+        json!({
+            "name": subnet.name,
+            "id": format!("{path}/subnets/{}", subnet.name),
+            "type": "Microsoft.Network/virtualNetworks/subnets",
+            "properties": {
+                "provisioningState": "Succeeded",
+                "addressPrefix": subnet.cidr,
+                "privateEndpointNetworkPolicies": "Disabled",
+                "privateLinkServiceNetworkPolicies": "Enabled",
+            },
+        })
+    });
+    let prefixes: Vec<_> = network.subnets.iter().map(|subnet| subnet.cidr).collect();
+    json!({
+        "name": network.name,
+        "id": path,
+        "type": "Microsoft.Network/virtualNetworks",
+        "location": network.location,
+        "properties": {
+            "provisioningState": "Succeeded",
+            "addressSpace": { "addressPrefixes": prefixes },
+            "subnets": subnets.collect::<Vec<_>>(),
+            "virtualNetworkPeerings": [],
+            "enableDdosProtection": false,
+        },
+    })
+}
+
+/// A network security group.
+pub(crate) fn security_group(subscription: &str, group: &SecurityGroup) -> Value {
+    let kind = "networkSecurityGroups";
+    json!({
+        "name": group.name,
+        "id": network_path(subscription, &group.resource_group, kind, &group.name),
+        "type": "Microsoft.Network/networkSecurityGroups",
+        "location": group.location,
+        "properties": { "provisioningState": "Succeeded", "securityRules": [] },
+    })
+}
+
+fn network_path(subscription: &str, group: &str, kind: &str, name: &str) -> String {
+    format!(
+        "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Network/{kind}/{name}"
+    )
+}

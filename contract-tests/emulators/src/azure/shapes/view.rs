@@ -1,0 +1,105 @@
+//! How a virtual machine is: the codes of its states.
+
+use serde_json::{Value, json};
+
+use super::vm::Detail;
+use crate::azure::engine::{
+    World,
+    vm::{Power, Provisioning, Vm},
+};
+
+/// The instance view of a virtual machine; `unknown` is a power state nobody knows.
+pub(super) fn instance_view(
+    world: &World,
+    vm: &Vm,
+    detail: Detail,
+    unknown: Option<&str>,
+) -> Value {
+    let statuses = statuses(world, vm, unknown);
+    if detail == Detail::StatusOnly {
+        return json!({ "statuses": statuses });
+    }
+    let profile = vm.order.properties.os_profile.as_ref();
+    let name = profile.and_then(|profile| profile.computer_name.as_ref());
+    let runs = vm.power == Some(Power::Running);
+    let disks = vm.disks.iter().map(
+        |disk| json!({ "name": disk.id.name, "statuses": [provisioned(&world.stamp(vm.created))] }),
+    );
+    json!({
+        "computerName": runs.then_some(name.unwrap_or(&vm.id.name)),
+        "osName": runs.then(|| vm.image.os_type.to_lowercase()),
+        "osVersion": runs.then_some("1.0"),
+        "vmAgent": runs.then(|| agent(world, vm)),
+        "disks": disks.collect::<Vec<_>>(),
+        "bootDiagnostics": vm.diagnostics.then(|| json!({})),
+        "hyperVGeneration": "V2",
+        "statuses": statuses,
+    })
+}
+
+fn provisioned(time: &str) -> Value {
+    json!({
+        "code": "ProvisioningState/succeeded",
+        "level": "Info",
+        "displayStatus": "Provisioning succeeded",
+        "time": time,
+    })
+}
+
+fn agent(world: &World, vm: &Vm) -> Value {
+    json!({
+        "vmAgentVersion": "2.13.1.1",
+        "statuses": [{
+            "code": "ProvisioningState/succeeded",
+            "level": "Info",
+            "displayStatus": "Ready",
+            "message": "Guest Agent is running",
+            "time": world.stamp(vm.changed),
+        }],
+        "extensionHandlers": [],
+    })
+}
+
+/// The states: of the latest operation, of the power once there is any, of the system.
+fn statuses(world: &World, vm: &Vm, unknown: Option<&str>) -> Vec<Value> {
+    let time = world.stamp(vm.changed);
+    let mut statuses = vec![match (vm.provisioning, &vm.failure) {
+        (Provisioning::Failed, Some(failure)) => json!({
+            "code": format!("ProvisioningState/failed/{}", failure.code),
+            "level": "Error",
+            "displayStatus": "Provisioning failed",
+            "message": failure.message,
+            "time": time,
+        }),
+        (Provisioning::Failed, None) => json!({
+            "code": "ProvisioningState/failed",
+            "level": "Error",
+            "displayStatus": "Provisioning failed",
+            "time": time,
+        }),
+        (Provisioning::Succeeded, _) => provisioned(&time),
+        (state @ (Provisioning::Creating | Provisioning::Updating | Provisioning::Deleting), _) => {
+            json!({
+                "code": format!("ProvisioningState/{}", state.name().to_lowercase()),
+                "level": "Info",
+                "displayStatus": state.name(),
+            })
+        }
+    }];
+    let power = unknown.or(vm.power.map(Power::name));
+    statuses.extend(power.map(|power| {
+        json!({
+            "code": format!("PowerState/{power}"),
+            "level": "Info",
+            "displayStatus": format!("VM {power}"),
+        })
+    }));
+    if vm.generalized {
+        statuses.push(json!({
+            "code": "OSState/generalized",
+            "level": "Info",
+            "displayStatus": "VM generalized",
+        }));
+    }
+    statuses
+}

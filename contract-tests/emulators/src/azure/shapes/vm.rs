@@ -1,0 +1,215 @@
+//! A virtual machine as a document.
+
+use serde_json::{Value, json};
+
+use super::view;
+use crate::azure::{
+    engine::{World, vm::Vm},
+    knobs::Market,
+    wire::{
+        body::without_nulls,
+        id::{Id, Kind},
+        vm_body::VmDisk,
+    },
+};
+
+/// How much of a virtual machine is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// What it is.
+    Plain,
+    /// What it is, and how it is.
+    InstanceView,
+    /// What it is, with its user data.
+    UserData,
+    /// Only how it is.
+    StatusOnly,
+}
+
+/// Somebody who looks.
+#[derive(Debug)]
+pub(crate) struct Shown<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) detail: Detail,
+    /// A state nobody knows, which is shown instead of the true one.
+    pub(crate) state: Option<&'a str>,
+}
+
+impl Shown<'_> {
+    /// A virtual machine as it is seen.
+    pub(crate) fn vm(&self, vm: &Vm) -> Value {
+        let mut document = json!({
+            "name": vm.id.name,
+            "id": vm.id.path(),
+            "type": Kind::VirtualMachine.name(),
+            "location": vm.location,
+            "zones": vm.zone.as_ref().map(|zone| [zone]),
+            "tags": (!vm.tags.is_empty()).then_some(&*vm.tags),
+            "identity": self.identity(vm),
+            "plan": vm.order.plan,
+            "etag": format!("\"{}\"", vm.version),
+            "properties": self.properties(vm),
+        });
+        if self.detail == Detail::StatusOnly {
+            for member in ["identity", "plan", "etag"] {
+                document[member] = Value::Null;
+            }
+        }
+        without_nulls(document)
+    }
+
+    fn properties(&self, vm: &Vm) -> Value {
+        let order = &vm.order.properties;
+        let viewed = matches!(self.detail, Detail::InstanceView | Detail::StatusOnly);
+        // Without a view there is but one state that can be one nobody knows.
+        let unknown = self.state.filter(|_| !viewed);
+        let status = json!({
+            "vmId": vm.vm_id,
+            "hardwareProfile": { "vmSize": vm.size },
+            "provisioningState": unknown.unwrap_or(vm.provisioning.name()),
+            "timeCreated": self.world.stamp(vm.created),
+            "instanceView": viewed.then(|| view::instance_view(self.world, vm, self.detail, self.state)),
+        });
+        if self.detail == Detail::StatusOnly {
+            return status;
+        }
+        let user_data = (self.detail == Detail::UserData).then_some(&vm.user_data);
+        let spot = vm.market == Market::Spot;
+        let mut properties = json!({
+            "storageProfile": self.storage(vm),
+            "osProfile": os_profile(vm),
+            "networkProfile": network_profile(vm),
+            "diagnosticsProfile": diagnostics(vm),
+            "priority": order.priority,
+            "evictionPolicy": spot.then_some(vm.eviction),
+            "billingProfile": order.billing_profile,
+            "licenseType": order.license_type,
+            "securityProfile": order.security_profile,
+            "additionalCapabilities": order.additional_capabilities,
+            "extensionsTimeBudget": order.extensions_time_budget,
+            "userData": user_data,
+        });
+        if let (Value::Object(all), Value::Object(status)) = (&mut properties, status) {
+            all.extend(status);
+        }
+        properties
+    }
+
+    /// Who it is; the ids follow from its own, so that they stay.
+    fn identity(&self, vm: &Vm) -> Option<Value> {
+        let identity = vm.order.identity.as_ref()?;
+        let kind = identity.r#type.clone().unwrap_or_default();
+        let system = kind.contains("SystemAssigned");
+        let tenant = "11111111-1111-1111-1111-111111111111";
+        let assigned = identity.user_assigned_identities.as_ref().map(|all| {
+            let one = |path: &String| {
+                (
+                    path.clone(),
+                    json!({ "principalId": vm.vm_id, "clientId": vm.vm_id }),
+                )
+            };
+            all.keys().map(one).collect::<serde_json::Map<_, _>>()
+        });
+        Some(json!({
+            "type": kind,
+            "principalId": system.then_some(&vm.vm_id),
+            "tenantId": system.then_some(tenant),
+            "userAssignedIdentities": assigned,
+        }))
+    }
+
+    fn storage(&self, vm: &Vm) -> Value {
+        let asked = vm
+            .order
+            .properties
+            .storage_profile
+            .clone()
+            .unwrap_or_default();
+        let image = asked.image_reference.map(|mut image| {
+            image.exact_version.clone_from(&vm.image.exact_version);
+            image
+        });
+        let system = asked.os_disk.unwrap_or_default();
+        let os_disk = vm.os_disk().map(|disk| {
+            let mut shown = self.disk(&disk.id, &system);
+            shown["osType"] = json!(vm.image.os_type);
+            shown["createOption"] = json!("FromImage");
+            shown["deleteOption"] = json!(disk.delete);
+            shown
+        });
+        let more = asked.data_disks.unwrap_or_default();
+        let data = vm.disks.iter().filter_map(|disk| {
+            let lun = disk.lun?;
+            let asked = more.iter().find(|it| it.lun == Some(lun));
+            let mut shown = self.disk(&disk.id, &asked.cloned().unwrap_or_default());
+            shown["lun"] = json!(lun);
+            shown["createOption"] = json!(
+                asked
+                    .and_then(|it| it.create_option.clone())
+                    .unwrap_or_else(|| "Attach".to_owned())
+            );
+            shown["deleteOption"] = json!(disk.delete);
+            shown["toBeDetached"] = json!(false);
+            Some(shown)
+        });
+        json!({
+            "imageReference": image,
+            "osDisk": os_disk,
+            "dataDisks": data.collect::<Vec<_>>(),
+            "diskControllerType": asked.disk_controller_type.unwrap_or_else(|| "SCSI".to_owned()),
+        })
+    }
+
+    fn disk(&self, id: &Id, asked: &VmDisk) -> Value {
+        let found = self.world.disks.find(id);
+        json!({
+            "name": id.name,
+            "caching": asked.caching.clone().unwrap_or_else(|| "ReadWrite".to_owned()),
+            "diskSizeGB": found.map(|(_, disk)| disk.gib),
+            "managedDisk": {
+                "id": id.path(),
+                "storageAccountType": found.map(|(_, disk)| disk.sku.clone()),
+            },
+        })
+    }
+}
+
+/// The user and the system, without what is told once: the password and the custom data.
+fn os_profile(vm: &Vm) -> Option<Value> {
+    let mut profile = vm.order.properties.os_profile.clone()?;
+    profile.custom_data = None;
+    profile
+        .computer_name
+        .get_or_insert_with(|| vm.id.name.clone());
+    profile.secrets.get_or_insert_with(Vec::new);
+    profile.allow_extension_operations.get_or_insert(true);
+    profile.require_guest_provision_signal.get_or_insert(true);
+    if let Some(linux) = &mut profile.linux_configuration {
+        linux.provision_vm_agent.get_or_insert(true);
+        linux.disable_password_authentication.get_or_insert(false);
+        let image = "ImageDefault";
+        linux
+            .patch_settings
+            .get_or_insert_with(|| json!({ "patchMode": image, "assessmentMode": image }));
+    }
+    Some(json!(profile))
+}
+
+fn network_profile(vm: &Vm) -> Value {
+    let several = vm.nics.len() > 1;
+    let nics = vm.nics.iter().enumerate().map(|(place, nic)| {
+        json!({
+            "id": nic.id.path(),
+            "properties": {
+                "deleteOption": nic.delete,
+                "primary": several.then_some(place == 0),
+            },
+        })
+    });
+    json!({ "networkInterfaces": nics.collect::<Vec<_>>() })
+}
+
+fn diagnostics(vm: &Vm) -> Option<Value> {
+    let asked = vm.order.properties.diagnostics_profile.is_some();
+    (asked || vm.diagnostics).then(|| json!({ "bootDiagnostics": { "enabled": vm.diagnostics } }))
+}

@@ -1,0 +1,147 @@
+//! Lists, their pages and their links.
+
+use super::*;
+use crate::cloud::page::Trick;
+
+fn names(document: &Value) -> Vec<String> {
+    let items = document["value"].as_array().unwrap().iter();
+    items
+        .map(|item| item["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Every name of a list, and in how many pages.
+fn walk(lab: &mut Lab, path: &str) -> (Vec<String>, usize) {
+    let (mut all, mut pages, mut next) = (Vec::new(), 0, Some(path.to_owned()));
+    while let Some(path) = next {
+        let page = lab.get(&path);
+        all.extend(names(&page));
+        pages += 1;
+        let link = page["nextLink"].as_str();
+        next = link.map(|link| link.strip_prefix("http://here").unwrap().to_owned());
+        assert!(pages < 100);
+    }
+    (all, pages)
+}
+
+fn lab_of(count: usize) -> Lab {
+    let mut lab = Lab::with(|knobs| knobs.page_size = std::num::NonZeroU32::new(2).unwrap());
+    for number in 0..count {
+        lab.put(&format!("vm{number}"), order());
+    }
+    lab.pass(100);
+    lab
+}
+
+#[test]
+fn pages_cover_a_list_and_scopes_are_kept_apart() {
+    let mut lab = lab_of(5);
+    let other = VMS.replace("/rg/", "/other/");
+    lab.ok(&format!("PUT {other}/far"), order());
+    lab.ok(&format!("PUT {}/else", VMS.replace("/s/", "/t/")), {
+        let text = order()
+            .to_string()
+            .replace("/subscriptions/s/", "/subscriptions/t/");
+        serde_json::from_str(&text).unwrap()
+    });
+    let (all, pages) = walk(&mut lab, VMS);
+    assert_eq!(
+        (all, pages),
+        ((0..5).map(|n| format!("vm{n}")).collect(), 3)
+    );
+    let everything = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines";
+    assert_eq!(walk(&mut lab, everything).0.len(), 6);
+    let here = "/subscriptions/s/providers/Microsoft.Compute/locations/eastus/virtualMachines";
+    assert_eq!(walk(&mut lab, here).0.len(), 6);
+    let there = here.replace("eastus", "westus");
+    assert_eq!(walk(&mut lab, &there).0.len(), 0);
+    assert_eq!(
+        walk(&mut lab, &format!("{NETWORK}/networkInterfaces"))
+            .0
+            .len(),
+        5
+    );
+    assert_eq!(
+        walk(
+            &mut lab,
+            "/subscriptions/s/providers/Microsoft.Network/publicIPAddresses"
+        )
+        .0
+        .len(),
+        6
+    );
+    assert_eq!(
+        walk(
+            &mut lab,
+            "/subscriptions/s/providers/Microsoft.Compute/disks"
+        )
+        .0
+        .len(),
+        6
+    );
+    let none = VMS.replace("/rg/", "/none/");
+    assert_eq!(
+        lab.refused(&format!("GET {none}"), Value::Null).1,
+        "ResourceGroupNotFound"
+    );
+}
+
+#[test]
+fn the_states_of_all_are_listed_without_the_rest() {
+    let mut lab = lab_of(3);
+    lab.post("vm1", "deallocate");
+    let path = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines?statusOnly=true";
+    assert_eq!(walk(&mut lab, path).1, 2);
+    let page = lab.get(path);
+    let one = &page["value"][1]["properties"];
+    assert_eq!(
+        one["instanceView"]["statuses"][1]["code"],
+        "PowerState/deallocated"
+    );
+    assert!(one["storageProfile"].is_null() && one["networkProfile"].is_null());
+    let plain = lab.get("/subscriptions/s/providers/Microsoft.Compute/virtualMachines");
+    assert!(plain["value"][0]["properties"]["instanceView"].is_null());
+}
+
+#[test]
+fn a_page_may_be_empty_or_lead_in_circles() {
+    let mut lab = lab_of(3);
+    let mut trick = |trick, path: &str| {
+        let served = Served {
+            trick,
+            ..Served::default()
+        };
+        let answer = lab
+            .call_as(&format!("GET {path}"), Value::Null, &served)
+            .unwrap();
+        let page: Value = serde_json::from_str(&answer.body).unwrap();
+        let link = page["nextLink"]
+            .as_str()
+            .map(|it| it.replace("http://here", ""));
+        (names(&page).len(), link)
+    };
+    let (count, empty) = trick(Trick::Empty, VMS);
+    assert_eq!(count, 0);
+    let (count, next) = trick(Trick::None, &empty.clone().unwrap());
+    assert_eq!(count, 2);
+    assert_ne!(next, empty);
+    let (count, again) = trick(Trick::Repeated, &next.clone().unwrap());
+    assert_eq!((count, again), (1, next));
+}
+
+#[test]
+fn a_link_is_of_one_list_and_may_lead_elsewhere() {
+    let mut lab = lab_of(3);
+    let link = lab.get(VMS)["nextLink"].as_str().unwrap().to_owned();
+    let token = link.split("skiptoken=").nth(1).unwrap();
+    let other = format!("GET {NETWORK}/networkInterfaces?$skiptoken={token}");
+    assert_eq!(
+        lab.refused(&other, Value::Null),
+        (400, "InvalidSkipToken".to_owned())
+    );
+    let filtered = lab.refused(&format!("GET {VMS}?$filter=tag"), Value::Null);
+    assert_eq!(filtered, (400, "InvalidFilterInQueryString".to_owned()));
+    lab.world.knobs.link_origin = Some("https://elsewhere.example".to_owned());
+    let link = lab.get(VMS)["nextLink"].as_str().unwrap().to_owned();
+    assert!(link.starts_with("https://elsewhere.example/"));
+}

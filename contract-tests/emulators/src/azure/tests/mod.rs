@@ -1,0 +1,254 @@
+//! What the engine does, operation by operation, on a clock that stands still.
+
+mod catalog;
+mod create;
+mod delete;
+mod determinism;
+mod failures;
+mod fleet;
+mod images;
+mod lag;
+mod limits;
+mod lists;
+mod lives;
+mod operator;
+mod parts;
+mod power;
+mod tags;
+mod tasks;
+mod update;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use fleetwright_chaos::ManualClock;
+use serde_json::{Value, json};
+
+use super::{
+    actions,
+    engine::World,
+    error::Refusal,
+    knobs::Knobs,
+    oracle::{Oracle, TrueVm},
+    wire::{
+        answer::Answer,
+        operation::{Found, Operation},
+        request::Request,
+    },
+};
+use crate::cloud::{World as _, strike::Served};
+
+/// Subscriptions on a manual clock.
+struct Lab {
+    clock: Arc<ManualClock>,
+    world: World,
+}
+
+/// Where the virtual machines of most tests are.
+const VMS: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines";
+const COMPUTE: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute";
+const NETWORK: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network";
+
+impl Lab {
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(turn: impl FnOnce(&mut Knobs)) -> Self {
+        let mut knobs = Knobs::default();
+        turn(&mut knobs);
+        let clock = Arc::new(ManualClock::new());
+        let world = World::new(knobs, clock.clone());
+        Self { clock, world }
+    }
+
+    /// Makes a call: `PUT /path?query`, and a document unless it is null.
+    fn call(&mut self, text: &str, body: Value) -> Result<Answer, Refusal> {
+        self.call_as(text, body, &Served::default())
+    }
+
+    fn call_as(&mut self, text: &str, body: Value, served: &Served) -> Result<Answer, Refusal> {
+        let request = request(text, body);
+        self.world.catch_up();
+        let answer = actions::act(&request, &mut self.world, served);
+        self.world.check_invariants();
+        answer
+    }
+
+    fn ok(&mut self, text: &str, body: Value) -> Value {
+        let answer = self.call(text, body);
+        let answer = answer.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
+        serde_json::from_str(&answer.body).unwrap_or(Value::Null)
+    }
+
+    fn get(&mut self, path: &str) -> Value {
+        self.ok(&format!("GET {path}"), Value::Null)
+    }
+
+    /// The status and the code of the refusal that a call must come to.
+    fn refused(&mut self, text: &str, body: Value) -> (u16, String) {
+        match self.call(text, body) {
+            Ok(answer) => panic!("{text}: {answer:?}"),
+            Err(refusal) => (refusal.status, refusal.code.into_owned()),
+        }
+    }
+
+    /// Makes a virtual machine and answers the call's answer.
+    fn put(&mut self, name: &str, body: Value) -> Answer {
+        let text = format!("PUT {VMS}/{name}");
+        let answer = self.call(&text, body);
+        answer.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"))
+    }
+
+    /// Makes a virtual machine and lets it run.
+    fn running(&mut self, name: &str) {
+        self.put(name, order());
+        self.pass(100);
+        assert_eq!(self.vm(name).power_state.as_deref(), Some("running"));
+    }
+
+    /// Does something to a virtual machine and lets it end.
+    fn post(&mut self, name: &str, what: &str) {
+        self.ok(&format!("POST {VMS}/{name}/{what}"), Value::Null);
+        self.pass(100);
+    }
+
+    fn delete(&mut self, name: &str) {
+        self.ok(&format!("DELETE {VMS}/{name}"), Value::Null);
+        self.pass(100);
+    }
+
+    fn pass(&mut self, millis: u64) {
+        self.clock.advance(Duration::from_millis(millis));
+        self.world.catch_up();
+        self.world.check_invariants();
+    }
+
+    fn oracle(&self) -> Oracle {
+        Oracle::new(&self.world, BTreeMap::new(), Vec::new())
+    }
+
+    /// The truth about a virtual machine.
+    fn vm(&self, name: &str) -> TrueVm {
+        let vms = self.oracle().vms;
+        let vm = vms.into_iter().find(|vm| vm.name == name);
+        vm.unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    /// How far the operation of an answer is.
+    fn follow(&mut self, answer: &Answer, header: &str) -> Result<Answer, Refusal> {
+        let url = header_of(answer, header).unwrap_or_else(|| panic!("no {header}: {answer:?}"));
+        let path = url.strip_prefix("http://here").unwrap_or(&url).to_owned();
+        self.call(&format!("GET {path}"), Value::Null)
+    }
+
+    /// The document of an operation.
+    fn status(&mut self, answer: &Answer) -> Value {
+        let status = self.follow(answer, "azure-asyncoperation").unwrap();
+        serde_json::from_str(&status.body).unwrap()
+    }
+}
+
+fn header_of(answer: &Answer, name: &str) -> Option<String> {
+    let header = answer.headers.iter().find(|(known, _)| *known == name);
+    header.map(|(_, value)| value.clone())
+}
+
+/// `PUT /path?query` as a request.
+fn request(text: &str, body: Value) -> Request {
+    let (method, uri) = text.split_once(' ').unwrap_or(("GET", text));
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let segments: Vec<String> = path
+        .trim_matches('/')
+        .split('/')
+        .map(str::to_owned)
+        .collect();
+    let Found::Operation(operation, names) = Operation::route(method, &segments) else {
+        panic!("no operation {text}");
+    };
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    let mut query: BTreeMap<String, String> = pairs
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.into_owned()))
+        .collect();
+    query
+        .entry("api-version".to_owned())
+        .or_insert_with(|| "2024-11-01".to_owned());
+    Request {
+        operation: Some(operation),
+        origin: "http://here".to_owned(),
+        path: path.to_owned(),
+        names,
+        query,
+        if_match: None,
+        if_none_match: None,
+        body: Some(body).filter(|body| !body.is_null()),
+    }
+}
+
+/// An order that can be carried out: one interface with a public address, and all of it goes with the
+/// machine.
+fn order() -> Value {
+    json!({
+        "location": "eastus",
+        "tags": { "Owner": "me" },
+        "properties": {
+            "hardwareProfile": { "vmSize": "Standard_B1s" },
+            "storageProfile": {
+                "imageReference": image(),
+                "osDisk": { "createOption": "FromImage", "deleteOption": "Delete" },
+            },
+            "osProfile": {
+                "adminUsername": "me",
+                "customData": "aGVsbG8=",
+                "linuxConfiguration": {
+                    "disablePasswordAuthentication": true,
+                    "ssh": { "publicKeys": [{ "path": "/home/me/.ssh/authorized_keys", "keyData": "ssh-rsa A" }] },
+                },
+            },
+            "networkProfile": {
+                "networkApiVersion": "2020-11-01",
+                "networkInterfaceConfigurations": [{
+                    "name": "nic",
+                    "properties": {
+                        "primary": true,
+                        "deleteOption": "Delete",
+                        "ipConfigurations": [{
+                            "name": "ip",
+                            "properties": {
+                                "subnet": { "id": subnet() },
+                                "publicIPAddressConfiguration": {
+                                    "name": "public",
+                                    "properties": { "deleteOption": "Delete" },
+                                },
+                            },
+                        }],
+                    },
+                }],
+            },
+        },
+    })
+}
+
+fn image() -> Value {
+    json!({
+        "publisher": "Canonical", "offer": "0001-com-ubuntu-server-jammy", "sku": "22_04-lts-gen2",
+        "version": "latest",
+    })
+}
+
+fn subnet() -> String {
+    format!("{NETWORK}/virtualNetworks/vnet/subnets/default")
+}
+
+/// The order with something else at a place; null takes it away.
+fn order_with(place: &str, value: Value) -> Value {
+    let mut order = order();
+    let (parent, name) = place.rsplit_once('/').unwrap();
+    let parent = order
+        .pointer_mut(parent)
+        .unwrap_or_else(|| panic!("no {parent}"));
+    parent[name] = value;
+    order
+}
+
+/// The place of the order's only interface.
+const NIC: &str = "/properties/networkProfile/networkInterfaceConfigurations/0/properties";
