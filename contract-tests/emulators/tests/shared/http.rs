@@ -60,15 +60,18 @@ fn parse(bytes: &[u8]) -> io::Result<Reply> {
     let end = end.ok_or_else(|| bad("no head"))?;
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
     let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+    let status: u16 = status.ok_or_else(|| bad("no status"))?;
     let promised = head.split("content-length: ").nth(1);
     let promised = promised.and_then(|rest| rest.split("\r\n").next()?.parse().ok());
+    // A reply that says it has none needs no length.
+    let promised = promised.or((status == 204).then_some(0));
     let body = &bytes[end + 4..];
     if promised != Some(body.len()) {
         return Err(bad("the body ends early"));
     }
     Ok(Reply {
         head,
-        status: status.ok_or_else(|| bad("no status"))?,
+        status,
         body: String::from_utf8_lossy(body).into_owned(),
     })
 }

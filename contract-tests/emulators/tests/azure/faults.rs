@@ -1,0 +1,196 @@
+//! Every fault over real sockets: what the client gets, and what became of its call.
+
+use std::{
+    io::{Read as _, Write as _},
+    time::Duration,
+};
+
+use crate::client::{AUTHORIZATION, Reply, VERSION, VMS, follow, get, open, put, send};
+use fleetwright_emulators::azure::{
+    AzureEmulator, Failure, Fault, FaultRule, Knobs, Operation, Phase, RetryAfter, Throttle,
+};
+use serde_json::Value;
+
+const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
+
+const PUT: Operation = Operation::VirtualMachinesCreateOrUpdate;
+
+fn struck_by(fault: Fault, operation: Operation) -> AzureEmulator {
+    let emulator = AzureEmulator::start(Knobs::default()).unwrap();
+    emulator.add_fault(FaultRule::nth(operation, 1, fault));
+    emulator
+}
+
+/// Puts a virtual machine under a fault: what came back, and how many there are.
+fn put_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
+    let emulator = struck_by(fault, PUT);
+    let reply = put(&emulator, "vm");
+    assert!(emulator.unstruck_faults().is_empty());
+    assert_eq!(emulator.oracle().calls[PUT.name()], 1);
+    let made = emulator.oracle().vms.len();
+    // The next call is not struck.
+    assert_eq!(put(&emulator, "other").unwrap().status, 201);
+    (reply, made)
+}
+
+#[test]
+fn a_lost_call_leaves_no_byte_and_its_phase_decides() {
+    for (phase, made) in PHASES {
+        let (reply, found) = put_under(Fault::Lost { phase });
+        assert_eq!((reply.is_err(), found), (true, made));
+    }
+    let (reply, made) = put_under(Fault::Reset);
+    assert_eq!((reply.is_err(), made), (true, 1));
+}
+
+#[test]
+fn a_document_is_cut_or_is_none() {
+    for (fault, begins) in [(Fault::Truncated, '{'), (Fault::Malformed, '<')] {
+        let (reply, made) = put_under(fault);
+        let body = reply.unwrap().body;
+        assert!(body.starts_with(begins) && serde_json::from_str::<Value>(&body).is_err());
+        assert_eq!(made, 1);
+    }
+}
+
+#[test]
+fn refusals_have_their_codes_and_no_effect() {
+    let throttled = |retry_after_secs| Fault::Throttled { retry_after_secs };
+    let phase = Phase::Before;
+    let other = Fault::Refused {
+        status: 429,
+        code: "RetryableErrorDueToAnotherOperation".to_owned(),
+        message: "wait".to_owned(),
+    };
+    for (fault, status, code) in [
+        (throttled(None), 429, "TooManyRequests"),
+        (throttled(Some(7)), 429, "TooManyRequests"),
+        (Fault::ServerError { phase }, 500, "InternalExecutionError"),
+        (Fault::ExpiredCredentials, 401, "ExpiredAuthenticationToken"),
+        (Fault::Forbidden, 403, "AuthorizationFailed"),
+        (Fault::Capacity, 409, "SkuNotAvailable"),
+        (Fault::Quota, 409, "OperationNotAllowed"),
+        (other, 429, "RetryableErrorDueToAnotherOperation"),
+    ] {
+        let after = (fault == throttled(Some(7))).then_some("7");
+        let (reply, made) = put_under(fault);
+        let reply = reply.unwrap();
+        assert_eq!(
+            (reply.status, reply.code().as_str(), made),
+            (status, code, 0)
+        );
+        assert_eq!(reply.header("retry-after"), after);
+        let budget = reply.header("x-ms-ratelimit-remaining-resource");
+        assert_eq!(budget.is_some(), status == 429);
+        assert_eq!(reply.header("www-authenticate").is_some(), status == 401);
+    }
+    let phase = Phase::After;
+    let (reply, made) = put_under(Fault::ServerError { phase });
+    assert_eq!((reply.unwrap().status, made), (500, 1));
+}
+
+#[test]
+fn the_time_to_come_back_may_be_a_date() {
+    let emulator = AzureEmulator::start(Knobs::default()).unwrap();
+    let mut knobs = emulator.knobs();
+    knobs.retry_after = RetryAfter::Date;
+    let mut bucket = Throttle::new(Duration::from_secs(3600), std::num::NonZeroU32::MIN);
+    bucket.retry_after = true;
+    knobs.throttle = [("VirtualMachines_List".to_owned(), bucket)].into();
+    emulator.set_knobs(knobs);
+    assert_eq!(get(&emulator, VMS).unwrap().status, 200);
+    let late = get(&emulator, VMS).unwrap();
+    assert_eq!(
+        (late.status, late.code().as_str()),
+        (429, "TooManyRequests")
+    );
+    let after = late.header("retry-after").unwrap();
+    assert!(after.ends_with(" gmt") && after.contains(", "), "{after}");
+    emulator.advance(Duration::from_secs(3600));
+    assert_eq!(get(&emulator, VMS).unwrap().status, 200);
+}
+
+#[test]
+fn a_call_takes_longer_or_never_ends() {
+    for (phase, made) in PHASES {
+        let by = Duration::from_millis(30);
+        let (reply, found) = put_under(Fault::Delay { phase, by });
+        assert_eq!((reply.unwrap().status, found), (201, 1));
+        let emulator = struck_by(Fault::Hang { phase }, Operation::VirtualMachinesList);
+        let mut stream = open(emulator.address()).unwrap();
+        let head = format!("GET {VMS}?{VERSION} HTTP/1.1\r\nHost: x\r\n{AUTHORIZATION}\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        while emulator.calls().is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(emulator.calls()[0].status.is_some(), made == 1);
+        drop(emulator);
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        assert!(rest.is_empty());
+    }
+}
+
+#[test]
+fn an_operation_ends_with_a_code_or_is_forgotten() {
+    let late = Fault::FailsLate {
+        code: "AllocationFailed".to_owned(),
+        message: "no machine".to_owned(),
+    };
+    let errors = vec![Failure::new("AllocationFailed", "no machine")];
+    for fault in [late, Fault::OperationError { errors }] {
+        let emulator = struck_by(fault, PUT);
+        let reply = put(&emulator, "vm").unwrap();
+        let url = reply.header("azure-asyncoperation").unwrap();
+        emulator.advance(Duration::from_secs(1));
+        let status = follow(&emulator, url).unwrap().json();
+        assert_eq!(status["error"]["code"], "AllocationFailed");
+        assert_eq!(emulator.oracle().vms[0].provisioning_state, "Failed");
+        let expired = Fault::OperationExpired;
+        emulator.add_fault(FaultRule::nth(Operation::OperationsGet, 1, expired));
+        assert_eq!(follow(&emulator, url).unwrap().status, 404);
+        assert_eq!(follow(&emulator, url).unwrap().status, 200);
+    }
+    let errors = vec![Failure::new("InternalError", "no luck")];
+    let emulator = struck_by(
+        Fault::OperationError { errors },
+        Operation::VirtualMachinesDelete,
+    );
+    put(&emulator, "vm").unwrap();
+    send(&emulator, "DELETE", &format!("{VMS}/vm"), &Value::Null).unwrap();
+    emulator.advance(Duration::from_secs(1));
+    assert_eq!(emulator.oracle().vms[0].provisioning_state, "Failed");
+}
+
+#[test]
+fn lists_and_reads_are_tricked() {
+    let emulator = AzureEmulator::start(Knobs::default()).unwrap();
+    put(&emulator, "vm").unwrap();
+    let list = Operation::VirtualMachinesList;
+    let state = "Pondering".to_owned();
+    let faults = [
+        Fault::EmptyPage,
+        Fault::RepeatedToken,
+        Fault::UnknownState { state },
+        Fault::StaleRead,
+    ];
+    for (nth, fault) in (1..).zip(faults) {
+        emulator.add_fault(FaultRule::nth(list, nth, fault));
+    }
+    let page = |reply: Reply| {
+        let page = reply.json();
+        let link = page["nextLink"].as_str().map(str::to_owned);
+        (page["value"].as_array().unwrap().clone(), link)
+    };
+    let (empty, link) = page(get(&emulator, VMS).unwrap());
+    assert!(empty.is_empty());
+    let (items, circle) = page(follow(&emulator, link.as_ref().unwrap()).unwrap());
+    assert_eq!((items.len(), circle), (1, link));
+    let (unknown, _) = page(get(&emulator, VMS).unwrap());
+    assert_eq!(unknown[0]["properties"]["provisioningState"], "Pondering");
+    let mut knobs = emulator.knobs();
+    knobs.lag.reads = Duration::from_secs(3600);
+    emulator.set_knobs(knobs);
+    assert!(page(get(&emulator, VMS).unwrap()).0.is_empty());
+    assert!(emulator.unstruck_faults().is_empty());
+}

@@ -1,0 +1,180 @@
+//! Whatever a client sends, it gets Azure's answer or Azure's error, and the next client is served as if
+//! nothing had happened.
+
+use std::sync::LazyLock;
+
+use crate::{
+    client::{AUTHORIZATION, GROUP, Reply, VERSION, VMS, body, get, send},
+    shared::http::{exchange, throw},
+};
+use fleetwright_emulators::azure::{AzureEmulator, Knobs, Operation};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+static EMULATOR: LazyLock<AzureEmulator> = LazyLock::new(|| {
+    let mut knobs = Knobs::default();
+    // Nothing made here may fill the location for the cases that follow.
+    knobs.vm_quota = Some(200);
+    AzureEmulator::start(knobs).unwrap()
+});
+
+/// Segments that some path has, and some that none does.
+const SEGMENTS: [&str; 22] = [
+    "virtualMachines",
+    "disks",
+    "images",
+    "networkInterfaces",
+    "publicIPAddresses",
+    "virtualNetworks",
+    "vnet",
+    "subnets",
+    "vm",
+    "start",
+    "powerOff",
+    "instanceView",
+    "locations",
+    "eastus",
+    "operations",
+    "usages",
+    "skus",
+    "bootdiagnostics",
+    "%2F",
+    "%FF",
+    "..",
+    "",
+];
+
+/// What stands anywhere in a document.
+fn odd() -> impl Strategy<Value = Value> {
+    let texts = [
+        "",
+        "Delete",
+        "Static",
+        "/",
+        GROUP,
+        "latest",
+        "-1",
+        "é\u{1F600}",
+        "PT1H",
+        "Spot",
+    ];
+    let leaf = prop_oneof![
+        prop::sample::select(texts.to_vec()).prop_map(Value::from),
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(|number| json!(number)),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            inner.clone().prop_map(|value| json!({ "id": value })),
+            inner.prop_map(|value| json!({ "properties": value })),
+        ]
+    })
+}
+
+/// The paths of everything in a document.
+fn places(value: &Value, path: &str, found: &mut Vec<String>) {
+    let mut go_on = |name: &str, member: &Value| {
+        let path = format!("{path}/{name}");
+        found.push(path.clone());
+        places(member, &path, found);
+    };
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, it)| go_on(name, it)),
+        Value::Array(items) => (0..).zip(items).for_each(|(place, it): (u32, _)| {
+            go_on(&place.to_string(), it);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+static PLACES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut found = Vec::new();
+    places(&body(), "", &mut found);
+    found
+});
+
+/// A success, or an error with a code; never a fault of the emulator's own.
+fn judge(reply: &Reply) -> Result<(), TestCaseError> {
+    if reply.status < 300 {
+        let empty = matches!(reply.status, 200 | 202 | 204) && reply.body.is_empty();
+        prop_assert!(empty || serde_json::from_str::<Value>(&reply.body).is_ok());
+        return Ok(());
+    }
+    prop_assert!((400..500).contains(&reply.status), "{}", reply.body);
+    prop_assert!(!reply.code().is_empty());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_document(place in 0..200_usize, value in odd(), method in prop::sample::select(vec!["PUT", "PATCH"])) {
+        let mut document = body();
+        let place = &PLACES[place % PLACES.len()];
+        *document.pointer_mut(place).unwrap() = value;
+        let path = format!("{VMS}/fuzz");
+        judge(&send(&EMULATOR, method, &path, &document).unwrap())?;
+        judge(&get(&EMULATOR, &path).unwrap())?;
+        judge(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
+    }
+
+    #[test]
+    fn any_part(kind in prop::sample::select(vec![
+        "Microsoft.Compute/disks", "Microsoft.Compute/images", "Microsoft.Network/networkInterfaces",
+        "Microsoft.Network/publicIPAddresses",
+    ]), properties in odd(), name in "[a-z/%]{0,6}") {
+        let path = format!("{GROUP}/{kind}/{name}");
+        let document = json!({ "location": "eastus", "properties": properties });
+        judge(&send(&EMULATOR, "PUT", &path, &document).unwrap())?;
+        judge(&get(&EMULATOR, &path).unwrap())?;
+        judge(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
+    }
+
+    #[test]
+    fn any_path(
+        method in prop::sample::select(vec!["GET", "PUT", "POST", "DELETE", "PATCH", "HEAD"]),
+        segments in prop::collection::vec(prop::sample::select(SEGMENTS.to_vec()), 0..4),
+        query in "[a-zA-Z$=&%0-9'-]{0,30}",
+        base in prop::sample::select(vec![format!("{GROUP}/Microsoft.Compute"), format!("{GROUP}/Microsoft.Network"),
+            "/subscriptions/s/providers/Microsoft.Compute".to_owned(), String::new()]),
+    ) {
+        let path = format!("{base}/{}?{VERSION}&{query}", segments.join("/"));
+        // The reply to HEAD has the length of a body that is not sent.
+        if let Ok(reply) = exchange(EMULATOR.address(), method, &path, AUTHORIZATION, b"") {
+            judge(&reply)?;
+        }
+    }
+
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        throw(EMULATOR.address(), &bytes).unwrap();
+        for method in ["PUT", "PATCH", "POST"] {
+            let path = format!("{VMS}/vm/start?{VERSION}").replace("/start", if method == "POST" { "/start" } else { "" });
+            judge(&exchange(EMULATOR.address(), method, &path, AUTHORIZATION, &bytes).unwrap())?;
+        }
+        prop_assert_eq!(get(&EMULATOR, VMS).unwrap().status, 200);
+    }
+
+    #[test]
+    fn any_link_and_any_operation(token in "[ -~]{0,40}") {
+        let token: String = token.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        judge(&get(&EMULATOR, &format!("{VMS}?{VERSION}&$skiptoken={token}")).unwrap())?;
+        let path = format!("/subscriptions/s/providers/Microsoft.Compute/locations/eastus/operations/{token}");
+        judge(&get(&EMULATOR, &path).unwrap())?;
+    }
+
+    #[test]
+    fn any_rule(nth in any::<i64>(), kind in "[a-z_]{0,12}", name in prop::sample::select(
+        Operation::all().map(Operation::name).collect::<Vec<_>>())) {
+        let rule = json!({ "operation": name, "nth": nth, "fault": { "kind": kind } });
+        let path = "/_emulator/faults?";
+        let reply = send(&EMULATOR, "POST", path, &rule).unwrap();
+        prop_assert!(reply.status == 400 || reply.status == 200);
+        EMULATOR.clear_faults();
+    }
+}

@@ -1,0 +1,12 @@
+//! The emulated Azure over real sockets.
+#![cfg(feature = "azure")]
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod client;
+mod faults;
+mod fuzz;
+mod program;
+#[path = "../shared/mod.rs"]
+mod shared;
+mod sockets;
+mod waiting;

@@ -1,0 +1,70 @@
+//! Operations over real sockets: where a reply says to look, and what is found there.
+
+use std::time::Duration;
+
+use crate::client::{VMS, follow, get, put, send};
+use fleetwright_emulators::azure::{AzureEmulator, Knobs, Timing};
+use serde_json::Value;
+
+fn slow() -> AzureEmulator {
+    let mut knobs = Knobs::default();
+    knobs.timing = Timing::all(Duration::from_secs(3600));
+    AzureEmulator::start(knobs).unwrap()
+}
+
+#[test]
+fn a_creation_is_followed_to_its_end_by_absolute_urls() {
+    let emulator = slow();
+    let reply = put(&emulator, "vm").unwrap();
+    assert_eq!(
+        (reply.status, reply.header("retry-after")),
+        (201, Some("0"))
+    );
+    let url = reply.header("azure-asyncoperation").unwrap();
+    assert!(url.starts_with(&emulator.endpoint()), "{url}");
+    let status = follow(&emulator, url).unwrap();
+    assert_eq!(
+        (status.status, &status.json()["status"]),
+        (200, &Value::from("InProgress"))
+    );
+    emulator.advance(Duration::from_secs(3600));
+    assert_eq!(
+        follow(&emulator, url).unwrap().json()["status"],
+        "Succeeded"
+    );
+    assert_eq!(emulator.oracle().vms[0].boots, 1);
+}
+
+#[test]
+fn a_deletion_is_followed_by_its_location_until_there_is_nothing() {
+    let emulator = slow();
+    put(&emulator, "vm").unwrap();
+    emulator.advance(Duration::from_secs(3600));
+    let reply = send(&emulator, "DELETE", &format!("{VMS}/vm"), &Value::Null).unwrap();
+    assert_eq!((reply.status, reply.body.as_str()), (202, ""));
+    let url = reply.header("location").unwrap().to_owned();
+    assert_eq!(follow(&emulator, &url).unwrap().status, 202);
+    emulator.advance(Duration::from_secs(3600));
+    assert_eq!(follow(&emulator, &url).unwrap().status, 204);
+    assert_eq!(
+        get(&emulator, &format!("{VMS}/vm")).unwrap().code(),
+        "NotFound"
+    );
+    emulator.advance(Duration::from_secs(25 * 3600));
+    let forgotten = follow(&emulator, &url).unwrap();
+    assert_eq!(
+        (forgotten.status, forgotten.code().as_str()),
+        (404, "NotFound")
+    );
+    assert_eq!(
+        get(&emulator, &format!("{VMS}/vm")).unwrap().code(),
+        "ResourceNotFound"
+    );
+}
+
+#[test]
+fn what_is_missing_is_deleted_without_a_body() {
+    let emulator = slow();
+    let reply = send(&emulator, "DELETE", &format!("{VMS}/none"), &Value::Null).unwrap();
+    assert_eq!((reply.status, reply.body.as_str()), (204, ""));
+}
