@@ -1,0 +1,243 @@
+"""Azure's documents against the models of Azure's own packages, strictly: what they do not know is reported, and what
+they call required must be there. Their own reading of a document would let both pass."""
+
+import enum
+import functools
+import json
+import re
+import sys
+import types
+import typing
+import urllib.parse
+
+import azure.mgmt.compute.models as compute
+import azure.mgmt.network.models as network
+
+from tap import Exchange
+
+# The model of each operation's document; a list is of pages. What has none is checked for its members alone.
+MODELS = {
+    "VirtualMachines_CreateOrUpdate": compute.VirtualMachine, "VirtualMachines_Update": compute.VirtualMachine,
+    "VirtualMachines_Get": compute.VirtualMachine, "VirtualMachines_InstanceView": compute.VirtualMachineInstanceView,
+    "VirtualMachines_List": [compute.VirtualMachine], "VirtualMachines_ListAll": [compute.VirtualMachine],
+    "VirtualMachines_ListByLocation": [compute.VirtualMachine],
+    "VirtualMachines_RetrieveBootDiagnosticsData": compute.RetrieveBootDiagnosticsDataResult,
+    "VirtualMachineSizes_List": [compute.VirtualMachineSize], "ResourceSkus_List": [compute.ResourceSku],
+    "Usage_List": [compute.Usage],
+    "Disks_CreateOrUpdate": compute.Disk, "Disks_Get": compute.Disk, "Disks_List": [compute.Disk],
+    "Disks_ListByResourceGroup": [compute.Disk],
+    "Images_CreateOrUpdate": compute.Image, "Images_Get": compute.Image, "Images_List": [compute.Image],
+    "Images_ListByResourceGroup": [compute.Image],
+    "NetworkInterfaces_CreateOrUpdate": network.NetworkInterface, "NetworkInterfaces_Get": network.NetworkInterface,
+    "NetworkInterfaces_List": [network.NetworkInterface], "NetworkInterfaces_ListAll": [network.NetworkInterface],
+    "PublicIPAddresses_CreateOrUpdate": network.PublicIPAddress, "PublicIPAddresses_Get": network.PublicIPAddress,
+    "PublicIPAddresses_List": [network.PublicIPAddress], "PublicIPAddresses_ListAll": [network.PublicIPAddress],
+    "VirtualNetworks_Get": network.VirtualNetwork, "VirtualNetworks_List": [network.VirtualNetwork],
+    "VirtualNetworks_ListAll": [network.VirtualNetwork], "Subnets_Get": network.Subnet, "Subnets_List": [network.Subnet],
+    "NetworkSecurityGroups_Get": network.NetworkSecurityGroup,
+    "NetworkSecurityGroups_List": [network.NetworkSecurityGroup],
+}
+# The members of documents that no model of these packages describes.
+MEMBERS = {
+    "Operations_Get": {"startTime", "endTime", "status", "name", "error"},
+    "ResourceGroups_Get": {"id", "name", "type", "location", "properties"},
+    "ResourceGroups_List": {"value", "nextLink"},
+    "Subscriptions_ListLocations": {"value", "nextLink"},
+    "Providers_Get": {"id", "namespace", "registrationState", "resourceTypes"},
+}
+# Members that Azure is known to send and the models do not know, by their paths. There are none so far; one that no reply
+# has fails.
+ADDITIONS = set()
+SEEN = set()
+VALUES = {"InProgress", "Succeeded", "Failed"}
+
+
+class Router:
+    """The operation of a method and a path, by the paths that the emulator's own judge knows."""
+
+    def __init__(self):
+        scope = "/subscriptions/[^/]+"
+        group = scope + "/resourcegroups/[^/]+/providers"
+        kinds = {
+            "Disks": "microsoft.compute/disks", "Images": "microsoft.compute/images",
+            "NetworkInterfaces": "microsoft.network/networkinterfaces",
+            "PublicIPAddresses": "microsoft.network/publicipaddresses",
+            "VirtualMachines": "microsoft.compute/virtualmachines",
+            "VirtualNetworks": "microsoft.network/virtualnetworks",
+            "NetworkSecurityGroups": "microsoft.network/networksecuritygroups",
+        }
+        rows = []
+        for name, kind in kinds.items():
+            one = f"{group}/{kind}/[^/]+"
+            grouped = "ListByResourceGroup" if name in ("Disks", "Images") else "List"
+            everywhere = "List" if name in ("Disks", "Images") else "ListAll"
+            rows += [("PUT", one, f"{name}_CreateOrUpdate"), ("GET", one, f"{name}_Get"),
+                     ("DELETE", one, f"{name}_Delete"), ("PATCH", one, f"{name}_Update"),
+                     ("GET", f"{group}/{kind}", f"{name}_{grouped}"),
+                     ("GET", f"{scope}/providers/{kind}", f"{name}_{everywhere}")]
+        vm = f"{group}/microsoft.compute/virtualmachines/[^/]+"
+        for verb in ("Start", "PowerOff", "Restart", "Deallocate", "Generalize", "SimulateEviction",
+                     "RetrieveBootDiagnosticsData"):
+            rows.append(("POST", f"{vm}/{verb.lower()}", f"VirtualMachines_{verb}"))
+        place = f"{scope}/providers/microsoft.compute/locations/[^/]+"
+        network_path = f"{group}/microsoft.network/virtualnetworks/[^/]+"
+        rows += [
+            ("GET", f"{vm}/instanceview", "VirtualMachines_InstanceView"),
+            ("GET", f"{place}/virtualmachines", "VirtualMachines_ListByLocation"),
+            ("GET", f"{place}/vmsizes", "VirtualMachineSizes_List"), ("GET", f"{place}/usages", "Usage_List"),
+            ("GET", f"{scope}/providers/microsoft.compute/skus", "ResourceSkus_List"),
+            ("GET", f"{scope}/providers/[^/]+/locations/[^/]+/operations/[^/]+", "Operations_Get"),
+            ("GET", f"{scope}/providers/[^/]+", "Providers_Get"),
+            ("GET", f"{scope}/locations", "Subscriptions_ListLocations"),
+            ("GET", f"{scope}/resourcegroups", "ResourceGroups_List"),
+            ("GET", f"{scope}/resourcegroups/[^/]+", "ResourceGroups_Get"),
+            ("HEAD", f"{scope}/resourcegroups/[^/]+", "ResourceGroups_CheckExistence"),
+            ("GET", f"{network_path}/subnets", "Subnets_List"),
+            ("GET", f"{network_path}/subnets/[^/]+", "Subnets_Get"),
+            ("GET", "/bootdiagnostics/[^/]+/[^/]+", "Blob_Get"),
+        ]
+        self.rows = [(method, re.compile(path), name) for method, path, name in rows]
+
+    def name(self, method, path):
+        path = urllib.parse.urlsplit(path).path.lower().rstrip("/")
+        for known, pattern, name in self.rows:
+            if known == method and pattern.fullmatch(path):
+                return name
+        return f"{method} {path}"
+
+
+ROUTER = Router()
+
+
+def judge(method, path, _body, status, answer):
+    """The exchange of a call, with what is wrong with its reply."""
+    operation = ROUTER.name(method, path)
+    if operation == "Blob_Get" and status == 200:
+        return Exchange(operation, status, None, [] if answer else ["Blob_Get: an empty console"])
+    document = json.loads(answer) if answer else None
+    if status >= 300:
+        code = document["error"]["code"] if document else None
+        return Exchange(operation, status, code, problems_of_error(operation, document))
+    return Exchange(operation, status, None, [f"{operation}: {it}" for it in problems_of(operation, status, document)])
+
+
+def problems_of_error(operation, document):
+    if document is None:
+        return [] if operation.startswith("ResourceGroups_Check") else [f"{operation}: an error without a document"]
+    error = document.get("error", {})
+    wrong = set(document) ^ {"error"} | set(error) - {"code", "message", "target", "details"}
+    wrong |= {name for name in ("code", "message") if not isinstance(error.get(name), str)}
+    return [f"{operation}: the error's {name}" for name in wrong]
+
+
+def problems_of(operation, status, document):
+    if document is None:
+        fine = status in (202, 204) or operation in ("Operations_Get", "VirtualMachines_Generalize")
+        return [] if fine else [f"status {status} and no document"]
+    model = MODELS.get(operation)
+    if model is None:
+        unknown = set(document) - MEMBERS.get(operation, set())
+        problems = [f"unknown member {name}" for name in unknown]
+        if operation == "Operations_Get" and document.get("status") not in VALUES:
+            problems.append(f"status {document.get('status')!r}")
+        return problems
+    if not isinstance(model, list):
+        return list(against(model, document, ""))
+    problems = [f"unknown member {name}" for name in set(document) - {"value", "nextLink"}]
+    for item in document["value"]:
+        problems += against(model[0], item, "")
+    return problems
+
+
+def against(kind, value, path):
+    """What is wrong with a value that is to be of a kind, which is a type as annotations have it."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        kinds = [it for it in parts if it is not type(None)]
+        enums = [it for it in kinds if isinstance(it, type) and issubclass(it, enum.Enum)]
+        if enums:
+            yield from in_enum(enums[0], value, path)
+        elif len(kinds) == 1:
+            yield from against(kinds[0], value, path)
+    elif origin is list:
+        if not isinstance(value, list):
+            yield f"{path} is no list"
+            return
+        for item in value:
+            yield from against(parts[0], item, path + "[]")
+    elif origin is dict:
+        if not isinstance(value, dict):
+            yield f"{path} is no object"
+    elif hasattr(kind, "_is_model"):
+        yield from in_model(kind, value, path)
+    elif kind in (str, int, bool, float):
+        fits = isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+        if not fits and not (kind is float and isinstance(value, int)):
+            yield f"{path} is {type(value).__name__}, not {kind.__name__}"
+
+
+# Sizes and SKUs are open lists, as the packages' own docs say; API versions too.
+OPEN = {"VirtualMachineSizeTypes", "NetworkApiVersion"}
+
+
+def in_enum(kind, value, path):
+    known = {member.value.lower() for member in kind}
+    if kind.__name__ not in OPEN and str(value).lower() not in known:
+        yield f"{path} is {value!r}, which {kind.__name__} does not know"
+
+
+def in_model(kind, value, path):
+    if not isinstance(value, dict):
+        yield f"{path} is no object"
+        return
+    fields = fields_of(kind)
+    for name, member in value.items():
+        where = f"{path}.{name}".lstrip(".")
+        if name not in fields:
+            SEEN.add(where)
+            if where not in ADDITIONS:
+                yield f"{kind.__name__} does not know {where}"
+        else:
+            yield from against(fields[name][0], member, where)
+    for name, (_, required) in fields.items():
+        if required and name not in value:
+            yield f"{kind.__name__} misses {path}.{name}"
+
+
+@functools.cache
+def fields_of(kind):
+    """The members of a model by their names on the wire: their types, and whether they are required."""
+    kind({})
+    package = sys.modules[kind.__module__.rsplit(".", 1)[0]]
+    scope = {**vars(sys.modules[kind.__module__]), "_models": package, "_types": package}
+    hints = {}
+    for base in reversed(kind.__mro__):
+        for name, hint in vars(base).get("__annotations__", {}).items():
+            hints[name] = typing.ForwardRef(hint) if isinstance(hint, str) else hint
+    resolved = typing.get_type_hints(types.SimpleNamespace(__annotations__=hints), scope)
+    return {field._rest_name: (resolved[name], type(None) not in typing.get_args(resolved[name]))
+            for name, field in kind._attr_to_rest_field.items()}
+
+
+def unneeded():
+    """Additions that no reply had."""
+    return [f"no reply has {path}" for path in sorted(ADDITIONS - SEEN)]
+
+
+def self_test():
+    """The check itself: a good document passes, and each way to be wrong is found."""
+    good = {"location": "eastus", "properties": {"hardwareProfile": {"vmSize": "Huge"}, "priority": "Spot"}}
+    bad = {
+        "unknown": {**good, "colour": "red"},
+        "missing": {"properties": {}},
+        "type": {**good, "zones": "1"},
+        "enum": {"location": "eastus", "properties": {"priority": "Urgent"}},
+        "deep": {"location": "eastus", "properties": {"storageProfile": {"osDisk": {"colour": "red"}}}},
+    }
+    if found := list(against(compute.VirtualMachine, good, "")):
+        yield f"a good document has problems: {found}"
+    for name, document in bad.items():
+        if not list(against(compute.VirtualMachine, document, "")):
+            yield f"the check does not see what is {name}"
+    if not problems_of_error("x", {"error": {"code": 1}}):
+        yield "the check does not see a wrong error"
