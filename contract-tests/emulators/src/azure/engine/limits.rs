@@ -117,21 +117,21 @@ impl World {
 
 /// The words for a machine that is missing, by how narrow the wish is.
 pub(super) fn no_machine(wanted: Wanted<'_>) -> Failure {
-    let size = &wanted.size.name;
-    match wanted.zone {
-        Some(zone) => Failure::new(
-            "ZonalAllocationFailed",
-            format!(
-                "Allocation failed. We do not have sufficient capacity for the requested VM size {size} in zone {zone}."
-            ),
-        ),
-        None => Failure::new(
-            "AllocationFailed",
-            format!(
-                "Allocation failed. We do not have sufficient capacity for the requested VM size {size} in this region."
-            ),
-        ),
-    }
+    let code = match (wanted.zone, wanted.market) {
+        (None, Market::OnDemand) => "AllocationFailed",
+        (Some(_), Market::OnDemand) => "ZonalAllocationFailed",
+        (None, Market::Spot) => "OverconstrainedAllocationRequest",
+        (Some(_), Market::Spot) => "OverconstrainedZonalAllocationRequest",
+    };
+    let (size, place) = (&wanted.size.name, wanted.location);
+    let place = wanted.zone.map_or_else(
+        || place.to_owned(),
+        |zone| format!("zone {zone} of {place}"),
+    );
+    let message = format!(
+        "Allocation failed. We do not have sufficient capacity for the requested VM size {size} in {place}."
+    );
+    Failure::new(code, message)
 }
 
 /// The words for a quota, in which clients look for the kind and the numbers.

@@ -82,6 +82,12 @@ fn machines_run_out_in_the_operation() {
     assert_eq!(fails(&mut lab, "b", order()), "AllocationFailed");
     let zonal = order_with("/zones", json!(["2"]));
     assert_eq!(fails(&mut lab, "c", zonal), "ZonalAllocationFailed");
+    let narrow = "OverconstrainedAllocationRequest";
+    assert_eq!(fails(&mut lab, "f", spot()), narrow);
+    let mut zonal = spot();
+    zonal["zones"] = json!(["2"]);
+    let narrow = "OverconstrainedZonalAllocationRequest";
+    assert_eq!(fails(&mut lab, "g", zonal), narrow);
     assert!(!lab.vm("b").allocated);
     // What is powered off keeps its machine, what is deallocated gives it back.
     lab.post("a", "powerOff");
