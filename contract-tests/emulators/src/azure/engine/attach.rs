@@ -7,7 +7,7 @@ use super::{
     nic::{NicAddress, NicOrder, full, in_use},
     plan::NicPlan,
     public_ip::is_fixed,
-    vm::Attached,
+    vm::{Attached, check_staying},
 };
 use crate::{
     azure::{
@@ -55,6 +55,15 @@ impl World {
             let primary = configuration.properties.primary.unwrap_or(false);
             plans.push((primary, NicPlan::Make(Box::new(configuration.clone()))));
         }
+        let mut named: Vec<_> = there
+            .iter()
+            .map(|nic| nic.id.as_deref().map(str::to_lowercase))
+            .collect();
+        named.sort_unstable();
+        if named.windows(2).any(|two| two.first() == two.last()) {
+            let message = "A network interface is named more than once.";
+            return Err(Refusal::invalid("networkInterfaces", message));
+        }
         let primaries = plans.iter().filter(|(primary, _)| *primary).count();
         if plans.len() > 1 && primaries != 1 {
             let message =
@@ -82,6 +91,7 @@ impl World {
         if nic.location != location {
             return Err(Refusal::no_reference(path));
         }
+        check_staying(nic.provisioning, &nic.id)?;
         let other = nic.attached.as_ref().filter(|it| it.key() != vm.key());
         if let Some(other) = other {
             return Err(in_use(&nic.id, other));
@@ -142,7 +152,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes or finds the interfaces of a new virtual machine. Those that cannot be had are left out.
+    /// Makes or finds the interfaces of a new virtual machine, which were all checked to be had.
     pub(super) fn take_nics(
         &mut self,
         vm: &Id,
@@ -184,7 +194,7 @@ impl World {
         for (place, address) in properties.ip_configurations.iter().enumerate() {
             addresses.push(self.address_of(vm, address, place, location)?);
         }
-        self.make_nic(NicOrder {
+        Ok(self.make_nic(NicOrder {
             id: vm.beside(Kind::Nic, &name),
             location: location.to_owned(),
             tags: configuration.tags.clone().unwrap_or_default(),
@@ -192,7 +202,7 @@ impl World {
             accelerated: properties.enable_accelerated_networking.unwrap_or(false),
             forwarding: properties.enable_ip_forwarding.unwrap_or(false),
             addresses,
-        })
+        }))
     }
 
     fn address_of(

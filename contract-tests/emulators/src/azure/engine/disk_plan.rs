@@ -1,6 +1,11 @@
 //! The disks of a virtual machine: what is asked for, looked up and checked before any is made.
 
-use super::{World, order, vm::ImageUsed};
+use std::collections::BTreeSet;
+
+use super::{
+    World, order,
+    vm::{ImageUsed, check_staying},
+};
 use crate::{
     azure::{
         catalog::same,
@@ -149,6 +154,7 @@ impl World {
     ) -> Result<DiskPlan, Refusal> {
         let found = self.disks.find(id);
         let (seq, disk) = found.ok_or_else(|| id.missing())?;
+        check_staying(disk.provisioning, id)?;
         if disk.detaching {
             let message = format!(
                 "Cannot attach data disk '{}' to VM '{}' because the disk is currently being detached or the last \
@@ -197,14 +203,20 @@ fn sku(asked: Option<String>) -> Result<String, Refusal> {
     Err(Refusal::invalid("storageAccountType", message))
 }
 
-pub(super) fn check_luns(disks: &[DiskPlan]) -> Result<(), Refusal> {
-    let mut luns: Vec<_> = disks.iter().filter_map(|disk| disk.lun).collect();
-    let count = luns.len();
-    luns.sort_unstable();
-    luns.dedup();
-    if luns.len() == count {
-        return Ok(());
+/// Refuses disks of one virtual machine that have the same name or the same number.
+pub(super) fn check_distinct<'a>(
+    disks: impl Iterator<Item = (&'a Id, Option<u32>)>,
+) -> Result<(), Refusal> {
+    let (mut names, mut luns) = (BTreeSet::new(), BTreeSet::new());
+    for (id, lun) in disks {
+        if !names.insert(id.key()) {
+            let message = format!("The disk '{}' is named more than once.", id.name);
+            return Err(Refusal::invalid("dataDisk.name", message));
+        }
+        if !lun.is_none_or(|lun| luns.insert(lun)) {
+            let message = "A lun is used by more than one data disk.";
+            return Err(Refusal::invalid("dataDisk.lun", message));
+        }
     }
-    let message = "A lun is used by more than one data disk.";
-    Err(Refusal::invalid("dataDisk.lun", message))
+    Ok(())
 }

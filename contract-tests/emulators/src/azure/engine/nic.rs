@@ -122,7 +122,7 @@ impl World {
         Err(Refusal::no_reference(id))
     }
 
-    pub(super) fn make_nic(&mut self, order: NicOrder) -> Result<Seq, Refusal> {
+    pub(super) fn make_nic(&mut self, order: NicOrder) -> Seq {
         let (seq, now) = (self.next_seq(), self.now());
         let bits = self.names.number().to_be_bytes();
         let nic = Nic {
@@ -149,7 +149,7 @@ impl World {
             }
         }
         self.nics.insert(seq, &order.id, now, nic);
-        Ok(seq)
+        seq
     }
 
     /// An interface is gone, with its addresses; its public ones go or are left behind, as asked.

@@ -6,7 +6,7 @@ use super::{
     World,
     nic::{Nic, NicAddress, NicOrder, full, in_use},
     task::Work,
-    vm::Provisioning,
+    vm::{Provisioning, check_staying},
 };
 use crate::azure::{
     catalog::same,
@@ -49,7 +49,7 @@ impl World {
                     forwarding: properties.enable_ip_forwarding.unwrap_or(false),
                     addresses,
                 };
-                (self.make_nic(order)?, true)
+                (self.make_nic(order), true)
             }
         };
         let task = self.begin_small(id, &location, Work::Make(Kind::Nic, seq));
@@ -122,6 +122,7 @@ impl World {
         let id = Id::read(Kind::PublicIp, &reference.id)?;
         let found = self.ips.find(&id);
         let (_, ip) = found.ok_or_else(|| Refusal::no_reference(&reference.id))?;
+        check_staying(ip.provisioning, &id)?;
         if let Some(other) = &ip.attached {
             let message = format!("Resource {} is already attached to {other}.", id.path());
             return Err(Refusal::client("PublicIPAddressInUse", message));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     World,
-    disk_plan::{DiskPlan, check_luns},
+    disk_plan::{DiskPlan, check_distinct},
     order,
     vm::ImageUsed,
 };
@@ -83,7 +83,7 @@ impl World {
         for disk in storage.data_disks.iter().flatten() {
             disks.push(self.data_disk(id, disk)?);
         }
-        check_luns(&disks)?;
+        check_distinct(disks.iter().map(|disk| (&disk.id, disk.lun)))?;
         Ok(Plan {
             custom_data: order::custom_data(properties.os_profile.as_ref())?,
             market: order::market(body)?,

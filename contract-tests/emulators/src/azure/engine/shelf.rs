@@ -60,6 +60,13 @@ struct Entry<T> {
     versions: History<Option<Arc<T>>>,
 }
 
+impl<T> Entry<T> {
+    /// The truth.
+    fn current(&self) -> Option<&T> {
+        self.versions.current().as_deref()
+    }
+}
+
 impl<T: Clone> Record for Entry<T> {
     type Version = Option<Arc<T>>;
     type Key = Scope;
@@ -103,7 +110,7 @@ impl<T: Clone> Shelf<T> {
 
     /// The truth about a resource.
     pub(crate) fn get(&self, seq: Seq) -> Option<&T> {
-        self.entries.get(&seq)?.versions.current().as_deref()
+        self.entries.get(&seq)?.current()
     }
 
     /// A resource by its id.
@@ -195,13 +202,8 @@ impl<T: Clone> Shelf<T> {
 
     /// The truth about everything, in the order in which it was made.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Seq, &T)> {
-        let there = |(seq, entry): (&Seq, &'_ Entry<T>)| -> Option<Seq> {
-            entry.versions.current().as_ref().map(|_| *seq)
-        };
-        self.entries
-            .iter()
-            .filter_map(there)
-            .filter_map(|seq| Some((seq, self.get(seq)?)))
+        let there = |(seq, entry): (&Seq, _)| Some((*seq, Entry::current(entry)?));
+        self.entries.iter().filter_map(there)
     }
 }
 

@@ -4,22 +4,23 @@ use std::sync::Arc;
 
 use super::{
     World,
+    disk_plan::check_distinct,
     limits::Wanted,
     order,
     task::Work,
-    vm::{Power, Provisioning},
+    vm::{Power, Provisioning, Vm},
 };
 use crate::{
     azure::{
-        catalog::same,
+        catalog::{SizeSpec, same},
         error::Refusal,
         wire::{
             body::DeleteOption,
-            id::{Id, Kind},
+            id::{self, Id},
             vm_body::{NicReference, VmBody, VmDisk},
         },
     },
-    cloud::index::Seq,
+    cloud::{index::Seq, machines::Kind},
 };
 
 impl World {
@@ -66,19 +67,20 @@ impl World {
         self.check_tags(body.tags.as_ref())?;
         order::check_kept(body)?;
         let properties = &body.properties;
-        if let Some(size) = properties
-            .hardware_profile
-            .as_ref()
-            .and_then(|it| it.vm_size.as_deref())
-        {
-            self.resize(seq, size)?;
-        }
+        let size = properties.hardware_profile.as_ref();
+        let size = match size.and_then(|profile| profile.vm_size.as_deref()) {
+            None => None,
+            Some(size) => self.new_size(seq, size)?,
+        };
         let disks = properties
             .storage_profile
             .as_ref()
             .and_then(|it| it.data_disks.clone());
         if let Some(disks) = disks {
             self.change_disks(seq, &disks)?;
+        }
+        if let Some(size) = size {
+            self.resize(seq, &size);
         }
         let diagnostics = properties
             .diagnostics_profile
@@ -111,10 +113,11 @@ impl World {
         Ok(self.begin_small(&id, &location.unwrap_or_default(), Work::UpdateVm(seq)))
     }
 
-    /// Gives a virtual machine another size, which it must be put away for.
-    fn resize(&mut self, seq: Seq, size: &str) -> Result<(), Refusal> {
+    /// The other size that a virtual machine is to have, if it is another and can be had. It must be
+    /// put away for it.
+    fn new_size(&mut self, seq: Seq, size: &str) -> Result<Option<SizeSpec>, Refusal> {
         let Some(vm) = self.vms.get(seq).filter(|vm| !same(&vm.size, size)) else {
-            return Ok(());
+            return Ok(None);
         };
         let size = self.size(size)?.clone();
         if size.architecture != vm.image.architecture {
@@ -133,26 +136,37 @@ impl World {
             return Err(Refusal::not_allowed(message));
         }
         self.check_offer(&size, &vm.location, vm.zone.as_deref())?;
-        let (location, zone, market) = (vm.location.clone(), vm.zone.clone(), vm.market);
-        let before = vm.kind();
-        let after = (size.name.clone(), before.1.clone(), market);
-        let wanted = Wanted {
-            size: &size,
-            location: &location,
-            zone: zone.as_deref(),
-            market,
-        };
+        let vm = vm.clone();
         // What it is does not count against what it is to be.
-        if let Some(existing) = self.existing.get_mut(&location) {
-            existing.give_back(&before);
-        }
-        if let Err(refusal) = self.quota(wanted) {
-            self.existing.entry(location).or_default().take(before);
-            return Err(refusal);
-        }
-        self.existing.entry(location).or_default().take(after);
+        self.recount(&vm.location, Some(&vm.kind()), None);
+        let allowed = self.quota(Wanted {
+            size: &size,
+            location: &vm.location,
+            zone: vm.zone.as_deref(),
+            market: vm.market,
+        });
+        self.recount(&vm.location, None, Some(vm.kind()));
+        allowed.map(|()| Some(size))
+    }
+
+    /// Gives a virtual machine another size.
+    fn resize(&mut self, seq: Seq, size: &SizeSpec) {
+        let Some(vm) = self.vms.get(seq) else { return };
+        let (location, before) = (vm.location.clone(), vm.kind());
         self.edit_vm(seq, |vm| vm.size.clone_from(&size.name));
-        Ok(())
+        let after = self.vms.get(seq).map(Vm::kind);
+        self.recount(&location, Some(&before), after);
+    }
+
+    /// Counts a virtual machine as another for quota.
+    fn recount(&mut self, location: &str, before: Option<&Kind>, after: Option<Kind>) {
+        let existing = self.existing.entry(location.to_owned()).or_default();
+        if let Some(before) = before {
+            existing.give_back(before);
+        }
+        if let Some(after) = after {
+            existing.take(after);
+        }
     }
 
     /// Attaches and detaches further disks, so that those of a document are there.
@@ -162,11 +176,11 @@ impl World {
         };
         let stays = |disk: &VmDisk| {
             let path = disk.managed_disk.as_ref().and_then(|it| it.id.as_deref());
-            let id = path.and_then(|path| Id::read(Kind::Disk, path).ok());
+            let id = path.and_then(|path| Id::read(id::Kind::Disk, path).ok());
             let named = disk
                 .name
                 .as_ref()
-                .map(|name| vm.id.beside(Kind::Disk, name));
+                .map(|name| vm.id.beside(id::Kind::Disk, name));
             let id = id.or(named)?;
             let there = vm.disks.iter().find(|it| it.id.key() == id.key())?;
             (disk.to_be_detached != Some(true)).then(|| there.clone())
@@ -183,6 +197,8 @@ impl World {
                 None => plans.push(self.data_disk(&vm.id, disk)?),
             }
         }
+        let all = kept.iter().map(|disk| (&disk.id, disk.lun));
+        check_distinct(all.chain(plans.iter().map(|disk| (&disk.id, disk.lun))))?;
         let leaving: Vec<Id> = vm
             .disks
             .iter()
@@ -211,7 +227,7 @@ fn delete_options(body: &VmBody) -> (Option<DeleteOption>, Vec<(String, DeleteOp
     let network = properties.network_profile.as_ref();
     let nics = network.and_then(|network| network.network_interfaces.as_ref());
     let option = |nic: &NicReference| {
-        let id = Id::read(Kind::Nic, nic.id.as_deref()?).ok()?;
+        let id = Id::read(id::Kind::Nic, nic.id.as_deref()?).ok()?;
         Some((id.key(), nic.properties.delete_option?))
     };
     (

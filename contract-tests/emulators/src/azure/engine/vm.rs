@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     azure::{
+        error::Refusal,
         knobs::Market,
         wire::{
             body::{DeleteOption, Tags},
@@ -34,6 +35,20 @@ impl Provisioning {
             Self::Failed => "Failed",
             Self::Deleting => "Deleting",
         }
+    }
+}
+
+/// Refuses to use what is being deleted.
+pub(super) fn check_staying(state: Provisioning, id: &Id) -> Result<(), Refusal> {
+    match state {
+        Provisioning::Deleting => {
+            let message = format!("The resource '{}' is being deleted.", id.path());
+            Err(Refusal::conflict(message))
+        }
+        Provisioning::Creating
+        | Provisioning::Updating
+        | Provisioning::Succeeded
+        | Provisioning::Failed => Ok(()),
     }
 }
 

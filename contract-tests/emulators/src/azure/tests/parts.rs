@@ -100,6 +100,11 @@ fn disks_are_attached_and_detached() {
     assert_eq!(lab.get(&disk)["properties"]["diskState"], "Reserved");
     lab.delete("b");
     assert_eq!(lab.get(&disk)["properties"]["diskState"], "Unattached");
+    lab.ok(&format!("DELETE {disk}"), Value::Null);
+    let going = lab.refused(&format!("PATCH {VMS}/a"), with_disks(&attach));
+    assert_eq!(going, (409, "Conflict".to_owned()));
+    lab.pass(50);
+    lab.ok(&format!("PUT {disk}"), empty.clone());
     let bigger = json!({ "location": "eastus", "properties": { "diskSizeGB": 16 } });
     lab.ok(&format!("PUT {disk}"), bigger);
     assert_eq!(lab.refused(&format!("PUT {disk}"), empty).0, 400);
@@ -127,14 +132,22 @@ fn a_machine_is_made_with_further_disks_that_stay_or_go() {
     lab.delete("a");
     let left: Vec<_> = lab.oracle().disks.into_iter().map(|disk| disk.id).collect();
     assert_eq!(left, [format!("{COMPUTE}/disks/kept")]);
-    let mut twice = disks;
-    twice[1]["lun"] = json!(0);
-    twice[1]["name"] = json!("other");
-    let refused = lab.refused(
-        &format!("PUT {VMS}/b"),
-        order_with("/properties/storageProfile/dataDisks", twice),
+    for (member, value) in [("lun", json!(0)), ("name", json!("b_disk_0"))] {
+        let mut twice = disks.clone();
+        twice[1]["name"] = json!("other");
+        twice[1][member] = value;
+        let wanted = order_with("/properties/storageProfile/dataDisks", twice);
+        let refused = lab.refused(&format!("PUT {VMS}/b"), wanted);
+        assert_eq!(refused.1, "InvalidParameter");
+    }
+    lab.ok(&format!("PUT {NETWORK}/networkInterfaces/n"), nic(None));
+    let one = json!({ "id": format!("{NETWORK}/networkInterfaces/n") });
+    let twice = json!({ "networkInterfaces": [one, one] });
+    let wanted = order_with("/properties/networkProfile", twice);
+    assert_eq!(
+        lab.refused(&format!("PUT {VMS}/b"), wanted).1,
+        "InvalidParameter"
     );
-    assert_eq!(refused.1, "InvalidParameter");
 }
 
 #[test]

@@ -130,6 +130,10 @@ fn quota_counts_a_resized_machine_once() {
         lab.refused(&patch, size("Standard_D4s_v5")).1,
         "OperationNotAllowed"
     );
+    let mut both = size("Standard_B2s");
+    both["properties"]["storageProfile"] = json!({ "dataDisks": [{ "lun": 1 }] });
+    assert_eq!(lab.refused(&patch, both).1, "InvalidParameter");
+    assert_eq!(lab.vm("a").size, "Standard_B1s");
     lab.ok(&patch, size("Standard_B2s"));
     assert_eq!(
         lab.refused(&format!("PUT {VMS}/b"), order()).1,
