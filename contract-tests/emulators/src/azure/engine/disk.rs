@@ -6,7 +6,7 @@ use super::{
     World,
     disk_plan::DiskPlan,
     task::Work,
-    vm::{Attached, Provisioning},
+    vm::{Attached, Provisioning, check_staying},
 };
 use crate::{
     azure::{
@@ -98,6 +98,7 @@ impl World {
         let tags = body.tags.clone().unwrap_or_default();
         let properties = body.properties.clone().unwrap_or_default();
         if let Some((seq, disk)) = self.disks.find(id) {
+            check_staying(disk.provisioning, id)?;
             let gib = properties.disk_size_gb.unwrap_or(disk.gib);
             if gib < disk.gib {
                 let message = "Disks cannot be made smaller.";

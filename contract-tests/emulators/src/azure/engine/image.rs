@@ -3,7 +3,7 @@
 use super::{
     World,
     task::Work,
-    vm::{ImageUsed, Provisioning, Vm},
+    vm::{ImageUsed, Provisioning, Vm, check_staying},
 };
 use crate::{
     azure::{
@@ -54,7 +54,8 @@ impl World {
         let location = self.location(body.location.as_deref())?;
         self.check_tags(body.tags.as_ref())?;
         let tags = body.tags.clone().unwrap_or_default();
-        if let Some(seq) = self.images.seq(id) {
+        if let Some((seq, image)) = self.images.find(id) {
+            check_staying(image.provisioning, id)?;
             self.edit_image(seq, |image| image.tags = tags);
             return Ok((
                 self.begin_small(id, &location, Work::Make(Kind::Image, seq)),

@@ -29,6 +29,7 @@ impl World {
         let tags = body.tags.clone().unwrap_or_default();
         let (seq, new) = match self.nics.find(id) {
             Some((seq, nic)) => {
+                check_staying(nic.provisioning, id)?;
                 check_addresses(nic, &properties.ip_configurations)?;
                 let group = properties.network_security_group.map(|group| group.id);
                 self.edit_nic(seq, |nic| {

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::{
     World,
     task::Work,
-    vm::{Attached, Provisioning},
+    vm::{Attached, Provisioning, check_staying},
 };
 use crate::{
     azure::{
@@ -62,6 +62,7 @@ impl World {
         let Some(ip) = self.ips.get(seq) else {
             return Ok(());
         };
+        check_staying(ip.provisioning, &ip.id)?;
         let sku = body.sku.as_ref().and_then(|sku| sku.name.as_deref());
         if sku.is_some_and(|sku| sku != ip.sku) {
             return Err(Refusal::unchangeable("sku"));

@@ -39,22 +39,25 @@ impl World {
                 None => self.remove_vm(seq),
                 failure => self.finish(seq, failure, |_| {}),
             },
-            Work::Start(seq) => self.started(seq, failure),
-            Work::Restart(seq) | Work::PowerOff(seq) | Work::Deallocate(seq)
+            Work::Start(seq) | Work::Restart(seq) | Work::PowerOff(seq) | Work::Deallocate(seq)
                 if failure.is_some() =>
             {
-                self.finish(seq, failure, |vm| vm.power = vm.settled);
+                self.fall_back(seq, failure);
             }
-            Work::Restart(seq) => self.boot(seq),
+            Work::Start(seq) | Work::Restart(seq) => self.boot(seq),
             Work::PowerOff(seq) => {
                 self.finish(seq, None, |vm| vm.power = Some(Power::Stopped));
                 self.log(seq, "powered off");
             }
             Work::Deallocate(seq) => self.put_away(seq),
             Work::Remove(kind, seq) if failure.is_none() => self.removed(kind, seq),
-            Work::Make(kind, seq) | Work::Remove(kind, seq) => {
-                self.made(kind, seq, failure.is_some());
+            Work::Remove(kind, seq) => self.made(kind, seq, Provisioning::Failed),
+            // What is being deleted meanwhile stays so.
+            Work::Make(kind, seq) if self.is_going(kind, seq) => {}
+            Work::Make(kind, seq) if failure.is_some() => {
+                self.made(kind, seq, Provisioning::Failed);
             }
+            Work::Make(kind, seq) => self.made(kind, seq, Provisioning::Succeeded),
         }
     }
 
@@ -104,10 +107,8 @@ impl World {
         self.log(seq, "booted");
     }
 
-    fn started(&mut self, seq: Seq, failure: Option<Failure>) {
-        if failure.is_none() {
-            return self.boot(seq);
-        }
+    /// A change of power has failed: all is as it was.
+    fn fall_back(&mut self, seq: Seq, failure: Option<Failure>) {
         // What had a machine keeps it; what had none gives back what it got.
         let settled = self.vms.get(seq).and_then(|vm| vm.settled);
         if matches!(settled, None | Some(Power::Deallocated)) {
@@ -175,12 +176,19 @@ impl World {
         self.edit_vm(seq, |vm| vm.leaving.clear());
     }
 
-    fn made(&mut self, kind: Kind, seq: Seq, failed: bool) {
-        let state = if failed {
-            Provisioning::Failed
-        } else {
-            Provisioning::Succeeded
+    /// Whether something is being deleted.
+    fn is_going(&self, kind: Kind, seq: Seq) -> bool {
+        let state = match kind {
+            Kind::Nic => self.nics.get(seq).map(|it| it.provisioning),
+            Kind::PublicIp => self.ips.get(seq).map(|it| it.provisioning),
+            Kind::Disk => self.disks.get(seq).map(|it| it.provisioning),
+            Kind::Image => self.images.get(seq).map(|it| it.provisioning),
+            Kind::VirtualMachine => None,
         };
+        state == Some(Provisioning::Deleting)
+    }
+
+    fn made(&mut self, kind: Kind, seq: Seq, state: Provisioning) {
         match kind {
             Kind::Nic => self.edit_nic(seq, |it| it.provisioning = state),
             Kind::PublicIp => self.edit_ip(seq, |it| it.provisioning = state),
