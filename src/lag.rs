@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
-use crate::{Capabilities, Result};
+use crate::{Call, Capabilities, CloudInstanceState, Effect, InstanceId, InstanceInfo, Result};
 
 /// Reads until an answer is `enough`, or until the consistency window has passed since the first read,
 /// and answers the last one. Until then a read may show what was before, so that nothing should be
@@ -24,6 +24,25 @@ pub async fn read_past_lag<'a, T>(
     }
 }
 
+/// Reads an instance until it is in one of `states`, and refuses as wrong state one that is in another
+/// although the reads cannot be of the past any more; `needed` says which state would do.
+pub async fn read_in_state<'a>(
+    capabilities: &Capabilities,
+    call: &Call,
+    id: &InstanceId,
+    (states, needed): (&[CloudInstanceState], &str),
+    read: impl Fn() -> BoxFuture<'a, Result<InstanceInfo>> + Send + Sync,
+) -> Result<InstanceInfo> {
+    // What is ending does not come back.
+    let fit = |info: &InstanceInfo| states.contains(&info.state) || info.state.is_ending();
+    let info = read_past_lag(capabilities, read, fit).await;
+    let info = info.map_err(|error| error.with_effect(Effect::None))?;
+    if states.contains(&info.state) {
+        return Ok(info);
+    }
+    Err(call.wrong_state(id, info.state, needed))
+}
+
 #[cfg(test)]
 mod tests {
     use std::{
@@ -32,7 +51,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{Call, Effect, Operation, TagLimits};
+    use crate::{ErrorKind, Operation, TagLimits};
 
     fn declared() -> Capabilities {
         let mut declared = Capabilities::new("test", TagLimits::new(1, 1, 1), 1);
@@ -67,5 +86,39 @@ mod tests {
         let began = Instant::now();
         assert!(read_past_lag(&declared(), read, |_| false).await.is_err());
         assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_is_refused_only_when_it_cannot_be_of_the_past() {
+        let (call, id) = (
+            Call::new("test", Operation::RebootInstance),
+            InstanceId::new("i-1").unwrap(),
+        );
+        let running = (&[CloudInstanceState::Running][..], "running");
+        let shows = |states: &'static [CloudInstanceState]| {
+            let (reads, id) = (AtomicU32::new(0), id.clone());
+            move || -> BoxFuture<'static, Result<InstanceInfo>> {
+                let at = reads.fetch_add(1, Ordering::Relaxed) as usize;
+                let state = states[at.min(states.len() - 1)];
+                let info = InstanceInfo::new(id.clone(), state);
+                Box::pin(async move { Ok(info) })
+            }
+        };
+        let late = shows(&[CloudInstanceState::Pending, CloudInstanceState::Running]);
+        let info = read_in_state(&declared(), &call, &id, running, late).await;
+        assert_eq!(info.unwrap().state, CloudInstanceState::Running);
+        for (state, wait) in [
+            (&[CloudInstanceState::Stopped], Duration::from_secs(12)),
+            (&[CloudInstanceState::Terminating], Duration::ZERO),
+        ] {
+            let began = Instant::now();
+            let refused = read_in_state(&declared(), &call, &id, running, shows(state)).await;
+            let error = refused.unwrap_err();
+            assert_eq!(
+                (error.kind(), error.effect()),
+                (ErrorKind::WrongState, Effect::None)
+            );
+            assert_eq!(began.elapsed(), wait);
+        }
     }
 }

@@ -36,7 +36,7 @@ pub use futures_util::stream::BoxStream;
 pub use id::{ImageId, InstanceId, InstanceType, MAX_NAME_BYTES, NetworkId, SecurityGroupId, Zone};
 pub use info::{InstanceInfo, InstanceStatus, LaunchRecord};
 pub use invalid::{InvalidValue, Problem};
-pub use lag::read_past_lag;
+pub use lag::{read_in_state, read_past_lag};
 pub use mac::MacAddress;
 pub use operation::Operation;
 pub use placement::{Market, Placement, PlacementField, PublicAddress};

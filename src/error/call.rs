@@ -47,6 +47,17 @@ impl Call {
             .with_scope(Scope::Instance(id.clone()))
     }
 
+    /// The cloud shows no instance with this id, which for `window` after a launch proves nothing: the time
+    /// to retry says so.
+    pub fn not_shown(&self, id: &InstanceId, window: Duration) -> ProvisionError {
+        let error = self.not_found(id);
+        if window.is_zero() {
+            error
+        } else {
+            error.retry_after(window)
+        }
+    }
+
     /// Something else is being done to it, or the name is taken.
     pub fn conflict(&self, message: &str, retry: RetryAdvice) -> ProvisionError {
         self.without_effect(ErrorKind::Conflict, message, retry)

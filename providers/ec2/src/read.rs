@@ -5,7 +5,7 @@ use std::slice;
 use aws_sdk_ec2::types::Instance;
 use fleetwright::{
     BoxStream, Call, CloudInstanceState, Effect, InstanceFilter, InstanceId, InstanceInfo,
-    Operation, ProvisionError, Result, Seen, read_past_lag,
+    Operation, ProvisionError, Result, Seen, read_in_state, read_past_lag,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
@@ -47,13 +47,7 @@ impl Ec2Provisioner {
     }
 
     pub(crate) fn missing(&self, call: &Call, id: &InstanceId) -> ProvisionError {
-        let window = self.capabilities.consistency_window;
-        let error = call.not_found(id);
-        if window.is_zero() {
-            error
-        } else {
-            error.retry_after(window)
-        }
+        call.not_shown(id, self.capabilities.consistency_window)
     }
 
     pub(crate) async fn one(&self, operation: Operation, id: &InstanceId) -> Result<InstanceInfo> {
@@ -82,13 +76,9 @@ impl Ec2Provisioner {
         states: &[CloudInstanceState],
         needed: &str,
     ) -> Result<InstanceInfo> {
-        let fit = |info: &InstanceInfo| states.contains(&info.state) || info.state.is_ending();
-        let read = self.read_past_lag(operation, id, fit).await;
-        let info = read.map_err(|error| error.with_effect(Effect::None))?;
-        if states.contains(&info.state) {
-            return Ok(info);
-        }
-        Err(self.call(operation).wrong_state(id, info.state, needed))
+        let call = self.call(operation);
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
+        read_in_state(&self.capabilities, &call, id, (states, needed), read).await
     }
 
     pub(crate) fn pages<'a>(

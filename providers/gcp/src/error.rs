@@ -1,8 +1,7 @@
 //! Compute Engine's failures, and the shared error each becomes. Pure.
 //!
-//! Owns what every reason means, whether it comes with a refusal or in a failed operation: the status
-//! alone tells nothing, since 403 is rights, quota and rate alike. What is not listed is judged by its
-//! status: a refusal changed nothing, a breakdown may have changed anything.
+//! Owns what a failure says of its effect: a refusal changed nothing, a breakdown may have changed
+//! anything, an operation that failed has undone what it began. What its code means is `reason`'s.
 
 use std::time::Duration;
 
@@ -10,6 +9,8 @@ use fleetwright::{
     Call, Effect, InstanceConfig, InstanceId, InvalidValue, Market, NetworkId, Problem,
     ProvisionError, RetryAdvice, Scope, Zone,
 };
+
+use crate::reason::{Kind, field_of, kind_of, missing};
 
 /// How long to wait after throttling where nobody says; rates are counted by the minute, in slices.
 const AFTER_THROTTLING: Duration = Duration::from_secs(5);
@@ -172,8 +173,7 @@ impl Failure {
         let message = self.told();
         let code = self.code.as_deref().unwrap_or_default();
         match (kind_of(code, status, message), about.id) {
-            (Kind::NotFound, Some(id)) if about.window.is_zero() => call.not_found(id),
-            (Kind::NotFound, Some(id)) => call.not_found(id).retry_after(about.window),
+            (Kind::NotFound, Some(id)) => call.not_shown(id, about.window),
             (Kind::NotFound, None) => self.refused(call, missing(message)),
             (Kind::Capacity, _) => call.capacity(offering(about), message),
             (Kind::NoAddress, _) => call.capacity(network(about), message),
@@ -198,121 +198,6 @@ impl Failure {
         let instead = format!("Compute Engine says: {}", self.told());
         call.invalid(InvalidValue::new(field, Problem::NotOffered { instead }))
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    NotFound,
-    Capacity,
-    NoAddress,
-    Quota,
-    Throttled,
-    Unauthenticated,
-    Forbidden,
-    Conflict,
-    Invalid,
-    Other,
-}
-
-fn kind_of(code: &str, status: u16, message: &str) -> Kind {
-    match code {
-        "ZONE_RESOURCE_POOL_EXHAUSTED"
-        | "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"
-        | "REGION_RESOURCE_POOL_EXHAUSTED"
-        | "RESOURCE_POOL_EXHAUSTED"
-        | "VM_MIN_COUNT_NOT_REACHED"
-        | "stockout"
-        | "STOCKOUT" => Kind::Capacity,
-        // A spot instance that was preempted before it was made.
-        "UNSUPPORTED_OPERATION" if message.to_lowercase().contains("preempt") => Kind::Capacity,
-        "IP_SPACE_EXHAUSTED" | "IP_SPACE_EXHAUSTED_WITH_DETAILS" => Kind::NoAddress,
-        "quotaExceeded" | "QUOTA_EXCEEDED" | "limitExceeded" | "LIMIT_EXCEEDED" => Kind::Quota,
-        "rateLimitExceeded"
-        | "userRateLimitExceeded"
-        | "RATE_LIMIT_EXCEEDED"
-        | "OPERATION_RATE_EXCEEDED"
-        | "RESOURCE_OPERATION_RATE_EXCEEDED"
-        | "CONCURRENT_OPERATIONS_QUOTA_EXCEEDED"
-        | "concurrentLimitExceeded" => Kind::Throttled,
-        "authError" | "expired" | "UNAUTHENTICATED" | "ACCESS_TOKEN_EXPIRED" => {
-            Kind::Unauthenticated
-        }
-        "forbidden"
-        | "accessNotConfigured"
-        | "insufficientPermissions"
-        | "ACCESS_TOKEN_SCOPE_INSUFFICIENT"
-        | "IAM_PERMISSION_DENIED"
-        | "PERMISSION_DENIED"
-        | "PERMISSIONS_ERROR"
-        | "SERVICE_DISABLED" => Kind::Forbidden,
-        "resourceNotReady"
-        | "RESOURCE_NOT_READY"
-        | "resourceInUseByAnotherResource"
-        | "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE"
-        | "operationInProgress"
-        | "conditionNotMet"
-        | "CONDITION_NOT_MET" => Kind::Conflict,
-        "notFound" | "RESOURCE_NOT_FOUND" => Kind::NotFound,
-        // Machines that a zone does not have at all.
-        "invalid" | "INVALID_ARGUMENT" | "INVALID_FIELD_VALUE"
-            if message.contains("does not exist in zone") =>
-        {
-            Kind::Capacity
-        }
-        "invalid"
-        | "required"
-        | "badRequest"
-        | "invalidParameter"
-        | "parseError"
-        | "INVALID_ARGUMENT"
-        | "INVALID_FIELD_VALUE"
-        | "INVALID_USAGE" => Kind::Invalid,
-        _ => of_status(status),
-    }
-}
-
-fn of_status(status: u16) -> Kind {
-    match status {
-        401 => Kind::Unauthenticated,
-        403 => Kind::Forbidden,
-        404 => Kind::NotFound,
-        409 | 412 => Kind::Conflict,
-        429 => Kind::Throttled,
-        _ => Kind::Other,
-    }
-}
-
-/// What a launch named that does not exist, by the path in Compute Engine's words.
-fn missing(message: &str) -> &'static str {
-    let parts = [
-        ("/images/", "image"),
-        ("/machineTypes/", "instance type"),
-        ("/subnetworks/", "placement.network"),
-        ("/networks/", "placement.network"),
-        ("/diskTypes/", "disk_type"),
-        ("/acceleratorTypes/", "accelerators"),
-        ("/zones/", "placement.zone"),
-    ];
-    let found = parts.iter().find(|(part, _)| message.contains(part));
-    found.map_or("config", |(_, field)| field)
-}
-
-/// What Compute Engine complains about, by the field in its words.
-fn field_of(message: &str) -> &'static str {
-    let words = [
-        ("machineType", "instance type"),
-        ("sourceImage", "image"),
-        ("diskSizeGb", "disk size"),
-        ("disk size", "disk size"),
-        ("Disk size", "disk size"),
-        ("labels", "tags"),
-        ("metadata", "user data"),
-        ("subnetwork", "placement.network"),
-        ("network", "placement.network"),
-        ("zone", "placement.zone"),
-    ];
-    let found = words.iter().find(|(word, _)| message.contains(word));
-    found.map_or_else(|| missing(message), |(_, field)| field)
 }
 
 fn offering(about: About<'_>) -> Scope {
@@ -510,25 +395,5 @@ mod tests {
             let error = failed(cause, "", "x").into_error(&launch(), About::default());
             assert_eq!((error.kind(), error.effect()), (kind, effect), "{cause:?}");
         }
-    }
-
-    #[test]
-    fn what_is_missing_or_wrong_is_named() {
-        for (message, field) in [
-            (
-                "The resource 'projects/p/global/images/x' was not found",
-                "image",
-            ),
-            (
-                "'projects/p/zones/z/machineTypes/m' was not found",
-                "instance type",
-            ),
-            ("'projects/p/zones/z' was not found", "placement.zone"),
-        ] {
-            assert_eq!(missing(message), field, "{message}");
-        }
-        let size = "Invalid value for field 'resource.disks[0].initializeParams.diskSizeGb'";
-        assert_eq!(field_of(size), "disk size");
-        assert_eq!(field_of("Invalid value"), "config");
     }
 }

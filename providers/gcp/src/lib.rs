@@ -9,11 +9,13 @@ mod error;
 mod history;
 mod labels;
 mod launch;
+mod list;
 mod metadata;
 mod options;
 mod plan;
 mod provisioner;
 mod read;
+mod reason;
 mod state;
 mod verbs;
 

@@ -1,4 +1,4 @@
-//! Reading: instances by id and by filter, page by page, and what operations tell of the others.
+//! Reading: instances by id and by name, and what operations tell of the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -6,16 +6,16 @@ use std::{
 };
 
 use fleetwright::{
-    BoxStream, Call, CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceId,
-    InstanceInfo, Operation, ProvisionError, Result, Scope, Seen, Zone, read_past_lag,
+    Call, CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceInfo, Operation,
+    ProvisionError, Result, Zone, read_in_state, read_past_lag,
 };
-use futures_util::{StreamExt as _, future::BoxFuture, stream};
+use futures_util::future::BoxFuture;
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 
 use crate::{
     GcpProvisioner,
-    address::{Address, last_part},
-    client::{Look, Page, whole},
+    address::Address,
+    client::{Look, whole},
     convert,
     error::{About, Failure},
     history::{self, Fate},
@@ -253,7 +253,7 @@ impl GcpProvisioner {
     }
 
     /// An instance as it is shown, once it is known whether it is being deleted.
-    fn judged(&self, info: InstanceInfo, histories: &Histories) -> InstanceInfo {
+    pub(crate) fn judged(&self, info: InstanceInfo, histories: &Histories) -> InstanceInfo {
         let number = self
             .address(&info.id)
             .map(|at| at.number)
@@ -286,13 +286,7 @@ impl GcpProvisioner {
     }
 
     pub(crate) fn missing(&self, call: &Call, id: &InstanceId) -> ProvisionError {
-        let window = self.capabilities.consistency_window;
-        let error = call.not_found(id);
-        if window.is_zero() {
-            error
-        } else {
-            error.retry_after(window)
-        }
+        call.not_shown(id, self.capabilities.consistency_window)
     }
 
     pub(crate) async fn one(&self, operation: Operation, id: &InstanceId) -> Result<InstanceInfo> {
@@ -321,13 +315,9 @@ impl GcpProvisioner {
         states: &[CloudInstanceState],
         needed: &str,
     ) -> Result<InstanceInfo> {
-        let fit = |info: &InstanceInfo| states.contains(&info.state) || info.state.is_ending();
-        let read = self.read_past_lag(operation, id, fit).await;
-        let info = read.map_err(|error| error.with_effect(Effect::None))?;
-        if states.contains(&info.state) {
-            return Ok(info);
-        }
-        Err(self.call(operation).wrong_state(id, info.state, needed))
+        let call = self.call(operation);
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
+        read_in_state(&self.capabilities, &call, id, (states, needed), read).await
     }
 
     pub(crate) fn infos(&self, call: &Call, natives: &[Instance]) -> Result<Vec<InstanceInfo>> {
@@ -339,167 +329,6 @@ impl GcpProvisioner {
     /// Where everything that is launched here can be.
     pub(crate) fn look(&self) -> Look<'_> {
         look_at(self.launch.zones.iter().map(Zone::as_str))
-    }
-
-    pub(crate) fn pages<'a>(
-        &'a self,
-        operation: Operation,
-        filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
-        let step = move |at: Option<At<'a>>| async move {
-            let at = at?;
-            let call = self.call(operation);
-            Some(self.next_page(&call, filter, at).await)
-        };
-        stream::unfold(Some(At::start(self.look())), step)
-            .flat_map(stream::iter)
-            .boxed()
-    }
-
-    async fn next_page<'a>(
-        &'a self,
-        call: &Call,
-        filter: &InstanceFilter,
-        mut at: At<'a>,
-    ) -> (Vec<Result<Seen>>, Option<At<'a>>) {
-        let natively = convert::filter(filter);
-        let size = self.options.page_size.get();
-        let read = self
-            .client
-            .page(at.look, &natively, size, at.after.as_deref())
-            .await;
-        match (read, at.look) {
-            (Ok(page), _) => {
-                let next = page.next.clone();
-                match self.shown(call, filter, page).await {
-                    Ok(seen) if next.is_some() => {
-                        at.after = next;
-                        (seen, Some(at))
-                    }
-                    Ok(seen) => self.onward(at, seen),
-                    Err(error) => (vec![Err(error)], None),
-                }
-            }
-            // Nobody says which zone it is that cannot be seen, so each is asked.
-            (Err(failure), Look::Everywhere) if failure.is_breakdown() && at.after.is_none() => {
-                (Vec::new(), At::zone_by_zone(&self.launch.zones))
-            }
-            (Err(failure), Look::Zone(zone)) if failure.is_breakdown() && at.one_of_many => {
-                let error = failure.into_error(call, About::default());
-                at.gaps.push((zone, error));
-                self.onward(at, Vec::new())
-            }
-            (Err(failure), _) => (vec![Err(failure.into_error(call, About::default()))], None),
-        }
-    }
-
-    /// Goes on to the next zone, or ends with the zones that could not be seen. If that is all of them,
-    /// nothing was seen at all, and the list has failed.
-    fn onward<'a>(
-        &self,
-        at: At<'a>,
-        mut seen: Vec<Result<Seen>>,
-    ) -> (Vec<Result<Seen>>, Option<At<'a>>) {
-        match at.onward() {
-            Ok(next) => (seen, Some(next)),
-            Err(gaps) if gaps.len() == self.launch.zones.len() => {
-                seen.extend(gaps.into_iter().next().map(|(_, error)| Err(error)));
-                (seen, None)
-            }
-            Err(gaps) => {
-                let gaps = gaps.into_iter();
-                seen.extend(gaps.filter_map(|(zone, error)| self.gap(zone, error)));
-                (seen, None)
-            }
-        }
-    }
-
-    /// What a page shows of our zones, and the gaps in it.
-    async fn shown(
-        &self,
-        call: &Call,
-        filter: &InstanceFilter,
-        mut page: Page,
-    ) -> Result<Vec<Result<Seen>>> {
-        let told = |failure: Failure| failure.into_error(call, About::default());
-        // What is elsewhere is nothing to us, however odd; what says no zone may be anywhere.
-        page.instances.retain(|native| {
-            let zone = native.zone.as_deref().map(last_part);
-            let mut zones = self.launch.zones.iter();
-            zone.is_none_or(|zone| zones.any(|ours| ours.as_str() == zone))
-        });
-        let ours = self.infos(call, &page.instances)?;
-        let stopping = ours
-            .iter()
-            .filter(|info| info.state == CloudInstanceState::Stopping);
-        let at: Vec<_> = stopping.filter_map(|info| self.address(&info.id)).collect();
-        let numbers: Vec<_> = at.iter().map(|at| at.number).collect();
-        let zones = at.iter().map(|at| at.zone.as_str());
-        let histories = self.histories(zones, &numbers).await.map_err(told)?;
-        let infos = ours.into_iter().map(|info| self.judged(info, &histories));
-        let infos = infos
-            .filter(|info| filter.matches(info))
-            .map(|info| Ok(Seen::from(info)));
-        let unseen: BTreeSet<_> = page.unseen.iter().collect();
-        let gaps = unseen.into_iter().filter_map(|zone| {
-            let error = call.unavailable(Effect::None, &format!("zone {zone} cannot be reached"));
-            self.gap(zone, error)
-        });
-        Ok(infos.chain(gaps).collect())
-    }
-
-    /// That one of our zones could not be seen.
-    fn gap(&self, zone: &str, error: ProvisionError) -> Option<Result<Seen>> {
-        let zone = self
-            .launch
-            .zones
-            .iter()
-            .find(|ours| ours.as_str() == zone)?;
-        let scope = Scope::zone(zone.clone());
-        Some(Ok(Seen::Gap { scope, error }))
-    }
-}
-
-/// Where a list has got to.
-#[derive(Debug)]
-struct At<'a> {
-    look: Look<'a>,
-    after: Option<String>,
-    /// The zones that come after this one.
-    rest: slice::Iter<'a, Zone>,
-    one_of_many: bool,
-    /// The zones that could not be seen.
-    gaps: Gaps<'a>,
-}
-
-type Gaps<'a> = Vec<(&'a str, ProvisionError)>;
-
-impl<'a> At<'a> {
-    fn start(look: Look<'a>) -> Self {
-        Self {
-            look,
-            after: None,
-            rest: [].iter(),
-            one_of_many: false,
-            gaps: Vec::new(),
-        }
-    }
-
-    fn zone_by_zone(zones: &'a [Zone]) -> Option<Self> {
-        let mut start = Self::start(Look::Everywhere);
-        start.rest = zones.iter();
-        start.one_of_many = true;
-        start.onward().ok()
-    }
-
-    /// The next zone, or the gaps if there is none.
-    fn onward(mut self) -> std::result::Result<Self, Gaps<'a>> {
-        let Some(zone) = self.rest.next() else {
-            return Err(self.gaps);
-        };
-        self.look = Look::Zone(zone.as_str());
-        self.after = None;
-        Ok(self)
     }
 }
 
@@ -519,7 +348,7 @@ fn chunks(ids: &[InstanceId], most: usize) -> Vec<&[InstanceId]> {
 }
 
 /// One zone if that is enough.
-fn look_at<'z>(zones: impl IntoIterator<Item = &'z str>) -> Look<'z> {
+pub(crate) fn look_at<'z>(zones: impl IntoIterator<Item = &'z str>) -> Look<'z> {
     let mut zones = zones.into_iter();
     match zones.next() {
         Some(first) if zones.all(|zone| zone == first) => Look::Zone(first),
