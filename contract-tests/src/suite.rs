@@ -390,6 +390,33 @@ macro_rules! contract_tests {
     };
 }
 
+/// Emits a `#[test]` for each family of clauses that layers have to do with, for the harness that an
+/// expression makes: launches, tokens, lists, batches, callers side by side, lost replies and processes.
+///
+/// The rest of the clauses is about the backend alone, and in real time the layers would only make it
+/// wait. For the same reason the sweeps and the model are left out, which take minutes.
+#[macro_export]
+macro_rules! layered_contract_tests {
+    ($make:expr) => {
+        $crate::layered_contract_tests! { [$make]
+            launches "LAUNCH-" [];
+            tokens "TOKEN-" [];
+            lists "LIST-" [];
+            batches "BATCH-" [];
+            callers_side_by_side "CONCURRENCY-" [];
+            lost_replies_and_lost_processes "CRASH-" ["CRASH-03", "CRASH-04", "CRASH-06"];
+        }
+    };
+    ([$make:expr] $($name:ident $family:literal [$($left_out:literal),*];)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $crate::test_family($family, &[$($left_out),*], $make);
+            }
+        )*
+    };
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __contract_tests {

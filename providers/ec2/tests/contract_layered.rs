@@ -1,12 +1,11 @@
 //! A part of the contract under the whole stack of layers: what the layers do to tokens, lost
-//! replies, batches and callers side by side. The rest of the clauses is about the backend alone, and
-//! in real time the layers would only make it wait; the memory cloud passes all of them under the
-//! layers in virtual time.
+//! replies, batches and callers side by side. The memory cloud passes all of it under the layers, in
+//! virtual time.
 
 mod emulated;
 
 use emulated::Ec2Harness;
-use fleetwright_contract_tests::{Wrapped, test_family};
+use fleetwright_contract_tests::{Wrapped, layered_contract_tests};
 use fleetwright_ec2::fleetwright::layer::Stack;
 
 fn layered() -> Wrapped<Ec2Harness> {
@@ -15,33 +14,4 @@ fn layered() -> Wrapped<Ec2Harness> {
     })
 }
 
-#[test]
-fn launches() {
-    test_family("LAUNCH-", &[], layered);
-}
-
-#[test]
-fn tokens() {
-    test_family("TOKEN-", &[], layered);
-}
-
-#[test]
-fn lists() {
-    test_family("LIST-", &[], layered);
-}
-
-#[test]
-fn batches() {
-    test_family("BATCH-", &[], layered);
-}
-
-#[test]
-fn callers_side_by_side() {
-    test_family("CONCURRENCY-", &[], layered);
-}
-
-#[test]
-fn lost_replies_and_lost_processes() {
-    // The sweeps and the model take minutes in real time.
-    test_family("CRASH-", &["CRASH-03", "CRASH-04", "CRASH-06"], layered);
-}
+layered_contract_tests!(layered);
