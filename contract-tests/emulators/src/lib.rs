@@ -23,7 +23,7 @@
 
 #[cfg(feature = "azure")]
 pub mod azure;
-#[cfg(any(feature = "azure", feature = "ec2", feature = "gcp"))]
+#[cfg(feature = "program")]
 #[cfg_attr(
     not(all(feature = "azure", feature = "ec2", feature = "gcp")),
     allow(dead_code, reason = "one cloud needs less than all of them")
@@ -33,11 +33,15 @@ mod cloud;
 pub mod ec2;
 #[cfg(feature = "gcp")]
 pub mod gcp;
-#[cfg(any(feature = "azure", feature = "ec2", feature = "gcp"))]
+#[cfg(feature = "program")]
 mod server;
 
-#[cfg(any(feature = "azure", feature = "ec2", feature = "gcp"))]
-pub use cloud::emulator::Emulator;
+#[cfg(feature = "program")]
+pub use cloud::{
+    Cloud,
+    emulator::Emulator,
+    fault::{Fault, FaultRule, Phase},
+};
 
 /// The README's code compiles.
 #[cfg(all(doctest, feature = "azure", feature = "ec2", feature = "gcp"))]

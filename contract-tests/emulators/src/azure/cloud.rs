@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{
@@ -84,12 +85,13 @@ impl Cloud for Azure {
             RetryAfter::Seconds => seconds.to_string(),
             RetryAfter::Date => {
                 let then = world.now().saturating_add(Duration::from_secs(seconds));
-                world
-                    .date(then)
-                    .format("%a, %d %b %Y %H:%M:%S GMT")
-                    .to_string()
+                http_date(world.date(then))
             }
         }
+    }
+
+    fn date(world: &World) -> Option<String> {
+        Some(http_date(world.date(world.now())))
     }
 
     fn can(_fault: &Fault) -> bool {
@@ -130,6 +132,10 @@ impl Cloud for Azure {
             "operations": Operation::all().map(Operation::name).collect::<Vec<_>>(),
         })
     }
+}
+
+fn http_date(date: DateTime<Utc>) -> String {
+    date.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 /// The document of a refusal, with what a client may look for beside it.

@@ -51,6 +51,10 @@ pub struct TrueVm {
     pub power_state: Option<String>,
     /// The code of why its latest operation failed.
     pub failure: Option<String>,
+    /// When it was made, in milliseconds since 1970.
+    pub created_millis: i64,
+    /// Its image, by its id or as `publisher:offer:sku:version`.
+    pub image: String,
     /// Its size.
     pub size: String,
     /// Its location.
@@ -190,6 +194,8 @@ fn true_vm(world: &World, vm: &Vm) -> TrueVm {
         provisioning_state: vm.provisioning.name().to_owned(),
         power_state: vm.power.map(|power| power.name().to_owned()),
         failure: vm.failure.as_ref().map(|failure| failure.code.clone()),
+        created_millis: world.date(vm.created).timestamp_millis(),
+        image: image_name(vm),
         size: vm.size.clone(),
         location: vm.location.clone(),
         zone: vm.zone.clone(),
@@ -205,6 +211,15 @@ fn true_vm(world: &World, vm: &Vm) -> TrueVm {
         generalized: vm.generalized,
         foreign: vm.foreign,
     }
+}
+
+fn image_name(vm: &Vm) -> String {
+    let storage = vm.order.properties.storage_profile.as_ref();
+    let image = storage.and_then(|storage| storage.image_reference.clone());
+    let image = image.unwrap_or_default();
+    let named = [image.publisher, image.offer, image.sku, image.version];
+    let named: Vec<_> = named.into_iter().flatten().collect();
+    image.id.unwrap_or_else(|| named.join(":"))
 }
 
 fn true_nic(world: &World, nic: &Nic) -> TrueNic {

@@ -102,6 +102,12 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
         seconds.to_string()
     }
 
+    /// What a `Date` header says, where clients go by the cloud's time; none, the machine's.
+    fn date(world: &Self::World) -> Option<String> {
+        let _ = world;
+        None
+    }
+
     /// Whether a fault means anything here.
     fn can(fault: &Fault) -> bool;
 

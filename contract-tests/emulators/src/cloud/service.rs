@@ -143,6 +143,8 @@ impl<C: Cloud> Service<C> {
         let retry_after =
             retry_after.map(|seconds| ("retry-after", C::retry_after(world, seconds)));
         reply.headers.extend(retry_after);
+        let date = C::date(world).map(|date| ("date", date));
+        reply.headers.extend(date);
         let mut kept = record::<C>(operation, call, served.request_id, fault);
         (kept.status, kept.code) = (Some(reply.status), code);
         calls.keep(kept);

@@ -134,7 +134,7 @@ impl World {
             let message = format!("The disk size {} GB is out of range.", plan.gib);
             return Err(Refusal::invalid("diskSizeGB", message));
         }
-        order::check_name(&plan.id.name)?;
+        order::check_disk_name(&plan.id.name)?;
         if self.disks.find(&plan.id).is_none() {
             return Ok(());
         }

@@ -19,18 +19,32 @@ const LONGEST_NAME: usize = 64;
 /// The longest name of a computer that runs Windows.
 const LONGEST_WINDOWS_NAME: usize = 15;
 
+/// The longest name of a disk, which Azure makes longer than its virtual machine's.
+const LONGEST_DISK_NAME: usize = 80;
+
 /// Refuses names that no virtual machine can have.
 pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
+    check_named(name, LONGEST_NAME, "vmName")
+}
+
+/// Refuses names that no disk can have.
+pub(super) fn check_disk_name(name: &str) -> Result<(), Refusal> {
+    check_named(name, LONGEST_DISK_NAME, "disk.name")
+}
+
+fn check_named(name: &str, longest: usize, target: &str) -> Result<(), Refusal> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let ends = name.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    if begins && ends && name.len() <= LONGEST_NAME && name.chars().all(plain) {
+    if begins && ends && name.len() <= longest && name.chars().all(plain) {
         return Ok(());
     }
-    let message = "The entity name is invalid. Valid names start with a letter or number, contain only letters, \
-                   numbers, hyphens, periods and underscores, end with a letter, number or underscore, and have at \
-                   most 64 characters.";
-    Err(Refusal::invalid("vmName", message))
+    let message = format!(
+        "The entity name is invalid. Valid names start with a letter or number, contain only letters, numbers, \
+         hyphens, periods and underscores, end with a letter, number or underscore, and have at most {longest} \
+         characters."
+    );
+    Err(Refusal::invalid(target, message))
 }
 
 /// Refuses a user nobody can log in as. Azure wants a key or a password, whether it is used or not.
