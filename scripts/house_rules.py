@@ -19,6 +19,7 @@ ARROWS = {
     "fleetwright-azure": {"fleetwright"},
     "fleetwright-contract-tests": {"fleetwright", "fleetwright-memory"},
     "fleetwright-emulators": {"fleetwright-chaos"},
+    "fleetwright-emulated": {"fleetwright", "fleetwright-contract-tests", "fleetwright-emulators"},
     "fleetwright-store": set(),
     "fleetwright-store-sqlite": {"fleetwright-store"},
     "fleetwright-store-etcd": {"fleetwright-store"},

@@ -17,9 +17,8 @@ use fleetwright_ec2::{
         InstanceType, Market, Scope, Tags, Zone, async_trait,
     },
 };
-use fleetwright_emulators::ec2::{
-    Act, Action, Capacity, Ec2Emulator, Fault, FaultRule, Knobs, Phase, TrueInstance,
-};
+use fleetwright_emulated::Struck;
+use fleetwright_emulators::ec2::{Act, Action, Capacity, Ec2Emulator, Knobs, TrueInstance};
 
 /// How long the emulator takes for what EC2 takes seconds for.
 const TRANSITION: Duration = Duration::from_millis(30);
@@ -137,7 +136,7 @@ impl Harness for Ec2Harness {
     }
 
     fn faults(&self) -> Option<Arc<dyn Faults>> {
-        Some(Arc::new(Account(Arc::clone(&self.emulator))))
+        Some(Arc::new(Struck::new(Arc::clone(&self.emulator), actions)))
     }
 
     fn outsider(&self) -> Option<Arc<dyn Outsider>> {
@@ -232,82 +231,16 @@ impl Oracle for Account {
     }
 }
 
-fn native(fault: &WireFault) -> Option<Fault> {
-    let (before, after) = (Phase::Before, Phase::After);
-    Some(match fault {
-        WireFault::Throttled(wait) => Fault::Throttled {
-            retry_after_secs: Some(wait.as_secs()),
-        },
-        WireFault::BadCredentials => Fault::ExpiredCredentials,
-        WireFault::Forbidden => Fault::Forbidden,
-        WireFault::Capacity => Fault::Capacity,
-        WireFault::Quota => Fault::Quota,
-        WireFault::RequestLost => Fault::Lost { phase: before },
-        WireFault::ReplyLost => Fault::Lost { phase: after },
-        WireFault::ServerErrorBefore => Fault::ServerError { phase: before },
-        WireFault::ServerErrorAfter => Fault::ServerError { phase: after },
-        WireFault::Malformed => Fault::Malformed,
-        WireFault::StaleRead => Fault::StaleRead,
-        WireFault::UnknownState(state) => Fault::UnknownState {
-            state: state.clone(),
-        },
-        WireFault::FailsLate(code) => Fault::FailsLate {
-            code: code.clone(),
-            message: "it failed".to_owned(),
-        },
-        // A process that has died neither sends nor hears anything, which to the cloud is a call that
-        // never ends.
-        WireFault::Hang | WireFault::CrashBefore => Fault::Hang { phase: before },
-        WireFault::CrashAfter => Fault::Hang { phase: after },
-    })
-}
-
-fn action(operation: WireOp) -> Option<Action> {
+/// What a call of the kit's is to EC2. Describing, listing and looking up are one action.
+fn actions(operation: WireOp, _: &WireFault) -> Vec<Action> {
     match operation {
-        WireOp::Any => None,
-        WireOp::Launch => Some(Action::RunInstances),
-        WireOp::Terminate => Some(Action::TerminateInstances),
-        WireOp::Stop => Some(Action::StopInstances),
-        WireOp::Start => Some(Action::StartInstances),
-        WireOp::Describe | WireOp::List | WireOp::FindLaunch => Some(Action::DescribeInstances),
-        WireOp::UpdateTags => Some(Action::CreateTags),
-    }
-}
-
-impl Account {
-    /// Describing, listing and looking up are one action of EC2's, so one rule serves them all.
-    fn rule(&self, operation: WireOp, nth: Option<u64>, fault: &WireFault) {
-        let fault = native(fault).expect("an offered fault");
-        let rule = match (action(operation), nth) {
-            (Some(action), Some(nth)) => FaultRule::nth(action, nth, fault),
-            (Some(action), None) => FaultRule::always(action, fault),
-            (None, Some(nth)) => FaultRule::nth_of_any(nth, fault),
-            (None, None) => FaultRule::always_any(fault),
-        };
-        if !self.0.unstruck_faults().contains(&rule) {
-            self.0.add_fault(rule);
-        }
-    }
-}
-
-#[async_trait]
-impl Faults for Account {
-    fn offers(&self, fault: &WireFault) -> bool {
-        native(fault).is_some()
-    }
-
-    async fn strike(&self, operation: WireOp, nth: u64, fault: WireFault) {
-        self.rule(operation, Some(nth), &fault);
-    }
-
-    async fn strike_always(&self, operation: WireOp, fault: WireFault) {
-        self.rule(operation, None, &fault);
-    }
-
-    async fn clear(&self) -> bool {
-        let struck = self.0.unstruck_faults().is_empty();
-        self.0.clear_faults();
-        struck
+        WireOp::Any => Vec::new(),
+        WireOp::Launch => vec![Action::RunInstances],
+        WireOp::Terminate => vec![Action::TerminateInstances],
+        WireOp::Stop => vec![Action::StopInstances],
+        WireOp::Start => vec![Action::StartInstances],
+        WireOp::Describe | WireOp::List | WireOp::FindLaunch => vec![Action::DescribeInstances],
+        WireOp::UpdateTags => vec![Action::CreateTags],
     }
 }
 

@@ -9,9 +9,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
+use fleetwright_emulated::Struck;
 use fleetwright_emulators::gcp::{
-    Act, CallRecord, Capacity, Fault, FaultRule, GcpEmulator, Knobs, Method, Phase, Timing,
-    TrueInstance,
+    Act, CallRecord, Capacity, GcpEmulator, Knobs, Method, Timing, TrueInstance,
 };
 use fleetwright_gcp::{
     GcpLaunchConfig, GcpOptions, GcpProvisioner,
@@ -184,7 +184,7 @@ impl Harness for GcpHarness {
     }
 
     fn faults(&self) -> Option<Arc<dyn Faults>> {
-        Some(Arc::new(Project(Arc::clone(&self.emulator))))
+        Some(Arc::new(Struck::new(Arc::clone(&self.emulator), methods)))
     }
 
     fn outsider(&self) -> Option<Arc<dyn Outsider>> {
@@ -314,74 +314,29 @@ impl Oracle for Project {
     }
 }
 
-fn native(fault: &WireFault) -> Fault {
-    let (before, after) = (Phase::Before, Phase::After);
-    match fault {
-        WireFault::Throttled(wait) => Fault::Throttled {
-            retry_after_secs: Some(wait.as_secs()),
-        },
-        WireFault::BadCredentials => Fault::ExpiredCredentials,
-        WireFault::Forbidden => Fault::Forbidden,
-        WireFault::Capacity => Fault::Capacity,
-        WireFault::Quota => Fault::Quota,
-        WireFault::RequestLost => Fault::Lost { phase: before },
-        WireFault::ReplyLost => Fault::Lost { phase: after },
-        WireFault::ServerErrorBefore => Fault::ServerError { phase: before },
-        WireFault::ServerErrorAfter => Fault::ServerError { phase: after },
-        WireFault::Malformed => Fault::Malformed,
-        WireFault::StaleRead => Fault::StaleRead,
-        WireFault::UnknownState(state) => Fault::UnknownState {
-            state: state.clone(),
-        },
-        WireFault::FailsLate(code) => Fault::FailsLate {
-            code: code.clone(),
-            message: "it failed".to_owned(),
-        },
-        // A process that has died neither sends nor hears anything, which to the cloud is a call that
-        // never ends.
-        WireFault::Hang | WireFault::CrashBefore => Fault::Hang { phase: before },
-        WireFault::CrashAfter => Fault::Hang { phase: after },
-    }
-}
-
-fn method(operation: WireOp) -> Option<Method> {
+/// What a call of the kit's is to Compute Engine. Listing and looking up are one method; one of all zones that
+/// breaks down is made again zone by zone, which must break down too.
+fn methods(operation: WireOp, fault: &WireFault) -> Vec<Method> {
+    let breaks = matches!(
+        fault,
+        WireFault::ServerErrorBefore | WireFault::ServerErrorAfter
+    );
     match operation {
-        WireOp::Any => None,
-        WireOp::Launch => Some(Method::InstancesInsert),
-        WireOp::Terminate => Some(Method::InstancesDelete),
-        WireOp::Stop => Some(Method::InstancesStop),
-        WireOp::Start => Some(Method::InstancesStart),
-        WireOp::Describe => Some(Method::InstancesGet),
-        WireOp::List | WireOp::FindLaunch => Some(Method::InstancesAggregatedList),
-        WireOp::UpdateTags => Some(Method::InstancesSetLabels),
+        WireOp::Any => Vec::new(),
+        WireOp::Launch => vec![Method::InstancesInsert],
+        WireOp::Terminate => vec![Method::InstancesDelete],
+        WireOp::Stop => vec![Method::InstancesStop],
+        WireOp::Start => vec![Method::InstancesStart],
+        WireOp::Describe => vec![Method::InstancesGet],
+        WireOp::List | WireOp::FindLaunch if breaks => {
+            vec![Method::InstancesAggregatedList, Method::InstancesList]
+        }
+        WireOp::List | WireOp::FindLaunch => vec![Method::InstancesAggregatedList],
+        WireOp::UpdateTags => vec![Method::InstancesSetLabels],
     }
 }
 
 impl Project {
-    /// Listing and looking up are one method of Compute Engine's, so one rule serves both.
-    fn rule(&self, operation: WireOp, nth: Option<u64>, fault: &WireFault) {
-        let fault = native(fault);
-        let rule = match (method(operation), nth) {
-            (Some(method), Some(nth)) => FaultRule::nth(method, nth, fault),
-            (Some(method), None) => FaultRule::always(method, fault),
-            (None, Some(nth)) => FaultRule::nth_of_any(nth, fault),
-            (None, None) => FaultRule::always_any(fault),
-        };
-        if !self.0.unstruck_faults().contains(&rule) {
-            self.0.add_fault(rule);
-        }
-    }
-
-    /// A list of all zones that breaks down is made zone by zone, which must break down too.
-    fn zone_by_zone(&self, operation: WireOp, fault: &WireFault) {
-        let breaks = [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter];
-        let lists = [WireOp::List, WireOp::FindLaunch];
-        if lists.contains(&operation) && breaks.contains(fault) {
-            let rule = FaultRule::always(Method::InstancesList, native(fault));
-            self.0.add_fault(rule);
-        }
-    }
-
     fn path(id: &InstanceId) -> String {
         let parts: Vec<_> = id
             .as_str()
@@ -392,28 +347,6 @@ impl Project {
             "projects/{}/zones/{}/instances/{}",
             parts[0], parts[1], parts[2]
         )
-    }
-}
-
-#[async_trait]
-impl Faults for Project {
-    fn offers(&self, _: &WireFault) -> bool {
-        true
-    }
-
-    async fn strike(&self, operation: WireOp, nth: u64, fault: WireFault) {
-        self.rule(operation, Some(nth), &fault);
-    }
-
-    async fn strike_always(&self, operation: WireOp, fault: WireFault) {
-        self.rule(operation, None, &fault);
-        self.zone_by_zone(operation, &fault);
-    }
-
-    async fn clear(&self) -> bool {
-        let struck = self.0.unstruck_faults().is_empty();
-        self.0.clear_faults();
-        struck
     }
 }
 

@@ -6,7 +6,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod canned;
 #[path = "../emulated/mod.rs"]
 mod emulated;
 mod errors;
@@ -27,9 +26,15 @@ use fleetwright_gcp::fleetwright::{
 
 use emulated::GcpHarness;
 use fleetwright_contract_tests::{Harness as _, traps_are_accounted_for};
+use fleetwright_emulated::canned::{self, Reply};
 
 /// Longer than any test: what takes this long is over when a test lets it pass.
 const HOUR: Duration = Duration::from_secs(3600);
+
+/// Answers every request by its path, for what the emulator never does.
+fn serve(answer: impl Fn(&str) -> Reply + Send + 'static) -> String {
+    canned::serve(move |request| answer(&request.path)).unwrap()
+}
 
 /// Waits until an instance is in a state.
 async fn until(

@@ -6,15 +6,15 @@ use std::{
 };
 
 use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulated::canned::Reply;
 use fleetwright_gcp::fleetwright::{
     CloudInstanceState, ErrorKind, InstanceFilter, InstanceId, InstanceProvisioner, LaunchRecord,
 };
 
 use crate::{
     HOUR, alive,
-    canned::{Reply, serve},
     emulated::{GcpHarness, ZONES, launching_at},
-    until, with_token,
+    serve, until, with_token,
 };
 
 /// One running instance in each of our zones.

@@ -1,0 +1,10 @@
+//! What the tests of all providers share.
+//!
+//! [`Struck`] makes the kit's faults happen on any emulator; [`canned`] answers what no emulator does. The kit
+//! and the emulators know nothing of each other, so that a misunderstanding of one is not the other's too:
+//! this is where they meet.
+
+pub mod canned;
+mod struck;
+
+pub use struck::{Struck, native};

@@ -1,0 +1,280 @@
+//! The vendor's ways to a token, and the one token that all calls share.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use azure_core::{
+    auth::{AccessToken, Secret, TokenCredential},
+    error::{Error, ErrorKind},
+};
+use azure_identity::{
+    ClientSecretCredential, DefaultAzureCredentialBuilder, TokenCredentialOptions,
+};
+use chrono::{DateTime, Utc};
+use fleetwright::async_trait;
+use tokio::sync::Mutex;
+
+use crate::{
+    Token, TokenFailure, TokenSource,
+    error::{Cause, Failure},
+};
+
+/// How long before its end a token is renewed.
+const EARLY: Duration = Duration::from_secs(300);
+
+/// What the SDK sends instead of a token. It writes the header into its logs, so that it never learns the
+/// real one, which the transport puts in its place.
+const PLACEHOLDER: &str = "-";
+
+/// The environment's credentials, made when they are first asked for.
+#[derive(Default)]
+pub(crate) struct Environment {
+    credential: OnceLock<Arc<dyn TokenCredential>>,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Environment")
+    }
+}
+
+#[async_trait]
+impl TokenSource for Environment {
+    async fn token(&self, scope: &str) -> Result<Token, TokenFailure> {
+        if self.credential.get().is_none() {
+            let _ = self.credential.set(of_environment()?);
+        }
+        let credential = self.credential.get().ok_or(TokenFailure::Refused)?;
+        asked(&**credential, scope).await
+    }
+}
+
+fn of_environment() -> Result<Arc<dyn TokenCredential>, TokenFailure> {
+    let options = TokenCredentialOptions::default();
+    let made = DefaultAzureCredentialBuilder::new()
+        .with_options(options)
+        .build();
+    made.map_or(Err(TokenFailure::Refused), |made| Ok(Arc::new(made)))
+}
+
+/// A service principal that knows a secret.
+pub(crate) struct ServicePrincipal {
+    /// Who is asked; none, the environment's or Azure's own.
+    authority: Option<String>,
+    tenant: String,
+    client: String,
+    secret: String,
+    credential: OnceLock<ClientSecretCredential>,
+}
+
+impl ServicePrincipal {
+    pub(crate) const fn new(
+        authority: Option<String>,
+        tenant: String,
+        client: String,
+        secret: String,
+    ) -> Self {
+        Self {
+            authority,
+            tenant,
+            client,
+            secret,
+            credential: OnceLock::new(),
+        }
+    }
+}
+
+impl fmt::Debug for ServicePrincipal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServicePrincipal")
+            .field("tenant", &self.tenant)
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TokenSource for ServicePrincipal {
+    async fn token(&self, scope: &str) -> Result<Token, TokenFailure> {
+        if self.credential.get().is_none() {
+            let mut options = TokenCredentialOptions::default();
+            if let Some(authority) = &self.authority {
+                options.set_authority_host(authority.clone());
+            }
+            let host = options
+                .authority_host()
+                .map_err(|_| TokenFailure::Refused)?;
+            let Self {
+                tenant,
+                client,
+                secret,
+                ..
+            } = self;
+            let made = ClientSecretCredential::new(
+                options.http_client(),
+                host,
+                tenant.clone(),
+                client.clone(),
+                secret.clone(),
+            );
+            let _ = self.credential.set(made);
+        }
+        let credential = self.credential.get().ok_or(TokenFailure::Refused)?;
+        asked(credential, scope).await
+    }
+}
+
+/// Asks for a token. What the vendor says when it has none may quote what it was given, and is not told.
+async fn asked(credential: &dyn TokenCredential, scope: &str) -> Result<Token, TokenFailure> {
+    // Its own cache would give again what was refused.
+    let _ = credential.clear_cache().await;
+    match credential.get_token(&[scope]).await {
+        Ok(token) => {
+            let ends = DateTime::from_timestamp(token.expires_on.unix_timestamp(), 0);
+            Ok(Token::new(token.token.secret(), ends.unwrap_or_default()))
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::Io) => Err(TokenFailure::Unavailable),
+        Err(_) => Err(TokenFailure::Refused),
+    }
+}
+
+/// The token of all calls: one is asked for at a time, and kept until it is about to end.
+#[derive(Debug)]
+pub(super) struct Tokens {
+    source: Arc<dyn TokenSource>,
+    scope: String,
+    kept: Mutex<Option<Token>>,
+}
+
+impl Tokens {
+    pub(super) fn new(source: Arc<dyn TokenSource>, scope: String) -> Self {
+        Self {
+            source,
+            scope,
+            kept: Mutex::new(None),
+        }
+    }
+
+    pub(super) async fn current(&self) -> Result<Token, Failure> {
+        let mut kept = self.kept.lock().await;
+        let now = Utc::now();
+        if let Some(token) = kept.as_ref().filter(|token| token.ends > now + EARLY) {
+            return Ok(token.clone());
+        }
+        match (self.source.token(&self.scope).await, kept.as_ref()) {
+            (Ok(token), _) => Ok(kept.insert(token).clone()),
+            // The old one is good for a while yet.
+            (Err(_), Some(token)) if token.ends > now => Ok(token.clone()),
+            (Err(TokenFailure::Refused), _) => {
+                let message = "there are no credentials for Azure, or they were refused; see \
+                               AzureCredentials for where they are looked for";
+                Err(Failure::new(Cause::NoCredentials, message))
+            }
+            (Err(TokenFailure::Unavailable), _) => {
+                let message = "a token for Azure cannot be had just now";
+                Err(Failure::new(Cause::NoCredentialsYet, message))
+            }
+        }
+    }
+
+    /// Does not use a token again that was refused.
+    pub(super) async fn forget(&self, refused: &Token) {
+        let mut kept = self.kept.lock().await;
+        if kept.as_ref() == Some(refused) {
+            *kept = None;
+        }
+    }
+}
+
+/// What the SDK takes for its credential.
+#[derive(Debug)]
+pub(super) struct Nobody;
+
+#[async_trait]
+impl TokenCredential for Nobody {
+    async fn get_token(&self, _: &[&str]) -> azure_core::Result<AccessToken> {
+        let far = azure_core::date::parse_rfc3339("9999-01-01T00:00:00Z")
+            .map_err(|_| Error::message(ErrorKind::Other, "no date"))?;
+        Ok(AccessToken::new(Secret::new(PLACEHOLDER), far))
+    }
+
+    async fn clear_cache(&self) -> azure_core::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Gives tokens with a number, which last for `lasts` seconds.
+    #[derive(Debug)]
+    struct Counting {
+        asked: AtomicU32,
+        lasts: i64,
+        fails_after: u32,
+    }
+
+    #[async_trait]
+    impl TokenSource for Counting {
+        async fn token(&self, _: &str) -> Result<Token, TokenFailure> {
+            let number = self.asked.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            if number >= self.fails_after {
+                return Err(TokenFailure::Unavailable);
+            }
+            let ends = Utc::now() + chrono::Duration::seconds(self.lasts);
+            Ok(Token::new(format!("t-{number}"), ends))
+        }
+    }
+
+    fn tokens(lasts: i64, fails_after: u32) -> (Arc<Counting>, Tokens) {
+        let source = Arc::new(Counting {
+            asked: AtomicU32::new(0),
+            lasts,
+            fails_after,
+        });
+        let shared: Arc<dyn TokenSource> = source.clone();
+        (source, Tokens::new(shared, "x/.default".to_owned()))
+    }
+
+    #[tokio::test]
+    async fn a_token_is_asked_for_once_and_again_when_it_was_refused() {
+        let (source, tokens) = tokens(3600, 9);
+        let all = futures_util::future::join_all((0..50).map(|_| tokens.current())).await;
+        assert!(all.iter().all(|one| one.as_ref().unwrap().secret == "t-0"));
+        assert_eq!(source.asked.load(Ordering::SeqCst), 1);
+        let refused = tokens.current().await.unwrap();
+        tokens.forget(&refused).await;
+        let next = tokens.current().await.unwrap();
+        assert_eq!(next.secret, "t-1");
+        tokens.forget(&refused).await;
+        assert_eq!(tokens.current().await.unwrap(), next);
+        assert!(!format!("{tokens:?}").contains("t-1"), "{tokens:?}");
+    }
+
+    #[tokio::test]
+    async fn a_token_is_renewed_early_and_used_to_its_end_if_that_fails() {
+        let (source, tokens) = tokens(200, 2);
+        for number in [0, 1, 1, 1] {
+            let token = tokens.current().await.unwrap();
+            assert_eq!(token.secret, format!("t-{number}"));
+        }
+        assert_eq!(source.asked.load(Ordering::SeqCst), 4);
+        let (_, none) = super::tests::tokens(200, 0);
+        let failure = none.current().await.unwrap_err();
+        assert_eq!(failure.cause, Cause::NoCredentialsYet);
+    }
+
+    #[tokio::test]
+    async fn what_knows_a_secret_does_not_show_it() {
+        let principal = ServicePrincipal::new(None, "t".into(), "c".into(), "hush".into());
+        assert!(!format!("{principal:?}").contains("hush"));
+        let fixed = crate::AzureCredentials::token("hush");
+        assert!(!format!("{fixed:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,154 @@
+//! Documents of interfaces and public addresses: the little that is read of them.
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+
+use crate::machine::{Interface, Public};
+
+/// A page.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListDocument<T> {
+    pub(super) value: Vec<T>,
+    #[serde(default)]
+    pub(super) next_link: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct InterfaceDocument {
+    #[serde(default)]
+    properties: InterfaceProperties,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct InterfaceProperties {
+    ip_configurations: Vec<Configuration>,
+    network_security_group: Option<Reference>,
+    virtual_machine: Option<Reference>,
+    mac_address: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Configuration {
+    properties: ConfigurationProperties,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ConfigurationProperties {
+    primary: Option<bool>,
+    #[serde(rename = "privateIPAddress")]
+    private: Option<IpAddr>,
+    #[serde(rename = "publicIPAddress")]
+    public: Option<PublicDocument>,
+    subnet: Option<Reference>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Reference {
+    id: String,
+}
+
+/// A public address, or only where it is.
+#[derive(Debug, Deserialize)]
+pub(super) struct PublicDocument {
+    pub(super) id: String,
+    #[serde(default)]
+    properties: PublicProperties,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PublicProperties {
+    ip_address: Option<IpAddr>,
+    /// Only what is shown whole has it.
+    provisioning_state: Option<String>,
+}
+
+impl PublicDocument {
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        self.properties.ip_address
+    }
+}
+
+impl InterfaceDocument {
+    /// Where it is reached: its primary configuration, or its first.
+    pub(super) fn interface(self) -> Interface {
+        let properties = self.properties;
+        let bare = Interface {
+            machine: properties.virtual_machine.map(|machine| machine.id),
+            mac: properties.mac_address,
+            security_group: properties.network_security_group.map(|group| group.id),
+            ..Interface::default()
+        };
+        let mut all = properties.ip_configurations;
+        let primary = all
+            .iter()
+            .position(|one| one.properties.primary == Some(true))
+            .unwrap_or_default();
+        if all.is_empty() {
+            return bare;
+        }
+        let one = all.swap_remove(primary).properties;
+        let public = one.public.and_then(|public| {
+            let whole = public.properties.provisioning_state.is_some();
+            match public.address() {
+                Some(address) => Some(Public::Address(address)),
+                None if whole => None,
+                None => Some(Public::At(public.id)),
+            }
+        });
+        Interface {
+            private: one.private,
+            public,
+            subnet: one.subnet.map(|subnet| subnet.id),
+            ..bare
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(properties: &Value) -> Interface {
+        let document = json!({ "properties": properties });
+        let document: InterfaceDocument = serde_json::from_value(document).unwrap();
+        document.interface()
+    }
+
+    #[test]
+    fn the_primary_addresses_are_read_whole_or_by_where_they_are() {
+        let with = |public: Value| {
+            read(&json!({
+                "networkSecurityGroup": { "id": "/nsg" },
+                "virtualMachine": { "id": "/vm" }, "macAddress": "00-0D-3A-00-00-01",
+                "ipConfigurations": [
+                    { "properties": { "primary": false, "privateIPAddress": "10.0.0.9" } },
+                    { "properties": { "primary": true, "privateIPAddress": "10.0.0.4",
+                                      "subnet": { "id": "/subnet" }, "publicIPAddress": public } },
+                ],
+            }))
+        };
+        let whole = json!({ "id": "/pip", "properties": { "ipAddress": "203.0.113.7", "provisioningState": "Succeeded" } });
+        let whole = with(whole);
+        assert_eq!(whole.private.unwrap().to_string(), "10.0.0.4");
+        let address = "203.0.113.7".parse().unwrap();
+        assert_eq!(whole.public, Some(Public::Address(address)));
+        assert_eq!(whole.subnet.as_deref(), Some("/subnet"));
+        assert_eq!(whole.security_group.as_deref(), Some("/nsg"));
+        assert_eq!(whole.machine.as_deref(), Some("/vm"));
+        let at = with(json!({ "id": "/pip" }));
+        assert_eq!(at.public, Some(Public::At("/pip".to_owned())));
+        let at = with(json!({ "id": "/pip", "properties": { "deleteOption": "Delete" } }));
+        assert_eq!(at.public, Some(Public::At("/pip".to_owned())));
+        let empty = json!({ "id": "/pip", "properties": { "provisioningState": "Succeeded" } });
+        assert_eq!(with(empty).public, None);
+        assert_eq!(with(Value::Null).public, None);
+        assert_eq!(read(&json!({})), Interface::default());
+    }
+}

@@ -1,0 +1,318 @@
+//! Orders as the SDK's documents. What is ordered goes with its machine, all of it, so that nothing is left.
+
+use std::collections::BTreeMap;
+
+use azure_mgmt_compute::package_2024_07_01::models::{
+    self, BillingProfile, BootDiagnostics, CreateOption, DeleteOption, DiagnosticsProfile,
+    EvictionPolicy, HardwareProfile, Image, ImageDisk, ImageOsDisk, ImageProperties,
+    ImageReference, ImageStorageProfile, LinuxConfiguration, ManagedDiskParameters, NetworkProfile,
+    OsDisk, OsProfile, Plan, Priority, PublicIpAddressSku, Resource, SshConfiguration,
+    SshPublicKey, StorageAccountType, StorageProfile, SubResource, UpdateResource, VirtualMachine,
+    VirtualMachineIdentity, VirtualMachineNetworkInterfaceConfiguration,
+    VirtualMachineNetworkInterfaceConfigurationProperties,
+    VirtualMachineNetworkInterfaceIpConfiguration,
+    VirtualMachineNetworkInterfaceIpConfigurationProperties, VirtualMachineProperties,
+    VirtualMachinePublicIpAddressConfiguration,
+    VirtualMachinePublicIpAddressConfigurationProperties, VirtualMachineUpdate, hardware_profile,
+    image_os_disk, network_profile, public_ip_address_sku, virtual_machine_identity,
+    virtual_machine_network_interface_configuration_properties as interface,
+    virtual_machine_public_ip_address_configuration_properties as public,
+};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::{
+    Eviction, MarketplacePlan,
+    error::{Cause, Failure},
+    machine::{Edit, Order, Source},
+};
+
+/// The version of the documents.
+pub(super) const VERSION: &str = "2024-07-01";
+
+/// The document of an order.
+///
+/// The SDK has no place for the identities of a user, and writes members that only Azure writes; both are
+/// mended here, which is why it does not send this document itself.
+pub(super) fn document(order: &Order, name: &str) -> Result<Bytes, Failure> {
+    let unwritten = |_| Failure::new(Cause::NotSent, "an order cannot be written");
+    let mut document = serde_json::to_value(machine(order, name)).map_err(unwritten)?;
+    if let Some(properties) = document["properties"].as_object_mut() {
+        properties.retain(|_, value| !value.is_null());
+    }
+    if !order.user_identities.is_empty() {
+        let each = order.user_identities.iter();
+        let all: serde_json::Map<_, _> = each.map(|id| (id.clone(), json!({}))).collect();
+        document["identity"]["userAssignedIdentities"] = Value::Object(all);
+    }
+    let bytes = serde_json::to_vec(&document).map_err(unwritten)?;
+    Ok(bytes.into())
+}
+
+/// The document of a change.
+pub(super) fn update(edit: &Edit) -> VirtualMachineUpdate {
+    let mut update = VirtualMachineUpdate::new();
+    match edit {
+        Edit::Tags(tags) => {
+            update.update_resource = UpdateResource {
+                tags: Some(json!(tags)),
+            };
+        }
+        Edit::Size(size) => {
+            update.properties = Some(VirtualMachineProperties {
+                hardware_profile: Some(hardware(size)),
+                ..VirtualMachineProperties::default()
+            });
+        }
+    }
+    update
+}
+
+/// The document of an image of a disk.
+pub(super) fn image(location: &str, disk: &str, tags: &BTreeMap<String, String>) -> Image {
+    let mut os_disk = ImageOsDisk::new(
+        image_os_disk::OsType::Linux,
+        image_os_disk::OsState::Generalized,
+    );
+    os_disk.image_disk = ImageDisk {
+        managed_disk: Some(reference(disk)),
+        ..ImageDisk::default()
+    };
+    let mut resource = Resource::new(location.to_owned());
+    resource.tags = Some(json!(tags));
+    let mut image = Image::new(resource);
+    image.properties = Some(ImageProperties {
+        storage_profile: Some(ImageStorageProfile {
+            os_disk: Some(os_disk),
+            ..ImageStorageProfile::default()
+        }),
+        hyper_v_generation: Some(models::HyperVGenerationType::V2),
+        ..ImageProperties::default()
+    });
+    image
+}
+
+fn machine(order: &Order, name: &str) -> VirtualMachine {
+    let mut resource = Resource::new(order.location.clone());
+    resource.tags = Some(json!(order.tags));
+    let mut machine = VirtualMachine::new(resource);
+    machine.zones = order.zone.iter().cloned().collect();
+    machine.plan = order.plan.as_ref().map(plan);
+    machine.identity = identity(order);
+    machine.properties = Some(VirtualMachineProperties {
+        hardware_profile: Some(hardware(&order.size)),
+        storage_profile: Some(storage(order)),
+        os_profile: Some(system(order, name)),
+        network_profile: Some(network(order, name)),
+        diagnostics_profile: Some(DiagnosticsProfile {
+            boot_diagnostics: Some(BootDiagnostics {
+                enabled: Some(order.console),
+                storage_uri: None,
+            }),
+        }),
+        priority: order.spot.map(|_| Priority::Spot),
+        eviction_policy: order.spot.map(|eviction| match eviction {
+            Eviction::Deleted => EvictionPolicy::Delete,
+            Eviction::Deallocated => EvictionPolicy::Deallocate,
+        }),
+        // Up to the price on demand, so that no price evicts it.
+        billing_profile: order.spot.map(|_| BillingProfile {
+            max_price: Some(-1.0),
+        }),
+        user_data: order.user_data.clone(),
+        ..VirtualMachineProperties::default()
+    });
+    machine
+}
+
+fn plan(plan: &MarketplacePlan) -> Plan {
+    Plan {
+        name: Some(plan.name.clone()),
+        publisher: Some(plan.publisher.clone()),
+        product: Some(plan.product.clone()),
+        promotion_code: None,
+    }
+}
+
+fn identity(order: &Order) -> Option<VirtualMachineIdentity> {
+    let of_users = !order.user_identities.is_empty();
+    let kind = match (order.system_identity, of_users) {
+        (false, false) => return None,
+        (true, false) => virtual_machine_identity::Type::SystemAssigned,
+        (false, true) => virtual_machine_identity::Type::UserAssigned,
+        (true, true) => virtual_machine_identity::Type::SystemAssignedUserAssigned,
+    };
+    Some(VirtualMachineIdentity {
+        type_: Some(kind),
+        ..VirtualMachineIdentity::default()
+    })
+}
+
+fn hardware(size: &str) -> HardwareProfile {
+    HardwareProfile {
+        vm_size: Some(hardware_profile::VmSize::UnknownValue(size.to_owned())),
+        vm_size_properties: None,
+    }
+}
+
+fn storage(order: &Order) -> StorageProfile {
+    let mut disk = OsDisk::new(CreateOption::FromImage);
+    disk.delete_option = Some(DeleteOption::Delete);
+    disk.disk_size_gb = order.disk_gib;
+    disk.managed_disk = order.disk_type.as_ref().map(|name| ManagedDiskParameters {
+        storage_account_type: Some(StorageAccountType::UnknownValue(name.clone())),
+        ..ManagedDiskParameters::default()
+    });
+    StorageProfile {
+        image_reference: Some(source(&order.source)),
+        os_disk: Some(disk),
+        ..StorageProfile::default()
+    }
+}
+
+fn source(source: &Source) -> ImageReference {
+    let mut reference = ImageReference::default();
+    match source {
+        Source::Published {
+            publisher,
+            offer,
+            sku,
+            version,
+        } => {
+            reference.publisher = Some(publisher.clone());
+            reference.offer = Some(offer.clone());
+            reference.sku = Some(sku.clone());
+            reference.version = Some(version.clone());
+        }
+        Source::Resource(id) => reference.sub_resource.id = Some(id.clone()),
+        Source::SharedGallery(id) => reference.shared_gallery_image_id = Some(id.clone()),
+        Source::CommunityGallery(id) => reference.community_gallery_image_id = Some(id.clone()),
+    }
+    reference
+}
+
+fn system(order: &Order, name: &str) -> OsProfile {
+    let key = SshPublicKey {
+        path: Some(format!("/home/{}/.ssh/authorized_keys", order.admin_user)),
+        key_data: Some(order.ssh_public_key.clone()),
+    };
+    OsProfile {
+        computer_name: Some(name.to_owned()),
+        admin_username: Some(order.admin_user.clone()),
+        custom_data: order.custom_data.clone(),
+        linux_configuration: Some(LinuxConfiguration {
+            disable_password_authentication: Some(true),
+            ssh: Some(SshConfiguration {
+                public_keys: vec![key],
+            }),
+            ..LinuxConfiguration::default()
+        }),
+        ..OsProfile::default()
+    }
+}
+
+/// The interface, with its address, as a part of the machine: made with it and gone with it.
+fn network(order: &Order, name: &str) -> NetworkProfile {
+    let address = order.public_address.then(|| {
+        let mut address = VirtualMachinePublicIpAddressConfiguration::new(format!("{name}-ip"));
+        address.sku = Some(PublicIpAddressSku {
+            name: Some(public_ip_address_sku::Name::Standard),
+            tier: None,
+        });
+        address.properties = Some(VirtualMachinePublicIpAddressConfigurationProperties {
+            delete_option: Some(public::DeleteOption::Delete),
+            public_ip_allocation_method: Some(public::PublicIpAllocationMethod::Static),
+            ..VirtualMachinePublicIpAddressConfigurationProperties::default()
+        });
+        address
+    });
+    let mut ip = VirtualMachineNetworkInterfaceIpConfiguration::new("primary".to_owned());
+    ip.properties = Some(VirtualMachineNetworkInterfaceIpConfigurationProperties {
+        subnet: Some(reference(&order.subnet)),
+        primary: Some(true),
+        public_ip_address_configuration: address,
+        ..VirtualMachineNetworkInterfaceIpConfigurationProperties::default()
+    });
+    let mut properties = VirtualMachineNetworkInterfaceConfigurationProperties::new(vec![ip]);
+    properties.primary = Some(true);
+    properties.delete_option = Some(interface::DeleteOption::Delete);
+    properties.network_security_group = order.security_group.as_deref().map(reference);
+    let mut card = VirtualMachineNetworkInterfaceConfiguration::new(format!("{name}-nic"));
+    card.properties = Some(properties);
+    NetworkProfile {
+        network_api_version: Some(network_profile::NetworkApiVersion::N2020_11_01),
+        network_interface_configurations: vec![card],
+        ..NetworkProfile::default()
+    }
+}
+
+fn reference(id: &str) -> SubResource {
+    SubResource {
+        id: Some(id.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order() -> Order {
+        Order {
+            location: "eastus".to_owned(),
+            zone: None,
+            size: "Standard_B1s".to_owned(),
+            source: Source::Resource("/image".to_owned()),
+            disk_gib: Some(64),
+            disk_type: None,
+            admin_user: "me".to_owned(),
+            ssh_public_key: "ssh-ed25519 AAAA".to_owned(),
+            custom_data: Some("IyE=".to_owned()),
+            user_data: None,
+            subnet: "/subnet".to_owned(),
+            security_group: None,
+            public_address: false,
+            spot: Some(Eviction::Deleted),
+            system_identity: false,
+            user_identities: vec!["/ci".to_owned()],
+            plan: None,
+            console: true,
+            tags: BTreeMap::new(),
+        }
+    }
+
+    fn written(order: &Order) -> Value {
+        serde_json::from_slice(&document(order, "fw-1").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn identities_of_users_are_in_the_document_and_nothing_is_null() {
+        let document = written(&order());
+        let identity = json!({ "type": "UserAssigned", "userAssignedIdentities": { "/ci": {} } });
+        assert_eq!(document["identity"], identity);
+        assert!(!document.to_string().contains("null"), "{document}");
+        let properties = &document["properties"];
+        assert_eq!(
+            properties["storageProfile"]["imageReference"]["id"],
+            "/image"
+        );
+        assert_eq!(properties["storageProfile"]["osDisk"]["diskSizeGB"], 64);
+        assert_eq!(properties["evictionPolicy"], "Delete");
+        assert_eq!(properties["billingProfile"]["maxPrice"], -1.0);
+        assert_eq!(properties["osProfile"]["customData"], "IyE=");
+        let network = properties["networkProfile"].to_string();
+        assert!(
+            !network.contains("publicIPAddressConfiguration"),
+            "{network}"
+        );
+    }
+
+    #[test]
+    fn a_plain_order_has_neither_identity_nor_price() {
+        let mut order = order();
+        order.user_identities.clear();
+        order.spot = None;
+        let document = written(&order);
+        assert_eq!(document["identity"], Value::Null);
+        assert_eq!(document["properties"]["priority"], Value::Null);
+    }
+}

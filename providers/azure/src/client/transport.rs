@@ -1,0 +1,316 @@
+//! How a request is sent: to Azure's own host or not at all, with our token, over connections that are kept.
+//!
+//! Owns the only place that adds a token, and that reads a refusal. The SDK asks whatever host a link
+//! names, sends its token along, writes it into its logs, and drops the headers of a refusal.
+
+use std::{error::Error as _, sync::Arc, time::Duration};
+
+use azure_core::{
+    HttpClient, Method, Request, Response, Url,
+    error::{Error, ErrorKind},
+    headers::{AUTHORIZATION, HeaderName, Headers},
+};
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use fleetwright::async_trait;
+use serde::Deserialize;
+
+use super::identity::Tokens;
+use crate::error::{Cause, Failure};
+
+/// The longest message of Azure's that is told.
+const LONGEST_MESSAGE: usize = 1000;
+
+/// For how long a connection is kept that nobody uses.
+const IDLE: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug)]
+pub(super) struct Transport {
+    http: reqwest::Client,
+    endpoint: Url,
+    tokens: Arc<Tokens>,
+}
+
+/// An answer with all of its body.
+#[derive(Debug)]
+pub(super) struct Collected {
+    pub(super) headers: Headers,
+    pub(super) body: Bytes,
+}
+
+impl Transport {
+    pub(super) fn new(endpoint: Url, tokens: Arc<Tokens>) -> Result<Self, Failure> {
+        let http = reqwest::Client::builder()
+            // Whoever redirects us could have our token.
+            .redirect(reqwest::redirect::Policy::none())
+            .pool_idle_timeout(IDLE)
+            .connect_timeout(Duration::from_secs(20))
+            .build();
+        Ok(Self {
+            http: http.map_err(|_| Failure::new(Cause::NotSent, "no client can be built"))?,
+            endpoint,
+            tokens,
+        })
+    }
+
+    /// A URL of a path of Azure's.
+    pub(super) fn url(&self, path: &str, version: &str) -> Result<Url, Failure> {
+        let mut url = self.endpoint.clone();
+        url.set_path(path);
+        url.query_pairs_mut().append_pair("api-version", version);
+        Ok(url)
+    }
+
+    /// A URL that Azure has answered, if it leads to itself.
+    pub(super) fn own(&self, text: &str) -> Result<Url, Failure> {
+        let url = Url::parse(text);
+        let url =
+            url.map_err(|_| Failure::new(Cause::Unreadable, "a link of Azure's is no URL"))?;
+        self.checked(&url)?;
+        Ok(url)
+    }
+
+    fn checked(&self, url: &Url) -> Result<(), Failure> {
+        if url.origin() == self.endpoint.origin() {
+            return Ok(());
+        }
+        let host = url.host_str().unwrap_or_default();
+        let message = format!(
+            "a link of Azure's leads to {}://{host}, which is not {}; nothing was sent there",
+            url.scheme(),
+            self.endpoint.host_str().unwrap_or_default()
+        );
+        Err(Failure::new(Cause::Foreign, message))
+    }
+
+    pub(super) async fn get(&self, url: Url) -> Result<Collected, Failure> {
+        self.sent(&Request::new(url, Method::Get)).await
+    }
+
+    pub(super) async fn put(&self, url: Url, body: Bytes) -> Result<Collected, Failure> {
+        let mut request = Request::new(url, Method::Put);
+        request.insert_header("content-type", "application/json");
+        request.insert_header("if-none-match", "*");
+        request.set_body(body);
+        self.sent(&request).await
+    }
+
+    async fn sent(&self, request: &Request) -> Result<Collected, Failure> {
+        let response = self.executed(request).await?;
+        let (_, headers, body) = response.deconstruct();
+        let body = body.collect().await.map_err(|error| failure(&error))?;
+        Ok(Collected { headers, body })
+    }
+
+    /// What anybody may read who has its URL, without our token: no more than `most` bytes of its end.
+    pub(super) async fn read_public(&self, url: &str) -> Result<Bytes, Failure> {
+        let unread = |error: reqwest::Error| Failure {
+            message: "what the machine wrote cannot be read".to_owned(),
+            ..of_transport(&error.without_url())
+        };
+        let response = self.http.get(url).send().await.map_err(unread)?;
+        let status = response.status();
+        if !status.is_success() {
+            let message = "what the machine wrote is not to be had";
+            return Err(Failure::new(Cause::Answered(status.as_u16()), message));
+        }
+        response.bytes().await.map_err(unread)
+    }
+
+    async fn executed(&self, request: &Request) -> Result<Response, Failure> {
+        self.checked(request.url())?;
+        let token = self.tokens.current().await?;
+        let mut request = request.clone();
+        request.insert_header(AUTHORIZATION, format!("Bearer {}", token.secret));
+        let response = self.http.execute_request(&request).await;
+        let response = response.map_err(|error| failure(&error))?;
+        let status = u16::from(response.status());
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        if status == 401 {
+            self.tokens.forget(&token).await;
+        }
+        let (_, headers, body) = response.deconstruct();
+        // A body that breaks off leaves the status, which is enough to go by.
+        let body = body.collect().await.unwrap_or_default();
+        Err(refusal(status, &headers, &body))
+    }
+}
+
+#[async_trait]
+impl HttpClient for Transport {
+    async fn execute_request(&self, request: &Request) -> azure_core::Result<Response> {
+        let sent = self.executed(request).await;
+        sent.map_err(|failure| Error::new(ErrorKind::Other, failure))
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Refused {
+    error: Details,
+}
+
+/// Why something failed, as refusals and operations tell it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Details {
+    pub(super) code: Option<String>,
+    pub(super) message: Option<String>,
+}
+
+fn refusal(status: u16, headers: &Headers, body: &[u8]) -> Failure {
+    let told = serde_json::from_slice::<Refused>(body).unwrap_or_default();
+    let at = header(headers, "date").and_then(date);
+    Failure {
+        cause: Cause::Answered(status),
+        code: told.error.code.filter(|code| !code.is_empty()),
+        message: shortened(told.error.message.unwrap_or_default()),
+        request_id: header(headers, "x-ms-request-id").map(ToOwned::to_owned),
+        retry_after: retry_after(headers),
+        at,
+    }
+}
+
+pub(super) fn shortened(mut message: String) -> String {
+    if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+pub(super) fn header<'h>(headers: &'h Headers, name: &'static str) -> Option<&'h str> {
+    headers.get_optional_str(&HeaderName::from_static(name))
+}
+
+/// How long to wait before coming back, which is told as seconds or as a date.
+pub(super) fn retry_after(headers: &Headers) -> Option<Duration> {
+    let text = header(headers, "retry-after")?;
+    if let Ok(seconds) = text.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let now = header(headers, "date")
+        .and_then(date)
+        .unwrap_or_else(Utc::now);
+    Some((date(text)? - now).to_std().unwrap_or_default())
+}
+
+fn date(text: &str) -> Option<DateTime<Utc>> {
+    let date = DateTime::parse_from_rfc2822(text.trim()).ok()?;
+    Some(date.with_timezone(&Utc))
+}
+
+/// What became of a call, as the SDK tells it.
+pub(super) fn failure(error: &Error) -> Failure {
+    let mut source = error.source();
+    while let Some(inner) = source {
+        if let Some(failure) = inner.downcast_ref::<Failure>() {
+            return failure.clone();
+        }
+        if let Some(error) = inner.downcast_ref::<reqwest::Error>() {
+            return of_transport(error);
+        }
+        source = inner.source();
+    }
+    match error.kind() {
+        ErrorKind::Io => Failure::new(Cause::Disconnected, "the connection broke off"),
+        ErrorKind::DataConversion => {
+            Failure::new(Cause::Unreadable, "an answer of Azure's cannot be read")
+        }
+        ErrorKind::HttpResponse { status, .. } => {
+            let message = "an answer of Azure's that is not in its documentation";
+            Failure::new(Cause::Answered(u16::from(*status)), message)
+        }
+        ErrorKind::Credential | ErrorKind::MockFramework | ErrorKind::Other => {
+            Failure::new(Cause::NotSent, "a request to Azure cannot be built")
+        }
+    }
+}
+
+fn of_transport(error: &reqwest::Error) -> Failure {
+    if error.is_connect() {
+        return Failure::new(Cause::NotConnected, "Azure cannot be connected to");
+    }
+    if error.is_timeout() {
+        return Failure::new(Cause::TimedOut, "no answer came in time");
+    }
+    if error.is_builder() {
+        return Failure::new(Cause::NotSent, "a request to Azure cannot be built");
+    }
+    Failure::new(Cause::Disconnected, "the connection broke off")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AzureCredentials;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> Headers {
+        let mut headers = Headers::new();
+        for (name, value) in pairs {
+            headers.insert(HeaderName::from_static(name), (*value).to_owned());
+        }
+        headers
+    }
+
+    #[test]
+    fn a_time_to_come_back_is_read_as_seconds_and_as_a_date() {
+        let told = |pairs: &[(&'static str, &str)]| retry_after(&headers(pairs));
+        assert_eq!(
+            told(&[("retry-after", "1200")]),
+            Some(Duration::from_secs(1200))
+        );
+        let now = ("date", "Mon, 16 Nov 2026 10:00:00 GMT");
+        let later = ("retry-after", "Mon, 16 Nov 2026 10:02:05 GMT");
+        assert_eq!(told(&[now, later]), Some(Duration::from_secs(125)));
+        let past = ("retry-after", "Mon, 16 Nov 2026 09:00:00 GMT");
+        assert_eq!(told(&[now, past]), Some(Duration::ZERO));
+        for odd in ["soon", "-5", ""] {
+            assert_eq!(told(&[("retry-after", odd)]), None, "{odd}");
+        }
+        assert_eq!(told(&[]), None);
+    }
+
+    #[test]
+    fn a_refusal_is_read_with_all_that_it_tells() {
+        let headers = headers(&[
+            ("x-ms-request-id", "r-1"),
+            ("retry-after", "7"),
+            ("date", "Mon, 16 Nov 2026 10:00:00 GMT"),
+        ]);
+        let body = br#"{"error":{"code":"SkuNotAvailable","message":"no","target":"vmSize"}}"#;
+        let failure = refusal(409, &headers, body);
+        assert_eq!(failure.cause, Cause::Answered(409));
+        assert_eq!(failure.code.as_deref(), Some("SkuNotAvailable"));
+        assert_eq!(failure.request_id.as_deref(), Some("r-1"));
+        assert_eq!(failure.retry_after, Some(Duration::from_secs(7)));
+        assert!(failure.at.is_some());
+        let page = refusal(502, &Headers::new(), b"<html>");
+        assert_eq!((page.cause, page.code), (Cause::Answered(502), None));
+        assert_eq!(shortened("é".repeat(2000)).chars().count(), 1001);
+    }
+
+    #[test]
+    fn only_azure_s_own_host_is_asked() {
+        let source = AzureCredentials::token("hush").source;
+        let tokens = Arc::new(Tokens::new(source, String::new()));
+        let endpoint = Url::parse("https://management.azure.com").unwrap();
+        let transport = Transport::new(endpoint, tokens).unwrap();
+        let own = "https://management.azure.com/x?y=z";
+        assert_eq!(transport.own(own).unwrap().as_str(), own);
+        for odd in [
+            "http://management.azure.com/x",
+            "https://management.azure.com.example.net/x",
+            "https://management.azure.com:444/x",
+            "https://management.azure.com@example.net/x",
+            "/x",
+            "",
+        ] {
+            let failure = transport.own(odd).unwrap_err();
+            let causes = [Cause::Foreign, Cause::Unreadable];
+            assert!(causes.contains(&failure.cause), "{odd}");
+        }
+    }
+}

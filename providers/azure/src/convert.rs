@@ -1,0 +1,199 @@
+//! Azure's machines as the shared view. Pure.
+
+use fleetwright::{
+    CloudInstanceState, ImageId, InstanceInfo, InstanceType, Market, NetworkId, Placement,
+    SecurityGroupId, Zone,
+};
+
+use crate::{
+    address::{Address, folded},
+    machine::{Interface, Machine, Public},
+    state,
+};
+
+/// Where a machine is.
+pub(crate) fn address(subscription: &str, group: &str, machine: &Machine) -> Address {
+    Address {
+        // Small letters, so that an id is the same however a config writes them.
+        subscription: folded(subscription),
+        group: folded(group),
+        name: machine.name.clone(),
+        vm_id: machine.vm_id.clone(),
+        made: machine
+            .made
+            .map(|made| made.timestamp_millis())
+            .unwrap_or_default(),
+    }
+}
+
+/// The shared view; the error says what is odd about an answer that cannot be understood.
+pub(crate) fn info(
+    at: &Address,
+    machine: &Machine,
+    interface: Option<&Interface>,
+) -> Result<InstanceInfo, String> {
+    let id = at.id();
+    let id = id.ok_or_else(|| format!("{} makes no id", machine.name))?;
+    let normal = state::normalize(machine);
+    let mut info = InstanceInfo::new(id, normal);
+    info.native_state = Some(state::native(machine)).filter(|name| !name.is_empty());
+    info.state_reason = reason(machine, normal);
+    info.private_ip = interface.and_then(|interface| interface.private);
+    let public = interface.and_then(|interface| interface.public.as_ref());
+    info.public_ip = public
+        .and_then(|public| match public {
+            Public::Address(address) => Some(*address),
+            Public::At(_) => None,
+        })
+        .filter(|_| {
+            !matches!(
+                normal,
+                CloudInstanceState::Stopped | CloudInstanceState::Terminating
+            )
+        });
+    let mac = interface.and_then(|interface| interface.mac.as_deref());
+    info.mac_address = mac.and_then(|text| text.replace('-', ":").parse().ok());
+    info.launch_time = machine.made;
+    info.tags = fleetwright::Tags::from_observed(machine.tags.clone());
+    info.image = machine
+        .image
+        .as_deref()
+        .and_then(|text| ImageId::new(text).ok());
+    let size = machine.size.as_deref();
+    info.instance_type = size.and_then(|text| InstanceType::new(text).ok());
+    info.placement = placement(machine, interface);
+    Ok(info)
+}
+
+/// Why it is as it is, where that is not what anybody asked for.
+fn reason(machine: &Machine, normal: CloudInstanceState) -> Option<String> {
+    if let Some((code, message)) = state::failure(machine) {
+        return Some(told(code, message));
+    }
+    let held = state::power(machine) == Some(state::HELD);
+    (held && normal == CloudInstanceState::Stopped)
+        .then(|| "powered off, and still allocated and paid for; a stop gives it back".to_owned())
+}
+
+/// A code and its words as one line.
+pub(crate) fn told(code: &str, message: &str) -> String {
+    match (code, message) {
+        ("", message) => message.to_owned(),
+        (code, "") => code.to_owned(),
+        (code, message) => format!("{code}: {message}"),
+    }
+}
+
+/// A machine that is not there any more.
+pub(crate) fn gone(at: &Address, reason: &str) -> Option<InstanceInfo> {
+    let mut info = InstanceInfo::new(at.id()?, CloudInstanceState::Terminated);
+    info.state_reason = Some(reason.to_owned());
+    Some(info)
+}
+
+fn placement(machine: &Machine, interface: Option<&Interface>) -> Placement {
+    let mut placement = Placement::default();
+    placement.zone = machine
+        .zone
+        .as_deref()
+        .and_then(|text| Zone::new(text).ok());
+    let subnet = interface.and_then(|interface| interface.subnet.as_deref());
+    placement.network = subnet.and_then(|text| NetworkId::new(text).ok());
+    let group = interface.and_then(|interface| interface.security_group.as_deref());
+    let group = group.and_then(|text| SecurityGroupId::new(text).ok());
+    placement.security_groups = group.into_iter().collect();
+    placement.market = Some(if machine.spot {
+        Market::Spot
+    } else {
+        Market::OnDemand
+    });
+    placement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Status;
+
+    fn machine(power: &str) -> Machine {
+        Machine {
+            name: "fw-1".to_owned(),
+            vm_id: "61ca152e-8a94-4455-b97f-c3ec52a06884".to_owned(),
+            made: chrono::DateTime::from_timestamp_millis(1_790_000_000_123),
+            zone: Some("1".to_owned()),
+            size: Some("Standard_B1s".to_owned()),
+            image: Some("a:b:c:d".to_owned()),
+            tags: [("Team", "Blue"), ("fleetwright:owner", "me")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+            provisioning: "Succeeded".to_owned(),
+            statuses: vec![Status {
+                code: format!("PowerState/{power}"),
+                message: None,
+            }],
+            ..Machine::default()
+        }
+    }
+
+    fn interface() -> Interface {
+        Interface {
+            machine: None,
+            mac: Some("00-0D-3A-00-00-01".to_owned()),
+            private: "10.0.0.4".parse().ok(),
+            public: "203.0.113.7".parse().ok().map(Public::Address),
+            subnet: Some("/subnet".to_owned()),
+            security_group: Some("/nsg".to_owned()),
+        }
+    }
+
+    fn shown(machine: &Machine) -> InstanceInfo {
+        let at = address("00000000-0000-0000-0000-00000000000A", "RG", machine);
+        info(&at, machine, Some(&interface())).unwrap()
+    }
+
+    #[test]
+    fn a_machine_is_shown_with_all_that_azure_tells() {
+        let info = shown(&machine("running"));
+        assert!(
+            info.id.as_str().contains("/resourceGroups/rg/"),
+            "{}",
+            info.id
+        );
+        assert_eq!(info.state, CloudInstanceState::Running);
+        assert_eq!(info.native_state.as_deref(), Some("running"));
+        assert_eq!(info.public_ip.unwrap().to_string(), "203.0.113.7");
+        assert_eq!(info.private_ip.unwrap().to_string(), "10.0.0.4");
+        assert_eq!(info.mac_address.unwrap().to_string(), "00:0d:3a:00:00:01");
+        assert_eq!(info.tags.iter().collect::<Vec<_>>(), [("Team", "Blue")]);
+        assert_eq!(info.placement.network.unwrap().as_str(), "/subnet");
+        assert_eq!(info.placement.security_groups.len(), 1);
+        assert_eq!(
+            (info.state_reason, info.placement.market),
+            (None, Some(Market::OnDemand))
+        );
+    }
+
+    #[test]
+    fn a_machine_that_is_off_shows_no_public_address_and_whether_it_costs() {
+        let released = shown(&machine("deallocated"));
+        assert_eq!((released.public_ip, released.state_reason), (None, None));
+        let held = shown(&machine("stopped"));
+        assert_eq!(held.state, CloudInstanceState::Stopped);
+        assert!(held.state_reason.unwrap().contains("still allocated"));
+    }
+
+    #[test]
+    fn a_failure_is_told_with_its_code() {
+        let mut failed = machine("running");
+        failed.statuses.push(Status {
+            code: "ProvisioningState/failed/OSProvisioningTimedOut".to_owned(),
+            message: Some("no word".to_owned()),
+        });
+        let reason = shown(&failed).state_reason.unwrap();
+        assert_eq!(reason, "OSProvisioningTimedOut: no word");
+        assert_eq!(
+            (told("", "x"), told("x", "")),
+            ("x".to_owned(), "x".to_owned())
+        );
+    }
+}

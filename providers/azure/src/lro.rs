@@ -1,0 +1,76 @@
+//! Operations: asked after until they are over, or for as long as patience lasts.
+//!
+//! Owns how often an operation is asked after. It decides nothing: what a failure means is its caller's.
+
+use std::time::Duration;
+
+use backon::BackoffBuilder as _;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{
+    client::{AzureClient, Progress},
+    error::Failure,
+    machine::Begun,
+};
+
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// How an operation ended, as far as we know.
+#[derive(Clone, Debug)]
+pub(crate) enum End {
+    Done,
+    Failed(Box<Failure>),
+    /// It goes on, or nobody can be asked: what became of it is seen by looking at the machine.
+    Unknown,
+}
+
+/// How often something is looked at: soon at first, then every `tick`.
+pub(crate) fn pauses(tick: Duration) -> impl Iterator<Item = Duration> {
+    let pauses = backon::ExponentialBuilder::new()
+        .with_min_delay(tick.min(Duration::from_millis(500)))
+        .with_max_delay(tick)
+        .without_max_times();
+    pauses.build()
+}
+
+/// When patience ends. For ever is as good as a year here.
+pub(crate) fn deadline(patience: Duration) -> Instant {
+    Instant::now() + patience.min(YEAR)
+}
+
+/// Follows an operation to its end, past calls that fail.
+///
+/// Azure asks to be asked rarely, every ten seconds or more; every `tick` is what others do and get away with.
+/// A link that leads to another host is not followed.
+pub(crate) async fn followed(
+    client: &AzureClient,
+    begun: &Begun,
+    tick: Duration,
+    patience: Duration,
+) -> End {
+    let Some(url) = &begun.url else {
+        return End::Unknown;
+    };
+    let deadline = deadline(patience);
+    let mut wished = begun.retry_after.unwrap_or_default();
+    for pause in pauses(tick) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return End::Unknown;
+        }
+        sleep(pause.max(wished.min(tick)).min(left)).await;
+        match timeout_at(deadline + tick, client.progress(url)).await {
+            Ok(Ok(Progress::Done)) => return End::Done,
+            Ok(Ok(Progress::Failed(failure))) => return End::Failed(Box::new(failure)),
+            Ok(Ok(Progress::GoesOn(after))) => wished = after.unwrap_or_default(),
+            // Asking again too soon makes it worse.
+            Ok(Err(failure)) if failure.may_pass() => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                sleep(failure.retry_after.unwrap_or_default().min(left)).await;
+            }
+            // It has expired, or leads elsewhere.
+            Ok(Err(_)) | Err(_) => return End::Unknown,
+        }
+    }
+    End::Unknown
+}

@@ -1,0 +1,247 @@
+//! What a launch orders: the launch's own wishes over those of the config. Pure.
+
+use std::num::NonZeroU32;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use fleetwright::{
+    Fingerprint, InstanceConfig, InvalidValue, Market, NetworkId, Problem, PublicAddress, Zone,
+};
+
+use crate::{
+    AzureLaunchConfig, BootDiagnostics, SystemIdentity, UserDataAs, address,
+    machine::{Order, Source},
+    tags,
+};
+
+/// What all machines of one launch have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) order: Order,
+    pub(crate) zone: Option<Zone>,
+    pub(crate) network: NetworkId,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) owner: Option<String>,
+}
+
+impl Plan {
+    pub(crate) fn new(
+        launch: &AzureLaunchConfig,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Self, InvalidValue> {
+        let placement = &config.placement;
+        let network = placement.network.clone();
+        let network = network.unwrap_or_else(|| launch.subnet.clone());
+        let subnet = address::subnet(launch, &network).ok_or_else(|| {
+            let expected = "the resource id of a subnet, or network/subnet in the resource group";
+            InvalidValue::new("placement.network", Problem::Malformed { expected })
+        })?;
+        let zone = placement.zone.clone().or_else(|| launch.zone.clone());
+        let fingerprint = config.fingerprint(count);
+        let token = config.launch_token.as_ref();
+        let data = config.user_data.as_ref();
+        let data = data.map(|data| BASE64_STANDARD.encode(data.as_bytes()));
+        let (custom_data, user_data) = match launch.user_data {
+            UserDataAs::CustomData => (data, None),
+            UserDataAs::UserData => (None, data),
+        };
+        let spot = placement.market == Some(Market::Spot);
+        let public = placement.public_address.unwrap_or(launch.public_address);
+        Ok(Self {
+            order: Order {
+                location: launch.location.clone(),
+                zone: zone.as_ref().map(Zone::to_string),
+                size: config.instance_type.to_string(),
+                source: source(config.image.as_str())?,
+                disk_gib: disk_gib(config.disk_size_gb)?,
+                disk_type: launch.os_disk_type.clone(),
+                admin_user: launch.admin_user.clone(),
+                ssh_public_key: launch.ssh_public_key.clone(),
+                custom_data,
+                user_data,
+                subnet,
+                security_group: security_group(launch, config)?,
+                public_address: public == PublicAddress::Assigned,
+                spot: spot.then_some(launch.eviction),
+                system_identity: launch.system_identity == SystemIdentity::Assigned,
+                user_identities: launch.user_identities.iter().cloned().collect(),
+                plan: launch.plan.clone(),
+                console: launch.boot_diagnostics == BootDiagnostics::Kept,
+                tags: tags::written(
+                    &launch.tags,
+                    &config.tags,
+                    token.map(|token| (token, fingerprint, count)),
+                ),
+            },
+            zone,
+            network,
+            fingerprint,
+            owner: token.map(tags::owner),
+        })
+    }
+}
+
+/// What an image is, by what it is called.
+fn source(text: &str) -> Result<Source, InvalidValue> {
+    let folded = address::folded(text);
+    if folded.starts_with("/sharedgalleries/") {
+        return Ok(Source::SharedGallery(text.to_owned()));
+    }
+    if folded.starts_with("/communitygalleries/") {
+        return Ok(Source::CommunityGallery(text.to_owned()));
+    }
+    if folded.starts_with("/subscriptions/") {
+        return Ok(Source::Resource(text.to_owned()));
+    }
+    let parts: Vec<_> = text.split(':').collect();
+    match parts[..] {
+        [publisher, offer, sku, version] if parts.iter().all(|part| !part.is_empty()) => {
+            Ok(Source::Published {
+                publisher: publisher.to_owned(),
+                offer: offer.to_owned(),
+                sku: sku.to_owned(),
+                version: version.to_owned(),
+            })
+        }
+        _ => {
+            let expected = "publisher:offer:sku:version, or the resource id of an image";
+            Err(InvalidValue::new("image", Problem::Malformed { expected }))
+        }
+    }
+}
+
+fn disk_gib(wanted: Option<NonZeroU32>) -> Result<Option<i32>, InvalidValue> {
+    let Some(wanted) = wanted else {
+        return Ok(None);
+    };
+    let size = i32::try_from(wanted.get()).map_err(|_| {
+        let instead = "Azure's disks have at most 4095 GiB".to_owned();
+        InvalidValue::new("disk_size_gb", Problem::NotOffered { instead })
+    });
+    size.map(Some)
+}
+
+/// An interface has one group at most.
+fn security_group(
+    launch: &AzureLaunchConfig,
+    config: &InstanceConfig,
+) -> Result<Option<String>, InvalidValue> {
+    let field = "placement.security_groups";
+    let mut wanted = config.placement.security_groups.iter();
+    let (first, more) = (wanted.next(), wanted.next());
+    if more.is_some() {
+        let instead = "a machine of Azure has one network security group: name one".to_owned();
+        return Err(InvalidValue::new(field, Problem::NotOffered { instead }));
+    }
+    let Some(group) = first.or(launch.network_security_group.as_ref()) else {
+        return Ok(None);
+    };
+    let path = address::security_group(launch, group).ok_or_else(|| {
+        let expected =
+            "the resource id of a network security group, or its name in the resource group";
+        InvalidValue::new(field, Problem::Malformed { expected })
+    });
+    path.map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetwright::{InstanceConfig, SecurityGroupId, UserData};
+
+    fn launch() -> AzureLaunchConfig {
+        let subnet = NetworkId::new("vnet/default").unwrap();
+        let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ";
+        AzureLaunchConfig::new(
+            "00000000-0000-0000-0000-00000000000a",
+            "rg",
+            "eastus",
+            subnet,
+            key,
+        )
+    }
+
+    fn config() -> InstanceConfig {
+        InstanceConfig::builder("Canonical:jammy:gen2:latest", "Standard_B1s")
+            .build()
+            .unwrap()
+    }
+
+    fn planned(launch: &AzureLaunchConfig, config: &InstanceConfig) -> Result<Plan, InvalidValue> {
+        Plan::new(launch, config, NonZeroU32::MIN)
+    }
+
+    #[test]
+    fn a_plain_launch_orders_what_the_config_says() {
+        let plan = planned(&launch(), &config()).unwrap();
+        let order = plan.order;
+        assert_eq!((order.size.as_str(), order.zone), ("Standard_B1s", None));
+        assert!(
+            order
+                .subnet
+                .ends_with("/virtualNetworks/vnet/subnets/default")
+        );
+        assert!(order.public_address && order.console && order.spot.is_none());
+        assert_eq!((order.custom_data, order.user_data), (None, None));
+        assert!(order.tags.is_empty() && plan.owner.is_none());
+    }
+
+    #[test]
+    fn a_launch_s_own_wishes_go_before_those_of_the_config() {
+        let mut launch = launch();
+        launch.zone = Some(Zone::new("1").unwrap());
+        launch.network_security_group = Some(SecurityGroupId::new("ours").unwrap());
+        launch.user_data = UserDataAs::UserData;
+        let mut config = config();
+        config.user_data = Some(UserData::new(*b"\xff#!").unwrap());
+        config.disk_size_gb = NonZeroU32::new(64);
+        config.launch_token = Some("t-1".parse().unwrap());
+        config.placement.zone = Some(Zone::new("2").unwrap());
+        config.placement.public_address = Some(PublicAddress::Absent);
+        config.placement.market = Some(Market::Spot);
+        config.placement.security_groups = [SecurityGroupId::new("theirs").unwrap()].into();
+        let plan = planned(&launch, &config).unwrap();
+        let order = plan.order;
+        assert_eq!(order.zone.as_deref(), Some("2"));
+        assert!(order.security_group.unwrap().ends_with("/theirs"));
+        assert_eq!(order.user_data.as_deref(), Some("/yMh"));
+        assert_eq!(order.custom_data, None);
+        assert_eq!(order.spot, Some(crate::Eviction::Deleted));
+        assert_eq!((order.disk_gib, order.public_address), (Some(64), false));
+        assert_eq!(order.tags.len(), 2, "whose it is, and what it asked for");
+        assert!(plan.owner.is_some());
+    }
+
+    #[test]
+    fn images_are_called_by_name_or_by_resource_id() {
+        let published = source("a:b:c:1.2.3").unwrap();
+        assert!(matches!(published, Source::Published { version, .. } if version == "1.2.3"));
+        let id = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/images/x";
+        assert_eq!(source(id).unwrap(), Source::Resource(id.to_owned()));
+        let shared = "/CommunityGalleries/x/images/y";
+        assert_eq!(
+            source(shared).unwrap(),
+            Source::CommunityGallery(shared.to_owned())
+        );
+        for odd in ["a", "a:b:c", "a:b:c:", "a:b:c:d:e", "/images/x"] {
+            assert_eq!(source(odd).unwrap_err().field(), "image", "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_azure_cannot_do_is_refused_and_named() {
+        let mut config = config();
+        config.placement.security_groups = ["a", "b"]
+            .map(|name| SecurityGroupId::new(name).unwrap())
+            .into();
+        let field =
+            |config: &InstanceConfig| planned(&launch(), config).unwrap_err().field().to_owned();
+        assert_eq!(field(&config), "placement.security_groups");
+        config.placement.security_groups.clear();
+        config.placement.network = Some(NetworkId::new("only-a-network").unwrap());
+        assert_eq!(field(&config), "placement.network");
+        config.placement.network = None;
+        config.disk_size_gb = NonZeroU32::new(u32::MAX);
+        assert_eq!(field(&config), "disk_size_gb");
+    }
+}

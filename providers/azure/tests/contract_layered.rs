@@ -1,0 +1,17 @@
+//! A part of the contract under the whole stack of layers: what the layers do to tokens, lost
+//! replies, batches and callers side by side. The memory cloud passes all of it under the layers, in
+//! virtual time.
+
+mod emulated;
+
+use emulated::AzureHarness;
+use fleetwright_azure::fleetwright::layer::Stack;
+use fleetwright_contract_tests::{Wrapped, layered_contract_tests};
+
+fn layered() -> Wrapped<AzureHarness> {
+    Wrapped::new("azure-layered", AzureHarness::new().patient(), |inner| {
+        Stack::default().over(inner)
+    })
+}
+
+layered_contract_tests!(layered);

@@ -1,0 +1,79 @@
+//! What a fleet costs in calls, under the layers.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+mod emulated;
+
+use std::{num::NonZeroU32, time::Duration};
+
+use emulated::AzureHarness;
+use fleetwright_azure::fleetwright::{
+    CloudInstanceState, InstanceFilter, InstanceProvisioner as _,
+    layer::Stack,
+    wait::{self, WaitPolicy},
+};
+use fleetwright_contract_tests::Harness as _;
+use futures_util::future::join_all;
+
+const FLEET: u32 = 500;
+
+fn calls(harness: &AzureHarness) -> u64 {
+    harness.emulator().oracle().calls.values().sum()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn five_hundred_machines_are_a_few_lists() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.launching(AzureHarness::launch_config());
+    let mut config = harness.config();
+    config.launch_token = Some("fleet-1".parse().unwrap());
+    let launched = azure
+        .launch_instances(&config, NonZeroU32::new(FLEET).unwrap())
+        .await;
+    let ids: Vec<_> = launched.unwrap().into_iter().map(|info| info.id).collect();
+    // A look at its first, two lists, and a creation each.
+    assert_eq!(
+        harness.calls_of("VirtualMachines_CreateOrUpdate"),
+        u64::from(FLEET)
+    );
+    let before = u64::from(FLEET) + 3;
+    let watched = harness.calls_of("VirtualMachines_ListAll") - 1;
+    assert_eq!(calls(&harness) - watched, before);
+
+    let azure = Stack::default().over(std::sync::Arc::new(azure));
+    let policy = WaitPolicy::within(Duration::from_secs(60))
+        .polling(Duration::from_millis(200), Duration::from_secs(2));
+    let running = wait::for_state(&*azure, &ids, CloudInstanceState::Running, &policy);
+    running.await.unwrap();
+    // Whoever watches the creations sees by now that they are over.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+
+    let before = calls(&harness);
+    let described = join_all(ids.iter().map(|id| azure.describe_instance(id))).await;
+    for (id, answer) in ids.iter().zip(described) {
+        assert_eq!(answer.unwrap().id, *id);
+    }
+    let sent = calls(&harness) - before;
+    // The first of them goes alone, and costs two.
+    assert!(
+        sent <= 5,
+        "{sent} calls for {FLEET} concurrent descriptions"
+    );
+
+    let before = calls(&harness);
+    let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert_eq!(listed.len(), FLEET as usize);
+    for info in &listed {
+        assert_eq!(info.state, CloudInstanceState::Running);
+        assert!(info.private_ip.is_some() && info.public_ip.is_some());
+    }
+    let (sent, pages) = (calls(&harness) - before, 1);
+    assert!(sent <= pages + 3, "{sent} calls for a list of {FLEET}");
+
+    let before = calls(&harness);
+    for answer in join_all(ids.iter().map(|id| azure.terminate_instance(id))).await {
+        answer.unwrap();
+    }
+    let sent = calls(&harness) - before;
+    let most = u64::from(FLEET) + 8;
+    assert!(sent <= most, "{sent} calls to terminate {FLEET}");
+}

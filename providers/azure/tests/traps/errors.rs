@@ -1,0 +1,122 @@
+//! One code for many things.
+
+use fleetwright_azure::fleetwright::{
+    Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, Market, ProvisionError, Scope,
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::azure::{Fault, FaultRule, Operation};
+
+use crate::emulated::AzureHarness;
+
+/// What a launch answers that is refused so.
+async fn refused(status: u16, code: &str, message: &str) -> ProvisionError {
+    let harness = AzureHarness::with(|_| {});
+    let fault = Fault::Refused {
+        status,
+        code: code.to_owned(),
+        message: message.to_owned(),
+    };
+    let create = Operation::VirtualMachinesCreateOrUpdate;
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(create, 1, fault));
+    let azure = harness.open().await;
+    let mut config = harness.config();
+    config.placement.zone = Some("1".parse().unwrap());
+    let error = azure.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.effect(), Effect::None, "{error}");
+    assert_eq!(error.native_code(), Some(code));
+    assert!(error.request_id().is_some());
+    error
+}
+
+#[tokio::test]
+async fn trap_28_one_code_is_told_apart_by_its_status_and_its_words() {
+    let code = "OperationNotAllowed";
+    let quota = "Operation could not be completed as it results in exceeding approved Total Regional Cores quota.";
+    assert_eq!(refused(409, code, quota).await.kind(), ErrorKind::Quota);
+    assert_eq!(
+        refused(429, code, "slow").await.kind(),
+        ErrorKind::Throttled
+    );
+    let state = "The VM is marked for deletion.";
+    assert_eq!(refused(409, code, state).await.kind(), ErrorKind::Conflict);
+}
+
+#[tokio::test]
+async fn trap_29_a_quota_is_of_a_family_of_the_spot_market_or_of_all() {
+    let words =
+        |what: &str| format!("results in exceeding approved {what} quota. Current Limit: 0");
+    let scope = async |what: &str| {
+        let error = refused(409, "OperationNotAllowed", &words(what)).await;
+        assert_eq!(error.kind(), ErrorKind::Quota, "{error}");
+        error.scopes()[0].clone()
+    };
+    assert_eq!(scope("Total Regional Cores").await, Scope::Account);
+    let family = scope("standardDSv5Family Cores").await;
+    assert!(matches!(
+        family,
+        Scope::Offering {
+            instance_type: Some(_),
+            market: None,
+            ..
+        }
+    ));
+    let spot = scope("LowPriorityCores").await;
+    assert!(matches!(
+        spot,
+        Scope::Offering {
+            instance_type: None,
+            market: Some(Market::Spot),
+            ..
+        }
+    ));
+}
+
+#[tokio::test]
+async fn trap_30_a_size_that_is_not_to_be_had_is_capacity() {
+    let error = refused(409, "SkuNotAvailable", "not available in location eastus").await;
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    assert!(matches!(
+        error.scopes()[0],
+        Scope::Offering {
+            instance_type: Some(_),
+            zone: Some(_),
+            market: Some(Market::OnDemand)
+        }
+    ));
+}
+
+#[tokio::test]
+async fn trap_31_what_is_short_is_of_different_scopes() {
+    let scope = async |code: &str| refused(409, code, "no").await.scopes()[0].clone();
+    let place = |scope: Scope| {
+        let Scope::Offering { zone, market, .. } = scope else {
+            panic!("{scope:?}")
+        };
+        (zone.is_some(), market.is_some())
+    };
+    assert_eq!(place(scope("AllocationFailed").await), (false, false));
+    assert_eq!(place(scope("ZonalAllocationFailed").await), (true, false));
+    assert_eq!(
+        place(scope("OverconstrainedAllocationRequest").await),
+        (true, true)
+    );
+    assert_eq!(
+        place(scope("OverconstrainedZonalAllocationRequest").await),
+        (true, true)
+    );
+}
+
+#[tokio::test]
+async fn trap_35_a_group_that_is_not_there_is_empty_and_takes_no_launch() {
+    let harness = AzureHarness::with(|_| {});
+    let mut launch = AzureHarness::launch_config();
+    launch.resource_group = "nothing".to_owned();
+    let azure = harness.launching(launch);
+    let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert!(listed.is_empty());
+    let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.message().contains("resource_group"), "{error}");
+}

@@ -1,0 +1,166 @@
+//! Our token goes to Azure and to nobody else, and is nowhere to be read.
+
+use std::sync::{Arc, Mutex};
+
+use fleetwright_azure::{
+    AzureCredentials, AzureProvisioner,
+    fleetwright::{CloudInstanceState, ErrorKind, InstanceFilter, InstanceProvisioner as _},
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulated::canned::{self, Reply, Request};
+
+use crate::{
+    emulated::{AzureHarness, TOKEN, launching_at},
+    until, with_token,
+};
+
+type Requests = Arc<Mutex<Vec<Request>>>;
+
+/// A host that is not Azure's, and all that is sent to it.
+fn stranger() -> (String, Requests) {
+    let seen = Requests::default();
+    let kept = Arc::clone(&seen);
+    let endpoint = canned::serve(move |request| {
+        kept.lock().unwrap().push(request.clone());
+        Reply::ok(r#"{"status":"Succeeded","value":[]}"#)
+    });
+    (endpoint.unwrap(), seen)
+}
+
+#[tokio::test]
+async fn an_operation_s_link_to_another_host_is_not_followed() {
+    let (foreign, seen) = stranger();
+    let harness = AzureHarness::with(|knobs| knobs.polling_origin = Some(foreign)).patient();
+    let azure = harness.open().await;
+    let id = azure.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*azure, &id, CloudInstanceState::Running).await;
+    azure.stop_instance(&id).await.unwrap();
+    until(&*azure, &id, CloudInstanceState::Stopped).await;
+    azure.start_instance(&id).await.unwrap();
+    azure.terminate_instance(&id).await.unwrap();
+    assert!(
+        seen.lock().unwrap().is_empty(),
+        "{:?}",
+        seen.lock().unwrap()
+    );
+}
+
+#[tokio::test]
+async fn a_page_s_link_to_another_host_is_an_error_and_is_not_followed() {
+    let (foreign, seen) = stranger();
+    let five = std::num::NonZeroU32::new(5).unwrap();
+    let harness = AzureHarness::with(|knobs| knobs.page_size = five);
+    let azure = harness.open().await;
+    let config = with_token(&harness, "t-1");
+    let twelve = std::num::NonZeroU32::new(12).unwrap();
+    azure.launch_instances(&config, twelve).await.unwrap();
+    let mut knobs = harness.emulator().knobs();
+    knobs.link_origin = Some(foreign);
+    harness.emulator().set_knobs(knobs);
+    let error = azure
+        .list_instances(&InstanceFilter::new())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
+    assert!(
+        error.message().contains("nothing was sent there"),
+        "{error}"
+    );
+    assert!(seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_redirection_to_another_host_is_not_followed() {
+    let (foreign, seen) = stranger();
+    let moved =
+        move |_: &Request| Reply::new("307 Temporary Redirect", "").header("location", &foreign);
+    let harness = AzureHarness::with(|_| {});
+    let azure = launching_at(&canned::serve(moved).unwrap(), harness.options());
+    let error = azure
+        .list_instances(&InstanceFilter::new())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
+    assert!(seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_token_is_asked_for_once_and_again_after_it_was_refused() {
+    let asked = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&asked);
+    let authority = canned::serve(move |request| {
+        assert!(request.path.contains("/tenant/oauth2"), "{}", request.path);
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        assert!(
+            body.contains("hush-secret"),
+            "the secret goes to the authority"
+        );
+        let mut count = count.lock().unwrap();
+        *count += 1;
+        Reply::ok(format!(
+            r#"{{"token_type":"Bearer","expires_in":3600,"ext_expires_in":3600,"access_token":"t-{count}"}}"#
+        ))
+    });
+    let arm = canned::serve(|request| {
+        let carries = |token: &str| {
+            let line = format!("authorization: Bearer {token}");
+            request.headers.contains(&line)
+        };
+        if carries("t-1") && request.path.contains("networkInterfaces") {
+            let body = r#"{"error":{"code":"ExpiredAuthenticationToken","message":"expired"}}"#;
+            return Reply::new("401 Unauthorized", body);
+        }
+        assert!(carries("t-1") || carries("t-2"), "{:?}", request.headers);
+        if request.path.contains("statusOnly") {
+            let machine = r#"{"id":"/subscriptions/00000000-0000-0000-0000-00000000000a/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/x",
+                "location":"eastus","properties":{"provisioningState":"Succeeded",
+                "instanceView":{"statuses":[{"code":"PowerState/running"}]}}}"#;
+            return Reply::ok(format!(r#"{{"value":[{machine}]}}"#));
+        }
+        Reply::ok(r#"{"value":[]}"#)
+    });
+    let credentials =
+        AzureCredentials::client_secret_at(authority.unwrap(), "tenant", "client", "hush-secret");
+    assert!(
+        !format!("{credentials:?}").contains("hush"),
+        "{credentials:?}"
+    );
+    let harness = AzureHarness::with(|_| {});
+    let mut options = harness.options();
+    options.endpoint = arm.unwrap();
+    let azure = AzureProvisioner::new(credentials, AzureHarness::launch_config(), options).unwrap();
+    let error = azure
+        .list_instances(&InstanceFilter::new())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error}");
+    for _ in 0..3 {
+        azure.list_instances(&InstanceFilter::new()).await.unwrap();
+    }
+    assert_eq!(*asked.lock().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn without_credentials_nothing_is_sent_and_it_says_so() {
+    let authority = canned::serve(|_| {
+        Reply::new(
+            "400 Bad Request",
+            r#"{"error":"invalid_client","error_description":"hush"}"#,
+        )
+    });
+    let (arm, seen) = stranger();
+    let credentials =
+        AzureCredentials::client_secret_at(authority.unwrap(), "tenant", "client", "hush");
+    let harness = AzureHarness::with(|_| {});
+    let mut options = harness.options();
+    options.endpoint = arm;
+    let azure = AzureProvisioner::new(credentials, AzureHarness::launch_config(), options).unwrap();
+    let error = azure
+        .list_instances(&InstanceFilter::new())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error}");
+    assert!(!format!("{error:?}").contains("hush"), "{error:?}");
+    assert!(seen.lock().unwrap().is_empty());
+    assert!(!format!("{azure:?}").contains(TOKEN));
+}

@@ -1,0 +1,126 @@
+//! Lists: filtered here, joined by ids of any case, with addresses that cost nothing more.
+
+use std::num::NonZeroU32;
+
+use fleetwright_azure::fleetwright::{
+    InstanceFilter, InstanceProvisioner as _, OptionalVerb, TagChange,
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::azure::Act;
+
+use crate::{
+    emulated::{AzureHarness, SUBSCRIPTION, path_of},
+    running, with_token,
+};
+
+#[tokio::test]
+async fn trap_40_tags_are_compared_here_and_ids_in_any_case() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let mut config = harness.config();
+    config.tags.insert("fleet", "Blue").unwrap();
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    for tags in [[("fleet", "blue")], [("Fleet-2", "Blue")]] {
+        let tags = tags.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let act = Act::CreateForeign {
+            prefix: None,
+            count: 1,
+            tags: tags.into(),
+            subscription: Some(SUBSCRIPTION.to_owned()),
+            resource_group: None,
+            size: None,
+        };
+        harness.emulator().act(act).unwrap();
+    }
+    let filter = InstanceFilter::tagged("fleet", "Blue").unwrap();
+    let listed = azure.list_instances(&filter).await.unwrap();
+    assert_eq!(
+        listed.iter().map(|info| &info.id).collect::<Vec<_>>(),
+        [&id]
+    );
+    // The same group in other letters is the same, and so are its ids.
+    let mut launch = AzureHarness::launch_config();
+    launch.resource_group = "RG".to_owned();
+    launch.subscription = SUBSCRIPTION.to_uppercase();
+    let shouting = harness.launching(launch);
+    let listed = shouting.list_instances(&filter).await.unwrap();
+    assert_eq!(
+        listed.iter().map(|info| &info.id).collect::<Vec<_>>(),
+        [&id]
+    );
+    assert_eq!(shouting.describe_instance(&id).await.unwrap().id, id);
+}
+
+#[tokio::test]
+async fn trap_41_a_change_of_tags_keeps_the_others_and_ours() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let mut config = with_token(&harness, "t-1");
+    for (key, value) in [("Team", "Blue"), ("gone", "soon"), ("Größe", "")] {
+        config.tags.insert(key, value).unwrap();
+    }
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    crate::until(
+        &*azure,
+        &id,
+        fleetwright_azure::fleetwright::CloudInstanceState::Running,
+    )
+    .await;
+    assert!(azure.capabilities().supports(OptionalVerb::UpdateTags));
+    let change = TagChange::new()
+        .set("new", "a/b?")
+        .unwrap()
+        .remove("gone")
+        .unwrap();
+    azure.update_tags(&id, &change).await.unwrap();
+    let tags = harness.only_vm().tags;
+    let ours = tags
+        .keys()
+        .filter(|key| key.starts_with("fleetwright:"))
+        .count();
+    assert_eq!((tags.len(), ours), (5, 2), "{tags:?}");
+    assert_eq!(
+        (tags["Team"].as_str(), tags["new"].as_str()),
+        ("Blue", "a/b?")
+    );
+    // It is still that token's.
+    let azure = harness.open().await;
+    assert_eq!(azure.launch_instance(&config).await.unwrap().id, id);
+    for odd in ["a/b", "TEAM", "azure-x"] {
+        let change = TagChange::new().set(odd, "x").unwrap();
+        let error = azure.update_tags(&id, &change).await.unwrap_err();
+        assert!(error.to_string().contains("tag"), "{odd}: {error}");
+    }
+    let mut twice = harness.config();
+    twice.tags.insert("Owner", "a").unwrap();
+    twice.tags.insert("owner", "b").unwrap();
+    let before = harness.calls_of("VirtualMachines_CreateOrUpdate");
+    azure.launch_instance(&twice).await.unwrap_err();
+    assert_eq!(harness.calls_of("VirtualMachines_CreateOrUpdate"), before);
+}
+
+#[tokio::test]
+async fn trap_46_addresses_cost_no_call_for_each_machine() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let config = with_token(&harness, "t-1");
+    let thirty = NonZeroU32::new(30).unwrap();
+    azure.launch_instances(&config, thirty).await.unwrap();
+    let alone = running(&harness, &*azure).await;
+    let truth = harness.vm_of(&alone).unwrap();
+    let azure = harness.open().await;
+    let before: u64 = harness.emulator().oracle().calls.values().sum();
+    let watched = harness.calls_of("VirtualMachines_ListAll");
+    let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
+    let after: u64 = harness.emulator().oracle().calls.values().sum();
+    let watched = harness.calls_of("VirtualMachines_ListAll") - watched - 1;
+    assert_eq!(listed.len(), 31);
+    assert_eq!(after - before - watched, 4);
+    let info = listed
+        .iter()
+        .find(|info| path_of(&info.id) == path_of(&alone));
+    let info = info.unwrap();
+    assert_eq!(info.private_ip, truth.private_ip.map(Into::into));
+    assert_eq!(info.public_ip, truth.public_ip.map(Into::into));
+    assert!(info.mac_address.is_some());
+}

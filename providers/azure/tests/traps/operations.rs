@@ -1,0 +1,161 @@
+//! Operations: deletes of nothing, failures at once and later, links that expire.
+
+use std::time::Duration;
+
+use fleetwright_azure::{
+    AzureOptions,
+    fleetwright::{CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, Scope},
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::azure::{
+    Capacity, FailLate, Failure, Fault, FaultRule, Found, Operation,
+};
+
+use crate::{HOUR, emulated::AzureHarness, running, there, until, until_nothing, with_token};
+
+#[tokio::test]
+async fn trap_18_a_delete_of_nothing_is_told_from_a_delete_of_what_is_gone() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let error = azure.terminate_instance(&harness.unknown_id()).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
+    let id = running(&harness, &*azure).await;
+    azure.terminate_instance(&id).await.unwrap();
+    until_nothing(&harness).await;
+    azure.terminate_instance(&id).await.unwrap();
+}
+
+#[tokio::test]
+async fn trap_19_a_delete_that_goes_on_is_not_sent_again() {
+    let harness = AzureHarness::with(|knobs| knobs.timing.delete = HOUR);
+    let azure = harness.open().await;
+    let id = running(&harness, &*azure).await;
+    for _ in 0..3 {
+        azure.terminate_instance(&id).await.unwrap();
+    }
+    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 1);
+    let status = azure.describe_instance(&id).await.unwrap();
+    assert_eq!(status.state, CloudInstanceState::Terminating);
+}
+
+#[tokio::test]
+async fn trap_22_capacity_and_quota_are_told_whether_they_come_at_once_or_later() {
+    for found in [Found::AtOnce, Found::InOperation] {
+        let harness = AzureHarness::with(|knobs| {
+            knobs.capacity = vec![Capacity::of(0)];
+            knobs.capacity_found = found;
+        })
+        .patient();
+        let azure = harness.open().await;
+        let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect()),
+            (ErrorKind::Capacity, Effect::None),
+            "{error}"
+        );
+        assert!(
+            matches!(error.scopes()[0], Scope::Offering { .. }),
+            "{error}"
+        );
+        until_nothing(&harness).await;
+
+        let harness = AzureHarness::with(|knobs| {
+            knobs.vcpu_quota = Some(0);
+            knobs.quota_found = found;
+        })
+        .patient();
+        let azure = harness.open().await;
+        let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.effect()),
+            (ErrorKind::Quota, Effect::None),
+            "{error}"
+        );
+        until_nothing(&harness).await;
+    }
+}
+
+#[tokio::test]
+async fn trap_23_an_operation_is_asked_after_more_often_than_azure_wishes() {
+    assert!(AzureOptions::default().poll_tick <= Duration::from_secs(3));
+    let harness = AzureHarness::with(|knobs| {
+        knobs.poll_after_secs = Some(3600);
+        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+    })
+    .patient();
+    let azure = harness.open().await;
+    let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+}
+
+#[tokio::test]
+async fn trap_25_an_operation_that_has_expired_is_no_failure() {
+    let harness = AzureHarness::with(|_| {}).patient();
+    let expired = FaultRule::always(Operation::OperationsGet, Fault::OperationExpired);
+    harness.emulator().add_fault(expired);
+    let azure = harness.open().await;
+    let id = azure.launch_instance(&harness.config()).await.unwrap().id;
+    until(&*azure, &id, CloudInstanceState::Running).await;
+}
+
+#[tokio::test]
+async fn an_operation_s_own_failure_is_told_with_its_code() {
+    let harness = AzureHarness::with(|_| {}).patient();
+    let errors = vec![Failure::new("ZonalAllocationFailed", "not in zone 2")];
+    let fault = Fault::OperationError { errors };
+    let create = Operation::VirtualMachinesCreateOrUpdate;
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(create, 1, fault));
+    let azure = harness.open().await;
+    let mut config = with_token(&harness, "t-1");
+    config.placement.zone = Some("2".parse().unwrap());
+    let error = azure.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.native_code(), Some("ZonalAllocationFailed"));
+    let zone = |scope: &Scope| matches!(scope, Scope::Offering { zone: Some(zone), .. } if zone.as_str() == "2");
+    assert!(error.scopes().iter().any(zone), "{error}");
+    until_nothing(&harness).await;
+}
+
+#[tokio::test]
+async fn a_start_without_a_machine_is_told() {
+    let harness = AzureHarness::with(|_| {}).patient();
+    let azure = harness.open().await;
+    let id = running(&harness, &*azure).await;
+    azure.stop_instance(&id).await.unwrap();
+    until(&*azure, &id, CloudInstanceState::Stopped).await;
+    let mut knobs = harness.emulator().knobs();
+    knobs.capacity = vec![Capacity::of(0)];
+    harness.emulator().set_knobs(knobs);
+    let error = azure.start_instance(&id).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Capacity, Effect::None),
+        "{error}"
+    );
+    until(&*azure, &id, CloudInstanceState::Stopped).await;
+    assert_eq!(
+        there(&harness)[0],
+        1,
+        "nothing is removed that ever had power"
+    );
+}
+
+#[tokio::test]
+async fn a_launch_that_is_stopped_while_it_is_waited_for_is_no_failure() {
+    let harness = AzureHarness::with(|knobs| knobs.timing.boot = HOUR).patient();
+    let azure = harness.open().await;
+    let config = harness.config();
+    let later = async {
+        while harness.calls_of("Operations_Get") < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let id = harness.only_vm().id;
+        let act = fleetwright_emulators::azure::Act::Deallocate { id };
+        harness.emulator().act(act).unwrap();
+    };
+    let (answer, ()) = tokio::join!(azure.launch_instance(&config), later);
+    let id = answer.unwrap().id;
+    until(&*azure, &id, CloudInstanceState::Stopped).await;
+    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 0);
+}

@@ -1,0 +1,155 @@
+//! What belongs to a machine, and what is left of it.
+
+use fleetwright_azure::fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord,
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::azure::{Act, Capacity, FailLate};
+
+use crate::{
+    HOUR,
+    emulated::{AzureHarness, path_of},
+    running, there, until, until_nothing, with_token,
+};
+
+#[tokio::test]
+async fn trap_06_what_a_failed_creation_leaves_is_removed() {
+    let harness = AzureHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
+    let azure = harness.open().await;
+    let config = with_token(&harness, "t-1");
+    let error = azure.launch_instance(&config).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Capacity, Effect::None),
+        "{error}"
+    );
+    until_nothing(&harness).await;
+    // Where nobody waits for it, whoever watches removes it, and tells why.
+    let mut options = harness.options();
+    options.launch_patience = std::time::Duration::ZERO;
+    let hasty = harness.behaving(AzureHarness::launch_config(), options);
+    let id = hasty.launch_instance(&config).await.unwrap().id;
+    let ended = until(&hasty, &id, CloudInstanceState::Terminated).await;
+    let reason = ended.state_reason.unwrap();
+    assert!(reason.starts_with("AllocationFailed"), "{reason}");
+    until_nothing(&harness).await;
+}
+
+#[tokio::test]
+async fn what_a_failed_creation_leaves_is_removed_by_a_terminate_and_by_a_replay() {
+    let harness = AzureHarness::with(|knobs| {
+        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+        knobs.timing.boot = HOUR;
+    });
+    let harness = std::sync::Arc::new(harness);
+    let config = with_token(&harness, "t-1");
+    for how in ["terminate", "replay"] {
+        // Whoever launched it, and would watch it, is gone before it fails.
+        let (elsewhere, wanted) = (std::sync::Arc::clone(&harness), config.clone());
+        let process = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            let launch = async { elsewhere.open().await.launch_instance(&wanted).await };
+            runtime.unwrap().block_on(launch).unwrap().id
+        });
+        let id = process.join().unwrap();
+        let azure = harness.open().await;
+        let pending = azure.describe_instance(&id).await.unwrap();
+        assert_eq!(pending.state, CloudInstanceState::Pending);
+        harness.emulator().advance(HOUR);
+        if how == "terminate" {
+            azure.terminate_instance(&id).await.unwrap();
+            until_nothing(&harness).await;
+            let gone = until(&*azure, &id, CloudInstanceState::Terminated).await;
+            assert!(gone.state_reason.is_some());
+            continue;
+        }
+        let mut knobs = harness.emulator().knobs();
+        knobs.fail_late.clear();
+        knobs.timing.boot = std::time::Duration::from_millis(5);
+        harness.emulator().set_knobs(knobs);
+        let again = azure.launch_instance(&config).await.unwrap().id;
+        assert_ne!(again, id);
+        until(&*azure, &again, CloudInstanceState::Running).await;
+        assert_eq!(there(&harness), [1, 1, 1, 1]);
+    }
+}
+
+#[tokio::test]
+async fn trap_08_nothing_outlives_its_machine() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let id = running(&harness, &*azure).await;
+    assert_eq!(there(&harness), [1, 1, 1, 1]);
+    azure.terminate_instance(&id).await.unwrap();
+    until_nothing(&harness).await;
+    let gone = until(&*azure, &id, CloudInstanceState::Terminated).await;
+    assert_eq!(gone.state_reason.as_deref(), Some("gone: no record kept"));
+}
+
+#[tokio::test]
+async fn trap_09_every_part_says_that_it_goes_with_its_machine() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    azure.launch_instance(&harness.config()).await.unwrap();
+    let sent = harness.latest("VirtualMachines_CreateOrUpdate").parameters;
+    let nic = "body.properties.networkProfile.networkInterfaceConfigurations.0.properties";
+    assert_eq!(sent[&format!("{nic}.deleteOption")], "Delete");
+    let address = &sent[&format!("{nic}.ipConfigurations.0.properties")];
+    assert!(address.contains(r#""deleteOption":"Delete""#), "{address}");
+    assert_eq!(
+        sent["body.properties.storageProfile.osDisk.deleteOption"],
+        "Delete"
+    );
+}
+
+#[tokio::test]
+async fn trap_11_a_launch_after_a_failed_one_waits_for_no_reserved_interface() {
+    let harness = AzureHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
+    let azure = harness.open().await;
+    let config = with_token(&harness, "t-1");
+    azure.launch_instance(&config).await.unwrap_err();
+    until_nothing(&harness).await;
+    let mut knobs = harness.emulator().knobs();
+    assert!(knobs.timing.nic_reservation > std::time::Duration::from_secs(100));
+    knobs.capacity.clear();
+    harness.emulator().set_knobs(knobs);
+    let token = config.launch_token.as_ref().unwrap();
+    assert_eq!(
+        azure.find_launch(token).await.unwrap(),
+        LaunchRecord::NotSeen
+    );
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    until(&*azure, &id, CloudInstanceState::Running).await;
+}
+
+#[tokio::test]
+async fn trap_12_one_call_makes_all_of_it() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    azure.launch_instance(&harness.config()).await.unwrap();
+    assert_eq!(there(&harness), [1, 1, 1, 1]);
+    let calls = harness.emulator().oracle().calls;
+    let changes = calls
+        .iter()
+        .filter(|(name, _)| name.ends_with("CreateOrUpdate"));
+    let changes: Vec<_> = changes.collect();
+    assert_eq!(
+        changes,
+        [(&"VirtualMachines_CreateOrUpdate".to_owned(), &1)]
+    );
+}
+
+#[tokio::test]
+async fn a_machine_that_somebody_else_deleted_is_terminated() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let id = running(&harness, &*azure).await;
+    let delete = Act::Delete { id: path_of(&id) };
+    harness.emulator().act(delete).unwrap();
+    until(&*azure, &id, CloudInstanceState::Terminated).await;
+    azure.terminate_instance(&id).await.unwrap();
+    let error = azure.start_instance(&id).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");
+}

@@ -1,0 +1,165 @@
+//! Two states, and what costs.
+
+use fleetwright_azure::fleetwright::{
+    CloudInstanceState, InstanceFilter, InstanceProvisioner as _,
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulated::canned::{self, Reply};
+use fleetwright_emulators::azure::{Act, FailLate};
+
+use crate::{
+    emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at, path_of},
+    running, until,
+};
+
+#[tokio::test]
+async fn trap_01_power_and_provisioning_are_two_states() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let id = running(&harness, &*azure).await;
+    let fail = Act::Fail {
+        id: path_of(&id),
+        code: "VMExtensionProvisioningError".to_owned(),
+        message: "an extension failed".to_owned(),
+    };
+    harness.emulator().act(fail).unwrap();
+    let status = azure.describe_instance(&id).await.unwrap();
+    assert_eq!(status.state, CloudInstanceState::Running);
+    assert_eq!(status.native_state.as_deref(), Some("running"));
+    assert!(
+        status
+            .state_reason
+            .unwrap()
+            .starts_with("VMExtensionProvisioningError")
+    );
+    let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert_eq!(listed[0].state, CloudInstanceState::Running);
+}
+
+#[tokio::test]
+async fn trap_02_a_stop_gives_the_machine_back_also_when_it_is_off_already() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let id = running(&harness, &*azure).await;
+    let shutdown = Act::GuestShutdown { id: path_of(&id) };
+    harness.emulator().act(shutdown).unwrap();
+    let off = until(&*azure, &id, CloudInstanceState::Stopped).await;
+    assert!(off.state_reason.unwrap().contains("still allocated"));
+    assert!(harness.only_vm().allocated, "it is off, and costs");
+    azure.stop_instance(&id).await.unwrap();
+    while harness.only_vm().power_state.as_deref() != Some("deallocated") {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert!(!harness.only_vm().allocated);
+    assert_eq!(harness.calls_of("VirtualMachines_PowerOff"), 0);
+}
+
+/// A machine's document with an instance view.
+fn document(view: &str) -> String {
+    format!(
+        r#"{{"id":"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachines/fw-1",
+        "name":"fw-1","location":"eastus","properties":{{"vmId":"61ca152e-8a94-4455-b97f-c3ec52a06884",
+        "timeCreated":"2026-01-02T03:04:05.678+00:00","provisioningState":"Succeeded"{view}}}}}"#
+    )
+}
+
+/// What is shown of a machine with an instance view.
+async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
+    let answer = move |request: &canned::Request| {
+        let path = &request.path;
+        if path.contains("/virtualMachines?") {
+            return Reply::ok(format!("{{\"value\":[{}]}}", document(view)));
+        }
+        if path.contains("/virtualMachines/fw-1?") {
+            return Reply::ok(document(view));
+        }
+        Reply::ok(r#"{"value":[]}"#)
+    };
+    let harness = AzureHarness::with(|_| {});
+    let azure = launching_at(&canned::serve(answer).unwrap(), harness.options());
+    let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
+    let id = &listed[0].id;
+    let status = azure.describe_instance(id).await.unwrap();
+    vec![listed[0].state, status.state]
+}
+
+#[tokio::test]
+async fn trap_03_a_view_that_is_missing_proves_nothing() {
+    let both = shown("").await;
+    assert_eq!(both, [CloudInstanceState::Pending; 2]);
+    let both = shown(r#","instanceView":{"statuses":null}"#).await;
+    assert_eq!(both, [CloudInstanceState::Pending; 2]);
+}
+
+#[tokio::test]
+async fn trap_04_codes_have_as_many_parts_as_they_like() {
+    let odd = r#","instanceView":{"statuses":[{"level":"Info"},{"code":""},{"code":"OSState/generalized"},
+        {"code":"ProvisioningState/failed/Conflict/x","message":null},{"code":"PowerState/running"}]}"#;
+    assert_eq!(shown(odd).await, [CloudInstanceState::Running; 2]);
+    let unknown = r#","instanceView":{"statuses":[{"code":"PowerState/defrosting"}]}"#;
+    assert_eq!(shown(unknown).await, [CloudInstanceState::Pending; 2]);
+}
+
+#[tokio::test]
+async fn trap_05_a_machine_whose_guest_says_nothing_runs_all_the_same() {
+    let harness = AzureHarness::with(|knobs| {
+        let code = "OSProvisioningTimedOut";
+        knobs.fail_late = vec![FailLate::new(code, "no word from the guest")];
+    })
+    .patient();
+    let azure = harness.open().await;
+    let launched = azure.launch_instance(&harness.config()).await.unwrap();
+    let status = until(&*azure, &launched.id, CloudInstanceState::Running).await;
+    assert!(
+        status
+            .state_reason
+            .unwrap()
+            .starts_with("OSProvisioningTimedOut")
+    );
+    assert_eq!(harness.only_vm().provisioning_state, "Failed");
+    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 0);
+}
+
+#[tokio::test]
+async fn trap_07_a_public_address_is_not_shown_while_it_leads_nowhere() {
+    let harness = AzureHarness::with(|_| {}).patient();
+    let azure = harness.open().await;
+    let id = running(&harness, &*azure).await;
+    assert!(
+        azure
+            .describe_instance(&id)
+            .await
+            .unwrap()
+            .public_ip
+            .is_some()
+    );
+    azure.stop_instance(&id).await.unwrap();
+    let stopped = until(&*azure, &id, CloudInstanceState::Stopped).await;
+    assert_eq!(stopped.public_ip, None);
+    azure.start_instance(&id).await.unwrap();
+    let again = until(&*azure, &id, CloudInstanceState::Running).await;
+    let truth = harness.only_vm();
+    assert_eq!(again.public_ip, truth.public_ip.map(Into::into));
+    assert!(again.public_ip.is_some());
+}
+
+#[tokio::test]
+async fn a_spot_machine_that_is_taken_back_ends_as_it_was_told_to() {
+    use fleetwright_azure::{Eviction, fleetwright::Market};
+    for (eviction, state) in [
+        (Eviction::Deleted, CloudInstanceState::Terminated),
+        (Eviction::Deallocated, CloudInstanceState::Stopped),
+    ] {
+        let harness = AzureHarness::with(|_| {});
+        let mut launch = AzureHarness::launch_config();
+        launch.eviction = eviction;
+        let azure = harness.launching(launch);
+        let mut config = harness.config();
+        config.placement.market = Some(Market::Spot);
+        let id = azure.launch_instance(&config).await.unwrap().id;
+        until(&azure, &id, CloudInstanceState::Running).await;
+        let evict = Act::Evict { id: path_of(&id) };
+        harness.emulator().act(evict).unwrap();
+        until(&azure, &id, state).await;
+    }
+}

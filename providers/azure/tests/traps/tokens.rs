@@ -1,0 +1,141 @@
+//! Whose a name is.
+
+use std::num::NonZeroU32;
+
+use fleetwright_azure::fleetwright::{
+    CloudInstanceState, ErrorKind, InstanceProvisioner as _, InstanceType, LaunchRecord, Scope,
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::azure::{Act, Fault, FaultRule, Operation, Phase};
+
+use crate::{
+    emulated::{AzureHarness, path_of},
+    there, until, until_nothing, with_token,
+};
+
+#[tokio::test]
+async fn trap_20_a_token_with_another_config_changes_nothing() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let config = with_token(&harness, "t-1");
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    let before = harness.only_vm();
+    let mut other = config.clone();
+    other.instance_type = InstanceType::new("Standard_B2s").unwrap();
+    // Another handle, which remembers nothing.
+    let azure = harness.open().await;
+    let error = azure.launch_instance(&other).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
+    assert_eq!(harness.only_vm().size, before.size);
+    assert_eq!(harness.calls_of("VirtualMachines_CreateOrUpdate"), 1);
+    assert_eq!(azure.launch_instance(&config).await.unwrap().id, id);
+    // One that is not seen before it is ordered is not changed either.
+    let hidden = Fault::Refused {
+        status: 404,
+        code: "ResourceNotFound".to_owned(),
+        message: "not yet".to_owned(),
+    };
+    let get = Operation::VirtualMachinesGet;
+    harness.emulator().add_fault(FaultRule::nth(get, 1, hidden));
+    let error = azure.launch_instance(&other).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
+    assert_eq!(
+        harness.latest("VirtualMachines_CreateOrUpdate").parameters["if-none-match"],
+        "*"
+    );
+    assert_eq!(harness.only_vm().size, before.size);
+}
+
+#[tokio::test]
+async fn trap_21_a_machine_of_somebody_else_is_not_adopted() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let config = with_token(&harness, "t-1");
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    let tags = [("owner".to_owned(), "somebody else".to_owned())].into();
+    let take = Act::SetTags {
+        id: path_of(&id),
+        tags,
+    };
+    harness.emulator().act(take).unwrap();
+    let azure = harness.open().await;
+    let error = azure.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(matches!(error.scopes()[0], Scope::Instance(_)), "{error}");
+    let token = config.launch_token.as_ref().unwrap();
+    assert_eq!(
+        azure.find_launch(token).await.unwrap(),
+        LaunchRecord::NotSeen
+    );
+    assert_eq!(there(&harness)[0], 1);
+}
+
+#[tokio::test]
+async fn an_old_id_never_touches_the_machine_that_has_its_name_by_now() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let config = with_token(&harness, "t-1");
+    let old = azure.launch_instance(&config).await.unwrap().id;
+    until(&*azure, &old, CloudInstanceState::Running).await;
+    azure.terminate_instance(&old).await.unwrap();
+    until_nothing(&harness).await;
+    let new = azure.launch_instance(&config).await.unwrap().id;
+    until(&*azure, &new, CloudInstanceState::Running).await;
+    assert_eq!(path_of(&old), path_of(&new));
+    assert_ne!(old, new);
+    let status = azure.describe_instance(&old).await.unwrap();
+    assert_eq!(status.state, CloudInstanceState::Terminated);
+    azure.terminate_instance(&old).await.unwrap();
+    let error = azure.stop_instance(&old).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");
+    until(&*azure, &new, CloudInstanceState::Running).await;
+}
+
+#[tokio::test]
+async fn a_batch_whose_first_machine_is_refused_launches_no_other() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let config = with_token(&harness, "t-1");
+    let create = Operation::VirtualMachinesCreateOrUpdate;
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(create, 1, Fault::Quota));
+    let three = NonZeroU32::new(3).unwrap();
+    let error = azure.launch_instances(&config, three).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Quota, "{error}");
+    assert_eq!(there(&harness)[0], 0);
+    assert_eq!(
+        azure.launch_instances(&config, three).await.unwrap().len(),
+        3
+    );
+    // The token is the batch's, and one machine is another wish.
+    let azure = harness.open().await;
+    let error = azure.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
+}
+
+#[tokio::test]
+async fn a_process_that_dies_after_its_order_finds_it_again() {
+    for phase in [Phase::Before, Phase::After] {
+        let harness = AzureHarness::with(|_| {});
+        let config = with_token(&harness, "t-1");
+        let create = Operation::VirtualMachinesCreateOrUpdate;
+        let lost = Fault::Lost { phase };
+        harness
+            .emulator()
+            .add_fault(FaultRule::nth(create, 1, lost));
+        let dying = harness.open().await;
+        dying.launch_instance(&config).await.unwrap_err();
+        drop(dying);
+        let azure = harness.open().await;
+        let token = config.launch_token.as_ref().unwrap();
+        let seen = azure.find_launch(token).await.unwrap();
+        assert_eq!(
+            seen == LaunchRecord::NotSeen,
+            phase == Phase::Before,
+            "{seen:?}"
+        );
+        azure.launch_instance(&config).await.unwrap();
+        assert_eq!(there(&harness)[0], 1);
+    }
+}
