@@ -13,11 +13,21 @@ fail() { echo "error: $*" >&2; return 1; }
 
 stage_tools() {
     local part
+    check_room
     for part in fmt clippy; do
         cargo "$part" --version || install_component "$part"
     done
     python3 -c 'import tomllib' || fail "python3 of at least 3.11 is needed by check-house and check-msrv"
     install_tool cargo-deny
+}
+
+# A disk that fills up fails every later stage in a different way.
+check_room() {
+    local needed=10 room
+    mkdir -p target
+    room=$((($(df -Pk target | awk 'NR == 2 { print $4 }') + $(du -sk target | cut -f 1)) / 1024 / 1024))
+    [ "$room" -ge "$needed" ] ||
+        fail "a whole run needs ${needed} GiB for target, and there are ${room}: make room, or set CARGO_TARGET_DIR"
 }
 
 install_component() {
@@ -44,7 +54,7 @@ stage_rustdoc() {
 }
 
 stage_tests() {
-    cargo test --locked --workspace --all-features --no-fail-fast --lib --bins --tests --examples
+    python3 scripts/run-tests
 }
 
 stage_doctests() {
