@@ -141,9 +141,9 @@ impl TryFrom<RoleData> for Role {
         let mut granted = BTreeSet::new();
         for (resource, verbs) in permissions {
             for verb in verbs {
-                let permission = Permission::new(verb, resource).map_err(|source| {
+                let permission = Permission::new(verb, resource).map_err(|grants| {
                     let role = name.clone();
-                    InvalidRole::NoSuchPermission { role, source }
+                    InvalidRole::NoSuchPermission { role, grants }
                 })?;
                 granted.insert(permission);
             }
@@ -267,12 +267,12 @@ pub enum InvalidRole {
     #[error("role {0} grants nothing: give it a permission or leave it out")]
     GrantsNothing(RoleName),
     /// It grants what does not exist.
-    #[error("role {role} cannot be")]
+    #[error("role {role}: {grants}")]
     NoSuchPermission {
         /// Which role.
         role: RoleName,
         /// What it grants.
-        source: NoSuchPermission,
+        grants: NoSuchPermission,
     },
     /// The name is that of another role.
     #[error("role {0} is there already: take another name")]
