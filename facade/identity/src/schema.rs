@@ -1,0 +1,16 @@
+//! What this crate keeps in a store.
+
+use fleetwright_store::{Document, SchemaBuilder};
+
+use crate::{Allocation, account::AccountRecord};
+
+/// Adds the kinds and indexes of this crate, so that one store serves identity, region and compute: `quota-account` and
+/// `allocation`.
+#[must_use]
+pub fn schema(builder: SchemaBuilder) -> SchemaBuilder {
+    builder
+        .kind(AccountRecord::KIND)
+        .index("organization", ["/organization"])
+        .kind(Allocation::KIND)
+        .index("organization", ["/organization", "/project"])
+}
