@@ -9,6 +9,7 @@ mod ledger;
 mod permission;
 mod principal;
 mod role;
+pub mod saga;
 mod schema;
 mod scope;
 

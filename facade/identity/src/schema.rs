@@ -2,10 +2,10 @@
 
 use fleetwright_store::{Document, SchemaBuilder};
 
-use crate::{Allocation, account::AccountRecord};
+use crate::{Allocation, account::AccountRecord, saga::Saga};
 
-/// Adds the kinds and indexes of this crate, so that one store serves identity, region and compute: `quota-account` and
-/// `allocation`.
+/// Adds the kinds and indexes of this crate, so that one store serves identity, region and compute: `quota-account`,
+/// `allocation` and `saga`.
 #[must_use]
 pub fn schema(builder: SchemaBuilder) -> SchemaBuilder {
     builder
@@ -13,4 +13,6 @@ pub fn schema(builder: SchemaBuilder) -> SchemaBuilder {
         .index("organization", ["/organization"])
         .kind(Allocation::KIND)
         .index("organization", ["/organization", "/project"])
+        .kind(Saga::KIND)
+        .index("queue", ["/queue", "/due"])
 }

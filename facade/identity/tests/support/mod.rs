@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::needless_pass_by_value, reason = "names are given as they are")]
 
+pub(crate) mod sagas;
+
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
