@@ -168,7 +168,9 @@ async fn a_crash_at_every_step_and_every_fault_leave_both_or_neither() {
         let faults: Vec<_> = std::iter::once(None).chain(faults).collect();
         for death in &deaths {
             for fault in &faults {
-                for late_at_once in [false, true] {
+                // When what is late arrives matters only if something is.
+                let late = matches!(fault, Some((_, Fault::Late, _)));
+                for late_at_once in [false, true].into_iter().take(1 + usize::from(late)) {
                     let trouble = Trouble {
                         death: *death,
                         fault: *fault,
@@ -181,7 +183,7 @@ async fn a_crash_at_every_step_and_every_fault_leave_both_or_neither() {
         }
     }
     // As many as a reader would expect, so that a loop that is never entered is noticed.
-    assert!(plays > 10_000, "{plays}");
+    assert!(plays > 7_000, "{plays}");
 }
 
 #[tokio::test]
@@ -220,7 +222,16 @@ async fn a_crash_at_every_step_on_sqlite() {
         let store = fleetwright_store_sqlite::SqliteStore::open(file, whole_schema()).await;
         Arc::new(store.unwrap())
     }
-    for scene in scenes() {
+    let longest = [
+        "create",
+        "grow and shrink",
+        "grow and shrink, refused here",
+        "delete",
+    ];
+    for scene in scenes()
+        .into_iter()
+        .filter(|scene| longest.contains(&scene.name))
+    {
         let course = play(&World::over(memory()), &scene, &NONE).await;
         for effect in 0..course.effects {
             for when in [When::Before, When::After] {
