@@ -61,8 +61,8 @@ impl fmt::Display for RoleName {
 
 /// A set of permissions that is bound to actors at scopes of one level.
 ///
-/// As data it is a table such as this one; unknown names, verbs that a resource does not have, and roles that
-/// grant nothing are refused.
+/// As data it is a table such as this one; unknown names, verbs that a resource does not have, roles that grant
+/// nothing, and roles for tenants that grant what is the platform's are refused.
 ///
 /// ```toml
 /// name = "night-shift"
@@ -79,7 +79,7 @@ pub struct Role {
 }
 
 impl Role {
-    /// Fails if it grants nothing.
+    /// Fails if it grants nothing, or if it is for tenants and grants what is the platform's.
     pub fn new(
         name: RoleName,
         level: Level,
@@ -88,6 +88,14 @@ impl Role {
         let permissions: BTreeSet<_> = permissions.into_iter().collect();
         if permissions.is_empty() {
             return Err(InvalidRole::GrantsNothing(name));
+        }
+        let beyond = permissions.iter().find(|held| held.is_of_the_platform());
+        if let (Some(&permission), Level::Organization | Level::Project) = (beyond, level) {
+            return Err(InvalidRole::OfThePlatform {
+                role: name,
+                level,
+                permission,
+            });
         }
         Ok(Self {
             name,
@@ -273,6 +281,18 @@ pub enum InvalidRole {
         role: RoleName,
         /// What it grants.
         grants: NoSuchPermission,
+    },
+    /// It is for tenants and grants what only a global role may.
+    #[error(
+        "role {role} of level {level} grants to {permission}, which only a role of level global may"
+    )]
+    OfThePlatform {
+        /// Which role.
+        role: RoleName,
+        /// Its level.
+        level: Level,
+        /// What it grants.
+        permission: Permission,
     },
     /// The name is that of another role.
     #[error("role {0} is there already: take another name")]

@@ -97,6 +97,27 @@ async fn a_kind_that_nobody_registered_is_an_error_and_not_unlimited() {
 }
 
 #[tokio::test]
+async fn public_addresses_are_counted_under_the_name_they_are_charged_by() {
+    let store = memory();
+    let ledger = ledger(&store);
+    let with_address = |name| {
+        let kinds = [QuotaKind::servers(), QuotaKind::public_ips()];
+        allocation(name, kinds.map(|kind| (kind, 1)).into_iter().collect())
+    };
+    for number in 0..5 {
+        create(&ledger, &with_address(number)).await.unwrap();
+    }
+    let refused = create(&ledger, &with_address(5)).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "total public-ips allocation of 6 would exceed the limit of 5"
+    );
+    create(&ledger, &allocation(5, amounts(1, 0)))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
 async fn a_duplicate_name_is_told_before_quota() {
     let store = memory();
     let ledger = ledger(&store);

@@ -3,7 +3,7 @@
 
 use fleetwright_identity::{
     Actor, ActorName, Binding, InvalidRole, Judgement, Level, OrganizationId, Permission,
-    Principal, ProjectId, Reach, Resource, RoleName, Roles, Scope, Verb,
+    Principal, ProjectId, Reach, Resource, Role, RoleName, Roles, Scope, Verb,
 };
 use uuid::Uuid;
 
@@ -356,6 +356,33 @@ fn a_wrong_role_is_refused_and_says_why() {
 }
 
 #[test]
+fn a_role_for_tenants_grants_nothing_of_the_platforms() {
+    let mut refused = Vec::new();
+    for permission in Permission::all() {
+        let role = |level| Role::new(RoleName::new("a").unwrap(), level, [permission]);
+        assert!(role(Level::Global).is_ok(), "{permission}");
+        let told = [Level::Organization, Level::Project].map(|level| role(level).is_ok());
+        assert_eq!(told[0], told[1], "{permission}");
+        if !told[0] {
+            refused.push(permission.to_string());
+        }
+    }
+    let written = [
+        "regions",
+        "flavors",
+        "organizations",
+        "quotas",
+        "allocations",
+    ];
+    let mut expected: Vec<_> = written
+        .into_iter()
+        .flat_map(|what| ["create", "update", "delete"].map(|verb| format!("{verb} {what}")))
+        .collect();
+    expected.extend(["read sagas", "list sagas", "update sagas"].map(str::to_owned));
+    assert_eq!(refused, expected);
+}
+
+#[test]
 fn a_binding_is_of_a_role_that_is_there_and_at_its_level() {
     let principal = |role: &str, scope| {
         let actor = Actor::User(ActorName::new("ada").unwrap());
@@ -381,9 +408,6 @@ fn a_binding_is_of_a_role_that_is_there_and_at_its_level() {
 fn a_role_is_written_as_it_is_read() {
     for role in roles().iter() {
         let json = serde_json::to_string(role).unwrap();
-        assert_eq!(
-            &serde_json::from_str::<fleetwright_identity::Role>(&json).unwrap(),
-            role
-        );
+        assert_eq!(&serde_json::from_str::<Role>(&json).unwrap(), role);
     }
 }

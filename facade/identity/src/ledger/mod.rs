@@ -106,7 +106,8 @@ impl Ledger {
     /// Builds a transaction, commits it, and begins anew if the ledger's own records have changed in between. A conflict
     /// about the caller's records is the caller's to judge and is handed back.
     ///
-    /// `build` reads what it needs each time. The organization is the one whose accounts it charges.
+    /// `build` reads what it needs each time. The organization is the one whose accounts it charges; until the commit is
+    /// over others of this process wait for it, so `build` must not call `commit`, `audit` or `repair`.
     pub async fn commit<F, R, E>(
         &self,
         organization: OrganizationId,
