@@ -73,9 +73,10 @@ impl AccountRecord {
         }
     }
 
-    /// Whether it says nothing that its absence does not.
-    pub(crate) fn is_blank(&self) -> bool {
-        self.limits.is_empty() && self.used.is_nothing()
+    /// Whether it may go: it says nothing that its absence does not. An organization's stays, so that its revision never
+    /// returns to what an audit has seen before.
+    pub(crate) fn is_dispensable(&self) -> bool {
+        self.project.is_some() && self.limits.is_empty() && self.used.is_nothing()
     }
 
     pub(crate) fn account(&self) -> Account {

@@ -216,7 +216,7 @@ fn tasks() -> impl Strategy<Value = Vec<Vec<Step>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
     fn usage_is_the_sum_of_live_allocations_and_never_above_the_limit(tasks in tasks(), seed: u64) {
         block_on(async {

@@ -206,7 +206,7 @@ impl Opened {
     /// Adds that the account becomes what its record now says, and was as it was read.
     fn close(self, mut transaction: Transaction) -> Result<Transaction, LedgerError> {
         let Self { id, seen, record } = self;
-        let write = if record.is_blank() {
+        let write = if record.is_dispensable() {
             Write::Delete(id.clone())
         } else {
             let value = serde_json::to_value(&record);
