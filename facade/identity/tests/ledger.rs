@@ -9,7 +9,7 @@ use fleetwright_identity::{
     Account, Allocation, Amounts, Binding, Defaults, Exceeded, Ledger, LedgerError, Limits,
     OrganizationId, QuotaKind, QuotaKinds, RoleName, Roles, Scope, Verb,
 };
-use fleetwright_store::{Store, Transaction};
+use fleetwright_store::{Kind, Query, Store, Transaction};
 use support::*;
 
 const OURS: fn() -> OrganizationId = || organization(1);
@@ -187,6 +187,14 @@ async fn charging_twice_pays_once() {
     assert_eq!(used(&ledger, account()).await, Amounts::new());
     assert_eq!(used(&ledger, in_project()).await, Amounts::new());
     assert_eq!(ledger.allocation(&paid.pays_for).await.unwrap(), None);
+    // A project's account that says nothing goes; the organization's stays for those who compare its revision.
+    let accounts = Query::all(Kind::new("quota-account").unwrap());
+    let left = store.list(&accounts).await.unwrap().records;
+    let left: Vec<_> = left
+        .iter()
+        .map(|record| record.id.key.to_string())
+        .collect();
+    assert_eq!(left, [OURS().to_string()]);
 }
 
 #[tokio::test]
@@ -271,11 +279,21 @@ async fn a_limit_is_not_lowered_below_use() {
         .await
         .unwrap();
     let servers = |limit| Limits::new().with(QuotaKind::servers(), limit);
-    for account in [account(), in_project()] {
+    let named = [
+        (
+            account(),
+            "organization 00000000-0000-0000-0000-000000000001",
+        ),
+        (
+            in_project(),
+            "project 00000000-0000-0000-0000-000000000065 of organization 00000000-0000-0000-0000-000000000001",
+        ),
+    ];
+    for (account, name) in named {
         let refused = set(&ledger, account, servers(2)).await.unwrap_err();
         assert_eq!(
             refused.to_string(),
-            format!("a limit of 2 servers is below the 3 that {account} uses: release some first")
+            format!("a limit of 2 servers is below the 3 that {name} uses: release some first")
         );
         set(&ledger, account, servers(3)).await.unwrap();
     }

@@ -61,7 +61,7 @@ impl Document for Allocation {
     const KIND: &'static str = "allocation";
 }
 
-/// The ledger over a store, whose schema has what [`schema`](crate::schema) adds.
+/// The ledger over a store, whose schema has what [`schema`](crate::schema()) adds.
 ///
 /// # Guarantees
 ///
@@ -86,7 +86,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Fails if the store's schema lacks what [`schema`](crate::schema) adds.
+    /// Fails if the store's schema lacks what [`schema`](crate::schema()) adds.
     pub fn new(store: Arc<dyn Store>, kinds: Arc<QuotaKinds>) -> Result<Self, Invalid> {
         Ok(Self {
             accounts: Table::new(Arc::clone(&store))?,

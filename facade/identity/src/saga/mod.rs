@@ -46,7 +46,7 @@ pub enum LocalError {
     Later(String),
 }
 
-/// The sagas over a store, whose schema has what [`schema`](crate::schema) adds.
+/// The sagas over a store, whose schema has what [`schema`](crate::schema()) adds.
 ///
 /// # Flow
 ///
@@ -78,7 +78,7 @@ pub struct Sagas {
 }
 
 impl Sagas {
-    /// Fails if the store's schema lacks what [`schema`](crate::schema) adds.
+    /// Fails if the store's schema lacks what [`schema`](crate::schema()) adds.
     pub fn new(
         store: Arc<dyn Store>,
         kinds: Arc<QuotaKinds>,
