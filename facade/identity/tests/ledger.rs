@@ -335,7 +335,10 @@ async fn who_is_above_a_lowered_default_may_give_back_and_not_take() {
             .await
             .is_err()
     );
-    // Another kind may grow, and this one shrink.
+    // Another kind may grow, and this one stay or shrink.
+    resize(&ledger, &allocation("a", amounts(8, 9)))
+        .await
+        .unwrap();
     resize(&ledger, &allocation("a", amounts(7, 9)))
         .await
         .unwrap();

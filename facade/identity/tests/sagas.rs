@@ -207,6 +207,34 @@ async fn a_failing_compensation_does_not_stop_the_rest_of_a_sweep() {
 }
 
 #[tokio::test]
+async fn a_step_that_panics_is_told_and_holds_up_nothing() {
+    let world = world();
+    let sagas = world.process();
+    for (name, panics) in [("a", true), ("b", false)] {
+        let paid = allocation(name, amounts(1, 0));
+        let payload = json!({ "panic": panics });
+        let begin = sagas.begin_create(Transaction::new(), &actor(), &paid, payload);
+        world.store.commit(&begin.unwrap()).await.unwrap();
+    }
+    world.seconds.fetch_add(31, Ordering::Relaxed);
+    let sweep = sagas.sweep().await.unwrap();
+    let told: Vec<_> = sweep
+        .failed
+        .iter()
+        .map(|(_, error)| error.to_string())
+        .collect();
+    assert_eq!(
+        told,
+        ["the saga for instance/a was interrupted: it is taken up by the next sweep"]
+    );
+    assert_eq!(sweep.ended, 1);
+    let interrupted = sagas.run_to_end(&instance("a")).await;
+    assert!(matches!(interrupted, Err(SagaError::Interrupted { .. })));
+    assert!(world.cost(&instance("b")).await.is_some());
+    assert!(world.cost(&instance("a")).await.is_none());
+}
+
+#[tokio::test]
 async fn who_cannot_charge_gives_up_and_leaves_nothing() {
     let world = world();
     // Each arrives and nobody hears of it.

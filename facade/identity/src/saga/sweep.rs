@@ -1,9 +1,9 @@
 //! Taking up what was left: by a crash, by a failure, by a request that was dropped.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, panic::AssertUnwindSafe};
 
 use fleetwright_store::{Cursor, IndexName, RecordId, Transaction};
-use futures_util::{StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::{Outcome, Queue, Saga, SagaError, Sagas, saga_key};
 use crate::{Principal, Resource, Scope, Verb};
@@ -43,7 +43,13 @@ impl Sagas {
             due.extend(found);
             sweep.damaged.extend(damaged);
         }
-        let driven = stream::iter(due).map(|id| async move { (self.drive(&id).await, id) });
+        let driven = stream::iter(due).map(|id| async move {
+            // A local step that panics is its own saga's trouble. What it leaves is stored, as after a crash.
+            let answer = AssertUnwindSafe(self.drive(&id)).catch_unwind().await;
+            let pays_for = id.clone();
+            let interrupted = |_| Err(SagaError::Interrupted { pays_for });
+            (answer.unwrap_or_else(interrupted), id)
+        });
         let mut driven = driven.buffer_unordered(AT_ONCE);
         while let Some((answer, id)) = driven.next().await {
             match answer {

@@ -119,6 +119,7 @@ impl LocalStep for Instances {
         if saga.payload["refuse"] == json!(true) {
             return Err(LocalError::Refused("the network is gone".to_owned()));
         }
+        assert_ne!(saga.payload["panic"], json!(true), "the step is broken");
         let later = |error: fleetwright_store::StoreError| LocalError::Later(error.to_string());
         let id = saga.pays_for().clone();
         let found = self.0.get(&id).await.map_err(later)?;
