@@ -49,20 +49,29 @@ impl Ledger {
     /// Sets the use on record to the sum of the allocations, and answers what the difference was.
     pub async fn repair(&self, organization: OrganizationId) -> Result<Audit, LedgerError> {
         let _turn = self.lane(organization).lock().await;
-        let mut first = None;
+        let mut mended = Vec::new();
         for _ in 0..MAX_RACES {
             let Survey {
                 audit,
                 check,
-                wrong,
+                mut wrong,
             } = self.survey(organization).await?;
             if wrong.is_empty() {
-                return Ok(first.unwrap_or(audit));
+                return Ok(Audit {
+                    differences: mended,
+                    ..audit
+                });
             }
-            first.get_or_insert(audit);
-            match self.store.commit(&mending(check, wrong)?).await {
-                Ok(_) => {}
-                Err(error) if self.is_race(&error) => first = None,
+            wrong.truncate(MENDED_AT_ONCE);
+            let mut transaction = Transaction::new().check(check);
+            let mut differences = Vec::new();
+            for Wrong { opened, told } in wrong {
+                transaction = opened.close(transaction)?;
+                differences.extend(told);
+            }
+            match self.store.commit(&transaction).await {
+                Ok(_) => mended.extend(differences),
+                Err(error) if self.is_race(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -164,9 +173,10 @@ impl Ledger {
             let allocated = sums.remove(&account).unwrap_or_default().normal();
             let differences = differences(account, &opened.record.used, &allocated);
             if !differences.is_empty() {
-                survey.audit.differences.extend(differences);
+                survey.audit.differences.extend(differences.clone());
                 opened.record.used = allocated;
-                survey.wrong.push(opened);
+                let told = differences;
+                survey.wrong.push(Wrong { opened, told });
             }
         }
         Ok(survey)
@@ -178,16 +188,13 @@ struct Survey {
     audit: Audit,
     /// That no allocation of the organization has changed since.
     check: Check,
-    /// Accounts, with what their use should be.
-    wrong: Vec<Opened>,
+    wrong: Vec<Wrong>,
 }
 
-fn mending(check: Check, wrong: Vec<Opened>) -> Result<Transaction, LedgerError> {
-    let some = wrong.into_iter().take(MENDED_AT_ONCE);
-    some.into_iter()
-        .try_fold(Transaction::new().check(check), |transaction, opened| {
-            opened.close(transaction)
-        })
+/// An account with what its use should be.
+struct Wrong {
+    opened: Opened,
+    told: Vec<Difference>,
 }
 
 fn added(sum: &Amounts, more: &Amounts) -> Amounts {
