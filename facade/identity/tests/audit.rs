@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use fleetwright_identity::{Account, Allocation, Amounts, LedgerError, Limits, QuotaKind};
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::json;
@@ -165,4 +167,53 @@ async fn an_allocation_that_cannot_be_read_is_told_and_nothing_is_repaired() {
         "{told}"
     );
     assert_eq!(used(&ledger, account()).await, amounts(1, 0).normal());
+}
+
+/// Whatever is charged and released while a repair is under way, it mends what was wrong and nothing else.
+#[tokio::test]
+async fn a_repair_holds_while_others_write() {
+    for seed in 0..300_u64 {
+        let store = memory();
+        for number in 0..3 {
+            create(&ledger(&store), &allocation(number, amounts(1, 2)))
+                .await
+                .unwrap();
+        }
+        for key in [
+            organization(1).to_string(),
+            format!("{}/{}", organization(1), project(1)),
+        ] {
+            let id = RecordId::new("quota-account", key).unwrap();
+            let mut value = store.get(&id).await.unwrap().unwrap().value;
+            value["used"] = json!({"servers": 5, "gpus": 9});
+            store
+                .commit(&Transaction::new().put(id, value))
+                .await
+                .unwrap();
+        }
+        let replica = |number: u64| ledger(&Mixed::over(Arc::clone(&store), seed + number));
+        let (repairing, creating, deleting) = (replica(0), replica(1000), replica(2000));
+        let (repaired, (), ()) = tokio::join!(
+            repairing.repair(organization(1)),
+            async {
+                for number in 10..13 {
+                    create(&creating, &allocation(number, amounts(1, 0)))
+                        .await
+                        .unwrap();
+                }
+            },
+            async {
+                for number in 0..2 {
+                    delete(&deleting, &allocation(number, amounts(0, 0)))
+                        .await
+                        .unwrap();
+                }
+            },
+        );
+        assert_eq!(repaired.unwrap().differences.len(), 4, "seed {seed}");
+        assert_eq!(used(&ledger(&store), account()).await, amounts(4, 2));
+        assert_eq!(used(&ledger(&store), in_project()).await, amounts(4, 2));
+        let audit = ledger(&store).audit(organization(1)).await.unwrap();
+        assert_eq!(audit.differences, [], "seed {seed}");
+    }
 }
