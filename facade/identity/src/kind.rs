@@ -1,71 +1,24 @@
 //! The one registry of what quota is counted in. Who charges and who sets limits ask the same one, so that nothing is
 //! charged that has no limit.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use crate::{Amounts, InvalidName, Limits, id::is_lower_case_name};
-
-/// Something that quota is counted in: `servers`. Named like a role.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct QuotaKind(Arc<str>);
+use crate::{Amounts, Limits, QuotaKind};
 
 impl QuotaKind {
-    /// Checks the text. Whether there is such a kind only a registry knows.
-    pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidName> {
-        let text = text.as_ref();
-        if is_lower_case_name(text) {
-            return Ok(Self(text.into()));
-        }
-        let wanted = "1 to 64 of a-z, 0-9 and '-', beginning with a letter";
-        Err(InvalidName::new("a quota kind", text, wanted))
-    }
-
     /// Instances, and what they stand on.
     pub fn servers() -> Self {
-        Self("servers".into())
+        Self::known("servers")
     }
 
     /// Graphics processors, as the flavor counts them.
     pub fn gpus() -> Self {
-        Self("gpus".into())
+        Self::known("gpus")
     }
 
     /// Addresses that are reached from outside.
     pub fn public_ips() -> Self {
-        Self("public-ips".into())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for QuotaKind {
-    type Error = InvalidName;
-    fn try_from(text: String) -> Result<Self, InvalidName> {
-        Self::new(text)
-    }
-}
-
-impl From<QuotaKind> for String {
-    fn from(kind: QuotaKind) -> Self {
-        kind.0.as_ref().to_owned()
-    }
-}
-
-impl fmt::Display for QuotaKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for QuotaKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        Self::known("public-ips")
     }
 }
 

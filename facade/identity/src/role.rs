@@ -2,62 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Grant, InvalidName, Level, NoSuchPermission, Permission, Principal, Resource, Scope,
-    Verb, builtin, id::is_lower_case_name,
+    Actor, Grant, Level, NoSuchPermission, Permission, Principal, Resource, RoleName, Scope, Verb,
+    builtin,
 };
-
-/// What a role is called: lower-case letters, digits and `-`, beginning with a letter, 64 bytes at the most.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RoleName(Arc<str>);
-
-impl RoleName {
-    /// Checks the text.
-    pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidName> {
-        let text = text.as_ref();
-        if is_lower_case_name(text) {
-            return Ok(Self(text.into()));
-        }
-        let wanted = "1 to 64 of a-z, 0-9 and '-', beginning with a letter";
-        Err(InvalidName::new("a role", text, wanted))
-    }
-
-    /// A name that is known to be right.
-    pub(crate) fn known(text: &'static str) -> Self {
-        Self(text.into())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for RoleName {
-    type Error = InvalidName;
-    fn try_from(text: String) -> Result<Self, InvalidName> {
-        Self::new(text)
-    }
-}
-
-impl From<RoleName> for String {
-    fn from(name: RoleName) -> Self {
-        name.0.as_ref().to_owned()
-    }
-}
-
-impl fmt::Display for RoleName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A set of permissions that is bound to actors at scopes of one level.
 ///
@@ -107,7 +60,7 @@ impl Role {
     /// A role that is known to be right.
     pub(crate) fn known(name: &'static str, level: Level, permissions: Vec<Permission>) -> Self {
         Self {
-            name: RoleName(name.into()),
+            name: RoleName::known(name),
             level,
             permissions: Arc::new(permissions.into_iter().collect()),
         }

@@ -1,6 +1,6 @@
 //! What this crate keeps in a store.
 
-use fleetwright_store::{Document, SchemaBuilder};
+use fleetwright_store::{Document, Invalid, Key, RecordId, SchemaBuilder};
 
 use crate::{Allocation, account::AccountRecord, saga::Saga};
 
@@ -15,4 +15,9 @@ pub fn schema(builder: SchemaBuilder) -> SchemaBuilder {
         .index("organization", ["/organization", "/project"])
         .kind(Saga::KIND)
         .index("queue", ["/queue", "/due"])
+}
+
+/// The key of what there is one of for each record: its allocation, its saga. A kind has no slash, so no two are the same.
+pub(crate) fn key_for(pays_for: &RecordId) -> Result<Key, Invalid> {
+    Key::new(pays_for.to_string())
 }

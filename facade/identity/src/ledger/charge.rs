@@ -2,8 +2,8 @@
 
 use fleetwright_store::{Check, Key, RecordId, Transaction, Versioned};
 
-use super::{Allocation, Ledger, LedgerError, MAX_RACES, allocation_key};
-use crate::{Account, Amounts};
+use super::{Allocation, Ledger, LedgerError, MAX_RACES};
+use crate::{Account, Amounts, schema::key_for};
 
 /// What a recharge adds, and what it replaces.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ impl Ledger {
         pays_for: &RecordId,
         decide: impl Fn(Option<&Allocation>) -> Result<Option<Allocation>, LedgerError>,
     ) -> Result<(Transaction, Option<Allocation>), LedgerError> {
-        let key = allocation_key(pays_for)?;
+        let key = key_for(pays_for)?;
         let mut found = self.allocations.get(&key).await?;
         for _ in 0..MAX_RACES {
             let next = decide(found.as_ref().map(|found| &found.value))?;

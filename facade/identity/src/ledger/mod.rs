@@ -9,7 +9,7 @@ mod quota;
 use std::{collections::hash_map::RandomState, future::Future, hash::BuildHasher, sync::Arc};
 
 use fleetwright_store::{
-    Check, Document, Invalid, Key, Part, RecordId, Revision, Store, StoreError, Table, Transaction,
+    Check, Document, Invalid, Part, RecordId, Revision, Store, StoreError, Table, Transaction,
     Write,
 };
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,10 @@ pub use charge::Recharge;
 pub use error::{Exceeded, LedgerError};
 pub use quota::{Quota, QuotaLine};
 
-use crate::{Account, Amounts, OrganizationId, ProjectId, QuotaKinds, account::AccountRecord};
+use crate::{
+    Account, Amounts, OrganizationId, ProjectId, QuotaKinds, account::AccountRecord,
+    schema::key_for,
+};
 
 /// How often others may be faster before a commit gives up.
 const MAX_RACES: usize = 256;
@@ -146,7 +149,7 @@ impl Ledger {
 
     /// The allocation for a record, if there is one.
     pub async fn allocation(&self, pays_for: &RecordId) -> Result<Option<Allocation>, LedgerError> {
-        let found = self.allocations.get(&allocation_key(pays_for)?).await?;
+        let found = self.allocations.get(&key_for(pays_for)?).await?;
         Ok(found.map(|found| found.value))
     }
 
@@ -227,8 +230,4 @@ impl Opened {
 fn read_back(id: &RecordId, value: &serde_json::Value) -> Result<AccountRecord, Invalid> {
     serde_json::from_value(value.clone())
         .map_err(|error| Invalid::new(error.to_string()).within(id))
-}
-
-fn allocation_key(pays_for: &RecordId) -> Result<Key, Invalid> {
-    Key::new(format!("{}/{}", pays_for.kind, pays_for.key))
 }

@@ -9,8 +9,9 @@ use fleetwright_store::{Check, RecordId, StoreError, Transaction, Versioned};
 use super::{
     LocalError, Phase, Queue, Reason, RemoteError, Saga, SagaError, Sagas,
     record::{Next, Request},
-    saga_key,
 };
+
+use crate::schema::key_for;
 
 /// How often the local step is built anew in one go when others are faster with its records.
 const LOCAL_RACES: usize = 16;
@@ -56,7 +57,7 @@ impl Sagas {
     /// Drives the saga for a record as far as it goes now, here. Dropping the call is like a crash: the saga is taken up
     /// by a sweep.
     pub async fn drive(&self, pays_for: &RecordId) -> Result<Outcome, SagaError> {
-        let key = saga_key(pays_for)?;
+        let key = key_for(pays_for)?;
         loop {
             let Some(read) = self.table.get(&key).await? else {
                 return Ok(Outcome::Ended);

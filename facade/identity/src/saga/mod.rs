@@ -15,7 +15,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use fleetwright_store::{Check, Invalid, Key, RecordId, Store, StoreError, Table, Transaction};
+use fleetwright_store::{Check, Invalid, RecordId, Store, StoreError, Table, Transaction};
 use serde_json::Value;
 
 pub use double::{Fault, RemoteDouble};
@@ -25,7 +25,7 @@ pub use record::{Operation, Phase, Queue, Reason, Saga};
 pub use remote::{RemoteError, RemoteLedger, Ticket};
 pub use sweep::Sweep;
 
-use crate::{Actor, Allocation, Amounts, QuotaKinds, Refused, UnknownKind};
+use crate::{Actor, Allocation, Amounts, QuotaKinds, Refused, UnknownKind, schema::key_for};
 
 /// What the embedding program does between the two services: it makes or changes the record that is paid for.
 #[async_trait]
@@ -164,7 +164,7 @@ impl Sagas {
 
     /// The saga for a record, if one is under way.
     pub async fn saga(&self, pays_for: &RecordId) -> Result<Option<Saga>, SagaError> {
-        let found = self.table.get(&saga_key(pays_for)?).await?;
+        let found = self.table.get(&key_for(pays_for)?).await?;
         Ok(found.map(|found| found.value))
     }
 
@@ -182,7 +182,7 @@ impl Sagas {
             amounts,
             ..allocation.clone()
         };
-        let key = saga_key(&allocation.pays_for)?;
+        let key = key_for(&allocation.pays_for)?;
         let saga = Saga::begin(allocation, operation, by.clone(), payload);
         let saga = saga.due_in(self.now(), self.patience.lease);
         Ok(self.table.create(transaction, &key, &saga)?)
@@ -230,8 +230,4 @@ impl From<Invalid> for SagaError {
     fn from(invalid: Invalid) -> Self {
         Self::Store(invalid.into())
     }
-}
-
-fn saga_key(pays_for: &RecordId) -> Result<Key, Invalid> {
-    Key::new(format!("{}/{}", pays_for.kind, pays_for.key))
 }

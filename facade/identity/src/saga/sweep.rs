@@ -5,8 +5,8 @@ use std::{convert::Infallible, panic::AssertUnwindSafe};
 use fleetwright_store::{Cursor, IndexName, RecordId, Transaction};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 
-use super::{Outcome, Queue, Saga, SagaError, Sagas, saga_key};
-use crate::{Principal, Resource, Scope, Verb};
+use super::{Outcome, Queue, Saga, SagaError, Sagas};
+use crate::{Principal, Resource, Scope, Verb, schema::key_for};
 
 /// How many sagas a sweep drives at once.
 const AT_ONCE: usize = 16;
@@ -86,7 +86,7 @@ impl Sagas {
         pays_for: &RecordId,
     ) -> Result<bool, SagaError> {
         principal.may(Verb::Update, Resource::Sagas, &Scope::Global)?;
-        let key = saga_key(pays_for)?;
+        let key = key_for(pays_for)?;
         loop {
             let Some(read) = self.table.get(&key).await? else {
                 return Ok(false);
