@@ -258,6 +258,24 @@ async fn concurrent_creates_never_exceed_a_quota() {
     is_exact(&store).await;
 }
 
+/// Through one ledger each create is committed once; through ledgers that do not know of each other some are repeated.
+#[tokio::test]
+async fn callers_of_one_process_queue_instead_of_repeating() {
+    for (processes, are_repeated) in [(1, false), (10, true)] {
+        let store = Mixed::counting(memory(), 7);
+        let shared: Arc<dyn Store> = Arc::clone(&store) as _;
+        let ledgers: Vec<_> = (0..processes).map(|_| ledger(&shared)).collect();
+        let creates = (0..10).map(|number| {
+            let ledger = ledgers[number % processes].clone();
+            async move { create(&ledger, &allocation(number, amounts(1, 0))).await }
+        });
+        for answer in join_all(creates).await {
+            answer.unwrap();
+        }
+        assert_eq!(store.commits() > 10, are_repeated, "{}", store.commits());
+    }
+}
+
 /// One charge reads and writes as much with ten thousand allocations as with none.
 #[tokio::test]
 async fn the_cost_of_a_charge_does_not_grow() {

@@ -108,12 +108,25 @@ pub(crate) async fn resize(
 pub(crate) struct Mixed {
     store: Arc<dyn Store>,
     dice: AtomicU64,
+    commits: AtomicU64,
 }
 
 impl Mixed {
     pub(crate) fn over(store: Arc<dyn Store>, seed: u64) -> Arc<dyn Store> {
-        let dice = AtomicU64::new(seed);
-        Arc::new(Self { store, dice })
+        Self::counting(store, seed)
+    }
+
+    /// The same, to be asked how many commits were tried.
+    pub(crate) fn counting(store: Arc<dyn Store>, seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            dice: AtomicU64::new(seed),
+            commits: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     async fn let_others_go_first(&self) {
@@ -146,6 +159,7 @@ impl Store for Mixed {
         self.store.list(query).await
     }
     async fn commit(&self, transaction: &Transaction) -> Stored<Revision> {
+        self.commits.fetch_add(1, Ordering::Relaxed);
         self.let_others_go_first().await;
         self.store.commit(transaction).await
     }
