@@ -8,7 +8,10 @@ use std::sync::Arc;
 use fleetwright_identity::{Account, Allocation, Amounts, LedgerError, Limits, QuotaKind};
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::json;
-use support::*;
+use support::{
+    flaky::{Flaky, Mishap},
+    *,
+};
 
 fn account() -> Account {
     Account::Organization(organization(1))
@@ -215,5 +218,25 @@ async fn a_repair_holds_while_others_write() {
         assert_eq!(used(&ledger(&store), in_project()).await, amounts(4, 2));
         let audit = ledger(&store).audit(organization(1)).await.unwrap();
         assert_eq!(audit.differences, [], "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_is_told_at_once() {
+    let store = memory();
+    create(&ledger(&store), &allocation("a", amounts(1, 0)))
+        .await
+        .unwrap();
+    let id = RecordId::new("quota-account", organization(1).to_string()).unwrap();
+    for mishap in Mishap::ALL {
+        let tampering = Transaction::new().delete(id.clone());
+        store.commit(&tampering).await.unwrap();
+        let flaky = ledger(&Flaky::over(&store, 0, mishap));
+        let told = flaky.repair(organization(1)).await.unwrap_err().to_string();
+        assert!(told.contains("the disk is away"), "{told}");
+        // Whatever became of it, the next one makes it right.
+        ledger(&store).repair(organization(1)).await.unwrap();
+        let audit = ledger(&store).audit(organization(1)).await.unwrap();
+        assert!(audit.differences.is_empty(), "{audit:?}");
     }
 }

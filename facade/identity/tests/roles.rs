@@ -272,6 +272,8 @@ fn grants_add_up_and_the_widest_is_named() {
         .unwrap();
     assert_eq!(grant.role().as_str(), "organization-auditor");
     assert_eq!(ada.organizations(), [ours, organization(2)].into());
+    assert_eq!(ada.grants().len(), 3);
+    assert_eq!(ada.grants()[1].scope(), &Scope::Organization(ours));
     let reach = ada.reach(Verb::List, Resource::Instances).unwrap();
     let widest = [
         Scope::Organization(ours),
@@ -389,7 +391,10 @@ fn a_binding_is_of_a_role_that_is_there_and_at_its_level() {
         roles().principal(actor, [&Binding::new(RoleName::new(role).unwrap(), scope)])
     };
     let unknown = principal("root", Scope::Global).unwrap_err();
-    assert!(matches!(unknown, InvalidRole::Unknown(_)), "{unknown}");
+    assert_eq!(
+        unknown.to_string(),
+        "role root is not defined: define it, or bind another"
+    );
     // A role for a project gives nothing everywhere, and one for everything is not had in a project by mistake.
     for (role, scope) in [
         ("project-user", Scope::Global),
@@ -401,6 +406,20 @@ fn a_binding_is_of_a_role_that_is_there_and_at_its_level() {
     ] {
         let wrong = principal(role, scope).unwrap_err();
         assert!(matches!(wrong, InvalidRole::WrongLevel { .. }), "{wrong}");
+        let levels = wrong.to_string();
+        let levels = levels
+            .split("of level ")
+            .skip(1)
+            .map(|rest| rest.split(',').next());
+        let role = roles().role(&RoleName::new(role).unwrap()).unwrap().level();
+        let expected = [scope.level(), role].map(|level| {
+            Some(match level {
+                Level::Global => "global",
+                Level::Organization => "organization",
+                Level::Project => "project",
+            })
+        });
+        assert!(levels.eq(expected), "{wrong}");
     }
 }
 

@@ -13,7 +13,9 @@ use fleetwright_identity::{
 use fleetwright_store::Store;
 use serde_json::{Value, json};
 use support::{
-    amounts, instance, memory,
+    amounts,
+    flaky::{Flaky, Mishap},
+    instance, memory,
     sagas::{Ask, Death, Mortal, When, World, carry_out},
     whole_schema,
 };
@@ -254,4 +256,33 @@ async fn a_crash_at_every_step_on_sqlite() {
             }
         }
     }
+}
+
+/// A store that is away for one commit, or does not tell what became of it, at every commit.
+#[tokio::test]
+async fn a_store_that_does_not_go_along_leaves_both_or_neither() {
+    let mut told = 0;
+    for scene in scenes() {
+        let course = play(&World::over(memory()), &scene, &NONE).await;
+        for (commit, mishap) in (0..course.effects).flat_map(|n| Mishap::ALL.map(|m| (n, m))) {
+            let world = World::over(memory());
+            if let Some(before) = &scene.before {
+                let ask = Ask::Create(before.clone());
+                let made = carry_out(&world.process(), &world.store, "a", &ask, json!({})).await;
+                assert_eq!(made.unwrap(), Some(Outcome::Done));
+            }
+            let store = Flaky::over(&world.store, commit, mishap);
+            let sagas = world.process_with(Arc::clone(&store), Arc::new(world.remote.clone()));
+            let answer = carry_out(&sagas, &store, "a", &scene.ask, scene.payload.clone()).await;
+            if let Err(error) = answer {
+                assert!(error.to_string().contains("the disk is away"), "{error}");
+                told += 1;
+            }
+            world.settle().await;
+            let told = format!("after {:?} with {mishap:?} at {commit}", scene.name);
+            world.is_whole(&instance("a"), &told).await;
+        }
+    }
+    // Every time that it is away somebody is told; not knowing is settled by looking.
+    assert!(told > 20, "{told}");
 }

@@ -91,6 +91,25 @@ async fn there_is_one_saga_for_a_record_at_a_time() {
 }
 
 #[tokio::test]
+async fn none_of_a_kind_is_the_same_as_not_naming_it() {
+    let world = world();
+    let sagas = world.process();
+    assert_eq!(create(&world, "a").await, Outcome::Done);
+    let calls = world.remote.calls();
+    // The same cost, with and without what there is none of: there is nothing to ask for.
+    for (before, after) in [
+        (amounts(1, 0), amounts(1, 0).normal()),
+        (amounts(1, 0).normal(), amounts(1, 0)),
+    ] {
+        let paid = allocation("a", before);
+        let begin = sagas.begin_update(Transaction::new(), &actor(), &paid, &after, json!({}));
+        world.store.commit(&begin.unwrap()).await.unwrap();
+        assert_eq!(sagas.drive(&instance("a")).await.unwrap(), Outcome::Done);
+    }
+    assert_eq!(world.remote.calls(), calls);
+}
+
+#[tokio::test]
 async fn a_kind_that_nobody_registered_begins_no_saga() {
     let world = world();
     let kind = QuotaKind::new("floating-ips").unwrap();
@@ -127,6 +146,8 @@ async fn what_a_dropped_request_began_goes_on_without_it() {
     tokio::time::sleep(Duration::from_secs(30)).await;
     let saga = sagas.saga(&instance("a")).await.unwrap().unwrap();
     assert_eq!((saga.attempts, saga.phase), (1, Phase::Charge));
+    let silence = "the remote ledger is unavailable: no answer within 10s";
+    assert_eq!(saga.last_error.as_deref(), Some(silence));
     world.settle().await;
     world
         .is_whole(&instance("a"), "after a dropped request")

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::needless_pass_by_value, reason = "names are given as they are")]
 
+pub(crate) mod flaky;
 pub(crate) mod sagas;
 
 use std::sync::{
