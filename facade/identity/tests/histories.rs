@@ -258,6 +258,28 @@ async fn concurrent_creates_never_exceed_a_quota() {
     is_exact(&store).await;
 }
 
+/// As two processes have it: a file that is opened twice, and nothing shared but the file.
+#[tokio::test]
+async fn two_handles_of_one_file_never_exceed_a_quota() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ledger.db");
+    let open = async || {
+        let store = fleetwright_store_sqlite::SqliteStore::open(&file, whole_schema()).await;
+        let store: Arc<dyn Store> = Arc::new(store.unwrap());
+        store
+    };
+    let (one, two) = (open().await, open().await);
+    let ledgers = [ledger(&one), ledger(&two)];
+    let creates = (0..30_usize).map(|number| {
+        let ledger = &ledgers[number % 2];
+        async move { create(ledger, &allocation(number, amounts(1, 0))).await }
+    });
+    let answers = join_all(creates).await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 10);
+    is_exact(&one).await;
+    is_exact(&two).await;
+}
+
 /// Through one ledger each create is committed once; through ledgers that do not know of each other some are repeated.
 #[tokio::test]
 async fn callers_of_one_process_queue_instead_of_repeating() {
