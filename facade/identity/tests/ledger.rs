@@ -162,6 +162,8 @@ async fn charging_twice_pays_once() {
         ledger.allocation(&paid.pays_for).await.unwrap(),
         Some(paid.clone())
     );
+    let again = ledger.charge(Transaction::new(), &paid).await.unwrap();
+    assert_eq!((again.checks.len(), again.writes.len()), (1, 0));
     // Other amounts, or another project, are not the same charge.
     let dearer = allocation("a", amounts(1, 8));
     let elsewhere = Allocation::new(
@@ -346,6 +348,9 @@ async fn who_is_above_a_lowered_default_may_give_back_and_not_take() {
     set(&ledger, account(), Limits::new().with(QuotaKind::gpus(), 9))
         .await
         .unwrap();
+    // Writing down the limit that holds anyway lowers nothing.
+    let as_it_is = Limits::new().with(QuotaKind::servers(), 2);
+    set(&ledger, account(), as_it_is).await.unwrap();
     delete(&ledger, &allocation("a", Amounts::new()))
         .await
         .unwrap();

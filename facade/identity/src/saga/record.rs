@@ -288,3 +288,129 @@ impl fmt::Debug for Saga {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ActorName, OrganizationId, ProjectId, QuotaKind};
+
+    fn cost(servers: u64, gpus: u64) -> Amounts {
+        let amounts = Amounts::new().with(QuotaKind::servers(), servers);
+        amounts.with(QuotaKind::gpus(), gpus).normal()
+    }
+
+    fn saga(operation: Operation) -> Saga {
+        let id = RecordId::new("instance", "a").unwrap();
+        let (organization, project) = (OrganizationId::new(uuid::Uuid::nil()), uuid::Uuid::nil());
+        let allocation = Allocation::new(id, organization, ProjectId::new(project), cost(2, 4));
+        let actor = Actor::User(ActorName::new("ada").unwrap());
+        Saga::begin(allocation, operation, actor, Value::Null)
+    }
+
+    fn update(servers: u64, gpus: u64) -> Saga {
+        let after = cost(servers, gpus);
+        saga(Operation::Update { after })
+    }
+
+    /// The phases from the beginning to the end, and the amounts that are asked for on the way.
+    fn way(mut saga: Saga, refused_in: Option<&Phase>) -> Vec<(&'static str, Option<Amounts>)> {
+        let mut way = Vec::new();
+        loop {
+            let name = match saga.phase {
+                Phase::Charge => "charge",
+                Phase::Local => "local",
+                Phase::Settle => "settle",
+                Phase::Undo(_) => "undo",
+            };
+            let asked = saga.request().map(|request| match request {
+                Request::Allocate(allocation) | Request::Update(allocation) => allocation.amounts,
+                Request::Release(_) => Amounts::new(),
+            });
+            way.push((name, asked));
+            let next = if Some(&saga.phase) == refused_in {
+                saga.undone(Revision(1), Reason::Refused(String::new()))
+            } else {
+                saga.done(Revision(1))
+            };
+            match next {
+                Next::Saga(next) => saga = *next,
+                Next::End => return way,
+            }
+        }
+    }
+
+    #[test]
+    fn every_way_from_the_beginning_to_the_end() {
+        let nothing = Some(Amounts::new());
+        let (all, local) = (Some(cost(2, 4)), ("local", None));
+        let refused = |saga| way(saga, Some(&Phase::Local));
+        assert_eq!(
+            way(saga(Operation::Create), None),
+            [("charge", all.clone()), local.clone()]
+        );
+        let undone = [
+            ("charge", all.clone()),
+            local.clone(),
+            ("undo", nothing.clone()),
+        ];
+        assert_eq!(refused(saga(Operation::Create)), undone);
+        assert_eq!(way(saga(Operation::Release), None), [("settle", nothing)]);
+        // What grows first, what shrinks last, and nothing that does neither.
+        let grow = ("charge", Some(cost(2, 8)));
+        assert_eq!(way(update(2, 8), None), [grow.clone(), local.clone()]);
+        assert_eq!(
+            way(update(1, 0), None),
+            [local.clone(), ("settle", Some(cost(1, 0)))]
+        );
+        let both = [grow.clone(), local.clone(), ("settle", Some(cost(1, 8)))];
+        assert_eq!(way(update(1, 8), None), both);
+        assert_eq!(way(update(2, 4), None), vec![local.clone()]);
+        // Back to what it was, if anything was charged.
+        assert_eq!(refused(update(1, 8)), [grow, local.clone(), ("undo", all)]);
+        assert_eq!(refused(update(1, 0)), [local]);
+    }
+
+    #[test]
+    fn a_ticket_is_of_the_commit_that_began_it_however_often_it_is_written() {
+        let begun = update(1, 8);
+        assert_eq!(
+            begun.ticket(Revision(7)),
+            Ticket {
+                begun: Revision(7),
+                step: 1
+            }
+        );
+        let failed = begun.failed(Revision(7), "no", Queue::Stuck);
+        assert_eq!(failed.ticket(Revision(9)), begun.ticket(Revision(7)));
+        let again = failed.failed(Revision(9), "no", Queue::Stuck);
+        assert_eq!(
+            (again.attempts, again.ticket(Revision(11))),
+            (2, begun.ticket(Revision(7)))
+        );
+        // A new phase begins to count anew, under the next ticket.
+        let Next::Saga(undo) = again.undone(Revision(11), Reason::Refused(String::new())) else {
+            panic!("something was charged");
+        };
+        assert_eq!((undo.attempts, undo.queue), (0, Queue::Waiting));
+        assert_eq!(
+            undo.ticket(Revision(13)),
+            Ticket {
+                begun: Revision(7),
+                step: 2
+            }
+        );
+        let Next::Saga(local) = begun.done(Revision(7)) else {
+            panic!("the local step is next");
+        };
+        let Next::Saga(settle) = local.done(Revision(8)) else {
+            panic!("something shrinks");
+        };
+        assert_eq!(
+            settle.ticket(Revision(9)),
+            Ticket {
+                begun: Revision(7),
+                step: 3
+            }
+        );
+    }
+}
