@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use fleetwright_store::RecordId;
 
-use super::{RemoteError, RemoteLedger, Ticket, record::Request};
+use super::{RemoteError, RemoteLedger, Ticket, course::Request};
 use crate::{Account, Allocation, Amounts, Exceeded, OrganizationId, QuotaKinds};
 
 /// What goes wrong with a request.

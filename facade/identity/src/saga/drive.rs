@@ -8,7 +8,7 @@ use fleetwright_store::{Check, RecordId, StoreError, Transaction, Versioned};
 
 use super::{
     LocalError, Phase, Queue, Reason, RemoteError, Saga, SagaError, Sagas,
-    record::{Next, Request},
+    course::{Next, Request},
 };
 
 use crate::schema::key_for;

@@ -1,6 +1,7 @@
 //! Where the ledger is another service: sagas that are stored before anything is done, go on after a crash at any point,
 //! and end with the record here and its allocation there, or with neither.
 
+mod course;
 mod double;
 mod drive;
 mod patience;
