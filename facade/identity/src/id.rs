@@ -1,0 +1,106 @@
+//! Who and whose: identifiers as types, so that a project is never passed where an organization belongs.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ActorName;
+
+/// Makes a UUID of its own type. Two types with the same six impls are one macro here.
+macro_rules! uuid_type {
+    ($(#[$docs:meta])* $name:ident) => {
+        $(#[$docs])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// From a UUID.
+            pub const fn new(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// As a UUID.
+            pub const fn as_uuid(&self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+uuid_type! {
+    /// A tenant: who has quota and whose projects there are.
+    OrganizationId
+}
+
+uuid_type! {
+    /// A part of an organization, in which instances and networks stand.
+    ProjectId
+}
+
+/// Who acts, as records and logs keep it. Says nothing about what they may do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "type", content = "name", rename_all = "kebab-case")]
+pub enum Actor {
+    /// A person or a program of a tenant.
+    User(ActorName),
+    /// A part of the façade itself: a controller, a monitor.
+    Service(ActorName),
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(name) => write!(f, "user {name}"),
+            Self::Service(name) => write!(f, "service {name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_written_and_read_as_uuids() {
+        let text = "\"5ba1e150-0000-4000-8000-000000000001\"";
+        let id: OrganizationId = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&id).unwrap(), text);
+        assert_eq!(id.to_string().parse::<OrganizationId>(), Ok(id));
+        assert!(serde_json::from_str::<ProjectId>("\"blue\"").is_err());
+    }
+
+    #[test]
+    fn an_actor_is_kept_with_its_sort() {
+        let actor = Actor::Service(ActorName::new("monitor").unwrap());
+        let json = serde_json::to_string(&actor).unwrap();
+        assert_eq!(json, r#"{"type":"service","name":"monitor"}"#);
+        assert_eq!(actor.to_string(), "service monitor");
+    }
+}
