@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use fleetwright::{InstanceConfig, InvalidValue, LaunchToken, PublicAddress, Tags, UserData};
+use fleetwright::{InstanceConfig, LaunchToken, PublicAddress, Tags, UserData};
 
-use crate::ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId};
+use crate::{
+    catalog::{ByteSize, Unfit},
+    ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId},
+};
 
 /// What is to be launched, in the region's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +71,22 @@ pub enum Unplannable {
         /// The table of the region's mapping file that it belongs to.
         place: String,
     },
-    /// What comes of the spec is no config that any provider takes.
-    #[error("the launch as it is mapped in region {region} is refused")]
-    Refused {
-        /// Where.
-        region: RegionId,
-        /// What is wrong with it.
-        source: InvalidValue,
+    /// The image does not boot on the flavor.
+    #[error("image {image} does not boot on flavor {flavor}")]
+    Unfit {
+        /// Which flavor.
+        flavor: FlavorId,
+        /// Which image.
+        image: ImageId,
+        /// Every reason.
+        source: Unfit,
+    },
+    /// The disk is larger than can be asked for.
+    #[error("the disk of flavor {flavor}, {disk}, is larger than any provider can be asked for")]
+    DiskTooLarge {
+        /// Which flavor.
+        flavor: FlavorId,
+        /// How large.
+        disk: ByteSize,
     },
 }

@@ -1,0 +1,67 @@
+//! What the tests of several modules begin with.
+
+use std::{num::NonZeroU32, sync::Arc};
+
+use fleetwright_identity::{
+    Actor, ActorName, Binding, OrganizationId, Principal, ProjectId, RoleName, Roles, Scope,
+};
+use fleetwright_store::{MemoryStore, Schema, Store};
+use uuid::Uuid;
+
+use crate::{
+    catalog::{Architecture, Flavor, Image, Os, Visibility},
+    ids::{FlavorId, ImageId},
+    uses::Use,
+};
+
+pub(crate) fn flavor(id: &str) -> Flavor {
+    let size = |text: &str| text.parse().unwrap();
+    Flavor::new(
+        FlavorId::new(id).unwrap(),
+        NonZeroU32::new(4).unwrap(),
+        size("16 GiB"),
+        size("100 GB"),
+        Architecture::X86_64,
+    )
+}
+
+pub(crate) fn image(id: &str) -> Image {
+    let os = Os::new("debian".to_owned(), "ubuntu".to_owned(), "24.04".to_owned());
+    let size = "20 GiB".parse().unwrap();
+    Image::new(
+        ImageId::new(id).unwrap(),
+        Architecture::X86_64,
+        size,
+        os,
+        Visibility::Global,
+    )
+}
+
+pub(crate) fn organization(number: u128) -> OrganizationId {
+    OrganizationId::new(Uuid::from_u128(number))
+}
+
+pub(crate) fn project(number: u128) -> ProjectId {
+    ProjectId::new(Uuid::from_u128(number))
+}
+
+/// Somebody with one role in one place.
+pub(crate) fn somebody(role: &str, scope: Scope) -> Principal {
+    let actor = Actor::User(ActorName::new(format!("{role}@example.com")).unwrap());
+    let binding = Binding::new(RoleName::new(role).unwrap(), scope);
+    Roles::built_in().principal(actor, &[binding]).unwrap()
+}
+
+/// A store with the kinds of the crate, and servers as far as they use things.
+pub(crate) fn store() -> Arc<dyn Store> {
+    let servers = crate::schema::add_kinds(Schema::builder()).kind(crate::uses::SERVER);
+    let uses = [
+        Use::SERVER_NETWORK,
+        Use::SERVER_SECURITY_GROUPS,
+        Use::SERVER_SSH_AUTHORITY,
+    ];
+    let schema = uses
+        .into_iter()
+        .fold(servers, |builder, used| used.declare(builder));
+    Arc::new(MemoryStore::new(schema.build().unwrap()))
+}
