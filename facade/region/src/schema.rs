@@ -4,6 +4,7 @@ use fleetwright_store::{Document, SchemaBuilder};
 
 use crate::{
     catalog::{Flavor, Image},
+    secret::ServerKey,
     uses::{NETWORK, SECURITY_GROUP, SSH_AUTHORITY, Use},
 };
 
@@ -31,4 +32,5 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
         .kind(SSH_AUTHORITY)
         .unique(BY_NAME, ["/organization", "/project", "/name"])
         .index(BY_PROJECT, PROJECT)
+        .kind(ServerKey::KIND)
 }

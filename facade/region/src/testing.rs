@@ -1,6 +1,12 @@
 //! What the tests of several modules begin with.
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use fleetwright_identity::{
     Actor, ActorName, Binding, OrganizationId, Principal, ProjectId, RoleName, Roles, Scope,
@@ -10,6 +16,7 @@ use uuid::Uuid;
 
 use crate::{
     catalog::{Architecture, Flavor, Image, Os, Visibility},
+    entropy::{Entropy, NoEntropy},
     ids::{FlavorId, ImageId},
     uses::Use,
 };
@@ -64,4 +71,29 @@ pub(crate) fn store() -> Arc<dyn Store> {
         .into_iter()
         .fold(servers, |builder, used| used.declare(builder));
     Arc::new(MemoryStore::new(schema.build().unwrap()))
+}
+
+/// Bytes that are never the same twice and always the same in the next run.
+#[derive(Debug, Default)]
+pub(crate) struct Numbered(AtomicU64);
+
+impl Entropy for Numbered {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoEntropy> {
+        for chunk in bytes.chunks_mut(16) {
+            let number = self.0.fetch_add(1, Ordering::Relaxed);
+            let made = Uuid::new_v5(&Uuid::NAMESPACE_OID, &number.to_be_bytes());
+            chunk.copy_from_slice(&made.as_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// A system that has run dry.
+#[derive(Debug)]
+pub(crate) struct Dry;
+
+impl Entropy for Dry {
+    fn fill(&self, _: &mut [u8]) -> Result<(), NoEntropy> {
+        Err(NoEntropy::new("it has run dry"))
+    }
 }
