@@ -5,6 +5,8 @@ pub mod entropy;
 pub mod file;
 pub mod ids;
 pub mod mapping;
+pub mod name;
+pub mod network;
 pub mod schema;
 pub mod secret;
 #[cfg(test)]

@@ -13,6 +13,9 @@ pub(crate) const BY_NAME: &str = "name";
 /// The index by which lists are narrowed to an organization or a project.
 pub(crate) const BY_PROJECT: &str = "project";
 
+/// The index by which networks that are going are found.
+pub(crate) const BY_STATE: &str = "state";
+
 /// Adds the kinds of the catalog and of the records around it. The kind of servers, with what
 /// [`Use`] declares for it, is added by whoever keeps servers.
 #[must_use]
@@ -22,7 +25,8 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     let builder = builder
         .kind(NETWORK)
         .unique(BY_NAME, ["/organization", "/project", "/region", "/name"])
-        .index(BY_PROJECT, PROJECT);
+        .index(BY_PROJECT, PROJECT)
+        .index(BY_STATE, ["/state"]);
     let builder = builder
         .kind(SECURITY_GROUP)
         .unique(BY_NAME, ["/network", "/name"])

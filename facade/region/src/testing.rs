@@ -1,5 +1,7 @@
 //! What the tests of several modules begin with.
 
+mod meddler;
+
 use std::{
     num::NonZeroU32,
     sync::{
@@ -13,6 +15,8 @@ use fleetwright_identity::{
 };
 use fleetwright_store::{MemoryStore, Schema, Store};
 use uuid::Uuid;
+
+pub(crate) use meddler::Meddler;
 
 use crate::{
     catalog::{Architecture, Flavor, Image, Os, Visibility},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fleetwright::{InstanceConfig, LaunchToken, PublicAddress, Tags, UserData};
+use fleetwright::{InstanceConfig, InvalidValue, LaunchToken, PublicAddress, Tags, UserData};
 
 use crate::{
     catalog::{ByteSize, Unfit},
@@ -80,6 +80,14 @@ pub enum Unplannable {
         image: ImageId,
         /// Every reason.
         source: Unfit,
+    },
+    /// A planner that is given native names as it plans was given one that is none.
+    #[error("the launch as it is mapped in region {region} is refused")]
+    Refused {
+        /// Where.
+        region: RegionId,
+        /// What is wrong with it.
+        source: InvalidValue,
     },
     /// The disk is larger than can be asked for.
     #[error("the disk of flavor {flavor}, {disk}, is larger than any provider can be asked for")]
