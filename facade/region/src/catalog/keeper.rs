@@ -6,13 +6,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
 };
 
 use fleetwright_identity::{Principal, Refused, Resource, Scope, Verb};
 use fleetwright_store::{
-    Check, Damaged, Invalid, Key, Revision, Store, StoreError, Table, Transaction, TypedPage,
+    Check, Damaged, Interest, Invalid, Key, Revision, Store, StoreError, Table, Transaction,
+    TypedPage,
 };
 
 use super::{Catalog, CatalogFile, Change, EntryId, Flavor, Image, Reload, entry::Entry};
@@ -88,6 +90,26 @@ impl CatalogKeeper {
         let stored = self.stored().await?;
         self.put_into_force(stored.catalog);
         Ok(stored.damaged)
+    }
+
+    /// Puts into force whatever others load, as they do, until the store fails. For a task of its own in each process
+    /// that does not load the file itself; the error is for its log, after which it is called again.
+    pub async fn follow(&self) -> StoreError {
+        match self.follow_until().await {
+            Ok(never) => match never {},
+            Err(error) => error,
+        }
+    }
+
+    async fn follow_until(&self) -> Result<Infallible, StoreError> {
+        let kinds = [self.flavors.kind().clone(), self.images.kind().clone()];
+        let head = self.store.head().await?;
+        let mut watch = self.store.watch(head, Interest::kinds(kinds)).await?;
+        loop {
+            // What changed is read from the records: a catalog is small, and what was there before the watch counts too.
+            self.refresh().await?;
+            watch.next().await?;
+        }
     }
 
     /// Loads a file from disk; see [`load`](Self::load).

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use fleetwright_identity::{ActorName, Permission, Principal, Resource, Scope, Verb};
 use fleetwright_store::{RecordId, Store, Transaction};
-use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -12,6 +11,9 @@ use crate::{
     ids::{FlavorId, ImageId},
     testing::{organization, project, somebody, store},
 };
+
+mod others;
+mod property;
 
 const EXAMPLE: &str = include_str!("../../catalog.example.toml");
 
@@ -280,17 +282,6 @@ async fn a_catalog_of_any_size_is_stored_whole() {
 }
 
 #[tokio::test]
-async fn two_that_load_at_once_end_with_one_of_the_files() {
-    let store = store();
-    let (one, two) = (open(&store).await, open(&store).await);
-    let without = without("arm-2");
-    let (first, second) = tokio::join!(one.load(EXAMPLE), two.load(&without));
-    assert!(first.is_ok() && second.is_ok());
-    let last = open(&store).await;
-    assert_eq!(last.current().flavors().count(), 4);
-}
-
-#[tokio::test]
 async fn everybody_sees_what_is_theirs_and_nothing_else() {
     let keeper = open(&store()).await;
     keeper.load(EXAMPLE).await.unwrap();
@@ -341,82 +332,4 @@ async fn everybody_sees_what_is_theirs_and_nothing_else() {
     let outsider = Principal::service(ActorName::new("nobody").unwrap(), []);
     assert!(keeper.flavors(&outsider).is_err());
     assert_eq!(keeper.flavor(&outsider, &flavor_id("arm-2")), None);
-}
-
-prop_compose! {
-    fn any_flavor()(
-        id in "[a-z0-9]([a-z0-9._-]{0,20}[a-z0-9])?", name in "[^\\pC\\s\"\\\\]{1,40}", cpus in 1_u32..=4096,
-        memory in 1_u64.., disk in 1_u64.., arm in any::<bool>(), baremetal in any::<bool>(),
-        gpu in prop::option::of((1_u32..=1024, 1_u32..=1024, 1_u64.., any::<bool>())),
-    ) -> Flavor {
-        let mut flavor = crate::testing::flavor(&id);
-        flavor.name = name;
-        flavor.cpus = cpus.try_into().unwrap();
-        flavor.memory = ByteSize::from_bytes(memory);
-        flavor.disk = ByteSize::from_bytes(disk);
-        flavor.architecture = if arm { Architecture::Aarch64 } else { Architecture::X86_64 };
-        flavor.baremetal = baremetal;
-        flavor.gpu = gpu.map(|(physical, logical, memory, nvidia)| {
-            let vendor = if nvidia { GpuVendor::Nvidia } else { GpuVendor::Amd };
-            let memory = ByteSize::from_bytes(memory);
-            let mut gpu = Gpu::new(vendor, "X1".to_owned(), memory, physical.try_into().unwrap());
-            gpu.logical_count = logical.try_into().unwrap();
-            gpu
-        });
-        flavor
-    }
-}
-
-fn as_toml(flavor: &Flavor) -> String {
-    let Flavor {
-        id,
-        name,
-        cpus,
-        memory,
-        disk,
-        architecture,
-        baremetal,
-        gpu,
-        ..
-    } = flavor;
-    let gpu = gpu.as_ref().map_or_else(String::new, |gpu| {
-        let vendor = match gpu.vendor {
-            GpuVendor::Nvidia => "NVIDIA",
-            GpuVendor::Amd => "AMD",
-        };
-        format!(
-            "gpu = {{ vendor = \"{vendor}\", model = \"{}\", memory = \"{}\", physical-count = {}, logical-count = {} }}\n",
-            gpu.model, gpu.memory, gpu.physical_count, gpu.logical_count
-        )
-    });
-    format!(
-        "[[flavor]]\nid = \"{id}\"\nname = \"{name}\"\ncpus = {cpus}\nmemory = \"{memory}\"\ndisk = \"{disk}\"\n\
-         architecture = \"{architecture}\"\nbaremetal = {baremetal}\n{gpu}"
-    )
-}
-
-proptest! {
-    #[test]
-    fn a_catalog_round_trips_through_file_and_store(flavors in prop::collection::vec(any_flavor(), 1..6)) {
-        let images = &EXAMPLE[EXAMPLE.find("[[image]]").unwrap()..];
-        let text: String = flavors.iter().map(as_toml).collect();
-        let same = |one: &Flavor, two: &Flavor| one.id == two.id || one.name == two.name;
-        let twice = (1..flavors.len()).any(|n| flavors[..n].iter().any(|one| same(one, &flavors[n])));
-        let file = match CatalogFile::parse(&(text + images)) {
-            Ok(file) => file,
-            Err(problems) => {
-                prop_assert!(twice, "{}", problems);
-                return Ok(());
-            }
-        };
-        prop_assert!(!twice);
-        for flavor in &flavors {
-            prop_assert!(file.flavors().any(|read| read == flavor));
-            let json = serde_json::to_string(flavor).unwrap();
-            prop_assert_eq!(&serde_json::from_str::<Flavor>(&json).unwrap(), flavor);
-        }
-        let loaded = Catalog::default().reload(&file).unwrap();
-        prop_assert_eq!(loaded.changes.len(), flavors.len() + 3);
-        prop_assert_eq!(loaded.catalog.reload(&file).unwrap().changes, []);
-    }
 }

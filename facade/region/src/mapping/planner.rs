@@ -6,10 +6,11 @@ use std::{
 };
 
 use fleetwright::{InstanceConfig, Placement};
+use fleetwright_identity::{Principal, Refused};
 
 use super::{LaunchPlanner, LaunchSpec, NetworkMapping, RegionMapping, Unplannable};
 use crate::{
-    catalog::{Catalog, CatalogKeeper, Flavor, Unit, fit},
+    catalog::{Catalog, CatalogKeeper, Flavor, Image, Unit, fit},
     file::Problems,
     ids::NetworkId,
 };
@@ -44,6 +45,22 @@ impl RegionPlanner {
         let mut mapping = self.mapping.write().unwrap_or_else(PoisonError::into_inner);
         *mapping = Arc::new(next);
         Ok(())
+    }
+
+    /// The flavors on offer in this region.
+    pub fn flavors(&self, principal: &Principal) -> Result<Vec<Flavor>, Refused> {
+        let mapping = self.mapping();
+        let mut flavors = self.catalog.flavors(principal)?;
+        flavors.retain(|flavor| mapping.flavors.contains_key(&flavor.id));
+        Ok(flavors)
+    }
+
+    /// The images on offer in this region, of those that the principal may see.
+    pub fn images(&self, principal: &Principal) -> Result<Vec<Image>, Refused> {
+        let mapping = self.mapping();
+        let mut images = self.catalog.images(principal)?;
+        images.retain(|image| mapping.images.contains_key(&image.id));
+        Ok(images)
     }
 
     /// The mapping in force.

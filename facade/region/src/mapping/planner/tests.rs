@@ -3,11 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fleetwright::{LaunchToken, PublicAddress, Tags, UserData};
+use fleetwright_identity::{ActorName, Scope};
 
 use super::*;
 use crate::{
     ids::{FlavorId, ImageId, SecurityGroupId},
-    testing::store,
+    testing::{somebody, store},
 };
 
 const CATALOG: &str = include_str!("../../../catalog.example.toml");
@@ -233,6 +234,13 @@ async fn what_a_region_lacks_can_be_asked() {
     let lacks = planner.mapping().unmapped(&planner.catalog.current());
     let lacks: Vec<_> = lacks.iter().map(ToString::to_string).collect();
     assert_eq!(lacks, ["flavor metal-64", "image acme-golden-7"]);
+    let boss = somebody("platform-administrator", Scope::Global);
+    assert_eq!(planner.catalog.flavors(&boss).unwrap().len(), 4);
+    assert_eq!(planner.flavors(&boss).unwrap().len(), 3);
+    assert_eq!(planner.catalog.images(&boss).unwrap().len(), 3);
+    assert_eq!(planner.images(&boss).unwrap().len(), 2);
+    let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
+    assert!(planner.flavors(&nobody).is_err() && planner.images(&nobody).is_err());
 }
 
 proptest::proptest! {
