@@ -47,6 +47,9 @@ pub(super) trait Entry: Document + Clone + Eq {
 
     fn retired(&mut self) -> &mut bool;
 
+    /// Whether files say that it is there, or that it is not.
+    fn is_of_file(&self) -> bool;
+
     /// The fields in which another entry of the same id differs, but for being retired.
     fn differences(&self, other: &Self) -> Vec<&'static str>;
 }

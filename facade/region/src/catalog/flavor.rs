@@ -201,6 +201,10 @@ impl Entry for Flavor {
         &mut self.retired
     }
 
+    fn is_of_file(&self) -> bool {
+        true
+    }
+
     fn differences(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             id: _,

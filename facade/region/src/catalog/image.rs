@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Architecture, ByteSize, entry::Entry, flavor::size};
 use crate::{
     file::{Fields, among, found_instead, text},
-    ids::ImageId,
+    ids::{ImageId, RegionId},
 };
 
 /// What a server boots from.
@@ -31,9 +31,38 @@ pub struct Image {
     pub state: ImageState,
     /// Who sees it.
     pub visibility: Visibility,
+    /// Where it comes from.
+    #[serde(default, skip_serializing_if = "Origin::is_file")]
+    pub origin: Origin,
     /// Whether it is no longer offered.
     #[serde(default)]
     pub retired: bool,
+}
+
+/// Where an image comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// From the catalog's file. Each region's mapping says what it is there.
+    #[default]
+    File,
+    /// A tenant had it made, of a server in one region. No file says anything of it.
+    Made {
+        /// In which region. It is in no other.
+        region: RegionId,
+        /// What the region's provider calls it, once there is one.
+        native: Option<fleetwright::ImageId>,
+    },
+}
+
+impl Origin {
+    /// Whether a file says that it is there.
+    pub fn is_file(&self) -> bool {
+        match self {
+            Self::File => true,
+            Self::Made { .. } => false,
+        }
+    }
 }
 
 /// On what sort of machine an image boots.
@@ -153,6 +182,7 @@ impl Image {
             os,
             state: ImageState::Ready,
             visibility,
+            origin: Origin::File,
             retired: false,
         }
     }
@@ -242,6 +272,10 @@ impl Entry for Image {
         &mut self.retired
     }
 
+    fn is_of_file(&self) -> bool {
+        self.origin.is_file()
+    }
+
     fn differences(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             id: _,
@@ -252,6 +286,7 @@ impl Entry for Image {
             os,
             state,
             visibility,
+            origin: _,
             retired: _,
         } = self;
         let differs = [

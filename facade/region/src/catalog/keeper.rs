@@ -66,8 +66,8 @@ impl From<Invalid> for LoadError {
 #[derive(Debug)]
 pub struct CatalogKeeper {
     flavors: Table<Flavor>,
-    images: Table<Image>,
-    store: Arc<dyn Store>,
+    pub(super) images: Table<Image>,
+    pub(super) store: Arc<dyn Store>,
     current: RwLock<Arc<Catalog>>,
 }
 

@@ -9,6 +9,7 @@ mod file;
 mod flavor;
 mod image;
 mod keeper;
+mod made;
 mod reload;
 mod size;
 
@@ -16,8 +17,9 @@ pub use compat::{Mismatch, NotOffered, Unfit, fit};
 pub use entry::EntryId;
 pub use file::CatalogFile;
 pub use flavor::{Architecture, Flavor, Gpu, GpuVendor};
-pub use image::{Image, ImageState, Kernel, Os, Virtualization, Visibility};
+pub use image::{Image, ImageState, Kernel, Origin, Os, Virtualization, Visibility};
 pub use keeper::{CatalogKeeper, LoadError, MAX_FILE_BYTES};
+pub use made::{ImageError, Making, NewImage};
 pub use reload::{Catalog, Change, Reload};
 pub use size::{BadSize, ByteSize, Unit};
 

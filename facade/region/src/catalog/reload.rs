@@ -142,8 +142,9 @@ impl Merge<'_> {
     ) -> BTreeMap<T::Id, T> {
         let mut after = before.clone();
         for (id, entry) in &mut after {
+            let left_out = entry.is_of_file() && !file.contains_key(id);
             let retired = entry.retired();
-            if !file.contains_key(id) && !*retired {
+            if left_out && !*retired {
                 *retired = true;
                 self.changes.push(Change::Retired(id.clone().into()));
             }
@@ -151,6 +152,12 @@ impl Merge<'_> {
         for (id, written) in file {
             let known: EntryId = id.clone().into();
             match before.get(id) {
+                Some(entry) if !entry.is_of_file() => {
+                    let what = "a tenant has it already: want another id";
+                    let place = format!("id of {known}");
+                    self.problems
+                        .push(Problem::new(written.line, 1, &place, what));
+                }
                 Some(entry) => self.compare(known, entry.clone(), written),
                 None if self.damaged.contains(&known) => {
                     self.changes.push(Change::Repaired(known));

@@ -12,6 +12,7 @@ use crate::{
     testing::{organization, project, somebody, store},
 };
 
+mod made;
 mod others;
 mod property;
 

@@ -78,7 +78,8 @@ impl RegionMapping {
             .map(|flavor| flavor.id.clone().into());
         let images = catalog
             .images()
-            .filter(|image| !image.retired && !self.images.contains_key(&image.id))
+            .filter(|image| !image.retired && image.origin.is_file())
+            .filter(|image| !self.images.contains_key(&image.id))
             .map(|image| image.id.clone().into());
         flavors.chain(images).collect()
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fleetwright::{InstanceConfig, InvalidValue, LaunchToken, PublicAddress, Tags, UserData};
 
 use crate::{
-    catalog::{ByteSize, Unfit},
+    catalog::{ByteSize, ImageState, Unfit},
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId},
 };
 
@@ -70,6 +70,26 @@ pub enum Unplannable {
         region: RegionId,
         /// The table of the region's mapping file that it belongs to.
         place: String,
+    },
+    /// The image was made of a server and is where that was.
+    #[error(
+        "image {image} was made in region {made_in} and is not in region {region}: choose one that is"
+    )]
+    Elsewhere {
+        /// Which image.
+        image: ImageId,
+        /// Where it would have to be.
+        region: RegionId,
+        /// Where it is.
+        made_in: RegionId,
+    },
+    /// The image is not there yet, or never will be.
+    #[error("image {image} cannot be booted: it is {state}")]
+    NotMade {
+        /// Which image.
+        image: ImageId,
+        /// How far it is.
+        state: ImageState,
     },
     /// The image does not boot on the flavor.
     #[error("image {image} does not boot on flavor {flavor}")]

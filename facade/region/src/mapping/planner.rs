@@ -5,12 +5,12 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use fleetwright::{InstanceConfig, Placement};
+use fleetwright::{ImageId, InstanceConfig, Placement};
 use fleetwright_identity::{Principal, Refused};
 
 use super::{LaunchPlanner, LaunchSpec, NetworkMapping, RegionMapping, Unplannable};
 use crate::{
-    catalog::{Catalog, CatalogKeeper, Flavor, Image, Unit, fit},
+    catalog::{Catalog, CatalogKeeper, Flavor, Image, Origin, Unit, fit},
     file::Problems,
     ids::NetworkId,
 };
@@ -59,7 +59,7 @@ impl RegionPlanner {
     pub fn images(&self, principal: &Principal) -> Result<Vec<Image>, Refused> {
         let mapping = self.mapping();
         let mut images = self.catalog.images(principal)?;
-        images.retain(|image| mapping.images.contains_key(&image.id));
+        images.retain(|image| mapping.has_image(image));
         Ok(images)
     }
 
@@ -100,10 +100,7 @@ impl RegionMapping {
             .flavors
             .get(&spec.flavor)
             .ok_or_else(|| self.missing(format!("flavor {}", spec.flavor), "flavors"))?;
-        let native_image = self
-            .images
-            .get(&spec.image)
-            .ok_or_else(|| self.missing(format!("image {}", spec.image), "images"))?;
+        let native_image = self.native_image(image)?;
         fit(flavor, image).map_err(|source| Unplannable::Unfit {
             flavor: spec.flavor.clone(),
             image: spec.image.clone(),
@@ -116,6 +113,27 @@ impl RegionMapping {
         config.tags.clone_from(&spec.tags);
         config.launch_token = Some(spec.token.clone());
         Ok(config)
+    }
+
+    /// What the provider calls an image, if the region has it.
+    fn native_image<'m>(&'m self, image: &'m Image) -> Result<&'m ImageId, Unplannable> {
+        match &image.origin {
+            Origin::File => self
+                .images
+                .get(&image.id)
+                .ok_or_else(|| self.missing(format!("image {}", image.id), "images")),
+            Origin::Made { region, native } if *region == self.region => {
+                native.as_ref().ok_or_else(|| Unplannable::NotMade {
+                    image: image.id.clone(),
+                    state: image.state,
+                })
+            }
+            Origin::Made { region, .. } => Err(Unplannable::Elsewhere {
+                image: image.id.clone(),
+                region: self.region.clone(),
+                made_in: region.clone(),
+            }),
+        }
     }
 
     fn placement(&self, spec: &LaunchSpec) -> Result<Placement, Unplannable> {
@@ -139,6 +157,14 @@ impl RegionMapping {
     fn network(&self, id: &NetworkId) -> Result<&NetworkMapping, Unplannable> {
         let found = self.networks.get(id).or(self.default_network.as_ref());
         found.ok_or_else(|| self.missing(format!("network {id}"), &format!("networks.{id}")))
+    }
+
+    /// Whether the region has an image.
+    fn has_image(&self, image: &Image) -> bool {
+        match &image.origin {
+            Origin::File => self.images.contains_key(&image.id),
+            Origin::Made { region, .. } => *region == self.region,
+        }
     }
 
     fn missing(&self, what: String, place: &str) -> Unplannable {

@@ -7,8 +7,10 @@ use fleetwright_identity::{ActorName, Scope};
 
 use super::*;
 use crate::{
-    ids::{FlavorId, ImageId, SecurityGroupId},
-    testing::{somebody, store},
+    catalog::{Making, NewImage},
+    ids::{FlavorId, ImageId, RegionId, SecurityGroupId},
+    name::Name,
+    testing::{organization, somebody, store},
 };
 
 const CATALOG: &str = include_str!("../../../catalog.example.toml");
@@ -241,6 +243,62 @@ async fn what_a_region_lacks_can_be_asked() {
     assert_eq!(planner.images(&boss).unwrap().len(), 2);
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
     assert!(planner.flavors(&nobody).is_err() && planner.images(&nobody).is_err());
+}
+
+#[tokio::test]
+async fn an_image_that_was_made_is_launched_where_it_was_made() {
+    let planner = planner().await;
+    let boss = somebody("platform-administrator", Scope::Global);
+    let new = NewImage {
+        id: ImageId::new("snap-1").unwrap(),
+        name: Name::new("golden").unwrap(),
+        organization: organization(1),
+        region: RegionId::new("eu-north").unwrap(),
+        source: ImageId::new("ubuntu-24.04").unwrap(),
+    };
+    planner.catalog.add_image(&boss, &new).await.unwrap();
+    let mut spec = spec();
+    spec.image = new.id.clone();
+    assert_eq!(
+        planner.plan(&spec).unwrap_err().to_string(),
+        "image snap-1 cannot be booted: it is pending"
+    );
+    let native = fleetwright::ImageId::new("ami-7").unwrap();
+    for making in [Making::Begun(native), Making::Ready] {
+        planner
+            .catalog
+            .set_making(&boss, &new.id, &making)
+            .await
+            .unwrap();
+    }
+    assert_eq!(planner.plan(&spec).unwrap().image.as_str(), "ami-7");
+    assert!(
+        planner
+            .images(&boss)
+            .unwrap()
+            .iter()
+            .any(|image| image.id == new.id)
+    );
+
+    let elsewhere = EXAMPLE.replace("eu-north\"", "us-west\"");
+    let elsewhere = RegionPlanner::new(Arc::clone(&planner.catalog), &elsewhere).unwrap();
+    assert_eq!(
+        elsewhere.plan(&spec).unwrap_err().to_string(),
+        "image snap-1 was made in region eu-north and is not in region us-west: choose one that is"
+    );
+    assert!(
+        elsewhere
+            .images(&boss)
+            .unwrap()
+            .iter()
+            .all(|image| image.id != new.id)
+    );
+    assert!(
+        !planner
+            .mapping()
+            .unmapped(&planner.catalog.current())
+            .contains(&new.id.into())
+    );
 }
 
 proptest::proptest! {
