@@ -68,7 +68,8 @@ pub struct CatalogKeeper {
     flavors: Table<Flavor>,
     pub(super) images: Table<Image>,
     pub(super) store: Arc<dyn Store>,
-    current: RwLock<Arc<Catalog>>,
+    /// With the moment it was read at, so that a slow reader puts nothing back.
+    current: RwLock<(Revision, Arc<Catalog>)>,
 }
 
 impl CatalogKeeper {
@@ -88,7 +89,10 @@ impl CatalogKeeper {
     /// cannot be read.
     pub async fn refresh(&self) -> Result<Vec<Damaged>, StoreError> {
         let stored = self.stored().await?;
-        self.put_into_force(stored.catalog);
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        if stored.read_at >= current.0 {
+            *current = (stored.read_at, Arc::new(stored.catalog));
+        }
         Ok(stored.damaged)
     }
 
@@ -133,7 +137,8 @@ impl CatalogKeeper {
                 .map_err(LoadError::Refused)?;
             match self.write(&stored, &reload).await {
                 Ok(()) => {
-                    self.put_into_force(reload.catalog);
+                    // What others wrote meanwhile is in force with it.
+                    self.refresh().await?;
                     return Ok(reload.changes);
                 }
                 Err(error) if error.conflict().is_some() => {}
@@ -146,7 +151,7 @@ impl CatalogKeeper {
     /// The catalog in force, whole: for planners and checks, not for tenants.
     pub fn current(&self) -> Arc<Catalog> {
         let current = self.current.read();
-        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner).1)
     }
 
     /// The flavors on offer.
@@ -182,14 +187,10 @@ impl CatalogKeeper {
             .cloned()
     }
 
-    fn put_into_force(&self, catalog: Catalog) {
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(catalog);
-    }
-
     async fn stored(&self) -> Result<Stored, StoreError> {
         let mut stored = Stored::default();
         let flavors = self.flavors.list_all(&self.flavors.all()).await?;
+        stored.read_at = flavors.revision;
         stored.catalog.flavors = stored.take(&self.flavors, flavors);
         let images = self.images.list_all(&self.images.all()).await?;
         stored.catalog.images = stored.take(&self.images, images);
@@ -251,6 +252,8 @@ fn put<T: Entry>(
 #[derive(Default)]
 struct Stored {
     catalog: Catalog,
+    /// Everything up to here is in it.
+    read_at: Revision,
     /// Of every entry whose id can be read, whether or not the rest can.
     revisions: BTreeMap<EntryId, Revision>,
     damaged: Vec<Damaged>,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fleetwright_identity::{Principal, Scope, Verb};
+use fleetwright_identity::{Principal, Reach, Scope, Verb};
 use fleetwright_store::{
     Check, IndexName, Invalid, Query, Store, StoreError, StoreExt as _, Transaction, Versioned,
 };
@@ -56,6 +56,7 @@ impl Networks {
         regions: BTreeSet<RegionId>,
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, Invalid> {
+        Use::SERVER_SECURITY_GROUPS.is_in(store.schema())?;
         Ok(Self {
             shelf: Shelf::new(store)?,
             regions,
@@ -163,12 +164,14 @@ impl Networks {
         let index = IndexName::new(BY_STATE)?;
         let query = self.shelf.table.by(&index, NetworkState::Deleting.as_str());
         let page = self.shelf.table.list_all(&query).await?;
-        let seen = page.items.into_iter();
-        let seen = seen.filter(|found| reach.covers(&found.value.scope()));
-        Ok(Listed {
-            items: seen.collect(),
-            damaged: page.damaged,
-        })
+        let mut items = page.items;
+        items.retain(|found| reach.covers(&found.value.scope()));
+        // Of a record that cannot be read it is not known whose it is.
+        let damaged = match reach {
+            Reach::Everywhere => page.damaged,
+            Reach::Within(_) => Vec::new(),
+        };
+        Ok(Listed { items, damaged })
     }
 
     /// Lets a network that is going be gone, with its security groups, if no server stands in it. Does nothing

@@ -16,6 +16,7 @@ use crate::{
 mod damaged;
 mod deletion;
 mod keys;
+mod property;
 mod races;
 mod scopes;
 

@@ -95,3 +95,35 @@ async fn a_damaged_group_goes_with_its_network() {
         .unwrap();
     assert_eq!(left.damaged, []);
 }
+
+#[tokio::test]
+async fn a_damaged_network_that_is_going_is_told_to_those_who_see_everything() {
+    let world = world();
+    let blue = world.network("blue").await;
+    world.server("s-1", json!({ "network": blue })).await;
+    let waiting = world
+        .networks
+        .delete(&user(), blue, InUse::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(waiting, Deletion::Waiting);
+    damage(
+        &world,
+        "network",
+        &blue.to_string(),
+        json!({"state": "deleting"}),
+    )
+    .await;
+    let platform = somebody("platform-administrator", Scope::Global);
+    assert_eq!(
+        world
+            .networks
+            .deleting(&platform)
+            .await
+            .unwrap()
+            .damaged
+            .len(),
+        1
+    );
+    assert_eq!(world.networks.deleting(&user()).await.unwrap().damaged, []);
+}
