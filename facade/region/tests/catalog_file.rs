@@ -127,6 +127,15 @@ fn every_problem_is_told_at_once() {
 }
 
 #[test]
+fn what_stands_below_a_header_that_is_none_is_not_the_files_own() {
+    let told = problems(&GOOD.replacen("[[flavor]]", "[[flavor]", 1));
+    assert_eq!(
+        told,
+        ["line 1, column 10: unclosed array table, expected `]`"]
+    );
+}
+
+#[test]
 fn a_file_that_was_cut_off_retires_nothing() {
     let whole = [
         "line 1, column 1: flavor is missing: want at least one [[flavor]]",

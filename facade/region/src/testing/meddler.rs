@@ -1,4 +1,4 @@
-//! A store in which somebody else is always a little faster.
+//! A store in which others are faster, or slower.
 
 use std::{
     collections::VecDeque,
@@ -9,12 +9,14 @@ use async_trait::async_trait;
 use fleetwright_store::{
     Interest, Page, Query, Record, RecordId, Result, Revision, Schema, Store, Transaction, Watch,
 };
+use tokio::sync::oneshot;
 
 /// Commits what it was told to before each commit that it is asked for.
 #[derive(Debug)]
 pub(crate) struct Meddler {
     inner: Arc<dyn Store>,
     first: Mutex<VecDeque<Transaction>>,
+    held: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 impl Meddler {
@@ -22,7 +24,15 @@ impl Meddler {
         Self {
             inner,
             first: Mutex::default(),
+            held: Mutex::default(),
         }
+    }
+
+    /// Lets the next list read what is there, and answer only when it is told to.
+    pub(crate) fn hold_next_list(&self) -> oneshot::Sender<()> {
+        let (release, held) = oneshot::channel();
+        *self.held.lock().unwrap() = Some(held);
+        release
     }
 
     /// One transaction for each commit to come, in the order in which they are given.
@@ -40,7 +50,12 @@ impl Store for Meddler {
         self.inner.get(id).await
     }
     async fn list(&self, query: &Query) -> Result<Page> {
-        self.inner.list(query).await
+        let page = self.inner.list(query).await;
+        let held = self.held.lock().unwrap().take();
+        if let Some(held) = held {
+            held.await.unwrap();
+        }
+        page
     }
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
         let first = self.first.lock().unwrap().pop_front();

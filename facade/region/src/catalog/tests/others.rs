@@ -72,3 +72,18 @@ async fn what_another_loads_comes_into_force_here() {
     }
     assert_eq!(here.current().flavors().count(), 4);
 }
+
+#[tokio::test]
+async fn what_was_read_before_a_load_is_not_put_back_after_it() {
+    let (meddler, keeper) = meddled(store()).await;
+    let release = meddler.hold_next_list();
+    let slow = keeper.refresh();
+    let fast = async {
+        // The slow one has read by now, and waits.
+        keeper.load(EXAMPLE).await.unwrap();
+        release.send(()).unwrap();
+    };
+    let (slow, ()) = tokio::join!(slow, fast);
+    assert_eq!(slow.unwrap(), []);
+    assert_eq!(keeper.current().flavors().count(), 4);
+}

@@ -121,3 +121,63 @@ proptest! {
         }
     }
 }
+
+/// Each line of the example that may change, with what stands there instead and what is told.
+#[test]
+fn every_field_that_changes_is_told_by_its_name() {
+    let first = CatalogFile::parse(EXAMPLE).unwrap();
+    let catalog = Catalog::default().reload(&first).unwrap().catalog;
+    let table = [
+        (
+            "\"Standard, 4 processors\"",
+            "\"Four\"",
+            "flavor standard-4 has another name",
+        ),
+        ("cpus = 4", "cpus = 5", "flavor standard-4 has another cpus"),
+        (
+            "\"16 GiB\"",
+            "\"17 GiB\"",
+            "flavor standard-4 has another memory",
+        ),
+        (
+            "\"100 GB\"",
+            "\"100 GiB\"",
+            "flavor standard-4 has another disk",
+        ),
+        (
+            "\"Ubuntu 24.04 LTS\"",
+            "\"Noble\"",
+            "image ubuntu-24.04 has another name",
+        ),
+        (
+            "\"30 GiB\"",
+            "\"31 GiB\"",
+            "image acme-golden-7 has another size",
+        ),
+        (
+            "version = \"9.4\"",
+            "version = \"9.5\"",
+            "image acme-golden-7 has another os",
+        ),
+        (
+            "state = \"ready\"",
+            "state = \"failed\"",
+            "image acme-golden-7 has another state",
+        ),
+        (
+            "\"6f6b2a3e-6f1c-4a4b-9a62-0c7a1e0f5a11\"",
+            "\"global\"",
+            "image acme-golden-7 has another visibility",
+        ),
+    ];
+    for (from, to, message) in table {
+        assert_eq!(EXAMPLE.matches(from).count(), 1, "{from}");
+        let file = CatalogFile::parse(&EXAMPLE.replace(from, to)).unwrap();
+        let reload = catalog.reload(&file).unwrap();
+        assert_eq!(told(&reload.changes), [message]);
+        assert_eq!(
+            told(&reload.catalog.reload(&first).unwrap().changes),
+            [message]
+        );
+    }
+}

@@ -165,3 +165,55 @@ async fn groups_and_authorities_in_use_stay() {
         Deletion::Gone
     );
 }
+
+#[tokio::test]
+async fn a_group_that_a_server_elsewhere_has_keeps_its_network() {
+    let world = world();
+    let (blue, red) = (world.network("blue").await, world.network("red").await);
+    let group = world.group(blue, "ssh").await;
+    // No call makes such a server; a store may hold one all the same.
+    let spec = json!({"network": red, "security_groups": [group]});
+    world.server("s-1", spec).await;
+    let waiting = world
+        .networks
+        .delete(&user(), blue, InUse::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(waiting, Deletion::Waiting);
+    world.no_server("s-1").await;
+    assert_eq!(
+        world.networks.finish(&user(), blue).await.unwrap(),
+        Deletion::Gone
+    );
+}
+
+#[tokio::test]
+async fn more_groups_than_one_transaction_holds_go_too() {
+    let world = world();
+    let blue = world.network("blue").await;
+    let group = world.group(blue, "g0").await;
+    let first = RecordId::new("security-group", group.to_string()).unwrap();
+    let first = world.store.get(&first).await.unwrap().unwrap().value;
+    // Many who make groups at the same time get past the limit.
+    for number in 1..130_u128 {
+        let id = SecurityGroupId::from_uuid(uuid::Uuid::from_u128(number));
+        let mut value = first.clone();
+        value["id"] = json!(id);
+        value["name"] = json!(format!("g{number}"));
+        let record = RecordId::new("security-group", id.to_string()).unwrap();
+        let transaction = Transaction::new().put(record, value);
+        world.store.commit(&transaction).await.unwrap();
+    }
+    let gone = world
+        .networks
+        .delete(&user(), blue, InUse::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(gone, Deletion::Gone);
+    let left = world
+        .groups
+        .list(&user(), &Filter::default())
+        .await
+        .unwrap();
+    assert_eq!(left.items, []);
+}
