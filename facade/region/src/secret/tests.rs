@@ -88,6 +88,15 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
         "the secret of server-key/a does not open with key may: it was changed, is another record's, \
          or another key is given by that id"
     );
+    // Not under another name of the same key either.
+    let twin = ring(&format!("{MAY}\n{}", MAY.replace("may:", "mai:")));
+    let mut renamed = serde_json::to_value(&sealed).unwrap();
+    renamed["key"] = json!("mai");
+    let renamed: Sealed = serde_json::from_value(renamed).unwrap();
+    assert!(matches!(
+        twin.open(&record("a"), "x", &renamed),
+        Err(CannotOpen::Wrong { .. })
+    ));
     let again = may.seal(&record("a"), "x", &secret, &entropy).unwrap();
     assert_ne!(sealed, again, "the same twice does not look the same");
     assert_eq!(
