@@ -17,7 +17,7 @@ pub use authority::{NewSshAuthority, SshAuthorities, SshAuthority};
 pub use error::RecordError;
 pub use group::{NewSecurityGroup, SecurityGroup, SecurityGroups};
 pub use key::{AuthorityKey, BadAuthorityKey};
-pub use networks::{Deletion, InUse, Networks};
+pub use networks::{Deletion, IfUsed, Networks};
 pub use prefix::{BadPrefix, Prefix};
 pub use record::{BadNetwork, Network, NetworkState, NewNetwork};
 pub use rule::{BadRule, Direction, MAX_RULES, Ports, Protocol, Rule, Rules};

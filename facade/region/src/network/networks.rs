@@ -23,7 +23,7 @@ const GROUPS_AT_ONCE: usize = 50;
 
 /// What to do with a network in which something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InUse {
+pub enum IfUsed {
     /// Leave it, and say what stands in it.
     Refuse,
     /// Mark it as going: nothing new comes, and whoever keeps what stands in it deletes that first.
@@ -131,17 +131,17 @@ impl Networks {
         &self,
         principal: &Principal,
         id: NetworkId,
-        in_use_by: InUse,
+        if_used: IfUsed,
     ) -> Result<Deletion, RecordError> {
         for _ in 0..ATTEMPTS {
             let found = self.shelf.find(principal, Verb::Delete, id).await?;
-            match (found.value.state, in_use_by) {
+            match (found.value.state, if_used) {
                 (NetworkState::Deleting, _) => return self.finish(principal, id).await,
-                (NetworkState::Ready, InUse::Refuse) => {
+                (NetworkState::Ready, IfUsed::Refuse) => {
                     self.shelf.delete(principal, id).await?;
                     return Ok(Deletion::Gone);
                 }
-                (NetworkState::Ready, InUse::DeleteFirst) => {
+                (NetworkState::Ready, IfUsed::DeleteFirst) => {
                     let mut value = found.value.clone();
                     value.state = NetworkState::Deleting;
                     let table = &self.shelf.table;

@@ -10,7 +10,7 @@ mod value;
 
 pub use keyring::{BadKeyring, KeyId, Keyring};
 pub use seal::{CannotOpen, CannotSeal, Sealed};
-pub use server_key::{KeyError, ServerKey, ServerKeys, Stale};
+pub use server_key::{KeyError, Resealed, ServerKey, ServerKeys};
 pub use ssh::{CannotGenerate, SshKeyPair};
 pub use value::Secret;
 

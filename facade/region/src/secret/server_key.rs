@@ -65,12 +65,12 @@ impl From<Invalid> for KeyError {
     }
 }
 
-/// What is left to be done after keys were sealed anew.
+/// What came of sealing keys anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stale {
-    /// How many were sealed anew.
-    pub resealed: usize,
+pub struct Resealed {
+    /// How many were.
+    pub count: usize,
     /// Those that cannot be opened, and why. They are as they were.
     pub unopened: Vec<CannotOpen>,
     /// Records that cannot be read.
@@ -146,21 +146,21 @@ impl ServerKeys {
 
     /// Seals everything anew that is sealed with another key than the current one. What somebody else changes meanwhile
     /// is left to the next time; once nothing is resealed and nothing is wrong, old keys are no longer needed.
-    pub async fn reseal(&self) -> Result<Stale, KeyError> {
-        let mut stale = Stale::default();
+    pub async fn reseal(&self) -> Result<Resealed, KeyError> {
+        let mut done = Resealed::default();
         let page = self.table.list_all(&self.table.all()).await?;
-        stale.damaged = page.damaged;
+        done.damaged = page.damaged;
         for found in page.items {
             if found.value.private_key.key() == self.keyring.current() {
                 continue;
             }
             let record = self.table.id(&found.key);
             match self.keyring.open(&record, PLACE, &found.value.private_key) {
-                Ok(secret) => stale.resealed += self.reseal_one(&found, &secret).await?,
-                Err(error) => stale.unopened.push(error),
+                Ok(secret) => done.count += self.reseal_one(&found, &secret).await?,
+                Err(error) => done.unopened.push(error),
             }
         }
-        Ok(stale)
+        Ok(done)
     }
 
     async fn reseal_one(

@@ -84,7 +84,7 @@ async fn a_damaged_group_goes_with_its_network() {
     );
     let gone = world
         .networks
-        .delete(&user(), blue, InUse::DeleteFirst)
+        .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
     assert_eq!(gone, Deletion::Gone);
@@ -103,7 +103,7 @@ async fn a_damaged_network_that_is_going_is_told_to_those_who_see_everything() {
     world.server("s-1", json!({ "network": blue })).await;
     let waiting = world
         .networks
-        .delete(&user(), blue, InUse::DeleteFirst)
+        .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
     assert_eq!(waiting, Deletion::Waiting);

@@ -9,7 +9,7 @@ async fn a_network_in_use_stays_or_goes_when_it_no_longer_is() {
     world.server("s-1", json!({ "network": blue })).await;
     let refused = world
         .networks
-        .delete(&user(), blue, InUse::Refuse)
+        .delete(&user(), blue, IfUsed::Refuse)
         .await
         .unwrap_err();
     assert_eq!(
@@ -28,12 +28,12 @@ async fn a_network_in_use_stays_or_goes_when_it_no_longer_is() {
 
     let group = world.group(blue, "ssh").await;
     let tenant = user();
-    let delete = || world.networks.delete(&tenant, blue, InUse::DeleteFirst);
+    let delete = || world.networks.delete(&tenant, blue, IfUsed::DeleteFirst);
     assert_eq!(delete().await.unwrap(), Deletion::Waiting);
     assert_eq!(delete().await.unwrap(), Deletion::Waiting, "asked twice");
     let refuse = world
         .networks
-        .delete(&user(), blue, InUse::Refuse)
+        .delete(&user(), blue, IfUsed::Refuse)
         .await
         .unwrap();
     assert_eq!(refuse, Deletion::Waiting, "it is going already");
@@ -98,7 +98,7 @@ async fn groups_are_in_the_way_of_a_network_unless_they_may_go_too() {
     );
     let refused = world
         .networks
-        .delete(&user(), blue, InUse::Refuse)
+        .delete(&user(), blue, IfUsed::Refuse)
         .await
         .unwrap_err();
     assert!(
@@ -107,7 +107,7 @@ async fn groups_are_in_the_way_of_a_network_unless_they_may_go_too() {
     );
     let gone = world
         .networks
-        .delete(&user(), blue, InUse::DeleteFirst)
+        .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
     assert_eq!(gone, Deletion::Gone);
@@ -159,7 +159,7 @@ async fn groups_and_authorities_in_use_stay() {
     assert_eq!(
         world
             .networks
-            .delete(&user(), blue, InUse::Refuse)
+            .delete(&user(), blue, IfUsed::Refuse)
             .await
             .unwrap(),
         Deletion::Gone
@@ -176,7 +176,7 @@ async fn a_group_that_a_server_elsewhere_has_keeps_its_network() {
     world.server("s-1", spec).await;
     let waiting = world
         .networks
-        .delete(&user(), blue, InUse::DeleteFirst)
+        .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
     assert_eq!(waiting, Deletion::Waiting);
@@ -206,7 +206,7 @@ async fn more_groups_than_one_transaction_holds_go_too() {
     }
     let gone = world
         .networks
-        .delete(&user(), blue, InUse::DeleteFirst)
+        .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
     assert_eq!(gone, Deletion::Gone);

@@ -7,7 +7,7 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     MakeNetwork(usize),
-    DeleteNetwork(usize, InUse),
+    DeleteNetwork(usize, IfUsed),
     Finish(usize),
     MakeGroup(usize, usize),
     DeleteGroup(usize, usize),
@@ -19,8 +19,8 @@ fn step() -> impl Strategy<Value = Step> {
     let number = || 0_usize..3;
     prop_oneof![
         number().prop_map(Step::MakeNetwork),
-        number().prop_map(|n| Step::DeleteNetwork(n, InUse::Refuse)),
-        number().prop_map(|n| Step::DeleteNetwork(n, InUse::DeleteFirst)),
+        number().prop_map(|n| Step::DeleteNetwork(n, IfUsed::Refuse)),
+        number().prop_map(|n| Step::DeleteNetwork(n, IfUsed::DeleteFirst)),
         number().prop_map(Step::Finish),
         (number(), number()).prop_map(|(n, g)| Step::MakeGroup(n, g)),
         (number(), number()).prop_map(|(n, g)| Step::DeleteGroup(n, g)),
@@ -68,10 +68,10 @@ impl World {
                 let groups = !self.groups_on(found.value.id).await.is_empty();
                 let answer = self.networks.delete(&user(), found.value.id, in_use).await;
                 match (found.value.state, in_use) {
-                    (NetworkState::Ready, InUse::Refuse) => {
+                    (NetworkState::Ready, IfUsed::Refuse) => {
                         assert_eq!(answer.is_err(), used || groups);
                     }
-                    (NetworkState::Deleting, _) | (NetworkState::Ready, InUse::DeleteFirst) => {
+                    (NetworkState::Deleting, _) | (NetworkState::Ready, IfUsed::DeleteFirst) => {
                         let wanted = if used {
                             Deletion::Waiting
                         } else {

@@ -16,7 +16,7 @@ async fn a_server_that_comes_while_its_network_goes_is_seen_or_refused() {
     meddler.before_next_commit(put("server", "s-1", json!({"spec": {"network": blue}})));
     let refused = world
         .networks
-        .delete(&user(), blue, InUse::Refuse)
+        .delete(&user(), blue, IfUsed::Refuse)
         .await
         .unwrap_err();
     assert!(matches!(refused, RecordError::InUse { .. }), "{refused}");
@@ -26,7 +26,7 @@ async fn a_server_that_comes_while_its_network_goes_is_seen_or_refused() {
     let check = world.networks.check_open(&read).unwrap();
     let waiting = world
         .networks
-        .delete(&user(), blue, InUse::DeleteFirst)
+        .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
     assert_eq!(waiting, Deletion::Waiting);
@@ -50,7 +50,7 @@ async fn a_server_that_comes_before_the_last_step_keeps_its_network() {
     world.server("s-1", json!({ "network": blue })).await;
     let waiting = world
         .networks
-        .delete(&user(), blue, InUse::DeleteFirst)
+        .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
     assert_eq!(waiting, Deletion::Waiting);

@@ -120,7 +120,7 @@ async fn everybody_may_what_the_table_says_and_nothing_else() {
             "{who}"
         );
         assert_eq!(
-            answer(world.networks.delete(p, blue, InUse::DeleteFirst).await),
+            answer(world.networks.delete(p, blue, IfUsed::DeleteFirst).await),
             changes,
             "{who}"
         );
@@ -142,7 +142,7 @@ async fn what_is_hidden_and_what_is_absent_answer_in_the_same_words() {
         said(blue, network(blue).await.unwrap_err()),
         said(absent, network(absent).await.unwrap_err())
     );
-    let delete = |id| world.networks.delete(&stranger, id, InUse::DeleteFirst);
+    let delete = |id| world.networks.delete(&stranger, id, IfUsed::DeleteFirst);
     assert_eq!(
         said(blue, delete(blue).await.unwrap_err()),
         said(absent, delete(absent).await.unwrap_err())
@@ -211,7 +211,7 @@ async fn only_ones_own_deletions_are_seen() {
     world.server("s-1", json!({ "network": blue })).await;
     let waiting = world
         .networks
-        .delete(&user(), blue, InUse::DeleteFirst)
+        .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
     assert_eq!(waiting, Deletion::Waiting);

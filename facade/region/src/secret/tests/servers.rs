@@ -130,13 +130,13 @@ async fn a_key_is_changed_without_losing_anything() {
     store.commit(&broken).await.unwrap();
 
     let both = keys(&store, &format!("{JUNE}\n{MAY}"));
-    let stale = both.reseal().await.unwrap();
+    let done = both.reseal().await.unwrap();
     assert_eq!(
-        (stale.resealed, stale.unopened.len(), stale.damaged.len()),
+        (done.count, done.unopened.len(), done.damaged.len()),
         (3, 1, 1)
     );
-    assert_eq!(stale.damaged[0].id, record(&Uuid::from_u128(5).to_string()));
-    assert_eq!(both.reseal().await.unwrap().resealed, 0, "once is enough");
+    assert_eq!(done.damaged[0].id, record(&Uuid::from_u128(5).to_string()));
+    assert_eq!(both.reseal().await.unwrap().count, 0, "once is enough");
 
     let new = keys(&store, JUNE);
     for server in 1..=3 {
