@@ -1,14 +1,29 @@
 #![doc = include_str!("../README.md")]
 
+mod account;
+mod amount;
 mod builtin;
 mod id;
+mod kind;
+mod ledger;
+mod name;
 mod permission;
 mod principal;
 mod role;
+pub mod saga;
+mod schema;
 mod scope;
 
-pub use id::{Actor, ActorName, InvalidName, OrganizationId, ProjectId};
+pub use account::Account;
+pub use amount::{Amounts, Limits};
+pub use id::{Actor, OrganizationId, ProjectId};
+pub use kind::{Defaults, QuotaKinds, UnknownKind};
+pub use ledger::{
+    Allocation, Audit, Difference, Exceeded, Ledger, LedgerError, Quota, QuotaLine, Recharge,
+};
+pub use name::{ActorName, InvalidName, QuotaKind, RoleName};
 pub use permission::{NoSuchPermission, Permission, Resource, Verb};
 pub use principal::{Grant, Judgement, Principal, Reach, Refused};
-pub use role::{Binding, InvalidRole, Role, RoleName, Roles};
+pub use role::{Binding, InvalidRole, Role, Roles};
+pub use schema::schema;
 pub use scope::{Level, Scope};

@@ -248,6 +248,28 @@ impl Permission {
     pub fn resource(self) -> Resource {
         self.resource
     }
+
+    /// Whether only a global role grants it: with it a tenant would set its own limits, its own bill or the catalog.
+    pub fn is_of_the_platform(self) -> bool {
+        let only_looks = matches!(self.verb, Verb::Read | Verb::List);
+        match self.resource {
+            Resource::Sagas => true,
+            Resource::Quotas
+            | Resource::Allocations
+            | Resource::Regions
+            | Resource::Flavors
+            | Resource::Organizations => !only_looks,
+            Resource::Instances
+            | Resource::Servers
+            | Resource::Networks
+            | Resource::SecurityGroups
+            | Resource::SshCertificateAuthorities
+            | Resource::Images
+            | Resource::Projects
+            | Resource::RoleBindings
+            | Resource::ProjectQuotas => false,
+        }
+    }
 }
 
 impl fmt::Display for Permission {

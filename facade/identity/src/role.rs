@@ -2,67 +2,20 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Grant, InvalidName, Level, NoSuchPermission, Permission, Principal, Resource, Scope,
-    Verb, builtin, id::is_lower_case_name,
+    Actor, Grant, Level, NoSuchPermission, Permission, Principal, Resource, RoleName, Scope, Verb,
+    builtin,
 };
-
-/// What a role is called: lower-case letters, digits and `-`, beginning with a letter, 64 bytes at the most.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RoleName(Arc<str>);
-
-impl RoleName {
-    /// Checks the text.
-    pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidName> {
-        let text = text.as_ref();
-        if is_lower_case_name(text) {
-            return Ok(Self(text.into()));
-        }
-        let wanted = "1 to 64 of a-z, 0-9 and '-', beginning with a letter";
-        Err(InvalidName::new("a role", text, wanted))
-    }
-
-    /// A name that is known to be right.
-    pub(crate) fn known(text: &'static str) -> Self {
-        Self(text.into())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for RoleName {
-    type Error = InvalidName;
-    fn try_from(text: String) -> Result<Self, InvalidName> {
-        Self::new(text)
-    }
-}
-
-impl From<RoleName> for String {
-    fn from(name: RoleName) -> Self {
-        name.0.as_ref().to_owned()
-    }
-}
-
-impl fmt::Display for RoleName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A set of permissions that is bound to actors at scopes of one level.
 ///
-/// As data it is a table such as this one; unknown names, verbs that a resource does not have, and roles that
-/// grant nothing are refused.
+/// As data it is a table such as this one; unknown names, verbs that a resource does not have, roles that grant
+/// nothing, and roles for tenants that grant what is the platform's are refused.
 ///
 /// ```toml
 /// name = "night-shift"
@@ -79,7 +32,7 @@ pub struct Role {
 }
 
 impl Role {
-    /// Fails if it grants nothing.
+    /// Fails if it grants nothing, or if it is for tenants and grants what is the platform's.
     pub fn new(
         name: RoleName,
         level: Level,
@@ -88,6 +41,14 @@ impl Role {
         let permissions: BTreeSet<_> = permissions.into_iter().collect();
         if permissions.is_empty() {
             return Err(InvalidRole::GrantsNothing(name));
+        }
+        let beyond = permissions.iter().find(|held| held.is_of_the_platform());
+        if let (Some(&permission), Level::Organization | Level::Project) = (beyond, level) {
+            return Err(InvalidRole::OfThePlatform {
+                role: name,
+                level,
+                permission,
+            });
         }
         Ok(Self {
             name,
@@ -99,7 +60,7 @@ impl Role {
     /// A role that is known to be right.
     pub(crate) fn known(name: &'static str, level: Level, permissions: Vec<Permission>) -> Self {
         Self {
-            name: RoleName(name.into()),
+            name: RoleName::known(name),
             level,
             permissions: Arc::new(permissions.into_iter().collect()),
         }
@@ -141,9 +102,9 @@ impl TryFrom<RoleData> for Role {
         let mut granted = BTreeSet::new();
         for (resource, verbs) in permissions {
             for verb in verbs {
-                let permission = Permission::new(verb, resource).map_err(|source| {
+                let permission = Permission::new(verb, resource).map_err(|grants| {
                     let role = name.clone();
-                    InvalidRole::NoSuchPermission { role, source }
+                    InvalidRole::NoSuchPermission { role, grants }
                 })?;
                 granted.insert(permission);
             }
@@ -267,12 +228,24 @@ pub enum InvalidRole {
     #[error("role {0} grants nothing: give it a permission or leave it out")]
     GrantsNothing(RoleName),
     /// It grants what does not exist.
-    #[error("role {role} cannot be")]
+    #[error("role {role}: {grants}")]
     NoSuchPermission {
         /// Which role.
         role: RoleName,
         /// What it grants.
-        source: NoSuchPermission,
+        grants: NoSuchPermission,
+    },
+    /// It is for tenants and grants what only a global role may.
+    #[error(
+        "role {role} of level {level} grants to {permission}, which only a role of level global may"
+    )]
+    OfThePlatform {
+        /// Which role.
+        role: RoleName,
+        /// Its level.
+        level: Level,
+        /// What it grants.
+        permission: Permission,
     },
     /// The name is that of another role.
     #[error("role {0} is there already: take another name")]

@@ -1,0 +1,242 @@
+//! Adding everything up again.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+mod support;
+
+use std::sync::Arc;
+
+use fleetwright_identity::{Account, Allocation, Amounts, LedgerError, Limits, QuotaKind};
+use fleetwright_store::{RecordId, Transaction};
+use serde_json::json;
+use support::{
+    flaky::{Flaky, Mishap},
+    *,
+};
+
+fn account() -> Account {
+    Account::Organization(organization(1))
+}
+
+fn in_project() -> Account {
+    Account::Project(organization(1), project(1))
+}
+
+#[tokio::test]
+async fn an_audit_finds_what_was_tampered_with_and_repair_mends_it() {
+    let store = memory();
+    let ledger = ledger(&store);
+    for number in 0..3 {
+        create(&ledger, &allocation(number, amounts(1, 2)))
+            .await
+            .unwrap();
+    }
+    let clean = ledger.audit(organization(1)).await.unwrap();
+    assert_eq!(
+        (
+            clean.allocations,
+            clean.differences.len(),
+            clean.unneeded.len()
+        ),
+        (3, 0, 0)
+    );
+
+    // An allocation vanishes past the ledger, and so does an instance.
+    let gone = RecordId::new("allocation", "instance/0").unwrap();
+    let tampering = Transaction::new().delete(gone).delete(instance(1));
+    store.commit(&tampering).await.unwrap();
+    let found = ledger.audit(organization(1)).await.unwrap();
+    assert_eq!(found.unneeded, [instance(1)]);
+    let told: Vec<_> = found
+        .differences
+        .iter()
+        .map(|d| (d.account, d.kind.as_str(), d.recorded, d.allocated))
+        .collect();
+    let expected = [
+        (account(), "gpus", 6, 4),
+        (account(), "servers", 3, 2),
+        (in_project(), "gpus", 6, 4),
+        (in_project(), "servers", 3, 2),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(ledger.repair(organization(1)).await.unwrap(), found);
+    assert_eq!(used(&ledger, account()).await, amounts(2, 4));
+    assert!(
+        ledger
+            .audit(organization(1))
+            .await
+            .unwrap()
+            .differences
+            .is_empty()
+    );
+    assert!(
+        ledger
+            .repair(organization(1))
+            .await
+            .unwrap()
+            .differences
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_use_that_is_too_small_stops_a_release_until_it_is_repaired() {
+    let store = memory();
+    let ledger = ledger(&store);
+    create(&ledger, &allocation("a", amounts(1, 0)))
+        .await
+        .unwrap();
+    let key = RecordId::new("quota-account", organization(1).to_string()).unwrap();
+    store.commit(&Transaction::new().delete(key)).await.unwrap();
+    let stopped = delete(&ledger, &allocation("a", Amounts::new()))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(stopped, LedgerError::Inconsistent { .. }),
+        "{stopped}"
+    );
+    assert_eq!(
+        ledger
+            .repair(organization(1))
+            .await
+            .unwrap()
+            .differences
+            .len(),
+        1
+    );
+    delete(&ledger, &allocation("a", Amounts::new()))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn repair_mends_more_accounts_than_fit_into_one_transaction() {
+    let store = memory();
+    let ledger = ledger(&store);
+    let limits = Limits::new().with(QuotaKind::servers(), 1000);
+    let (operator, ours) = (operator(), account());
+    let wide = ledger.set_limits(Transaction::new(), &operator, &ours, &limits);
+    store.commit(&wide.await.unwrap()).await.unwrap();
+    let mut tampering = Vec::new();
+    for number in 0..250 {
+        let project = project(number);
+        let paid = Allocation::new(instance(number), organization(1), project, amounts(1, 0));
+        create(&ledger, &paid).await.unwrap();
+        let key = format!("{}/{project}", organization(1));
+        tampering.push(RecordId::new("quota-account", key).unwrap());
+    }
+    for id in tampering {
+        store.commit(&Transaction::new().delete(id)).await.unwrap();
+    }
+    assert_eq!(
+        ledger
+            .repair(organization(1))
+            .await
+            .unwrap()
+            .differences
+            .len(),
+        250
+    );
+    assert!(
+        ledger
+            .audit(organization(1))
+            .await
+            .unwrap()
+            .differences
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn an_allocation_that_cannot_be_read_is_told_and_nothing_is_repaired() {
+    let store = memory();
+    let ledger = ledger(&store);
+    create(&ledger, &allocation("a", amounts(1, 0)))
+        .await
+        .unwrap();
+    let id = RecordId::new("allocation", "instance/a").unwrap();
+    let rubbish =
+        json!({"organization": organization(1), "project": project(1), "amounts": "secret"});
+    store
+        .commit(&Transaction::new().put(id, rubbish))
+        .await
+        .unwrap();
+    let told = ledger
+        .repair(organization(1))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("allocation/instance/a") && !told.contains("secret"),
+        "{told}"
+    );
+    assert_eq!(used(&ledger, account()).await, amounts(1, 0).normal());
+}
+
+/// Whatever is charged and released while a repair is under way, it mends what was wrong and nothing else.
+#[tokio::test]
+async fn a_repair_holds_while_others_write() {
+    for seed in 0..300_u64 {
+        let store = memory();
+        for number in 0..3 {
+            create(&ledger(&store), &allocation(number, amounts(1, 2)))
+                .await
+                .unwrap();
+        }
+        for key in [
+            organization(1).to_string(),
+            format!("{}/{}", organization(1), project(1)),
+        ] {
+            let id = RecordId::new("quota-account", key).unwrap();
+            let mut value = store.get(&id).await.unwrap().unwrap().value;
+            value["used"] = json!({"servers": 5, "gpus": 9});
+            store
+                .commit(&Transaction::new().put(id, value))
+                .await
+                .unwrap();
+        }
+        let replica = |number: u64| ledger(&Mixed::over(Arc::clone(&store), seed + number));
+        let (repairing, creating, deleting) = (replica(0), replica(1000), replica(2000));
+        let (repaired, (), ()) = tokio::join!(
+            repairing.repair(organization(1)),
+            async {
+                for number in 10..13 {
+                    create(&creating, &allocation(number, amounts(1, 0)))
+                        .await
+                        .unwrap();
+                }
+            },
+            async {
+                for number in 0..2 {
+                    delete(&deleting, &allocation(number, amounts(0, 0)))
+                        .await
+                        .unwrap();
+                }
+            },
+        );
+        assert_eq!(repaired.unwrap().differences.len(), 4, "seed {seed}");
+        assert_eq!(used(&ledger(&store), account()).await, amounts(4, 2));
+        assert_eq!(used(&ledger(&store), in_project()).await, amounts(4, 2));
+        let audit = ledger(&store).audit(organization(1)).await.unwrap();
+        assert_eq!(audit.differences, [], "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_is_told_at_once() {
+    let store = memory();
+    create(&ledger(&store), &allocation("a", amounts(1, 0)))
+        .await
+        .unwrap();
+    let id = RecordId::new("quota-account", organization(1).to_string()).unwrap();
+    for mishap in Mishap::ALL {
+        let tampering = Transaction::new().delete(id.clone());
+        store.commit(&tampering).await.unwrap();
+        let flaky = ledger(&Flaky::over(&store, 0, mishap));
+        let told = flaky.repair(organization(1)).await.unwrap_err().to_string();
+        assert!(told.contains("the disk is away"), "{told}");
+        // Whatever became of it, the next one makes it right.
+        ledger(&store).repair(organization(1)).await.unwrap();
+        let audit = ledger(&store).audit(organization(1)).await.unwrap();
+        assert!(audit.differences.is_empty(), "{audit:?}");
+    }
+}

@@ -1,0 +1,339 @@
+//! Random concurrent histories: whatever happens at once, what is used is the sum of what is allocated, and never above
+//! a limit.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod support;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fleetwright_identity::{
+    Account, Allocation, Amounts, Ledger, LedgerError, Limits, QuotaKind, QuotaKinds,
+};
+use fleetwright_store::{Change, Interest, MemoryStore, Revision, Store, StoreExt, Transaction};
+use futures_util::{FutureExt as _, future::join_all};
+use proptest::prelude::*;
+use support::*;
+
+/// Something that a task does.
+#[derive(Clone, Debug)]
+enum Step {
+    Create(Allocation),
+    Resize(Allocation),
+    Delete(Allocation),
+    Limit(Account, Limits),
+    Repair(u128),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    // Few names, organizations and projects, so that everything meets.
+    let organization_number = 1..=2_u128;
+    let paid = (0..5_u8, organization_number, 1..=2_u128, 0..5_u64, 0..9_u64).prop_map(
+        |(name, of, part, servers, gpus)| {
+            // A name belongs to one project, as an instance's id does.
+            let (of, part) = if name % 2 == 0 { (1, 1) } else { (of, part) };
+            let amounts = amounts(servers, gpus);
+            Allocation::new(instance(name), organization(of), project(part), amounts)
+        },
+    );
+    let limit = (
+        1..=2_u128,
+        prop::option::of(1..=2_u128),
+        0..12_u64,
+        0..20_u64,
+    )
+        .prop_map(|(of, part, servers, gpus)| {
+            let of = organization(of);
+            let account = part.map_or(Account::Organization(of), |part| {
+                Account::Project(of, project(part))
+            });
+            let limits = Limits::new().with(QuotaKind::servers(), servers);
+            Step::Limit(account, limits.with(QuotaKind::gpus(), gpus))
+        });
+    prop_oneof![
+        4 => paid.clone().prop_map(Step::Create),
+        3 => paid.clone().prop_map(Step::Resize),
+        3 => paid.prop_map(Step::Delete),
+        1 => limit,
+        1 => (1..=2_u128).prop_map(Step::Repair),
+    ]
+}
+
+async fn carry_out(ledger: &Ledger, step: &Step) {
+    let answer = match step {
+        Step::Create(paid) => create(ledger, paid).await.map(|_| ()),
+        Step::Resize(paid) => resize(ledger, paid).await.map(|_| ()),
+        Step::Delete(paid) => delete(ledger, &of_its_organization(ledger, paid).await)
+            .await
+            .map(|_| ()),
+        Step::Limit(account, limits) => {
+            let operator = operator();
+            let build = || ledger.set_limits(Transaction::new(), &operator, account, limits);
+            let done = ledger.commit::<_, _, LedgerError>(account.organization(), build);
+            done.await.map(|_| ())
+        }
+        Step::Repair(number) => {
+            // Others write all the time: there must be nothing to mend at any moment.
+            let found = ledger
+                .repair(organization(*number))
+                .await
+                .map(|audit| audit.differences);
+            found.map(|differences| assert_eq!(differences, []))
+        }
+    };
+    match answer {
+        Ok(())
+        | Err(
+            LedgerError::Exceeded(_)
+            | LedgerError::BelowUse { .. }
+            | LedgerError::ChargedOtherwise { .. }
+            | LedgerError::NotCharged { .. },
+        ) => {}
+        Err(LedgerError::Store(error)) => {
+            // Only about the instance: it is there already, or not there.
+            let conflict = error.conflict().unwrap_or_else(|| panic!("{error}"));
+            assert!(conflict.check.to_string().contains("instance/"), "{error}");
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// An allocation is released whoever pays for it; the lane is only a hint.
+async fn of_its_organization(ledger: &Ledger, paid: &Allocation) -> Allocation {
+    let found = ledger.allocation(&paid.pays_for).await.unwrap();
+    found.unwrap_or_else(|| paid.clone())
+}
+
+/// Adds up by reading everything, without the ledger.
+async fn sums(store: &Arc<dyn Store>) -> BTreeMap<Account, Amounts> {
+    let kind = fleetwright_store::Kind::new("allocation").unwrap();
+    let query = fleetwright_store::Query::all(kind);
+    let mut sums = BTreeMap::<Account, Amounts>::new();
+    for record in store.list_all(&query).await.unwrap().records {
+        let paid: Allocation = serde_json::from_value(record.value).unwrap();
+        assert!(
+            store.get(&paid.pays_for).await.unwrap().is_some(),
+            "paid for nothing"
+        );
+        let payers = [
+            Account::Organization(paid.organization),
+            Account::Project(paid.organization, paid.project),
+        ];
+        for payer in payers {
+            let sum = sums.entry(payer).or_default();
+            *sum = [QuotaKind::servers(), QuotaKind::gpus()]
+                .into_iter()
+                .map(|kind| (kind.clone(), sum.of(&kind) + paid.amounts.of(&kind)))
+                .collect::<Amounts>()
+                .normal();
+        }
+    }
+    sums
+}
+
+async fn is_exact(store: &Arc<dyn Store>) {
+    let ledger = ledger(store);
+    let mut sums = sums(store).await;
+    for of in 1..=2 {
+        let of = organization(of);
+        let accounts = [
+            Account::Organization(of),
+            Account::Project(of, project(1)),
+            Account::Project(of, project(2)),
+        ];
+        for account in accounts {
+            let sum = sums.remove(&account).unwrap_or_default().normal();
+            assert_eq!(used(&ledger, account).await, sum, "{account}");
+        }
+        assert_eq!(ledger.audit(of).await.unwrap().differences, []);
+    }
+    let instances = fleetwright_store::Kind::new("instance").unwrap();
+    let instances = fleetwright_store::Query::all(instances);
+    for record in store.list_all(&instances).await.unwrap().records {
+        let paid = ledger.allocation(&record.id).await.unwrap();
+        assert!(paid.is_some(), "{} is not paid for", record.id);
+    }
+}
+
+/// Whether any commit of the history has left an account above its limit.
+async fn never_above_the_limit(store: &Arc<dyn Store>) {
+    let interest = Interest::all();
+    let mut watch = store.watch(Revision::ZERO, interest).await.unwrap();
+    let kinds = QuotaKinds::standard();
+    let mut accounts = 0;
+    while let Some(commit) = watch.next().now_or_never() {
+        for change in &commit.unwrap().changes {
+            let Change::Put(record) = change else {
+                continue;
+            };
+            if record.id.kind.as_str() != "quota-account" {
+                continue;
+            }
+            accounts += 1;
+            let number =
+                |field: &str, kind: &QuotaKind| record.value[field][kind.as_str()].as_u64();
+            for (kind, defaults) in kinds.iter() {
+                let is_project = !record.value["project"].is_null();
+                let default = (!is_project).then_some(defaults.organization);
+                let limit = number("limits", kind).or(default);
+                let used = number("used", kind).unwrap_or(0);
+                assert!(
+                    limit.is_none_or(|limit| used <= limit),
+                    "{:?}",
+                    record.value
+                );
+            }
+        }
+    }
+    // Otherwise nothing was looked at.
+    let sums = sums(store).await;
+    assert!(accounts > 0 || sums.values().all(Amounts::is_nothing));
+}
+
+/// Each task is a replica with a ledger of its own, so that only the store keeps them apart.
+async fn run(store: &Arc<dyn Store>, tasks: &[Vec<Step>], seed: u64) {
+    let running = tasks.iter().zip(seed..).map(|(steps, seed)| async move {
+        let ledger = ledger(&Mixed::over(Arc::clone(store), seed));
+        for step in steps {
+            carry_out(&ledger, step).await;
+        }
+    });
+    join_all(running).await;
+    is_exact(store).await;
+}
+
+fn block_on(work: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(work);
+}
+
+fn tasks() -> impl Strategy<Value = Vec<Vec<Step>>> {
+    prop::collection::vec(prop::collection::vec(step(), 1..14), 1..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn usage_is_the_sum_of_live_allocations_and_never_above_the_limit(tasks in tasks(), seed: u64) {
+        block_on(async {
+            let store: Arc<dyn Store> = Arc::new(MemoryStore::new(whole_schema()));
+            run(&store, &tasks, seed).await;
+            never_above_the_limit(&store).await;
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn the_same_on_sqlite(tasks in tasks(), seed: u64) {
+        block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("ledger.db");
+            let store = fleetwright_store_sqlite::SqliteStore::open(&file, whole_schema()).await.unwrap();
+            let store: Arc<dyn Store> = Arc::new(store);
+            run(&store, &tasks, seed).await;
+        });
+    }
+}
+
+/// Forty at once for ten: exactly ten are made, whichever.
+#[tokio::test]
+async fn concurrent_creates_never_exceed_a_quota() {
+    let store = memory();
+    let creates = (0..40).map(|number| {
+        let store = Mixed::over(Arc::clone(&store), number);
+        async move { create(&ledger(&store), &allocation(number, amounts(1, 0))).await }
+    });
+    let answers = join_all(creates).await;
+    let made = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(made, 10);
+    for refused in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+        assert!(matches!(refused, LedgerError::Exceeded(_)), "{refused}");
+    }
+    is_exact(&store).await;
+}
+
+/// As two processes have it: a file that is opened twice, and nothing shared but the file.
+#[tokio::test]
+async fn two_handles_of_one_file_never_exceed_a_quota() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ledger.db");
+    let open = async || {
+        let store = fleetwright_store_sqlite::SqliteStore::open(&file, whole_schema()).await;
+        let store: Arc<dyn Store> = Arc::new(store.unwrap());
+        store
+    };
+    let (one, two) = (open().await, open().await);
+    let ledgers = [ledger(&one), ledger(&two)];
+    let creates = (0..30_usize).map(|number| {
+        let ledger = &ledgers[number % 2];
+        async move { create(ledger, &allocation(number, amounts(1, 0))).await }
+    });
+    let answers = join_all(creates).await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 10);
+    is_exact(&one).await;
+    is_exact(&two).await;
+}
+
+/// Through one ledger each create is committed once; through ledgers that do not know of each other some are repeated.
+#[tokio::test]
+async fn callers_of_one_process_queue_instead_of_repeating() {
+    for (processes, are_repeated) in [(1, false), (10, true)] {
+        let store = Mixed::counting(memory(), 7);
+        let shared: Arc<dyn Store> = Arc::clone(&store) as _;
+        let ledgers: Vec<_> = (0..processes).map(|_| ledger(&shared)).collect();
+        let creates = (0..10).map(|number| {
+            let ledger = ledgers[number % processes].clone();
+            async move { create(&ledger, &allocation(number, amounts(1, 0))).await }
+        });
+        for answer in join_all(creates).await {
+            answer.unwrap();
+        }
+        assert_eq!(store.commits() > 10, are_repeated, "{}", store.commits());
+    }
+}
+
+/// One charge reads and writes as much with ten thousand allocations as with none.
+#[tokio::test]
+async fn the_cost_of_a_charge_does_not_grow() {
+    let store = memory();
+    let ledger = ledger(&store);
+    let operator = operator();
+    let account = Account::Organization(organization(1));
+    let many = Limits::new().with(QuotaKind::servers(), 1_000_000);
+    let limit = ledger.set_limits(Transaction::new(), &operator, &account, &many);
+    store.commit(&limit.await.unwrap()).await.unwrap();
+    let size = |transaction: &Transaction| {
+        let written = transaction
+            .writes
+            .iter()
+            .map(|write| format!("{write:?}").len());
+        (
+            transaction.checks.len(),
+            transaction.writes.len(),
+            written.sum::<usize>(),
+        )
+    };
+    create(&ledger, &allocation(100_000, amounts(1, 0)))
+        .await
+        .unwrap();
+    let next = allocation(100_001, amounts(1, 0));
+    let first = ledger.charge(Transaction::new(), &next);
+    let (checks, writes, bytes) = size(&first.await.unwrap());
+    assert_eq!((checks, writes), (3, 3));
+    for number in 0..10_000 {
+        create(&ledger, &allocation(number, amounts(1, 0)))
+            .await
+            .unwrap();
+    }
+    let last = ledger.charge(Transaction::new(), &next);
+    let (checks, writes, more_bytes) = size(&last.await.unwrap());
+    assert_eq!((checks, writes), (3, 3));
+    // Only the digits of the two counters.
+    assert!(more_bytes <= bytes + 2 * 4, "{bytes} became {more_bytes}");
+}

@@ -1,0 +1,432 @@
+//! Every (role × verb × resource × scope), against a table that is written by hand and not derived from the roles.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use fleetwright_identity::{
+    Actor, ActorName, Binding, InvalidRole, Judgement, Level, OrganizationId, Permission,
+    Principal, ProjectId, Reach, Resource, Role, RoleName, Roles, Scope, Verb,
+};
+use uuid::Uuid;
+
+const ALL: &str = "create read list update delete";
+const ACT: &str = "start stop reboot console-output console-session ssh-key snapshot";
+const LOOK: &str = "read list";
+
+/// What a role may do where it is bound: resource, then verbs. What is not here is refused.
+fn table() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+    let all = || ALL.to_owned();
+    let look = || LOOK.to_owned();
+    let everything = || format!("{ALL} {ACT}");
+    let platform = vec![
+        ("instances", everything()),
+        ("servers", everything()),
+        ("networks", all()),
+        ("security-groups", all()),
+        ("ssh-certificate-authorities", all()),
+        ("regions", all()),
+        ("flavors", all()),
+        ("images", all()),
+        ("organizations", all()),
+        ("projects", all()),
+        ("role-bindings", all()),
+        ("quotas", all()),
+        ("project-quotas", all()),
+        ("allocations", all()),
+        ("sagas", "read list update".to_owned()),
+    ];
+    let administrator = vec![
+        ("instances", everything()),
+        ("networks", all()),
+        ("security-groups", all()),
+        ("ssh-certificate-authorities", all()),
+        ("regions", look()),
+        ("flavors", look()),
+        ("images", all()),
+        ("organizations", look()),
+        ("projects", all()),
+        ("role-bindings", all()),
+        ("quotas", look()),
+        ("project-quotas", all()),
+        ("allocations", look()),
+    ];
+    let auditor = [
+        "instances",
+        "networks",
+        "security-groups",
+        "ssh-certificate-authorities",
+        "regions",
+        "flavors",
+        "images",
+        "organizations",
+        "projects",
+        "role-bindings",
+        "quotas",
+        "project-quotas",
+        "allocations",
+    ];
+    let user = vec![
+        ("instances", everything()),
+        ("networks", all()),
+        ("security-groups", all()),
+        ("ssh-certificate-authorities", all()),
+        ("regions", look()),
+        ("flavors", look()),
+        ("images", look()),
+        ("projects", "read".to_owned()),
+        ("project-quotas", look()),
+        ("allocations", look()),
+    ];
+    let reader = vec![
+        ("instances", look()),
+        ("networks", look()),
+        ("security-groups", look()),
+        ("ssh-certificate-authorities", look()),
+        ("regions", look()),
+        ("flavors", look()),
+        ("images", look()),
+        ("projects", "read".to_owned()),
+        ("project-quotas", look()),
+        ("allocations", look()),
+    ];
+    vec![
+        ("platform-administrator", platform),
+        ("organization-administrator", administrator),
+        (
+            "organization-auditor",
+            auditor.map(|name| (name, look())).into(),
+        ),
+        ("project-user", user),
+        ("project-reader", reader),
+        ("night-shift", vec![("instances", "read reboot".to_owned())]),
+    ]
+}
+
+const NIGHT_SHIFT: &str = r#"
+    [[role]]
+    name = "night-shift"
+    level = "project"
+    [role.permissions]
+    instances = ["read", "reboot"]
+"#;
+
+fn roles() -> Roles {
+    Roles::built_in().with_toml(NIGHT_SHIFT).unwrap()
+}
+
+fn organization(number: u128) -> OrganizationId {
+    OrganizationId::new(Uuid::from_u128(number))
+}
+
+fn project(number: u128) -> ProjectId {
+    ProjectId::new(Uuid::from_u128(number))
+}
+
+/// Bound at the scope of its level in organization 1, project 11.
+fn bound(role: &str) -> Principal {
+    let roles = roles();
+    let role = RoleName::new(role).unwrap();
+    let scope = match roles.role(&role).unwrap().level() {
+        Level::Global => Scope::Global,
+        Level::Organization => Scope::Organization(organization(1)),
+        Level::Project => Scope::Project(organization(1), project(11)),
+    };
+    let user = Actor::User(ActorName::new("ada").unwrap());
+    roles.principal(user, [&Binding::new(role, scope)]).unwrap()
+}
+
+/// Scopes to ask for, and which levels of binding reach them.
+fn scopes() -> [(Scope, &'static [Level]); 7] {
+    use Level::{Global, Organization, Project};
+    let (ours, theirs) = (organization(1), organization(2));
+    [
+        (Scope::Global, &[Global]),
+        (Scope::Organization(ours), &[Global, Organization]),
+        (Scope::Organization(theirs), &[Global]),
+        (
+            Scope::Project(ours, project(11)),
+            &[Global, Organization, Project],
+        ),
+        (Scope::Project(ours, project(12)), &[Global, Organization]),
+        (Scope::Project(theirs, project(21)), &[Global]),
+        // The same project id, claimed to be of another organization.
+        (Scope::Project(theirs, project(11)), &[Global]),
+    ]
+}
+
+#[test]
+fn every_role_verb_resource_and_scope_is_as_the_table_says() {
+    let table = table();
+    assert_eq!(
+        table.len(),
+        roles().iter().count(),
+        "a role is not in the table"
+    );
+    let mut asked = 0;
+    for (role, rows) in &table {
+        let principal = bound(role);
+        let level = roles().role(&RoleName::new(role).unwrap()).unwrap().level();
+        for resource in Resource::ALL {
+            let row = rows.iter().find(|(name, _)| *name == resource.as_str());
+            let listed: Vec<_> = row.map_or("", |(_, verbs)| verbs).split(' ').collect();
+            for verb in Verb::ALL {
+                for (scope, reached_from) in scopes() {
+                    let expected = listed.contains(&verb.as_str()) && reached_from.contains(&level);
+                    let answer = principal.may(verb, resource, &scope);
+                    let question = format!("{role}: {verb:?} {resource:?} in {scope}");
+                    assert_eq!(answer.is_ok(), expected, "{question}");
+                    if let Err(refused) = answer {
+                        let asked_for = (refused.verb, refused.resource, refused.scope);
+                        assert_eq!(asked_for, (verb, resource, scope), "{question}");
+                    }
+                    let reach = principal.reach(verb, resource);
+                    let covered = reach.is_ok_and(|reach| reach.covers(&scope));
+                    assert_eq!(covered, expected, "{question}");
+                    let grant = principal.granted_by(verb, resource, &scope);
+                    assert_eq!(grant.is_some(), expected, "{question}");
+                    judged(&principal, verb, resource, &scope, expected);
+                    asked += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(asked, 6 * 15 * 12 * 7);
+}
+
+fn judged(principal: &Principal, verb: Verb, resource: Resource, scope: &Scope, expected: bool) {
+    let may_read = principal.may(Verb::Read, resource, scope).is_ok();
+    match principal.judge(verb, resource, scope) {
+        Judgement::Allowed => assert!(expected),
+        Judgement::Refused(_) => assert!(!expected && may_read),
+        Judgement::Hidden => assert!(!expected && !may_read),
+    }
+}
+
+#[test]
+fn reading_an_instance_lets_one_do_nothing_else_to_it() {
+    let here = Scope::Project(organization(1), project(11));
+    for role in ["project-reader", "organization-auditor"] {
+        let reader = bound(role);
+        let may = |verb: &Verb| reader.may(*verb, Resource::Instances, &here).is_ok();
+        let verbs: Vec<_> = Verb::ALL.into_iter().filter(may).collect();
+        assert_eq!(verbs, [Verb::Read, Verb::List], "{role}");
+    }
+}
+
+#[test]
+fn a_refusal_says_what_was_asked_and_is_the_same_whatever_exists() {
+    let here = Scope::Project(organization(1), project(11));
+    let refused = bound("project-reader")
+        .may(Verb::ConsoleSession, Resource::Instances, &here)
+        .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "user ada may not open a console session on instances in project 00000000-0000-0000-0000-00000000000b of \
+         organization 00000000-0000-0000-0000-000000000001"
+    );
+    let elsewhere = Scope::Organization(organization(404));
+    let refused = bound("organization-administrator")
+        .may(Verb::List, Resource::Networks, &elsewhere)
+        .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "user ada may not list networks in organization {}",
+            organization(404)
+        )
+    );
+}
+
+#[test]
+fn what_belongs_to_all_members_is_asked_for_within_a_scope() {
+    let reader = bound("project-reader");
+    let may = |scope| {
+        reader
+            .may_somewhere(Verb::Read, Resource::Flavors, &scope)
+            .is_ok()
+    };
+    assert!(may(Scope::Global));
+    assert!(may(Scope::Organization(organization(1))));
+    assert!(!may(Scope::Organization(organization(2))));
+    assert!(!may(Scope::Project(organization(1), project(12))));
+    let creates = reader.may_somewhere(Verb::Create, Resource::Flavors, &Scope::Global);
+    assert!(creates.is_err());
+}
+
+#[test]
+fn grants_add_up_and_the_widest_is_named() {
+    let ours = organization(1);
+    let bindings = [
+        ("project-user", Scope::Project(ours, project(11))),
+        ("organization-auditor", Scope::Organization(ours)),
+        ("project-user", Scope::Project(organization(2), project(21))),
+    ];
+    let bindings = bindings.map(|(role, scope)| Binding::new(RoleName::new(role).unwrap(), scope));
+    let user = Actor::User(ActorName::new("ada").unwrap());
+    let ada = roles().principal(user, &bindings).unwrap();
+    let here = Scope::Project(ours, project(11));
+    let there = Scope::Project(ours, project(12));
+    assert!(ada.may(Verb::Stop, Resource::Instances, &here).is_ok());
+    assert!(ada.may(Verb::Stop, Resource::Instances, &there).is_err());
+    assert!(ada.may(Verb::Read, Resource::Instances, &there).is_ok());
+    let grant = ada
+        .granted_by(Verb::Read, Resource::Instances, &here)
+        .unwrap();
+    assert_eq!(grant.role().as_str(), "organization-auditor");
+    assert_eq!(ada.organizations(), [ours, organization(2)].into());
+    assert_eq!(ada.grants().len(), 3);
+    assert_eq!(ada.grants()[1].scope(), &Scope::Organization(ours));
+    let reach = ada.reach(Verb::List, Resource::Instances).unwrap();
+    let widest = [
+        Scope::Organization(ours),
+        Scope::Project(organization(2), project(21)),
+    ];
+    assert_eq!(reach, Reach::Within(widest.into()));
+    let stop = ada.reach(Verb::Stop, Resource::Instances).unwrap();
+    assert_eq!(stop, Reach::Within([here, widest[1]].into()));
+}
+
+#[test]
+fn nobody_has_what_was_not_granted() {
+    let nobody = roles()
+        .principal(Actor::User(ActorName::new("eve").unwrap()), [])
+        .unwrap();
+    let name = ActorName::new("monitor").unwrap();
+    let held = Permission::new(Verb::List, Resource::Servers).unwrap();
+    let monitor = Principal::service(name, [held]);
+    for resource in Resource::ALL {
+        for verb in Verb::ALL {
+            for (scope, _) in scopes() {
+                assert!(nobody.may(verb, resource, &scope).is_err());
+                assert!(nobody.may_somewhere(verb, resource, &scope).is_err());
+                let expected = (verb, resource) == (Verb::List, Resource::Servers);
+                assert_eq!(monitor.may(verb, resource, &scope).is_ok(), expected);
+            }
+            assert!(nobody.reach(verb, resource).is_err());
+        }
+    }
+    assert_eq!(monitor.actor().to_string(), "service monitor");
+}
+
+#[test]
+fn a_wrong_role_is_refused_and_says_why() {
+    let role = |body: &str| format!("[[role]]\n{body}");
+    let wrong = [
+        (
+            role("name = \"a\"\nlevel = \"project\"\npermissions = {}"),
+            "grants nothing",
+        ),
+        (
+            role("name = \"a\"\nlevel = \"project\"\npermissions = {networks = [\"stop\"]}"),
+            "stop networks",
+        ),
+        (
+            role("name = \"a\"\nlevel = \"project\"\npermissions = {volumes = [\"read\"]}"),
+            "volumes",
+        ),
+        (
+            role("name = \"a\"\nlevel = \"project\"\npermissions = {instances = [\"*\"]}"),
+            "*",
+        ),
+        (
+            role("name = \"a\"\nlevel = \"region\"\npermissions = {instances = [\"read\"]}"),
+            "region",
+        ),
+        (
+            role("name = \"A b\"\nlevel = \"project\"\npermissions = {instances = [\"read\"]}"),
+            "A b",
+        ),
+        (
+            role(
+                "name = \"a\"\nlevel = \"project\"\nadmin = true\npermissions = {instances = [\"read\"]}",
+            ),
+            "admin",
+        ),
+        (
+            NIGHT_SHIFT.replace("night-shift", "project-user"),
+            "is there already",
+        ),
+        (format!("{NIGHT_SHIFT}{NIGHT_SHIFT}"), "is there already"),
+        ("roles = 1".to_owned(), "roles"),
+    ];
+    for (text, reason) in wrong {
+        let error = Roles::built_in().with_toml(&text).unwrap_err();
+        let mut told = error.to_string();
+        if let Some(source) = std::error::Error::source(&error) {
+            told = format!("{told}: {source}");
+        }
+        assert!(told.contains(reason), "{told}");
+    }
+}
+
+#[test]
+fn a_role_for_tenants_grants_nothing_of_the_platforms() {
+    let mut refused = Vec::new();
+    for permission in Permission::all() {
+        let role = |level| Role::new(RoleName::new("a").unwrap(), level, [permission]);
+        assert!(role(Level::Global).is_ok(), "{permission}");
+        let told = [Level::Organization, Level::Project].map(|level| role(level).is_ok());
+        assert_eq!(told[0], told[1], "{permission}");
+        if !told[0] {
+            refused.push(permission.to_string());
+        }
+    }
+    let written = [
+        "regions",
+        "flavors",
+        "organizations",
+        "quotas",
+        "allocations",
+    ];
+    let mut expected: Vec<_> = written
+        .into_iter()
+        .flat_map(|what| ["create", "update", "delete"].map(|verb| format!("{verb} {what}")))
+        .collect();
+    expected.extend(["read sagas", "list sagas", "update sagas"].map(str::to_owned));
+    assert_eq!(refused, expected);
+}
+
+#[test]
+fn a_binding_is_of_a_role_that_is_there_and_at_its_level() {
+    let principal = |role: &str, scope| {
+        let actor = Actor::User(ActorName::new("ada").unwrap());
+        roles().principal(actor, [&Binding::new(RoleName::new(role).unwrap(), scope)])
+    };
+    let unknown = principal("root", Scope::Global).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "role root is not defined: define it, or bind another"
+    );
+    // A role for a project gives nothing everywhere, and one for everything is not had in a project by mistake.
+    for (role, scope) in [
+        ("project-user", Scope::Global),
+        ("project-user", Scope::Organization(organization(1))),
+        (
+            "platform-administrator",
+            Scope::Project(organization(1), project(11)),
+        ),
+    ] {
+        let wrong = principal(role, scope).unwrap_err();
+        assert!(matches!(wrong, InvalidRole::WrongLevel { .. }), "{wrong}");
+        let levels = wrong.to_string();
+        let levels = levels
+            .split("of level ")
+            .skip(1)
+            .map(|rest| rest.split(',').next());
+        let role = roles().role(&RoleName::new(role).unwrap()).unwrap().level();
+        let expected = [scope.level(), role].map(|level| {
+            Some(match level {
+                Level::Global => "global",
+                Level::Organization => "organization",
+                Level::Project => "project",
+            })
+        });
+        assert!(levels.eq(expected), "{wrong}");
+    }
+}
+
+#[test]
+fn a_role_is_written_as_it_is_read() {
+    for role in roles().iter() {
+        let json = serde_json::to_string(role).unwrap();
+        assert_eq!(&serde_json::from_str::<Role>(&json).unwrap(), role);
+    }
+}

@@ -1,0 +1,176 @@
+//! What several tests use.
+#![allow(dead_code, reason = "each test uses its part")]
+#![allow(clippy::needless_pass_by_value, reason = "names are given as they are")]
+
+pub(crate) mod flaky;
+pub(crate) mod sagas;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use fleetwright_identity::{
+    Account, ActorName, Allocation, Amounts, Ledger, LedgerError, OrganizationId, Permission,
+    Principal, ProjectId, QuotaKind, QuotaKinds, schema,
+};
+use fleetwright_store::{
+    Check, Interest, MemoryStore, Page, Query, Record, RecordId, Result as Stored, Revision,
+    Schema, Store, Transaction, Watch,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+pub(crate) fn organization(number: u128) -> OrganizationId {
+    OrganizationId::new(Uuid::from_u128(number))
+}
+
+pub(crate) fn project(number: u128) -> ProjectId {
+    ProjectId::new(Uuid::from_u128(100 + number))
+}
+
+pub(crate) fn instance(name: impl ToString) -> RecordId {
+    RecordId::new("instance", name.to_string()).unwrap()
+}
+
+pub(crate) fn amounts(servers: u64, gpus: u64) -> Amounts {
+    Amounts::new()
+        .with(QuotaKind::servers(), servers)
+        .with(QuotaKind::gpus(), gpus)
+}
+
+pub(crate) fn allocation(name: impl ToString, amounts: Amounts) -> Allocation {
+    Allocation::new(instance(name), organization(1), project(1), amounts)
+}
+
+/// One schema for this crate and for what is paid for.
+pub(crate) fn whole_schema() -> Schema {
+    schema(Schema::builder().kind("instance")).build().unwrap()
+}
+
+pub(crate) fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(whole_schema()))
+}
+
+pub(crate) fn ledger(store: &Arc<dyn Store>) -> Ledger {
+    Ledger::new(Arc::clone(store), Arc::new(QuotaKinds::standard())).unwrap()
+}
+
+pub(crate) fn operator() -> Principal {
+    Principal::service(ActorName::new("operator").unwrap(), Permission::all())
+}
+
+/// What is used of servers and GPUs.
+pub(crate) async fn used(ledger: &Ledger, account: Account) -> Amounts {
+    let quota = ledger.quota(&operator(), &account).await.unwrap();
+    let lines = quota.lines.into_iter().map(|line| (line.kind, line.used));
+    lines.collect::<Amounts>().normal()
+}
+
+/// Makes an instance together with its payment.
+pub(crate) async fn create(
+    ledger: &Ledger,
+    allocation: &Allocation,
+) -> Result<Revision, LedgerError> {
+    let build = || async {
+        let made = Transaction::new().create(allocation.pays_for.clone(), json!({}));
+        ledger.charge(made, allocation).await
+    };
+    ledger.commit(allocation.organization, build).await
+}
+
+/// Deletes an instance together with its payment.
+pub(crate) async fn delete(
+    ledger: &Ledger,
+    allocation: &Allocation,
+) -> Result<Revision, LedgerError> {
+    let build = || async {
+        let gone = Transaction::new().delete(allocation.pays_for.clone());
+        ledger.release(gone, &allocation.pays_for).await
+    };
+    ledger.commit(allocation.organization, build).await
+}
+
+/// Changes what an instance costs.
+pub(crate) async fn resize(
+    ledger: &Ledger,
+    allocation: &Allocation,
+) -> Result<Revision, LedgerError> {
+    let build = || async {
+        let there = Transaction::new().check(Check::Exists(allocation.pays_for.clone()));
+        let recharge = ledger.recharge(there, &allocation.pays_for, &allocation.amounts);
+        Ok(recharge.await?.transaction)
+    };
+    ledger.commit(allocation.organization, build).await
+}
+
+/// A store that lets others go first, a different number of times at each call, so that tasks on one thread are mixed.
+#[derive(Debug)]
+pub(crate) struct Mixed {
+    store: Arc<dyn Store>,
+    dice: AtomicU64,
+    commits: AtomicU64,
+}
+
+impl Mixed {
+    pub(crate) fn over(store: Arc<dyn Store>, seed: u64) -> Arc<dyn Store> {
+        Self::counting(store, seed)
+    }
+
+    /// The same, to be asked how many commits were tried.
+    pub(crate) fn counting(store: Arc<dyn Store>, seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            dice: AtomicU64::new(seed),
+            commits: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    async fn let_others_go_first(&self) {
+        // A step of a linear congruential generator; the upper bits are the good ones.
+        let next = |x: u64| {
+            x.wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407)
+        };
+        let before = self
+            .dice
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |x| Some(next(x)));
+        let turns = (before.unwrap_or_default() >> 32) % 4;
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Store for Mixed {
+    fn schema(&self) -> &Schema {
+        self.store.schema()
+    }
+    async fn get(&self, id: &RecordId) -> Stored<Option<Record>> {
+        self.let_others_go_first().await;
+        self.store.get(id).await
+    }
+    async fn list(&self, query: &Query) -> Stored<Page> {
+        self.let_others_go_first().await;
+        self.store.list(query).await
+    }
+    async fn commit(&self, transaction: &Transaction) -> Stored<Revision> {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.let_others_go_first().await;
+        self.store.commit(transaction).await
+    }
+    async fn head(&self) -> Stored<Revision> {
+        self.store.head().await
+    }
+    async fn watch(&self, after: Revision, interest: Interest) -> Stored<Watch> {
+        self.store.watch(after, interest).await
+    }
+    async fn compact(&self, through: Revision) -> Stored<()> {
+        self.store.compact(through).await
+    }
+}
