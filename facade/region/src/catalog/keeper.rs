@@ -148,8 +148,8 @@ impl CatalogKeeper {
         Err(LoadError::Contended)
     }
 
-    /// The catalog in force, whole: for planners and checks, not for tenants.
-    pub fn current(&self) -> Arc<Catalog> {
+    /// The catalog in force, whole: for planners. Nobody outside reads it without a principal.
+    pub(crate) fn current(&self) -> Arc<Catalog> {
         let current = self.current.read();
         Arc::clone(&current.unwrap_or_else(PoisonError::into_inner).1)
     }

@@ -197,8 +197,7 @@ impl<'n, 't> Fields<'n, 't> {
             .collect()
     }
 
-    /// All fields under the keys that the file gives them, for tables whose keys are data: read with what they are.
-    /// `read` answers nothing for what it has noted itself.
+    /// All fields under the keys that the file gives them, for tables whose keys are data.
     pub(crate) fn keyed<T>(
         &self,
         read: impl Fn(&str, &'n Value<'t>) -> Result<T, Wrong>,

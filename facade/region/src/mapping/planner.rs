@@ -10,7 +10,7 @@ use fleetwright_identity::{Principal, Refused};
 
 use super::{LaunchPlanner, LaunchSpec, NetworkMapping, RegionMapping, Unplannable};
 use crate::{
-    catalog::{Catalog, CatalogKeeper, Flavor, Image, Origin, Unit, fit},
+    catalog::{Catalog, CatalogKeeper, EntryId, Flavor, Image, Origin, Unit, fit},
     file::Problems,
     ids::NetworkId,
 };
@@ -61,6 +61,11 @@ impl RegionPlanner {
         let mut images = self.catalog.images(principal)?;
         images.retain(|image| mapping.has_image(image));
         Ok(images)
+    }
+
+    /// What the catalog offers and this region does not have.
+    pub fn unmapped(&self) -> Vec<EntryId> {
+        self.mapping().unmapped(&self.catalog.current())
     }
 
     /// The mapping in force.
