@@ -16,7 +16,7 @@ const ATTEMPTS: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewImage {
     /// What it is to be found by: chosen by the caller and stored before anything is made, so that asking again after
-    /// a crash makes no second one.
+    /// a crash makes no second one. Ids are everybody's, so choose one that nobody guesses: a UUID.
     pub id: ImageId,
     /// What it is to be called.
     pub name: Name,

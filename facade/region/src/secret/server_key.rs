@@ -6,16 +6,13 @@ use fleetwright_identity::{
     Judgement, OrganizationId, Principal, ProjectId, Refused, Resource, Scope, Verb,
 };
 use fleetwright_store::{
-    Damaged, Document, Invalid, Key, RecordId, Store, StoreError, Table, Transaction, Versioned,
+    Damaged, Document, Invalid, Key, Store, StoreError, Table, Transaction, Versioned,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{CannotGenerate, CannotOpen, CannotSeal, Keyring, Sealed, Secret, SshKeyPair};
 use crate::entropy::Entropy;
-
-/// Where in its record the private key is.
-const PLACE: &str = "private_key";
 
 /// The key pair of one server, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +26,12 @@ pub struct ServerKey {
     pub public_key: String,
     /// The private key's file, sealed.
     pub private_key: Sealed,
+}
+
+/// What a private key is sealed for, beside its record: whose it is. A record that was given to another tenant does
+/// not open for that one.
+fn place(organization: OrganizationId, project: ProjectId) -> String {
+    format!("private_key of {organization} {project}")
 }
 
 impl Document for ServerKey {
@@ -113,11 +116,15 @@ impl ServerKeys {
         let pair = SshKeyPair::generate(&format!("server-{server}"), &*self.entropy)?;
         let key = key_of(server)?;
         let record = self.table.id(&key);
+        let place = place(organization, project);
+        let sealed = self
+            .keyring
+            .seal(&record, &place, &pair.private, &*self.entropy)?;
         let value = ServerKey {
             organization,
             project,
             public_key: pair.public.clone(),
-            private_key: self.seal(&record, &pair.private)?,
+            private_key: sealed,
         };
         let transaction = self.table.create(transaction, &key, &value)?;
         Ok((transaction, pair.public))
@@ -138,10 +145,7 @@ impl ServerKeys {
     /// one of its own: reading an instance does not give it.
     pub async fn reveal(&self, principal: &Principal, server: Uuid) -> Result<Secret, KeyError> {
         let found = self.find(principal, Verb::SshKey, server).await?;
-        let record = self.table.id(&found.key);
-        Ok(self
-            .keyring
-            .open(&record, PLACE, &found.value.private_key)?)
+        Ok(self.open(&found)?)
     }
 
     /// Seals everything anew that is sealed with another key than the current one. What somebody else changes meanwhile
@@ -154,8 +158,7 @@ impl ServerKeys {
             if found.value.private_key.key() == self.keyring.current() {
                 continue;
             }
-            let record = self.table.id(&found.key);
-            match self.keyring.open(&record, PLACE, &found.value.private_key) {
+            match self.open(&found) {
                 Ok(secret) => done.count += self.reseal_one(&found, &secret).await?,
                 Err(error) => done.unopened.push(error),
             }
@@ -169,7 +172,9 @@ impl ServerKeys {
         secret: &Secret,
     ) -> Result<usize, KeyError> {
         let mut value = found.value.clone();
-        value.private_key = self.seal(&self.table.id(&found.key), secret)?;
+        let record = self.table.id(&found.key);
+        let place = place(value.organization, value.project);
+        value.private_key = self.keyring.seal(&record, &place, secret, &*self.entropy)?;
         let transaction = self.table.replace(Transaction::new(), found, &value)?;
         match self.store.commit(&transaction).await {
             Ok(_) => Ok(1),
@@ -178,8 +183,10 @@ impl ServerKeys {
         }
     }
 
-    fn seal(&self, record: &RecordId, secret: &Secret) -> Result<Sealed, CannotSeal> {
-        self.keyring.seal(record, PLACE, secret, &*self.entropy)
+    fn open(&self, found: &Versioned<ServerKey>) -> Result<Secret, CannotOpen> {
+        let record = self.table.id(&found.key);
+        let place = place(found.value.organization, found.value.project);
+        self.keyring.open(&record, &place, &found.value.private_key)
     }
 
     async fn find(

@@ -109,6 +109,29 @@ async fn a_key_is_revealed_to_the_permission_alone() {
 }
 
 #[tokio::test]
+async fn a_record_that_was_given_to_another_tenant_does_not_open_for_it() {
+    let store = store();
+    let keys = keys(&store, MAY);
+    made(&store, &keys, 1).await;
+    let id = record(&Uuid::from_u128(1).to_string());
+    let mut value = store.get(&id).await.unwrap().unwrap().value;
+    value["organization"] = json!(organization(2));
+    store
+        .commit(&Transaction::new().put(id, value))
+        .await
+        .unwrap();
+    let thief = somebody(
+        "organization-administrator",
+        Scope::Organization(organization(2)),
+    );
+    let error = keys.reveal(&thief, Uuid::from_u128(1)).await.unwrap_err();
+    assert!(
+        matches!(error, KeyError::Open(CannotOpen::Wrong { .. })),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_key_is_changed_without_losing_anything() {
     let store = store();
     let old = keys(&store, MAY);
