@@ -1,0 +1,27 @@
+//! What a region offers: sizes of servers and what they boot from.
+//!
+//! People write the catalog as one TOML file. It is checked as a whole, and a file with a problem changes nothing. What
+//! is no longer in the file is retired and never destroyed: nobody is offered it, and what stands on it goes on.
+
+mod compat;
+mod entry;
+mod file;
+mod flavor;
+mod image;
+mod keeper;
+mod made;
+mod reload;
+mod size;
+
+pub use compat::{Mismatch, NotOffered, Unfit, fit};
+pub use entry::EntryId;
+pub use file::CatalogFile;
+pub use flavor::{Architecture, Flavor, Gpu, GpuVendor};
+pub use image::{Image, ImageState, Kernel, Origin, Os, Virtualization, Visibility};
+pub use keeper::{CatalogKeeper, LoadError, MAX_FILE_BYTES};
+pub use made::{ImageError, Making, NewImage};
+pub use reload::{Catalog, Change, Reload};
+pub use size::{BadSize, ByteSize, Unit};
+
+#[cfg(test)]
+mod tests;

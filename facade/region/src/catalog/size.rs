@@ -1,0 +1,278 @@
+//! Amounts of bytes that were written with their unit.
+//!
+//! A thousand million bytes and two to the thirtieth differ by seven in a hundred: a disk of 20 GB does not hold
+//! an image of 20 GiB. Sizes are bytes inside, and no number without a unit becomes one.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// An exact number of bytes. In JSON it is that number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ByteSize(u64);
+
+/// What sizes are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Bytes.
+    B,
+    /// Thousands of bytes.
+    KB,
+    /// Millions of bytes.
+    MB,
+    /// Thousand millions of bytes.
+    GB,
+    /// Million millions of bytes.
+    TB,
+    /// 2^10 bytes.
+    KiB,
+    /// 2^20 bytes.
+    MiB,
+    /// 2^30 bytes.
+    GiB,
+    /// 2^40 bytes.
+    TiB,
+}
+
+impl Unit {
+    /// All units. Those that are powers of two come first among those of about one size.
+    pub const ALL: [Self; 9] = [
+        Self::TiB,
+        Self::TB,
+        Self::GiB,
+        Self::GB,
+        Self::MiB,
+        Self::MB,
+        Self::KiB,
+        Self::KB,
+        Self::B,
+    ];
+
+    /// How many bytes one of it is.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::B => 1,
+            Self::KB => 1000,
+            Self::MB => 1_000_000,
+            Self::GB => 1_000_000_000,
+            Self::TB => 1_000_000_000_000,
+            Self::KiB => 1 << 10,
+            Self::MiB => 1 << 20,
+            Self::GiB => 1 << 30,
+            Self::TiB => 1 << 40,
+        }
+    }
+
+    /// As it is written, capitals and all.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::B => "B",
+            Self::KB => "KB",
+            Self::MB => "MB",
+            Self::GB => "GB",
+            Self::TB => "TB",
+            Self::KiB => "KiB",
+            Self::MiB => "MiB",
+            Self::GiB => "GiB",
+            Self::TiB => "TiB",
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl ByteSize {
+    /// So many bytes.
+    pub const fn from_bytes(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// So many of a unit, unless that is more than 2^64 bytes.
+    pub const fn new(count: u64, unit: Unit) -> Option<Self> {
+        match count.checked_mul(unit.bytes()) {
+            Some(bytes) => Some(Self(bytes)),
+            None => None,
+        }
+    }
+
+    /// In bytes.
+    pub const fn bytes(self) -> u64 {
+        self.0
+    }
+
+    /// How many of a unit it is, if that is a whole number.
+    pub const fn exactly(self, unit: Unit) -> Option<u64> {
+        if self.0 % unit.bytes() == 0 {
+            Some(self.0 / unit.bytes())
+        } else {
+            None
+        }
+    }
+
+    /// The smallest number of a unit that holds it.
+    pub const fn at_least(self, unit: Unit) -> u64 {
+        self.0.div_ceil(unit.bytes())
+    }
+}
+
+impl fmt::Display for ByteSize {
+    /// Exact, in the unit that makes the number smallest.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |unit: &Unit| self.exactly(*unit).is_some_and(|count| count > 0);
+        let unit = Unit::ALL.into_iter().filter(whole);
+        // Of two, the first: a power of two before its decimal neighbour.
+        let unit = unit.min_by_key(|unit| self.0 / unit.bytes());
+        let unit = unit.unwrap_or(Unit::B);
+        write!(f, "{} {unit}", self.0 / unit.bytes())
+    }
+}
+
+impl fmt::Debug for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ByteSize({self})")
+    }
+}
+
+/// Why a text is no size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadSize {
+    /// It does not begin with a whole number.
+    #[error("{0:?} is no size: want a whole number and a unit, as in \"16 GiB\"")]
+    NoNumber(String),
+    /// No unit follows.
+    #[error("{0} has no unit: want \"{0} GiB\" (2^30 bytes each) or \"{0} GB\" (10^9 bytes each)")]
+    NoUnit(String),
+    /// What follows is not a unit.
+    #[error("{0:?} is no unit: want B, KB, MB, GB, TB, KiB, MiB, GiB or TiB{1}")]
+    NoSuchUnit(String, String),
+    /// It is more than can be counted.
+    #[error("{0:?} is more than 2^64 bytes")]
+    TooLarge(String),
+}
+
+impl FromStr for ByteSize {
+    type Err = BadSize;
+
+    fn from_str(text: &str) -> Result<Self, BadSize> {
+        let shown = || text.chars().take(40).collect::<String>();
+        let digits = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        if number.is_empty() || unit.starts_with(['.', ',', '_']) {
+            return Err(BadSize::NoNumber(shown()));
+        }
+        let unit = unit.trim_matches(' ');
+        if unit.is_empty() {
+            return Err(BadSize::NoUnit(shown()));
+        }
+        let named = Unit::ALL.into_iter().find(|known| known.name() == unit);
+        let Some(named) = named else {
+            let hint = hint(unit);
+            return Err(BadSize::NoSuchUnit(unit.chars().take(40).collect(), hint));
+        };
+        let count = number.parse().ok();
+        let size = count.and_then(|count| Self::new(count, named));
+        size.ok_or_else(|| BadSize::TooLarge(shown()))
+    }
+}
+
+/// What was meant by a unit in other capitals. "G" alone is not guessed at: both readings are common.
+fn hint(unit: &str) -> String {
+    let meant = Unit::ALL
+        .into_iter()
+        .find(|known| known.name().eq_ignore_ascii_case(unit));
+    meant.map_or_else(String::new, |known| format!("; did you mean {known}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn decimal_and_binary_units_are_not_the_same() {
+        let size = |text: &str| text.parse::<ByteSize>().unwrap();
+        assert!(size("20 GB") < size("20 GiB"));
+        assert_eq!(size("20 GiB").bytes(), 21_474_836_480);
+        assert_eq!(size("20GB").bytes(), 20_000_000_000);
+        assert_eq!(size("1 TiB"), size("1024 GiB"));
+        assert_eq!(size("100 GB").exactly(Unit::GiB), None);
+        assert_eq!(size("100 GB").at_least(Unit::GiB), 94);
+        assert_eq!(size("94 GiB").at_least(Unit::GiB), 94);
+        assert_eq!(size("0 GiB").to_string(), "0 B");
+        assert_eq!(size("100 GB").to_string(), "100 GB");
+        assert_eq!(size("1536 MiB").to_string(), "1536 MiB");
+    }
+
+    #[test]
+    fn what_is_no_size_is_told_apart() {
+        let cases = [
+            (
+                "16",
+                "16 has no unit: want \"16 GiB\" (2^30 bytes each) or \"16 GB\" (10^9 bytes each)",
+            ),
+            (
+                "",
+                "\"\" is no size: want a whole number and a unit, as in \"16 GiB\"",
+            ),
+            (
+                "-1 GiB",
+                "\"-1 GiB\" is no size: want a whole number and a unit, as in \"16 GiB\"",
+            ),
+            (
+                "1.5 TiB",
+                "\"1.5 TiB\" is no size: want a whole number and a unit, as in \"16 GiB\"",
+            ),
+            (
+                "16 gib",
+                "\"gib\" is no unit: want B, KB, MB, GB, TB, KiB, MiB, GiB or TiB; did you mean GiB?",
+            ),
+            (
+                "16 G",
+                "\"G\" is no unit: want B, KB, MB, GB, TB, KiB, MiB, GiB or TiB",
+            ),
+            ("99999999 TiB", "\"99999999 TiB\" is more than 2^64 bytes"),
+            (
+                "99999999999999999999 B",
+                "\"99999999999999999999 B\" is more than 2^64 bytes",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(text.parse::<ByteSize>().unwrap_err().to_string(), message);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_size_is_shown_as_what_it_is(bytes in any::<u64>(), shift in 0_u32..64) {
+            let size = ByteSize::from_bytes(bytes >> shift);
+            prop_assert_eq!(size.to_string().parse::<ByteSize>(), Ok(size));
+        }
+
+        #[test]
+        fn conversions_are_exact_or_none(bytes in any::<u64>(), unit in 0_usize..9) {
+            let (size, unit) = (ByteSize::from_bytes(bytes), Unit::ALL[unit]);
+            if let Some(count) = size.exactly(unit) {
+                prop_assert_eq!(ByteSize::new(count, unit), Some(size));
+            }
+            let count = size.at_least(unit);
+            prop_assert!(u128::from(count) * u128::from(unit.bytes()) >= u128::from(bytes));
+            prop_assert!(count.saturating_sub(1) * unit.bytes() <= bytes);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,30}") {
+            if let Err(error) = text.parse::<ByteSize>() {
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! What is launched for which spec, and what is told where nothing can be.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use fleetwright::{LaunchToken, PublicAddress, Tags, UserData};
+use fleetwright_identity::{ActorName, Scope};
+
+use super::*;
+use crate::{
+    catalog::{Making, NewImage},
+    ids::{FlavorId, ImageId, RegionId, SecurityGroupId},
+    name::Name,
+    testing::{organization, somebody, store},
+};
+
+const CATALOG: &str = include_str!("../../../catalog.example.toml");
+const EXAMPLE: &str = include_str!("../../../mapping.example.toml");
+const NETWORK: &str = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee";
+const GROUP: &str = "c0ffee00-0000-4000-8000-000000000001";
+
+async fn keeper() -> Arc<CatalogKeeper> {
+    let (keeper, _) = CatalogKeeper::open(store()).await.unwrap();
+    keeper.load(CATALOG).await.unwrap();
+    Arc::new(keeper)
+}
+
+async fn planner() -> RegionPlanner {
+    RegionPlanner::new(keeper().await, EXAMPLE).unwrap()
+}
+
+fn spec() -> LaunchSpec {
+    LaunchSpec {
+        flavor: FlavorId::new("standard-4").unwrap(),
+        image: ImageId::new("ubuntu-24.04").unwrap(),
+        network: NetworkId::new(NETWORK).unwrap(),
+        security_groups: BTreeSet::from([SecurityGroupId::new(GROUP).unwrap()]),
+        public_ip: PublicAddress::Absent,
+        user_data: Some(UserData::new("#!/bin/sh\n").unwrap()),
+        tags: Tags::new().with("owner", "me").unwrap(),
+        token: LaunchToken::new("server-1/1").unwrap(),
+    }
+}
+
+async fn problems(text: &str) -> Vec<String> {
+    let problems = RegionPlanner::new(keeper().await, text).err();
+    let each = problems.iter().flat_map(|problems| problems.iter());
+    each.map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn a_spec_becomes_a_config_of_native_names() {
+    let planner = planner().await;
+    let config = planner.plan(&spec()).unwrap();
+    assert_eq!(
+        serde_json::to_value(&config).unwrap(),
+        serde_json::json!({
+            "image": "ami-0f00000000000001",
+            "instance_type": "m7i.xlarge",
+            "user_data": config.user_data,
+            "tags": {"owner": "me"},
+            // 100 GB are 93.1 GiB, and clouds count in those.
+            "disk_size_gb": 94,
+            "launch_token": "server-1/1",
+            "placement": {
+                "zone": "eu-north-1a",
+                "network": "subnet-0a00000000000001",
+                "security_groups": ["sg-0b00000000000001", "sg-0b00000000000002"],
+                "public_address": "absent",
+            },
+        })
+    );
+    assert_eq!(config.user_data, spec().user_data);
+    assert_eq!(planner.plan(&spec()), Ok(config), "planning has no memory");
+
+    let mut elsewhere = spec();
+    elsewhere.network = NetworkId::new("a1b2c3d4-e5f6-4789-8abc-def012345678").unwrap();
+    elsewhere.security_groups.clear();
+    elsewhere.public_ip = PublicAddress::Assigned;
+    let placement = planner.plan(&elsewhere).unwrap().placement;
+    assert_eq!(placement.zone.unwrap().as_str(), "eu-north-1b");
+    assert!(placement.security_groups.is_empty());
+    assert_eq!(placement.public_address, Some(PublicAddress::Assigned));
+
+    elsewhere.network = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap();
+    let placement = planner.plan(&elsewhere).unwrap().placement;
+    assert_eq!(
+        placement.network.unwrap().as_str(),
+        "subnet-0a00000000000009"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_launched_is_told_with_what_to_add_where() {
+    let planner = planner().await;
+    let text = EXAMPLE.replace(
+        "[networks.default]\nsubnet = \"subnet-0a00000000000009\"\n",
+        "",
+    );
+    planner.load(&text).unwrap();
+    let told = |change: fn(&mut LaunchSpec)| {
+        let mut spec = spec();
+        change(&mut spec);
+        planner.plan(&spec).unwrap_err().to_string()
+    };
+    assert_eq!(
+        told(|spec| spec.flavor = FlavorId::new("huge").unwrap()),
+        "flavor huge is not in the catalog of region eu-north: choose one that is"
+    );
+    assert_eq!(
+        told(|spec| spec.image = ImageId::new("beos").unwrap()),
+        "image beos is not in the catalog of region eu-north: choose one that is"
+    );
+    assert_eq!(
+        told(|spec| spec.flavor = FlavorId::new("metal-64").unwrap()),
+        "no mapping for flavor metal-64 in region eu-north: add it under [flavors]"
+    );
+    assert_eq!(
+        told(|spec| spec.image = ImageId::new("acme-golden-7").unwrap()),
+        "no mapping for image acme-golden-7 in region eu-north: add it under [images]"
+    );
+    let other = "00000000-0000-4000-8000-000000000000";
+    assert_eq!(
+        told(|spec| spec.network = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap()),
+        format!(
+            "no mapping for network {other} in region eu-north: add it under [networks.{other}]"
+        )
+    );
+    let group = |spec: &mut LaunchSpec| {
+        let id = SecurityGroupId::new("00000000-0000-4000-8000-000000000000").unwrap();
+        spec.security_groups.insert(id);
+    };
+    assert_eq!(
+        told(group),
+        format!(
+            "no mapping for security group {other} in region eu-north: add it under [security-groups]"
+        )
+    );
+    assert_eq!(
+        told(|spec| spec.flavor = FlavorId::new("arm-2").unwrap()),
+        "image ubuntu-24.04 does not boot on flavor arm-2"
+    );
+}
+
+#[tokio::test]
+async fn what_vanished_from_the_catalog_is_still_launched() {
+    let planner = planner().await;
+    let before = planner.plan(&spec()).unwrap();
+    // The whole of what the spec stands on leaves the file; one other entry of each sort stays.
+    let text = CATALOG
+        .replace("id = \"standard-4\"", "id = \"standard-5\"")
+        .replace("id = \"ubuntu-24.04\"", "id = \"ubuntu-25.04\"");
+    planner.catalog.load(&text).await.unwrap();
+    let catalog = planner.catalog.current();
+    assert!(catalog.flavor(&spec().flavor).unwrap().retired);
+    assert!(catalog.image(&spec().image).unwrap().retired);
+    assert_eq!(planner.plan(&spec()), Ok(before));
+    // And its mapping may be loaded again.
+    assert_eq!(planner.load(EXAMPLE), Ok(()));
+}
+
+#[tokio::test]
+async fn a_machine_of_its_own_has_the_disk_it_has() {
+    let planner = planner().await;
+    planner
+        .load(&EXAMPLE.replace("[flavors]", "[flavors]\nmetal-64 = \"m7i.metal\""))
+        .unwrap();
+    let mut spec = spec();
+    spec.flavor = FlavorId::new("metal-64").unwrap();
+    assert_eq!(planner.plan(&spec).unwrap().disk_size_gb, None);
+    let huge = CATALOG.replace("disk = \"100 GB\"", "disk = \"9000000 TiB\"");
+    planner.catalog.load(&huge).await.unwrap();
+    spec.flavor = FlavorId::new("standard-4").unwrap();
+    assert_eq!(
+        planner.plan(&spec).unwrap_err().to_string(),
+        "the disk of flavor standard-4, 9000000 TiB, is larger than any provider can be asked for"
+    );
+}
+
+#[tokio::test]
+async fn a_broken_mapping_is_told_what_and_where_and_changes_nothing() {
+    let wrong = "\
+region = \"EU\"
+provider = \"ec3\"
+zone = 7
+colour = \"red\"
+[flavors]
+standard-4 = 4
+standard-9 = \"x\"
+ubuntu-24.04 = \"x\"
+arm-2 = \"\"
+[images]
+acme-golden-7 = \"a b\"
+[networks.blue]
+subnet = \"s\"
+[networks.default]
+subnets = \"s\"
+security-groups = [\"ok\", 3]
+[security-groups]
+x = \"sg\"
+";
+    assert_eq!(
+        problems(wrong).await,
+        [
+            "line 1, column 10: region: \"EU\" is no region id: want 1 to 63 of a-z, 0-9, '-', '.' and '_', beginning and ending with a letter or digit",
+            "line 2, column 12: provider: \"ec3\" is not known: want one of ec2, gcp, azure, memory; did you mean ec2?",
+            "line 3, column 8: zone: a number stands here: want a name in quotes",
+            "line 4, column 1: \"colour\" is not known: want region, provider, zone, flavors, images, networks, security-groups",
+            "line 6, column 1: standard-4 of flavors: a number stands here: want a name in quotes",
+            "line 7, column 1: standard-9 of flavors: the catalog never had it: want one that it has",
+            "line 8, column 1: ubuntu-24 of flavors: a table stands here: want a name in quotes; if the id has a dot, put it in quotes too: \"ubuntu-24...\"",
+            "line 9, column 1: arm-2 of flavors: instance type: is empty; give a value or leave the field out",
+            "line 11, column 1: acme-golden-7 of images: image: contains ' '; only characters that are neither space nor control",
+            "line 12, column 1: blue of networks: \"blue\" is no network id: want a UUID with hyphens, or default",
+            "line 14, column 1: default of networks: subnet is missing: want a name in quotes",
+            "line 15, column 1: default of networks: \"subnets\" is not known: want subnet, security-groups, zone; did you mean subnet?",
+            "line 16, column 26: security-groups of default of networks: a number stands here: want a name in quotes",
+            "line 18, column 1: x of security-groups: \"x\" is no security group id: want a UUID with hyphens",
+        ]
+    );
+    let planner = planner().await;
+    let before = planner.mapping();
+    assert!(planner.load(wrong).is_err());
+    let other = planner
+        .load(&EXAMPLE.replace("eu-north\"", "us-west\""))
+        .unwrap_err();
+    assert_eq!(
+        other.to_string(),
+        "1 problem: line 1, column 1: it is the mapping of region us-west: want that of region eu-north"
+    );
+    assert_eq!(planner.mapping(), before);
+}
+
+#[tokio::test]
+async fn what_a_region_lacks_can_be_asked() {
+    let planner = planner().await;
+    let lacks = planner.unmapped();
+    let lacks: Vec<_> = lacks.iter().map(ToString::to_string).collect();
+    assert_eq!(lacks, ["flavor metal-64", "image acme-golden-7"]);
+    let boss = somebody("platform-administrator", Scope::Global);
+    assert_eq!(planner.catalog.flavors(&boss).unwrap().len(), 4);
+    assert_eq!(planner.flavors(&boss).unwrap().len(), 3);
+    assert_eq!(planner.catalog.images(&boss).unwrap().len(), 3);
+    assert_eq!(planner.images(&boss).unwrap().len(), 2);
+    let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
+    assert!(planner.flavors(&nobody).is_err() && planner.images(&nobody).is_err());
+}
+
+#[tokio::test]
+async fn an_image_that_was_made_is_launched_where_it_was_made() {
+    let planner = planner().await;
+    let boss = somebody("platform-administrator", Scope::Global);
+    let new = NewImage {
+        id: ImageId::new("snap-1").unwrap(),
+        name: Name::new("golden").unwrap(),
+        organization: organization(1),
+        region: RegionId::new("eu-north").unwrap(),
+        source: ImageId::new("ubuntu-24.04").unwrap(),
+    };
+    planner.catalog.add_image(&boss, &new).await.unwrap();
+    let mut spec = spec();
+    spec.image = new.id.clone();
+    assert_eq!(
+        planner.plan(&spec).unwrap_err().to_string(),
+        "image snap-1 cannot be booted: it is pending"
+    );
+    let native = fleetwright::ImageId::new("ami-7").unwrap();
+    for making in [Making::Begun(native), Making::Ready] {
+        planner
+            .catalog
+            .set_making(&boss, &new.id, &making)
+            .await
+            .unwrap();
+    }
+    assert_eq!(planner.plan(&spec).unwrap().image.as_str(), "ami-7");
+    assert!(
+        planner
+            .images(&boss)
+            .unwrap()
+            .iter()
+            .any(|image| image.id == new.id)
+    );
+
+    let elsewhere = EXAMPLE.replace("eu-north\"", "us-west\"");
+    let elsewhere = RegionPlanner::new(Arc::clone(&planner.catalog), &elsewhere).unwrap();
+    assert_eq!(
+        elsewhere.plan(&spec).unwrap_err().to_string(),
+        "image snap-1 was made in region eu-north and is not in region us-west: choose one that is"
+    );
+    assert!(
+        elsewhere
+            .images(&boss)
+            .unwrap()
+            .iter()
+            .all(|image| image.id != new.id)
+    );
+    assert!(!planner.unmapped().contains(&new.id.into()));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_mapping_makes_it_panic(text in "[\\[\\]a-z0-9.=\"{}\n -]{0,80}") {
+        let _ = RegionMapping::parse(&text, &Catalog::default());
+    }
+}

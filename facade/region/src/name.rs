@@ -1,0 +1,91 @@
+//! What tenants call their things.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+/// A name that a tenant gives: 1 to 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Name(Arc<str>);
+
+/// A text that is no name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is no name: want 1 to 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+)]
+pub struct BadName {
+    text: String,
+}
+
+impl Name {
+    /// Checks the text.
+    pub fn new(text: impl AsRef<str>) -> Result<Self, BadName> {
+        let text = text.as_ref();
+        let edge = |c: char| c.is_ascii_alphanumeric();
+        let allowed = |c: char| edge(c) || "-_.".contains(c);
+        let fits = (1..=63).contains(&text.len());
+        if fits && text.chars().all(allowed) && text.starts_with(edge) && text.ends_with(edge) {
+            return Ok(Self(text.into()));
+        }
+        let text = text.chars().take(80).collect();
+        Err(BadName { text })
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Name {
+    type Err = BadName;
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = BadName;
+    fn try_from(text: String) -> Result<Self, BadName> {
+        Self::new(text)
+    }
+}
+
+impl From<Name> for String {
+    fn from(name: Name) -> Self {
+        name.0.as_ref().to_owned()
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Name({})", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_taken_whole_or_refused() {
+        for good in ["a", "Web-1.eu_west", &"x".repeat(63)] {
+            assert_eq!(Name::new(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "-a", "a-", "a b", "ä", "a\n", &"x".repeat(64)] {
+            let error = Name::new(bad).unwrap_err().to_string();
+            assert!(
+                error.contains("is no name: want 1 to 63 letters"),
+                "{error}"
+            );
+            assert!(serde_json::from_value::<Name>(bad.into()).is_err());
+        }
+    }
+}

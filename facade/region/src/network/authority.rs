@@ -1,0 +1,156 @@
+//! SSH certificate authorities, for those who may.
+
+use std::sync::Arc;
+
+use fleetwright_identity::{OrganizationId, Principal, ProjectId, Resource, Scope, Verb};
+use fleetwright_store::{Check, Document, Invalid, Store, Transaction, Versioned};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AuthorityKey, Filter, Listed, RecordError,
+    shelf::{ATTEMPTS, Kept, Shelf, busy},
+};
+use crate::{
+    entropy::{Entropy, new_uuid},
+    ids::SshAuthorityId,
+    name::Name,
+    uses::{SSH_AUTHORITY, Use},
+};
+
+/// Who signs the keys of those who log in to the servers of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SshAuthority {
+    /// What it is found by.
+    pub id: SshAuthorityId,
+    /// Whose it is.
+    pub organization: OrganizationId,
+    /// In which project. Servers of other projects do not trust it.
+    pub project: ProjectId,
+    /// What it is called: one in its project.
+    pub name: Name,
+    /// Its public key.
+    pub public_key: AuthorityKey,
+}
+
+/// An authority that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSshAuthority {
+    /// Whose it is to be.
+    pub organization: OrganizationId,
+    /// In which project.
+    pub project: ProjectId,
+    /// What it is to be called.
+    pub name: Name,
+    /// Its public key.
+    pub public_key: AuthorityKey,
+}
+
+/// The SSH certificate authorities of all projects. One does not change: another key is another authority.
+#[derive(Debug)]
+pub struct SshAuthorities {
+    shelf: Shelf<SshAuthority>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl SshAuthorities {
+    /// The authorities of a store. Fails if its schema lacks them, or an index of one that uses them.
+    pub fn new(store: Arc<dyn Store>, entropy: Arc<dyn Entropy>) -> Result<Self, Invalid> {
+        let shelf = Shelf::new(store)?;
+        Ok(Self { shelf, entropy })
+    }
+
+    /// Makes an authority.
+    pub async fn create(
+        &self,
+        principal: &Principal,
+        new: &NewSshAuthority,
+    ) -> Result<Versioned<SshAuthority>, RecordError> {
+        let scope = Scope::Project(new.organization, new.project);
+        principal.may(Verb::Create, SshAuthority::RESOURCE, &scope)?;
+        for _ in 0..ATTEMPTS {
+            let authority = SshAuthority {
+                id: SshAuthorityId::from_uuid(new_uuid(&*self.entropy)?),
+                organization: new.organization,
+                project: new.project,
+                name: new.name.clone(),
+                public_key: new.public_key.clone(),
+            };
+            if let Some(made) = self.shelf.make(Transaction::new(), authority).await? {
+                return Ok(made);
+            }
+        }
+        Err(busy::<SshAuthority>(&new.name))
+    }
+
+    /// An authority.
+    pub async fn get(
+        &self,
+        principal: &Principal,
+        id: SshAuthorityId,
+    ) -> Result<Versioned<SshAuthority>, RecordError> {
+        self.shelf.find(principal, Verb::Read, id).await
+    }
+
+    /// The authorities that the principal may list.
+    pub async fn list(
+        &self,
+        principal: &Principal,
+        filter: &Filter,
+    ) -> Result<Listed<SshAuthority>, RecordError> {
+        self.shelf.list(principal, &filter.within).await
+    }
+
+    /// The authority that a server of a project is to trust: seen by the principal and of that very project. Answers
+    /// it with the check that belongs into the server's transaction, so that it is not deleted meanwhile.
+    pub async fn for_server(
+        &self,
+        principal: &Principal,
+        (organization, project): (OrganizationId, ProjectId),
+        id: SshAuthorityId,
+    ) -> Result<(SshAuthority, Check), RecordError> {
+        let found = self.get(principal, id).await?;
+        let wanted = Scope::Project(organization, project);
+        if found.value.scope() != wanted {
+            return Err(RecordError::Elsewhere {
+                what: SshAuthority::WHAT,
+                id: id.to_string(),
+                wanted: wanted.to_string(),
+            });
+        }
+        let check = Check::Exists(self.shelf.table.id(&found.key));
+        Ok((found.value, check))
+    }
+
+    /// Deletes an authority that no server trusts.
+    pub async fn delete(
+        &self,
+        principal: &Principal,
+        id: SshAuthorityId,
+    ) -> Result<(), RecordError> {
+        self.shelf.delete(principal, id).await
+    }
+}
+
+impl Document for SshAuthority {
+    const KIND: &'static str = SSH_AUTHORITY;
+}
+
+impl Kept for SshAuthority {
+    type Id = SshAuthorityId;
+    const WHAT: &'static str = "SSH certificate authority";
+    const RESOURCE: Resource = Resource::SshCertificateAuthorities;
+    const USES: &'static [Use] = Use::OF_SSH_AUTHORITIES;
+
+    fn id(&self) -> SshAuthorityId {
+        self.id
+    }
+
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Project(self.organization, self.project)
+    }
+}

@@ -1,0 +1,142 @@
+//! Ranges of addresses.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+/// A range of addresses of either family, in its one form: what is not covered by the length is zero.
+///
+/// It is read once, here, and stored as it was read: nothing later takes another view of what an address is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Prefix(IpNet);
+
+/// A text that is no range of addresses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is no range of addresses: want an address and a length, as in 10.0.0.0/16 or 2001:db8::/48"
+)]
+pub struct BadPrefix {
+    text: String,
+}
+
+impl Prefix {
+    /// The range that a network has, with what its length does not cover set to zero.
+    pub fn new(net: IpNet) -> Self {
+        Self(net.trunc())
+    }
+
+    /// The range.
+    pub fn net(self) -> IpNet {
+        self.0
+    }
+
+    /// Whether an address is in it.
+    pub fn contains(self, address: IpAddr) -> bool {
+        self.0.contains(&address)
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = BadPrefix;
+
+    fn from_str(text: &str) -> Result<Self, BadPrefix> {
+        read(text).map(Self::new).ok_or_else(|| BadPrefix {
+            text: text.chars().take(60).collect(),
+        })
+    }
+}
+
+/// By the standard library's reading of addresses: it takes none with leading zeros, which some read as octal.
+fn read(text: &str) -> Option<IpNet> {
+    let (address, length) = text.split_once('/')?;
+    let digits = length.bytes().all(|byte| byte.is_ascii_digit());
+    let plain = digits && (length == "0" || !length.starts_with('0'));
+    let length = plain.then(|| length.parse().ok())??;
+    IpNet::new(address.parse().ok()?, length).ok()
+}
+
+impl TryFrom<String> for Prefix {
+    type Error = BadPrefix;
+    fn try_from(text: String) -> Result<Self, BadPrefix> {
+        text.parse()
+    }
+}
+
+impl From<Prefix> for String {
+    fn from(prefix: Prefix) -> Self {
+        prefix.to_string()
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prefix({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_range_has_one_form() {
+        let read = |text: &str| text.parse::<Prefix>().map(|prefix| prefix.to_string());
+        assert_eq!(read("10.1.2.3/8").unwrap(), "10.0.0.0/8");
+        assert_eq!(read("2001:DB8::1/32").unwrap(), "2001:db8::/32");
+        assert_eq!(read("0.0.0.0/0").unwrap(), "0.0.0.0/0");
+        for bad in [
+            "",
+            "10.0.0.0",
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "::/129",
+            "a/8",
+            "10.0.0.0/-1",
+            "010.0.0.0/8",
+            "10.0.0.0/08",
+            "10.0.0.0/+8",
+            "10.0.0.0/",
+        ] {
+            let error = read(bad).unwrap_err().to_string();
+            assert!(error.contains("is no range of addresses: want"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_range_round_trips_and_holds_its_own(bits in any::<u32>(), length in 0_u8..=32) {
+            let address = IpAddr::from(bits.to_be_bytes());
+            let prefix: Prefix = format!("{address}/{length}").parse().unwrap();
+            prop_assert!(prefix.contains(address));
+            prop_assert_eq!(prefix.to_string().parse::<Prefix>().unwrap(), prefix);
+            let json = serde_json::to_string(&prefix).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Prefix>(&json).unwrap(), prefix);
+            prop_assert_eq!(Prefix::new(prefix.net()), prefix);
+        }
+
+        #[test]
+        fn any_range_of_the_other_family_too(bits in any::<u128>(), length in 0_u8..=128) {
+            let address = IpAddr::from(bits.to_be_bytes());
+            let prefix: Prefix = format!("{address}/{length}").parse().unwrap();
+            prop_assert!(prefix.contains(address));
+            prop_assert_eq!(prefix.to_string().parse::<Prefix>().unwrap(), prefix);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,50}") {
+            if let Ok(prefix) = text.parse::<Prefix>() {
+                prop_assert_eq!(prefix.to_string().parse::<Prefix>().unwrap(), prefix);
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Records that are not what was written.
+
+use super::*;
+
+async fn damage(world: &World, kind: &str, key: &str, value: serde_json::Value) {
+    let id = RecordId::new(kind, key).unwrap();
+    let transaction = Transaction::new().put(id, value);
+    world.store.commit(&transaction).await.unwrap();
+}
+
+async fn stored(world: &World, kind: &str, key: &str) -> serde_json::Value {
+    let id = RecordId::new(kind, key).unwrap();
+    world.store.get(&id).await.unwrap().unwrap().value
+}
+
+#[tokio::test]
+async fn a_damaged_record_is_told_with_what_and_where_and_the_rest_goes_on() {
+    let world = world();
+    let (blue, red) = (world.network("blue").await, world.network("red").await);
+    let mut value = stored(&world, "network", &red.to_string()).await;
+    value["prefix"] = json!("not a prefix");
+    damage(&world, "network", &red.to_string(), value).await;
+
+    let listed = world
+        .networks
+        .list(&user(), &Filter::default())
+        .await
+        .unwrap();
+    assert_eq!(listed.items.len(), 1);
+    assert_eq!(listed.items[0].value.id, blue);
+    assert_eq!(listed.damaged[0].id.to_string(), format!("network/{red}"));
+    assert!(
+        listed.damaged[0]
+            .reason
+            .contains("is no range of addresses"),
+        "{listed:?}"
+    );
+    let error = world.networks.get(&user(), red).await.unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        cause.starts_with(&format!("store corrupt: network/{red} at revision ")),
+        "{cause}"
+    );
+}
+
+#[tokio::test]
+async fn a_record_that_says_it_is_another_is_not_believed() {
+    let world = world();
+    let (blue, red) = (world.network("blue").await, world.network("red").await);
+    let mut copy = stored(&world, "network", &blue.to_string()).await;
+    copy["name"] = json!("red");
+    damage(&world, "network", &red.to_string(), copy).await;
+    let listed = world
+        .networks
+        .list(&user(), &Filter::default())
+        .await
+        .unwrap();
+    assert_eq!((listed.items.len(), listed.damaged.len()), (1, 1));
+    assert_eq!(listed.damaged[0].reason, "it says that it has another id");
+    assert!(matches!(
+        world.networks.get(&user(), red).await,
+        Err(RecordError::Store(_))
+    ));
+}
+
+#[tokio::test]
+async fn a_damaged_group_goes_with_its_network() {
+    let world = world();
+    let blue = world.network("blue").await;
+    let group = world.group(blue, "ssh").await;
+    let mut value = stored(&world, "security-group", &group.to_string()).await;
+    value["rules"] = json!([{"direction": "ingress", "protocol": "icmp", "port": 7}]);
+    damage(&world, "security-group", &group.to_string(), value).await;
+    let listed = world
+        .groups
+        .list(&user(), &Filter::default())
+        .await
+        .unwrap();
+    assert!(
+        listed.damaged[0]
+            .reason
+            .contains("a rule for icmp has no ports"),
+        "{listed:?}"
+    );
+    let gone = world
+        .networks
+        .delete(&user(), blue, IfUsed::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(gone, Deletion::Gone);
+    let left = world
+        .groups
+        .list(&user(), &Filter::default())
+        .await
+        .unwrap();
+    assert_eq!(left.damaged, []);
+}
+
+#[tokio::test]
+async fn a_damaged_network_that_is_going_is_told_to_those_who_see_everything() {
+    let world = world();
+    let blue = world.network("blue").await;
+    world.server("s-1", json!({ "network": blue })).await;
+    let waiting = world
+        .networks
+        .delete(&user(), blue, IfUsed::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(waiting, Deletion::Waiting);
+    damage(
+        &world,
+        "network",
+        &blue.to_string(),
+        json!({"state": "deleting"}),
+    )
+    .await;
+    let platform = somebody("platform-administrator", Scope::Global);
+    assert_eq!(
+        world
+            .networks
+            .deleting(&platform)
+            .await
+            .unwrap()
+            .damaged
+            .len(),
+        1
+    );
+    assert_eq!(world.networks.deleting(&user()).await.unwrap().damaged, []);
+}

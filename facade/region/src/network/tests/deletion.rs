@@ -1,0 +1,219 @@
+//! What is used stays, and goes when it no longer is.
+
+use super::*;
+
+#[tokio::test]
+async fn a_network_in_use_stays_or_goes_when_it_no_longer_is() {
+    let world = world();
+    let blue = world.network("blue").await;
+    world.server("s-1", json!({ "network": blue })).await;
+    let refused = world
+        .networks
+        .delete(&user(), blue, IfUsed::Refuse)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!("network {blue} is in use by server s-1 and cannot be deleted: delete that first")
+    );
+    assert_eq!(
+        world.networks.get(&user(), blue).await.unwrap().value.state,
+        NetworkState::Ready
+    );
+    let early = world.networks.finish(&user(), blue).await.unwrap_err();
+    assert_eq!(
+        early.to_string(),
+        format!("network {blue} is not being deleted: ask for that first")
+    );
+
+    let group = world.group(blue, "ssh").await;
+    let tenant = user();
+    let delete = || world.networks.delete(&tenant, blue, IfUsed::DeleteFirst);
+    assert_eq!(delete().await.unwrap(), Deletion::Waiting);
+    assert_eq!(delete().await.unwrap(), Deletion::Waiting, "asked twice");
+    let refuse = world
+        .networks
+        .delete(&user(), blue, IfUsed::Refuse)
+        .await
+        .unwrap();
+    assert_eq!(refuse, Deletion::Waiting, "it is going already");
+    let going = world.networks.deleting(&user()).await.unwrap();
+    assert_eq!(going.items[0].value.id, blue);
+    let found = world.networks.get(&user(), blue).await.unwrap();
+    assert_eq!(
+        world.networks.check_open(&found).unwrap_err().to_string(),
+        format!("network {blue} is being deleted")
+    );
+    let new = NewSecurityGroup {
+        network: blue,
+        name: Name::new("late").unwrap(),
+        rules: Rules::default(),
+    };
+    let late = world.groups.create(&user(), &new).await.unwrap_err();
+    assert!(matches!(late, RecordError::Deleting { .. }), "{late}");
+
+    world.no_server("s-1").await;
+    assert_eq!(
+        world.networks.finish(&user(), blue).await.unwrap(),
+        Deletion::Gone
+    );
+    assert_eq!(
+        world.networks.finish(&user(), blue).await.unwrap(),
+        Deletion::Gone
+    );
+    assert!(matches!(
+        world.networks.get(&user(), blue).await,
+        Err(RecordError::NotFound { .. })
+    ));
+    assert!(matches!(
+        world.groups.get(&user(), group).await,
+        Err(RecordError::NotFound { .. })
+    ));
+    assert_eq!(world.networks.deleting(&user()).await.unwrap().items, []);
+    world.network("blue").await;
+}
+
+#[tokio::test]
+async fn groups_are_in_the_way_of_a_network_unless_they_may_go_too() {
+    let world = world();
+    let blue = world.network("blue").await;
+    for number in 0..60 {
+        world.group(blue, &format!("g{number}")).await;
+    }
+    let new = NewSecurityGroup {
+        network: blue,
+        name: Name::new("late").unwrap(),
+        rules: Rules::default(),
+    };
+    assert_eq!(
+        world
+            .groups
+            .create(&user(), &new)
+            .await
+            .unwrap_err()
+            .to_string(),
+        format!(
+            "network {blue} has 60 security groups already, which is the most: delete one first"
+        )
+    );
+    let refused = world
+        .networks
+        .delete(&user(), blue, IfUsed::Refuse)
+        .await
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("is in use by security-group "),
+        "{refused}"
+    );
+    let gone = world
+        .networks
+        .delete(&user(), blue, IfUsed::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(gone, Deletion::Gone);
+    assert_eq!(
+        world
+            .groups
+            .list(&user(), &Filter::default())
+            .await
+            .unwrap()
+            .items,
+        []
+    );
+}
+
+#[tokio::test]
+async fn groups_and_authorities_in_use_stay() {
+    let world = world();
+    let blue = world.network("blue").await;
+    let (one, two) = (
+        world.group(blue, "one").await,
+        world.group(blue, "two").await,
+    );
+    let authority = world.authority("ours").await;
+    let spec = json!({"network": blue, "security_groups": [one, two], "ssh_authority": authority});
+    world.server("s-1", spec).await;
+    for group in [one, two] {
+        let error = world.groups.delete(&user(), group).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "security group {group} is in use by server s-1 and cannot be deleted: delete that first"
+            )
+        );
+    }
+    let error = world
+        .authorities
+        .delete(&user(), authority)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, RecordError::InUse { .. }), "{error}");
+    world
+        .server("s-1", json!({"network": blue, "security_groups": [two]}))
+        .await;
+    world.groups.delete(&user(), one).await.unwrap();
+    world.authorities.delete(&user(), authority).await.unwrap();
+    assert!(world.groups.delete(&user(), two).await.is_err());
+    world.no_server("s-1").await;
+    world.groups.delete(&user(), two).await.unwrap();
+    assert_eq!(
+        world
+            .networks
+            .delete(&user(), blue, IfUsed::Refuse)
+            .await
+            .unwrap(),
+        Deletion::Gone
+    );
+}
+
+#[tokio::test]
+async fn a_group_that_a_server_elsewhere_has_keeps_its_network() {
+    let world = world();
+    let (blue, red) = (world.network("blue").await, world.network("red").await);
+    let group = world.group(blue, "ssh").await;
+    // No call makes such a server; a store may hold one all the same.
+    let spec = json!({"network": red, "security_groups": [group]});
+    world.server("s-1", spec).await;
+    let waiting = world
+        .networks
+        .delete(&user(), blue, IfUsed::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(waiting, Deletion::Waiting);
+    world.no_server("s-1").await;
+    assert_eq!(
+        world.networks.finish(&user(), blue).await.unwrap(),
+        Deletion::Gone
+    );
+}
+
+#[tokio::test]
+async fn more_groups_than_one_transaction_holds_go_too() {
+    let world = world();
+    let blue = world.network("blue").await;
+    let group = world.group(blue, "g0").await;
+    let first = RecordId::new("security-group", group.to_string()).unwrap();
+    let first = world.store.get(&first).await.unwrap().unwrap().value;
+    // Many who make groups at the same time get past the limit.
+    for number in 1..130_u128 {
+        let id = SecurityGroupId::from_uuid(uuid::Uuid::from_u128(number));
+        let mut value = first.clone();
+        value["id"] = json!(id);
+        value["name"] = json!(format!("g{number}"));
+        let record = RecordId::new("security-group", id.to_string()).unwrap();
+        let transaction = Transaction::new().put(record, value);
+        world.store.commit(&transaction).await.unwrap();
+    }
+    let gone = world
+        .networks
+        .delete(&user(), blue, IfUsed::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(gone, Deletion::Gone);
+    let left = world
+        .groups
+        .list(&user(), &Filter::default())
+        .await
+        .unwrap();
+    assert_eq!(left.items, []);
+}

@@ -1,0 +1,96 @@
+//! Keys of authorities: those that OpenSSH makes, and everything else.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const KEYS: &str = include_str!("../../../tests/fixtures/ssh_public_keys.txt");
+
+fn keys(what: &str) -> Vec<&'static str> {
+    let lines = KEYS.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .filter(|(word, _)| *word == what)
+        .map(|(_, key)| key)
+        .collect()
+}
+
+#[test]
+fn the_keys_that_ssh_keygen_makes_are_taken_in_one_form() {
+    assert_eq!(keys("good").len(), 5);
+    for key in keys("good") {
+        let read = AuthorityKey::new(key).unwrap();
+        assert_eq!(read.as_str(), key);
+        let odd = format!(" \t{}\r\n", key.replacen(' ', "  \t", 1));
+        assert_eq!(
+            AuthorityKey::new(&odd).unwrap(),
+            read,
+            "spaces are no part of it"
+        );
+        let json = serde_json::to_string(&read).unwrap();
+        assert_eq!(serde_json::from_str::<AuthorityKey>(&json).unwrap(), read);
+    }
+    let commented = format!("{KEY}   the   authority ");
+    assert_eq!(
+        AuthorityKey::new(&commented).unwrap().as_str(),
+        format!("{KEY} the authority")
+    );
+}
+
+#[test]
+fn what_is_no_key_of_an_authority_is_told_why_and_not_repeated() {
+    let short = keys("short")[0];
+    let cert = keys("sort")[0];
+    let sk = keys("sort")[1];
+    let body = KEY.split_once(' ').unwrap().1;
+    let private =
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----";
+    let table = [
+        (String::new(), BadAuthorityKey::NotOneLine),
+        (" \n ".to_owned(), BadAuthorityKey::NotOneLine),
+        (format!("{KEY}\n{KEY}"), BadAuthorityKey::NotOneLine),
+        (
+            format!("{KEY} {}", "x".repeat(9000)),
+            BadAuthorityKey::NotOneLine,
+        ),
+        (format!("{KEY} a\0b"), BadAuthorityKey::NotOneLine),
+        (private.to_owned(), BadAuthorityKey::Private),
+        (format!("cert-authority {KEY}"), BadAuthorityKey::Options),
+        (
+            format!("command=\"ls\",no-pty {KEY}"),
+            BadAuthorityKey::Options,
+        ),
+        (short.to_owned(), BadAuthorityKey::Short(1024)),
+        (cert.to_owned(), BadAuthorityKey::Algorithm),
+        (sk.to_owned(), BadAuthorityKey::Algorithm),
+        (format!("ssh-dss {body}"), BadAuthorityKey::Algorithm),
+        (format!("ssh-rsa {body}"), BadAuthorityKey::Unreadable),
+        ("ssh-ed25519".to_owned(), BadAuthorityKey::Unreadable),
+        (
+            "ssh-ed25519 c2VjcmV0".to_owned(),
+            BadAuthorityKey::Unreadable,
+        ),
+        (body.to_owned(), BadAuthorityKey::Unreadable),
+        ("hello world".to_owned(), BadAuthorityKey::Unreadable),
+    ];
+    for (text, wrong) in table {
+        assert_eq!(AuthorityKey::new(&text), Err(wrong), "{text}");
+        assert!(!format!("{wrong} {wrong:?}").contains("c2VjcmV0"));
+        assert!(serde_json::from_value::<AuthorityKey>(text.into()).is_err());
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in ".{0,120}") {
+        prop_assert!(AuthorityKey::new(&text).is_err());
+    }
+
+    #[test]
+    fn a_key_with_one_other_character_is_refused_or_another_key(place in 12_usize..80, with in "[A-Za-z0-9+/ =]") {
+        let mut text = KEY.to_owned();
+        text.replace_range(place..=place, &with);
+        if let Ok(read) = AuthorityKey::new(&text) {
+            prop_assert_eq!(AuthorityKey::new(read.as_str()).unwrap(), read);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What others do between a look and a write.
+
+use super::*;
+
+fn put(kind: &str, key: &str, value: serde_json::Value) -> Transaction {
+    Transaction::new().put(RecordId::new(kind, key).unwrap(), value)
+}
+
+#[tokio::test]
+async fn a_server_that_comes_while_its_network_goes_is_seen_or_refused() {
+    let meddler = Arc::new(Meddler::new(store()));
+    let world = over(meddler.clone());
+    let blue = world.network("blue").await;
+
+    // The server is first: the network is in use, although it was not when it was read.
+    meddler.before_next_commit(put("server", "s-1", json!({"spec": {"network": blue}})));
+    let refused = world
+        .networks
+        .delete(&user(), blue, IfUsed::Refuse)
+        .await
+        .unwrap_err();
+    assert!(matches!(refused, RecordError::InUse { .. }), "{refused}");
+
+    // The network is first: the server's own check finds that it is going.
+    let read = world.networks.get(&user(), blue).await.unwrap();
+    let check = world.networks.check_open(&read).unwrap();
+    let waiting = world
+        .networks
+        .delete(&user(), blue, IfUsed::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(waiting, Deletion::Waiting);
+    let late = put("server", "s-2", json!({"spec": {"network": blue}})).check(check);
+    assert!(
+        world
+            .store
+            .commit(&late)
+            .await
+            .unwrap_err()
+            .conflict()
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_comes_before_the_last_step_keeps_its_network() {
+    let meddler = Arc::new(Meddler::new(store()));
+    let world = over(meddler.clone());
+    let blue = world.network("blue").await;
+    world.server("s-1", json!({ "network": blue })).await;
+    let waiting = world
+        .networks
+        .delete(&user(), blue, IfUsed::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(waiting, Deletion::Waiting);
+    world.no_server("s-1").await;
+    meddler.before_next_commit(put("server", "s-2", json!({"spec": {"network": blue}})));
+    assert_eq!(
+        world.networks.finish(&user(), blue).await.unwrap(),
+        Deletion::Waiting
+    );
+    world.no_server("s-2").await;
+    assert_eq!(
+        world.networks.finish(&user(), blue).await.unwrap(),
+        Deletion::Gone
+    );
+}
+
+#[tokio::test]
+async fn somebody_who_was_faster_is_read_again() {
+    let meddler = Arc::new(Meddler::new(store()));
+    let world = over(meddler.clone());
+    let blue = world.network("blue").await;
+    let group = world.group(blue, "ssh").await;
+    let id = RecordId::new("security-group", group.to_string()).unwrap();
+    let same = world.store.get(&id).await.unwrap().unwrap().value;
+    let touch = || put("security-group", &group.to_string(), same.clone());
+
+    meddler.before_next_commit(touch());
+    let set = world
+        .groups
+        .set_rules(&user(), group, &Rules::default())
+        .await
+        .unwrap();
+    assert_eq!(set.value.rules, Rules::default());
+    for _ in 0..9 {
+        meddler.before_next_commit(touch());
+    }
+    let busy = world.groups.delete(&user(), group).await.unwrap_err();
+    assert_eq!(
+        busy.to_string(),
+        format!("security group {group} is being changed by others: ask again")
+    );
+}
+
+#[tokio::test]
+async fn a_group_is_not_made_on_a_network_that_goes_meanwhile() {
+    let meddler = Arc::new(Meddler::new(store()));
+    let world = over(meddler.clone());
+    let blue = world.network("blue").await;
+    let id = RecordId::new("network", blue.to_string()).unwrap();
+    let mut going = world.store.get(&id).await.unwrap().unwrap().value;
+    going["state"] = json!("deleting");
+    meddler.before_next_commit(put("network", &blue.to_string(), going));
+    let new = NewSecurityGroup {
+        network: blue,
+        name: Name::new("late").unwrap(),
+        rules: Rules::default(),
+    };
+    let late = world.groups.create(&user(), &new).await.unwrap_err();
+    assert!(matches!(late, RecordError::Deleting { .. }), "{late}");
+}

@@ -1,0 +1,224 @@
+//! Who sees and does what, as a table: everything but what is listed looks as if it were not there.
+
+use super::*;
+
+/// Hidden: as if there were none. Refused: seen, and told that it may not be done. Done: it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Hidden,
+    Refused,
+    Done,
+}
+use Answer::{Done, Hidden, Refused};
+
+fn answer<T>(result: Result<T, RecordError>) -> Answer {
+    match result {
+        Ok(_) => Done,
+        Err(RecordError::NotFound { .. }) => Hidden,
+        Err(RecordError::Refused(_)) => Refused,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn everybody() -> Vec<(&'static str, Principal, [Answer; 3])> {
+    let [one, two] = [1, 2].map(organization);
+    let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
+    let at = |role: &str, scope| somebody(role, scope);
+    // Each: who; reading, changing, making.
+    vec![
+        (
+            "user",
+            at("project-user", Scope::Project(one, project(1))),
+            [Done, Done, Done],
+        ),
+        (
+            "reader",
+            at("project-reader", Scope::Project(one, project(1))),
+            [Done, Refused, Refused],
+        ),
+        (
+            "boss",
+            at("organization-administrator", Scope::Organization(one)),
+            [Done, Done, Done],
+        ),
+        (
+            "auditor",
+            at("organization-auditor", Scope::Organization(one)),
+            [Done, Refused, Refused],
+        ),
+        (
+            "platform",
+            at("platform-administrator", Scope::Global),
+            [Done, Done, Done],
+        ),
+        (
+            "neighbour",
+            at("project-user", Scope::Project(one, project(2))),
+            [Hidden, Hidden, Refused],
+        ),
+        (
+            "namesake",
+            at("project-user", Scope::Project(two, project(1))),
+            [Hidden, Hidden, Refused],
+        ),
+        (
+            "stranger",
+            at("organization-administrator", Scope::Organization(two)),
+            [Hidden, Hidden, Refused],
+        ),
+        ("nobody", nobody, [Hidden, Hidden, Refused]),
+    ]
+}
+
+#[tokio::test]
+async fn everybody_may_what_the_table_says_and_nothing_else() {
+    for (who, principal, [reads, changes, makes]) in everybody() {
+        let world = world();
+        let blue = world.network("blue").await;
+        let group = world.group(blue, "ssh").await;
+        let authority = world.authority("ours").await;
+        let p = &principal;
+
+        assert_eq!(answer(world.networks.get(p, blue).await), reads, "{who}");
+        assert_eq!(answer(world.groups.get(p, group).await), reads, "{who}");
+        assert_eq!(
+            answer(world.authorities.get(p, authority).await),
+            reads,
+            "{who}"
+        );
+        assert_eq!(
+            answer(world.groups.set_rules(p, group, &Rules::default()).await),
+            changes,
+            "{who}"
+        );
+        assert_eq!(
+            answer(world.networks.create(p, &new_network("mine")).await),
+            makes,
+            "{who}"
+        );
+        assert_eq!(
+            answer(world.authorities.create(p, &new_authority("mine")).await),
+            makes,
+            "{who}"
+        );
+        let new = NewSecurityGroup {
+            network: blue,
+            name: Name::new("mine").unwrap(),
+            rules: Rules::default(),
+        };
+        let made = answer(world.groups.create(p, &new).await);
+        assert_eq!(made, if reads == Hidden { Hidden } else { makes }, "{who}");
+
+        assert_eq!(
+            answer(world.groups.delete(p, group).await),
+            changes,
+            "{who}"
+        );
+        assert_eq!(
+            answer(world.authorities.delete(p, authority).await),
+            changes,
+            "{who}"
+        );
+        assert_eq!(
+            answer(world.networks.delete(p, blue, IfUsed::DeleteFirst).await),
+            changes,
+            "{who}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_and_what_is_absent_answer_in_the_same_words() {
+    let world = world();
+    let blue = world.network("blue").await;
+    let stranger = somebody(
+        "organization-administrator",
+        Scope::Organization(organization(2)),
+    );
+    let absent = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap();
+    let said = |id: NetworkId, error: RecordError| error.to_string().replace(&id.to_string(), "X");
+    let network = |id| world.networks.get(&stranger, id);
+    assert_eq!(
+        said(blue, network(blue).await.unwrap_err()),
+        said(absent, network(absent).await.unwrap_err())
+    );
+    let delete = |id| world.networks.delete(&stranger, id, IfUsed::DeleteFirst);
+    assert_eq!(
+        said(blue, delete(blue).await.unwrap_err()),
+        said(absent, delete(absent).await.unwrap_err())
+    );
+    // To finish what is hidden is as well done as to finish what is gone.
+    for id in [blue, absent] {
+        assert_eq!(
+            world.networks.finish(&stranger, id).await.unwrap(),
+            Deletion::Gone
+        );
+    }
+    assert!(
+        world.networks.get(&user(), blue).await.is_ok(),
+        "and it is still there"
+    );
+}
+
+#[tokio::test]
+async fn lists_are_narrowed_to_what_the_caller_may_list() {
+    let world = world();
+    let boss = somebody("platform-administrator", Scope::Global);
+    for (org, proj) in [(1, 1), (1, 2), (2, 1), (2, 3)] {
+        let mut new = new_network("blue");
+        (new.organization, new.project) = (organization(org), project(proj));
+        world.networks.create(&boss, &new).await.unwrap();
+    }
+    let in_org = |org| Scope::Organization(organization(org));
+    let in_project = |org, proj| Scope::Project(organization(org), project(proj));
+    let auditor = |scope| somebody("organization-auditor", scope);
+    let reader = |scope| somebody("project-reader", scope);
+    // Each: who asks, within what, and how many they see.
+    let table = [
+        (boss.clone(), Scope::Global, 4),
+        (boss, in_org(2), 2),
+        (auditor(in_org(1)), Scope::Global, 2),
+        (auditor(in_org(1)), in_org(1), 2),
+        (auditor(in_org(1)), in_project(1, 2), 1),
+        (auditor(in_org(1)), in_org(2), 0),
+        (auditor(in_org(1)), in_project(2, 1), 0),
+        (reader(in_project(1, 1)), Scope::Global, 1),
+        (reader(in_project(1, 1)), in_org(1), 1),
+        (reader(in_project(1, 1)), in_org(2), 0),
+        (reader(in_project(9, 9)), Scope::Global, 0),
+    ];
+    for (principal, within, count) in table {
+        let listed = world
+            .networks
+            .list(&principal, &Filter::within(within))
+            .await
+            .unwrap();
+        assert_eq!(listed.items.len(), count, "{principal:?} in {within}");
+    }
+    let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
+    let refused = world.networks.list(&nobody, &Filter::default()).await;
+    assert!(matches!(refused, Err(RecordError::Refused(_))));
+    assert!(matches!(
+        world.networks.deleting(&nobody).await,
+        Err(RecordError::Refused(_))
+    ));
+}
+
+#[tokio::test]
+async fn only_ones_own_deletions_are_seen() {
+    let world = world();
+    let blue = world.network("blue").await;
+    world.server("s-1", json!({ "network": blue })).await;
+    let waiting = world
+        .networks
+        .delete(&user(), blue, IfUsed::DeleteFirst)
+        .await
+        .unwrap();
+    assert_eq!(waiting, Deletion::Waiting);
+    let stranger = somebody("project-user", Scope::Project(organization(1), project(2)));
+    assert_eq!(world.networks.deleting(&stranger).await.unwrap().items, []);
+    assert_eq!(
+        world.networks.deleting(&user()).await.unwrap().items.len(),
+        1
+    );
+}

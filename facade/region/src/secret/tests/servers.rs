@@ -1,0 +1,267 @@
+//! The keys of servers: one for each, shown to the permission alone, changed without loss, seen nowhere.
+
+use super::*;
+
+#[tokio::test]
+async fn every_server_has_a_key_of_its_own() {
+    let store = store();
+    let keys = keys(&store, MAY);
+    let one = made(&store, &keys, 1).await;
+    let two = made(&store, &keys, 2).await;
+    assert_ne!(one, two);
+    let revealed = keys.reveal(&user(), Uuid::from_u128(1)).await.unwrap();
+    let private = PrivateKey::from_openssh(revealed.expose()).unwrap();
+    let public = PublicKey::from_openssh(&one).unwrap();
+    assert_eq!(private.public_key().key_data(), public.key_data());
+    assert_eq!(public.comment(), format!("server-{}", Uuid::from_u128(1)));
+    assert_eq!(keys.public(&user(), Uuid::from_u128(2)).await.unwrap(), two);
+
+    let again = keys.create(
+        Transaction::new(),
+        Uuid::from_u128(1),
+        organization(1),
+        project(1),
+    );
+    let refused = store.commit(&again.unwrap().0).await.unwrap_err();
+    assert!(
+        refused.conflict().is_some(),
+        "a server keeps the key it has"
+    );
+    let gone = keys.delete(Transaction::new(), Uuid::from_u128(1)).unwrap();
+    store.commit(&gone).await.unwrap();
+    let error = keys.reveal(&user(), Uuid::from_u128(1)).await.unwrap_err();
+    assert!(matches!(error, KeyError::NotFound(_)));
+}
+
+#[tokio::test]
+async fn a_key_is_revealed_to_the_permission_alone() {
+    let store = store();
+    let keys = keys(&store, MAY);
+    made(&store, &keys, 1).await;
+    let server = Uuid::from_u128(1);
+    let here = Scope::Project(organization(1), project(1));
+    let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
+    // Each: who, whether they are shown the key, whether they may know that there is one.
+    let table = [
+        (somebody("project-user", here), true, true),
+        (
+            somebody(
+                "organization-administrator",
+                Scope::Organization(organization(1)),
+            ),
+            true,
+            true,
+        ),
+        (
+            somebody("platform-administrator", Scope::Global),
+            true,
+            true,
+        ),
+        (somebody("project-reader", here), false, true),
+        (
+            somebody("organization-auditor", Scope::Organization(organization(1))),
+            false,
+            true,
+        ),
+        (
+            somebody("project-user", Scope::Project(organization(1), project(2))),
+            false,
+            false,
+        ),
+        (
+            somebody("project-user", Scope::Project(organization(2), project(1))),
+            false,
+            false,
+        ),
+        (
+            somebody(
+                "organization-administrator",
+                Scope::Organization(organization(2)),
+            ),
+            false,
+            false,
+        ),
+        (nobody, false, false),
+    ];
+    for (principal, shown, known) in table {
+        let answer = keys.reveal(&principal, server).await;
+        assert_eq!(answer.is_ok(), shown, "{principal:?}");
+        assert_eq!(
+            keys.public(&principal, server).await.is_ok(),
+            known,
+            "{principal:?}"
+        );
+        match (answer, known) {
+            (Err(KeyError::NotFound(id)), false) => {
+                let absent = keys
+                    .reveal(&principal, Uuid::from_u128(9))
+                    .await
+                    .unwrap_err();
+                let same = absent
+                    .to_string()
+                    .replace(&Uuid::from_u128(9).to_string(), &id.to_string());
+                assert_eq!(KeyError::NotFound(id).to_string(), same);
+            }
+            (Err(KeyError::Refused(_)), true) | (Ok(_), true) => {}
+            (answer, known) => panic!("{answer:?} {known}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_was_given_to_another_tenant_does_not_open_for_it() {
+    let store = store();
+    let keys = keys(&store, MAY);
+    made(&store, &keys, 1).await;
+    let id = record(&Uuid::from_u128(1).to_string());
+    let mut value = store.get(&id).await.unwrap().unwrap().value;
+    value["organization"] = json!(organization(2));
+    store
+        .commit(&Transaction::new().put(id, value))
+        .await
+        .unwrap();
+    let thief = somebody(
+        "organization-administrator",
+        Scope::Organization(organization(2)),
+    );
+    let error = keys.reveal(&thief, Uuid::from_u128(1)).await.unwrap_err();
+    assert!(
+        matches!(error, KeyError::Open(CannotOpen::Wrong { .. })),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_key_is_changed_without_losing_anything() {
+    let store = store();
+    let old = keys(&store, MAY);
+    for server in 1..=3 {
+        made(&store, &old, server).await;
+    }
+    // One belongs to another record, one is no record of a key, one is of a key that is lost.
+    let moved = store
+        .get(&record(&Uuid::from_u128(3).to_string()))
+        .await
+        .unwrap()
+        .unwrap();
+    let broken = Transaction::new()
+        .put(record(&Uuid::from_u128(4).to_string()), moved.value)
+        .put(
+            record(&Uuid::from_u128(5).to_string()),
+            json!({"private_key": "x"}),
+        );
+    store.commit(&broken).await.unwrap();
+
+    let both = keys(&store, &format!("{JUNE}\n{MAY}"));
+    let done = both.reseal().await.unwrap();
+    assert_eq!(
+        (done.count, done.unopened.len(), done.damaged.len()),
+        (3, 1, 1)
+    );
+    assert_eq!(done.damaged[0].id, record(&Uuid::from_u128(5).to_string()));
+    assert_eq!(both.reseal().await.unwrap().count, 0, "once is enough");
+
+    let new = keys(&store, JUNE);
+    for server in 1..=3 {
+        assert!(new.reveal(&user(), Uuid::from_u128(server)).await.is_ok());
+    }
+    let error = old.reveal(&user(), Uuid::from_u128(1)).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("sealed with key june, which is not given"),
+        "{error}"
+    );
+    let error = new.reveal(&user(), Uuid::from_u128(5)).await.unwrap_err();
+    assert!(matches!(error, KeyError::Store(_)), "{error}");
+}
+
+/// Everything that is stored, shown or said is searched for the private key, in the forms it could have there.
+#[tokio::test]
+async fn a_secret_is_seen_nowhere() {
+    let store = store();
+    let keys = keys(&store, MAY);
+    made(&store, &keys, 1).await;
+    let server = Uuid::from_u128(1);
+    let secret = keys.reveal(&user(), server).await.unwrap();
+    let pem = secret.expose_text().unwrap().to_owned();
+    let inner = PrivateKey::from_openssh(&pem).unwrap();
+    let seed = inner.key_data().ed25519().unwrap().private.to_bytes();
+    let hex: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
+    let key_bytes = STANDARD.decode(MAY.split_once(':').unwrap().1).unwrap();
+    let forms = [
+        pem.lines().nth(1).unwrap().to_owned(),
+        pem.lines().nth(2).unwrap().to_owned(),
+        STANDARD.encode(&pem),
+        STANDARD.encode(seed),
+        hex,
+        format!("{seed:?}"),
+        MAY.split_once(':').unwrap().1.to_owned(),
+        String::from_utf8(key_bytes.clone()).unwrap(),
+        format!("{key_bytes:?}"),
+        "BEGIN OPENSSH".to_owned(),
+    ];
+
+    let mut seen = vec![
+        format!("{secret:?} {secret:#?} {keys:?} {keys:#?} {store:?}"),
+        format!(
+            "{:?}",
+            SshKeyPair::generate("c", &Numbered::default()).unwrap()
+        ),
+        format!("{:?} {:?}", ring(MAY), ring(&format!("{JUNE}\n{MAY}"))),
+    ];
+    let stored = store
+        .get(&record(&server.to_string()))
+        .await
+        .unwrap()
+        .unwrap();
+    seen.push(format!("{stored:?} {}", stored.value));
+    let typed: ServerKey = serde_json::from_value(stored.value.clone()).unwrap();
+    seen.push(format!(
+        "{typed:?} {}",
+        serde_json::to_string(&typed).unwrap()
+    ));
+    let mut watch = store.watch(Revision::ZERO, Interest::all()).await.unwrap();
+    seen.push(format!("{:?}", watch.next().await.unwrap()));
+    let transaction = keys.create(
+        Transaction::new(),
+        Uuid::from_u128(2),
+        organization(1),
+        project(1),
+    );
+    seen.push(format!("{transaction:?}"));
+
+    let moved = Transaction::new().put(
+        record(&Uuid::from_u128(7).to_string()),
+        stored.value.clone(),
+    );
+    store.commit(&moved).await.unwrap();
+    let mut damaged = stored.value.clone();
+    damaged["private_key"]["data"] = Value::from(pem.as_str());
+    let damaged_one = Transaction::new()
+        .put(record(&Uuid::from_u128(8).to_string()), damaged)
+        .put(
+            record(&Uuid::from_u128(9).to_string()),
+            json!({"private_key": pem, "public_key": [pem]}),
+        );
+    store.commit(&damaged_one).await.unwrap();
+    let outsider = somebody(
+        "project-reader",
+        Scope::Project(organization(1), project(1)),
+    );
+    for (who, server) in [
+        (&user(), 7),
+        (&user(), 8),
+        (&user(), 9),
+        (&outsider, 1),
+        (&user(), 10),
+    ] {
+        let error = keys.reveal(who, Uuid::from_u128(server)).await.unwrap_err();
+        seen.push(whole(&error));
+    }
+    for text in seen {
+        for form in &forms {
+            assert!(!text.contains(form.as_str()), "{form} is in {text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the tests of several modules begin with.
+
+mod meddler;
+
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use fleetwright_identity::{
+    Actor, ActorName, Binding, OrganizationId, Principal, ProjectId, RoleName, Roles, Scope,
+};
+use fleetwright_store::{MemoryStore, Schema, Store};
+use uuid::Uuid;
+
+pub(crate) use meddler::Meddler;
+
+use crate::{
+    catalog::{Architecture, Flavor, Image, Os, Visibility},
+    entropy::{Entropy, NoEntropy},
+    ids::{FlavorId, ImageId},
+    uses::Use,
+};
+
+pub(crate) fn flavor(id: &str) -> Flavor {
+    let size = |text: &str| text.parse().unwrap();
+    Flavor::new(
+        FlavorId::new(id).unwrap(),
+        NonZeroU32::new(4).unwrap(),
+        size("16 GiB"),
+        size("100 GB"),
+        Architecture::X86_64,
+    )
+}
+
+pub(crate) fn image(id: &str) -> Image {
+    let os = Os::new("debian".to_owned(), "ubuntu".to_owned(), "24.04".to_owned());
+    let size = "20 GiB".parse().unwrap();
+    Image::new(
+        ImageId::new(id).unwrap(),
+        Architecture::X86_64,
+        size,
+        os,
+        Visibility::Global,
+    )
+}
+
+pub(crate) fn organization(number: u128) -> OrganizationId {
+    OrganizationId::new(Uuid::from_u128(number))
+}
+
+pub(crate) fn project(number: u128) -> ProjectId {
+    ProjectId::new(Uuid::from_u128(number))
+}
+
+/// Somebody with one role in one place.
+pub(crate) fn somebody(role: &str, scope: Scope) -> Principal {
+    let actor = Actor::User(ActorName::new(format!("{role}@example.com")).unwrap());
+    let binding = Binding::new(RoleName::new(role).unwrap(), scope);
+    Roles::built_in().principal(actor, &[binding]).unwrap()
+}
+
+/// A store with the kinds of the crate, and servers as far as they use things.
+pub(crate) fn store() -> Arc<dyn Store> {
+    let servers = crate::schema::add_kinds(Schema::builder()).kind(crate::uses::SERVER);
+    let uses = [
+        Use::SERVER_NETWORK,
+        Use::SERVER_SECURITY_GROUPS,
+        Use::SERVER_SSH_AUTHORITY,
+    ];
+    let schema = uses
+        .into_iter()
+        .fold(servers, |builder, used| used.declare(builder));
+    Arc::new(MemoryStore::new(schema.build().unwrap()))
+}
+
+/// Bytes that are never the same twice and always the same in the next run.
+#[derive(Debug, Default)]
+pub(crate) struct Numbered(AtomicU64);
+
+impl Entropy for Numbered {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoEntropy> {
+        for chunk in bytes.chunks_mut(16) {
+            let number = self.0.fetch_add(1, Ordering::Relaxed);
+            let made = Uuid::new_v5(&Uuid::NAMESPACE_OID, &number.to_be_bytes());
+            chunk.copy_from_slice(&made.as_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// A system that has run dry.
+#[derive(Debug)]
+pub(crate) struct Dry;
+
+impl Entropy for Dry {
+    fn fill(&self, _: &mut [u8]) -> Result<(), NoEntropy> {
+        Err(NoEntropy::new("it has run dry"))
+    }
+}

@@ -1,0 +1,203 @@
+//! Catalogs as people write and break them.
+
+use fleetwright_region::catalog::{Architecture, CatalogFile, GpuVendor, ImageState, Visibility};
+use proptest::prelude::*;
+
+const EXAMPLE: &str = include_str!("../catalog.example.toml");
+
+/// Eighteen lines, all right.
+const GOOD: &str = r#"[[flavor]]
+id = "small"
+name = "Small"
+cpus = 4
+memory = "16 GiB"
+disk = "100 GB"
+architecture = "x86_64"
+[flavor.gpu]
+vendor = "AMD"
+model = "M"
+memory = "24 GiB"
+physical-count = 2
+[[image]]
+id = "linux"
+architecture = "x86_64"
+size = "20 GiB"
+virtualization = "any"
+visibility = "global"
+[image.os]
+family = "debian"
+distro = "debian"
+version = "13"
+"#;
+
+fn problems(text: &str) -> Vec<String> {
+    let problems = CatalogFile::parse(text).err();
+    let each = problems.iter().flat_map(|problems| problems.iter());
+    each.map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_example_is_what_it_says() {
+    let file = CatalogFile::parse(EXAMPLE).unwrap();
+    let flavors: Vec<_> = file.flavors().collect();
+    let ids: Vec<_> = flavors.iter().map(|flavor| flavor.id.as_str()).collect();
+    assert_eq!(ids, ["arm-2", "gpu-l4-8", "metal-64", "standard-4"]);
+    assert_eq!(
+        flavors[0].name, "arm-2",
+        "the id, where nothing else is said"
+    );
+    assert_eq!(flavors[0].architecture, Architecture::Aarch64);
+    let gpu = flavors[1].gpu.as_ref().unwrap();
+    assert_eq!(
+        (gpu.vendor, gpu.memory.to_string()),
+        (GpuVendor::Nvidia, "24 GiB".to_owned())
+    );
+    assert_eq!((flavors[1].gpus(), flavors[3].gpus()), (1, 0));
+    assert!(flavors[2].baremetal && !flavors[3].baremetal);
+    let images: Vec<_> = file.images().collect();
+    assert_eq!(images.len(), 3);
+    assert!(matches!(images[0].visibility, Visibility::Organization(_)));
+    assert_eq!(images[1].visibility, Visibility::Global);
+    assert!(
+        images
+            .iter()
+            .all(|image| image.state == ImageState::Ready && !image.retired)
+    );
+    assert_eq!(problems(GOOD), [""; 0]);
+}
+
+#[test]
+fn a_broken_catalog_is_told_exactly_what_and_where() {
+    let blocks = include_str!("broken_catalogs.txt").split("\n\n").skip(1);
+    let mut count = 0;
+    for block in blocks {
+        let lines = |mark: &str| -> Vec<&str> {
+            block
+                .lines()
+                .filter_map(|line| line.strip_prefix(mark))
+                .collect()
+        };
+        let (mut from, to) = (lines("- ").join("\n"), lines("+ ").join("\n"));
+        if to.is_empty() {
+            from.push('\n');
+        }
+        assert_eq!(GOOD.matches(&from).count(), 1, "{from} stands once");
+        assert_eq!(
+            problems(&GOOD.replacen(&from, &to, 1)),
+            lines("! "),
+            "{block}"
+        );
+        count += 1;
+    }
+    assert_eq!(count, 38, "every block was read");
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let twice = format!(
+        "{GOOD}{}",
+        GOOD.replace("\"13\"", "13").replace("= 4", "= 0")
+    );
+    assert_eq!(
+        problems(&twice),
+        [
+            "line 24, column 6: id of flavor small: the flavor in line 1 has it too",
+            "line 26, column 8: cpus of flavor small: 0 is out of range: want a whole number from 1 to 4096",
+            "line 36, column 6: id of image linux: the image in line 13 has it too",
+            "line 44, column 11: version of os of image linux: a number stands here: want a text in quotes",
+        ]
+    );
+    let names = format!(
+        "{GOOD}{}",
+        GOOD.replace("\"small\"", "\"other\"")
+            .replace("\"linux\"", "\"unix\"")
+    );
+    assert_eq!(
+        problems(&names),
+        ["line 25, column 8: name of flavor other: the flavor in line 1 has it too"]
+    );
+    // A line that is no TOML hides nothing of the others.
+    let both = GOOD
+        .replace("cpus = 4", "cpus = 4 4")
+        .replace("\"any\"", "\"all\"");
+    let told = problems(&both);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("line 4, "), "{told:?}");
+    assert!(told[1].starts_with("line 17, "), "{told:?}");
+}
+
+#[test]
+fn what_stands_below_a_header_that_is_none_is_not_the_files_own() {
+    assert_eq!(
+        problems("[[flavor]\nid = \"small\"\ncpus = 4\n"),
+        ["line 1, column 10: unclosed array table, expected `]`"]
+    );
+}
+
+#[test]
+fn a_file_that_was_cut_off_retires_nothing() {
+    let whole = [
+        "line 1, column 1: flavor is missing: want at least one [[flavor]]",
+        "line 1, column 1: image is missing: want at least one [[image]]",
+    ];
+    for empty in ["", "\n\n", "# nothing\n"] {
+        assert_eq!(problems(empty), whole);
+    }
+    assert_eq!(
+        problems("flavor = []\nimage = []"),
+        [
+            "line 1, column 10: flavor: it is empty: want at least one [[flavor]]",
+            "line 2, column 9: image: it is empty: want at least one [[image]]",
+        ]
+    );
+}
+
+#[test]
+fn a_file_of_another_sort_is_told_no_more_than_a_page() {
+    let problems = CatalogFile::parse(&"{\"json\": 1}\n".repeat(300)).unwrap_err();
+    assert_eq!(problems.iter().count(), 100);
+    assert!(problems.count() >= 300);
+}
+
+fn good_lines() -> Vec<&'static str> {
+    EXAMPLE.lines().collect()
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in any::<String>()) {
+        prop_assert!(CatalogFile::parse(&text).is_err());
+    }
+
+    #[test]
+    fn no_toml_makes_it_panic(
+        text in r#"(\[{0,2}(flavor|image)(\.(gpu|os))?\]{0,2}\n|(id|cpus|memory|os|gpu|name) ?= ?("[a-z ]{0,5}"|[0-9.-]{0,6}|\{[a-z=1]{0,6}\}|\[\]|true)\n){0,12}"#,
+    ) {
+        prop_assert!(CatalogFile::parse(&text).is_err());
+    }
+
+    #[test]
+    fn one_byte_that_is_wrong_is_told_in_a_line_that_is_there(
+        place in 0_usize..EXAMPLE.len(), byte in prop::sample::select(b"\"[]=.x9 \n\0".to_vec()),
+    ) {
+        let mut bytes = EXAMPLE.as_bytes().to_vec();
+        bytes[place] = byte;
+        let text = String::from_utf8(bytes).unwrap();
+        if let Err(problems) = CatalogFile::parse(&text) {
+            for problem in problems.iter() {
+                prop_assert!((1..=text.lines().count() + 1).contains(&problem.line), "{}", problem);
+                prop_assert!(problem.column >= 1);
+                prop_assert!(!problem.to_string().contains('\n'));
+            }
+        }
+    }
+
+    #[test]
+    fn lines_that_are_missing_are_told_or_were_not_needed(gone in prop::collection::btree_set(0_usize..83, 1..6)) {
+        let kept = good_lines().into_iter().enumerate().filter(|(number, _)| !gone.contains(number));
+        let text: Vec<_> = kept.map(|(_, line)| line).collect();
+        if let Ok(file) = CatalogFile::parse(&text.join("\n")) {
+            prop_assert!(file.flavors().all(|flavor| flavor.disk.bytes() > 0));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What survives a restart, in a file on a disk: what was retired, what was sealed, and a row that was damaged.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use fleetwright_identity::{
+    Actor, ActorName, Binding, OrganizationId, Principal, ProjectId, RoleName, Roles, Scope,
+};
+use fleetwright_region::{
+    catalog::CatalogKeeper,
+    entropy::OsEntropy,
+    ids::{FlavorId, RegionId},
+    name::Name,
+    network::{Deletion, IfUsed, NetworkState, Networks, NewNetwork},
+    schema,
+    secret::{Keyring, ServerKeys},
+    uses::{SERVER, Use},
+};
+use fleetwright_store::{RecordId, Schema, Store, Transaction};
+use fleetwright_store_sqlite::SqliteStore;
+use serde_json::json;
+use uuid::Uuid;
+
+const EXAMPLE: &str = include_str!("../catalog.example.toml");
+
+async fn open(path: &Path) -> Arc<dyn Store> {
+    let servers = schema::add_kinds(Schema::builder()).kind(SERVER);
+    let uses = [
+        Use::SERVER_NETWORK,
+        Use::SERVER_SECURITY_GROUPS,
+        Use::SERVER_SSH_AUTHORITY,
+    ];
+    let schema = uses
+        .into_iter()
+        .fold(servers, |builder, used| used.declare(builder));
+    Arc::new(
+        SqliteStore::open(path, schema.build().unwrap())
+            .await
+            .unwrap(),
+    )
+}
+
+fn user() -> Principal {
+    let scope = Scope::Project(organization(), project());
+    let binding = Binding::new(RoleName::new("project-user").unwrap(), scope);
+    let actor = Actor::User(ActorName::new("alice").unwrap());
+    Roles::built_in().principal(actor, &[binding]).unwrap()
+}
+
+fn organization() -> OrganizationId {
+    OrganizationId::new(Uuid::from_u128(1))
+}
+
+fn project() -> ProjectId {
+    ProjectId::new(Uuid::from_u128(2))
+}
+
+#[tokio::test]
+async fn what_is_retired_stays_retired_and_one_damaged_row_stops_none_of_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("region.db");
+    {
+        let (keeper, _) = CatalogKeeper::open(open(&path).await).await.unwrap();
+        keeper.load(EXAMPLE).await.unwrap();
+        let renamed = EXAMPLE.replace("id = \"arm-2\"", "id = \"arm-3\"");
+        assert_eq!(keeper.load(&renamed).await.unwrap().len(), 2);
+    }
+    {
+        let (keeper, damaged) = CatalogKeeper::open(open(&path).await).await.unwrap();
+        assert_eq!(damaged, []);
+        let arm = FlavorId::new("arm-2").unwrap();
+        assert!(keeper.flavor(&user(), &arm).unwrap().retired);
+        assert_eq!(keeper.flavors(&user()).unwrap().len(), 4);
+    }
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let damage = "UPDATE records SET value = 'no JSON' WHERE kind = 'flavor' AND key = 'arm-3'";
+    assert_eq!(file.execute(damage, []).unwrap(), 1);
+    drop(file);
+    let (keeper, damaged) = CatalogKeeper::open(open(&path).await).await.unwrap();
+    assert_eq!(damaged.len(), 1);
+    assert_eq!(damaged[0].id.to_string(), "flavor/arm-3");
+    assert_eq!(keeper.flavors(&user()).unwrap().len(), 3);
+    let mended = keeper
+        .load(&EXAMPLE.replace("id = \"arm-2\"", "id = \"arm-3\""))
+        .await
+        .unwrap();
+    let mended: Vec<_> = mended.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        mended,
+        ["flavor arm-3 was damaged and is as the file has it"]
+    );
+    assert_eq!(keeper.refresh().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_network_that_was_going_still_is_and_a_key_still_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("region.db");
+    let regions = BTreeSet::from([RegionId::new("north").unwrap()]);
+    let keyring = || -> Arc<Keyring> {
+        let text = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+        Arc::new(text.parse().unwrap())
+    };
+    let server = RecordId::new(SERVER, "s-1").unwrap();
+    let (network, public) = {
+        let store = open(&path).await;
+        let entropy = Arc::new(OsEntropy);
+        let networks = Networks::new(Arc::clone(&store), regions.clone(), entropy.clone()).unwrap();
+        let new = NewNetwork {
+            organization: organization(),
+            project: project(),
+            region: RegionId::new("north").unwrap(),
+            name: Name::new("blue").unwrap(),
+            prefix: "10.0.0.0/16".parse().unwrap(),
+            dns: Vec::new(),
+        };
+        let made = networks.create(&user(), &new).await.unwrap();
+        let keys = ServerKeys::new(Arc::clone(&store), keyring(), entropy).unwrap();
+        let spec = json!({"spec": {"network": made.value.id}});
+        let launch = Transaction::new()
+            .check(networks.check_open(&made).unwrap())
+            .put(server.clone(), spec);
+        let (launch, public) = keys
+            .create(launch, Uuid::from_u128(7), organization(), project())
+            .unwrap();
+        store.commit(&launch).await.unwrap();
+        let waiting = networks
+            .delete(&user(), made.value.id, IfUsed::DeleteFirst)
+            .await
+            .unwrap();
+        assert_eq!(waiting, Deletion::Waiting);
+        (made.value.id, public)
+    };
+    let store = open(&path).await;
+    let networks = Networks::new(Arc::clone(&store), regions, Arc::new(OsEntropy)).unwrap();
+    let going = networks.deleting(&user()).await.unwrap();
+    assert_eq!(going.items[0].value.state, NetworkState::Deleting);
+    let keys = ServerKeys::new(Arc::clone(&store), keyring(), Arc::new(OsEntropy)).unwrap();
+    assert_eq!(
+        keys.public(&user(), Uuid::from_u128(7)).await.unwrap(),
+        public
+    );
+    let private = keys.reveal(&user(), Uuid::from_u128(7)).await.unwrap();
+    assert!(
+        private
+            .expose_text()
+            .unwrap()
+            .starts_with("-----BEGIN OPENSSH PRIVATE KEY-----")
+    );
+
+    assert_eq!(
+        networks.finish(&user(), network).await.unwrap(),
+        Deletion::Waiting
+    );
+    store
+        .commit(&Transaction::new().delete(server))
+        .await
+        .unwrap();
+    assert_eq!(
+        networks.finish(&user(), network).await.unwrap(),
+        Deletion::Gone
+    );
+    // Nothing of the private key is in the file or beside it.
+    let line = private
+        .expose_text()
+        .unwrap()
+        .lines()
+        .nth(1)
+        .unwrap()
+        .as_bytes()
+        .to_vec();
+    drop((store, networks, keys));
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(line.len()).any(|window| window == line));
+    }
+}
