@@ -1,1 +1,5 @@
 #![doc = include_str!("../README.md")]
+
+pub mod ids;
+pub mod mapping;
+pub mod uses;
