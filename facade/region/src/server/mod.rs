@@ -1,0 +1,26 @@
+//! The hidden server: what an owner's machine is asked to be, and what became of it.
+//!
+//! Owns the record, the service through which it is asked for and read, and the projection that others see. It never calls a
+//! cloud: the [controller](crate::controller) makes true what is asked for, the [monitor](crate::monitor) writes what is
+//! seen.
+
+mod error;
+mod id;
+mod note;
+mod record;
+mod schema;
+mod service;
+mod spec;
+mod status;
+
+pub use error::ServerError;
+pub use id::{Owner, ServerId};
+pub use note::{Condition, ConditionKind, Event, EventKind, Writer};
+pub use record::{
+    Act, Acted, Booted, CloudInstance, Drift, EVENTS_KEPT, Ending, Intent, Launch, Observed, Power,
+    Presence, Retry, Server, Why,
+};
+pub use schema::{INSTANCE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX, add_to_schema};
+pub use service::{Consent, ListServers, NewServer, ServerPage, Servers};
+pub use spec::{Field, Plan, ServerSpec, Way};
+pub use status::{Health, Phase, ServerView};
