@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use fleetwright::{ErrorKind, OptionalVerb, ProvisionError};
+use fleetwright::{
+    Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, OptionalVerb, ProvisionError,
+};
 use fleetwright_store::{StoreError, Transaction, Versioned};
 use metrics::counter;
 
@@ -14,8 +16,11 @@ use super::{Controller, GiveUp, Step, edit, tags};
 use crate::{
     clock::later,
     mutant::Mutant,
-    server::{Act, Server, Why},
+    server::{Act, CloudInstance, Server, Why},
 };
+
+/// How often an answer is written down that others are in the way of.
+const TRIES: usize = 8;
 
 /// When a server is to be looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,76 +57,104 @@ impl Controller {
         }
     }
 
+    /// Destroys the machine, after writing down that it is to be.
     async fn terminate(&self, mut read: Read, why: Why) -> Answer {
         let Some(machine) = read.value.instance.clone() else {
             return Ok(Next::Again);
         };
+        if machine.ending.is_none() {
+            edit::ending(&mut read.value, why, self.clock.now());
+            read = self.written(read).await?;
+        }
         let answer = self.cloud.terminate_instance(&machine.id).await;
         let now = self.clock.now();
         if why == Why::Delete && self.rules.chosen.is(Mutant::ForgetEarly) {
             return self.forget(read).await;
         }
+        let window = self.cloud.capabilities().consistency_window;
+        let shown_by = later(machine.recorded_at, window);
         match answer {
-            Ok(()) => edit::ending(&mut read.value, why, now),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let window = self.cloud.capabilities().consistency_window;
-                let shown_by = later(machine.recorded_at, window);
-                if now <= shown_by {
-                    return Ok(Next::At(later(shown_by, super::TURN)));
-                }
-                edit::ending(&mut read.value, why, now);
+            Err(error) if error.kind() == ErrorKind::NotFound && now <= shown_by => {
+                Ok(Next::At(later(shown_by, super::TURN)))
             }
-            Err(error) => self.failed(&mut read.value, &error, now),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let failed = |server: &mut Server| self.failed(server, &error, now);
+                self.finish(read, failed).await
+            }
+            Ok(()) | Err(_) => {
+                let accepted = |server: &mut Server| edit::end_accepted(server, now);
+                self.finish(read, accepted).await
+            }
         }
-        self.commit(read, Next::Again).await
     }
 
-    /// Changes the machine in place, and writes down that the cloud accepted it.
+    /// Changes the machine in place: writes down what will be in doubt, makes the call, writes down its answer.
     async fn change(&self, mut read: Read, act: Act) -> Answer {
+        if act == Act::Reboot && !self.supports(OptionalVerb::RebootInstance) {
+            edit::cannot_reboot(&mut read.value, self.clock.now());
+            return self.commit(read, Next::Again).await;
+        }
         let Some(machine) = read.value.instance.clone() else {
             return Ok(Next::Again);
         };
-        let (id, wanted) = (&machine.id, read.value.spec.clone());
-        let answer = match act {
-            Act::Start => self.cloud.start_instance(id).await.map(drop),
-            Act::Stop => self.cloud.stop_instance(id).await,
-            Act::Reboot => {
-                if !self.supports(OptionalVerb::RebootInstance) {
-                    edit::cannot_reboot(&mut read.value, self.clock.now());
-                    return self.commit(read, Next::Again).await;
-                }
-                let how = read.value.intent.reboot_how;
-                self.cloud.reboot_instance(id, how).await
+        let token = read.value.token(machine.incarnation);
+        let config = match self.config_of(&read.value, machine.incarnation, token) {
+            Ok(config) => Some(config),
+            Err(refusal) if matches!(act, Act::Resize | Act::Reimage) => {
+                let now = self.clock.now();
+                let message = format!("cannot be changed: {refusal}");
+                edit::refused(&mut read.value, self.refusal_ends(now), now, message);
+                return self.commit(read, Next::Idle).await;
             }
-            Act::Resize | Act::Reimage => {
-                let token = read.value.id.token(machine.incarnation);
-                let config = match self.config_of(&read.value, machine.incarnation, token) {
-                    Ok(config) => config,
-                    Err(refusal) => {
-                        let now = self.clock.now();
-                        let message = format!("cannot be changed: {refusal}");
-                        edit::refused(&mut read.value, self.refusal_ends(now), now, message);
-                        return self.commit(read, Next::Idle).await;
-                    }
-                };
-                if act == Act::Resize {
-                    let to = &config.instance_type;
-                    self.cloud.resize_instance(id, to).await
-                } else {
-                    self.cloud.reimage_instance(id, &config.image).await
+            // What is no longer offered can still be started and stopped.
+            Err(_) => None,
+        };
+        let before = edit::attempting(&mut read.value, act);
+        if read.value.instance.as_ref() != Some(&machine) {
+            read = self.written(read).await?;
+        }
+        let answer = self.call(&read.value, &machine, act, config.as_ref()).await;
+        let now = self.clock.now();
+        let wanted = read.value.spec.clone();
+        let answered = |server: &mut Server| match &answer {
+            Ok(()) => edit::changed(server, act, &wanted, now),
+            Err(error) => {
+                if error.effect() == Effect::None {
+                    edit::not_attempted(server, before.clone());
                 }
-            }
-            Act::Retag => {
-                let change = tags::change(&read.value, &machine);
-                self.cloud.update_tags(id, &change).await
+                self.failed(server, error, now);
             }
         };
-        let now = self.clock.now();
-        match answer {
-            Ok(()) => edit::changed(&mut read.value, act, &wanted, now),
-            Err(error) => self.failed(&mut read.value, &error, now),
+        self.finish(read, answered).await
+    }
+
+    async fn call(
+        &self,
+        server: &Server,
+        machine: &CloudInstance,
+        act: Act,
+        config: Option<&InstanceConfig>,
+    ) -> Result<(), ProvisionError> {
+        let id = &machine.id;
+        match (act, config) {
+            (Act::Start, _) => self.cloud.start_instance(id).await.map(drop),
+            (Act::Stop, _) => self.cloud.stop_instance(id).await,
+            (Act::Reboot, _) => {
+                let how = server.intent.reboot_how;
+                self.cloud.reboot_instance(id, how).await
+            }
+            (Act::Resize, Some(config)) => {
+                let to = &config.instance_type;
+                self.cloud.resize_instance(id, to).await
+            }
+            (Act::Reimage, Some(config)) => self.cloud.reimage_instance(id, &config.image).await,
+            (Act::Retag, _) => {
+                let change = tags::change(server, machine);
+                self.cloud.update_tags(id, &change).await
+            }
+            // Without a config neither is called.
+            (Act::Resize | Act::Reimage, None) => Ok(()),
         }
-        self.commit(read, Next::Again).await
     }
 
     async fn forget(&self, read: Read) -> Answer {
@@ -189,6 +222,28 @@ impl Controller {
         self.cloud.capabilities().supports(verb)
     }
 
+    /// Writes down the answer of a call, also when others have written the record meanwhile: their fields are others. Not
+    /// if it is about another launch or another machine now.
+    pub(super) async fn finish(&self, mut read: Read, edit: impl Fn(&mut Server) + Send) -> Answer {
+        let about = about(&read.value);
+        let mut tries = 0;
+        loop {
+            let mut server = read.value.clone();
+            edit(&mut server);
+            let transaction = self.servers.replace(Transaction::new(), &read, &server)?;
+            let conflict = match self.store.commit(&transaction).await {
+                Ok(_) => return Ok(Next::Again),
+                Err(error) if error.conflict().is_some() && tries < TRIES => error,
+                Err(error) => return Err(error),
+            };
+            tries += 1;
+            match self.servers.get(&read.key).await? {
+                Some(newer) if self::about(&newer.value) == about => read = newer,
+                Some(_) | None => return Err(conflict),
+            }
+        }
+    }
+
     /// Replaces the record as it was read, and answers what comes next.
     pub(super) async fn commit(&self, read: Read, next: Next) -> Answer {
         self.written(read).await.map(|_| next)
@@ -202,4 +257,11 @@ impl Controller {
         let revision = self.store.commit(&transaction).await?;
         Ok(Versioned { revision, ..read })
     }
+}
+
+/// Which launch and which machine a record is about.
+fn about(server: &Server) -> (Option<LaunchToken>, Option<InstanceId>) {
+    let launch = server.launch.as_ref().map(|launch| launch.token.clone());
+    let machine = server.instance.as_ref().map(|machine| machine.id.clone());
+    (launch, machine)
 }

@@ -90,7 +90,7 @@ fn with_machine(
     facts: &Facts<'_>,
     now: DateTime<Utc>,
 ) -> Step {
-    let plan = Plan::between(&machine.applied, &server.spec, facts.verbs);
+    let plan = machine.plan_to(&server.spec, facts.verbs);
     let replace = server.intent.replaces > launch.replaces || plan.has(Way::Replace);
     let deleted = server.intent.power == Power::Deleted;
     let seen = server.seen();
@@ -104,11 +104,10 @@ fn with_machine(
         if replace && facts.rules.chosen.is(Mutant::ReplaceBeforeEnd) {
             return Step::Begin(Begin::Replace);
         }
-        let again = later(ending.at, facts.rules.end_patience);
-        return if again > now {
-            Step::Wait(Wait::End, Some(again))
-        } else {
-            Step::Terminate(ending.why)
+        let patience = |at| later(at, facts.rules.end_patience);
+        return match ending.accepted_at.map(patience) {
+            Some(again) if again > now => Step::Wait(Wait::End, Some(again)),
+            Some(_) | None => Step::Terminate(ending.why),
         };
     }
     if deleted {
@@ -125,10 +124,15 @@ fn with_machine(
         return Step::Wait(Wait::Sight, None);
     };
     if !server.has_booted() && seen.state == CloudInstanceState::Pending {
-        return if too_late > now {
-            Step::Wait(Wait::Cloud, Some(too_late))
-        } else {
+        // Only a look after the time is up shows that it has not booted in time.
+        let looked = server
+            .observed_at(facts.pulse)
+            .is_some_and(|at| at > too_late);
+        return if looked && seen.presence == Presence::Shown {
             Step::Terminate(Why::Failed)
+        } else {
+            let next_look = later(too_late.max(now), facts.tick());
+            Step::Wait(Wait::Cloud, Some(next_look))
         };
     }
     if let Some(acted) = machine.acted {
@@ -160,7 +164,7 @@ fn end_of(machine: &CloudInstance, seen: Option<&Observed>) -> End {
         return End::NotYet;
     };
     match (seen.presence, seen.state) {
-        (Presence::Missing(_), _) if machine.ending.is_some() => End::Sure,
+        (Presence::Missing(_), _) if accepted(machine) => End::Sure,
         (Presence::Missing(_), _) => End::Unsure,
         (Presence::Shown | Presence::Absent(_), CloudInstanceState::Terminated) => End::Sure,
         (
@@ -172,6 +176,12 @@ fn end_of(machine: &CloudInstance, seen: Option<&Observed>) -> End {
             | CloudInstanceState::Terminating,
         ) => End::NotYet,
     }
+}
+
+fn accepted(machine: &CloudInstance) -> bool {
+    machine
+        .ending
+        .is_some_and(|ending| ending.accepted_at.is_some())
 }
 
 fn after_the_end(

@@ -7,8 +7,8 @@ use fleetwright::{ErrorKind, InstanceInfo, OptionalVerb, ProvisionError};
 
 use super::GiveUp;
 use crate::server::{
-    Act, Acted, CloudInstance, ConditionKind, Ending, EventKind, Launch, Plan, Retry, Server,
-    ServerSpec, Way, Why, Writer,
+    Act, Acted, CloudInstance, ConditionKind, Doubt, Ending, EventKind, Field, Launch, Retry,
+    Server, ServerSpec, Way, Why, Writer,
 };
 
 /// A launch is decided: the record names it before it is sent, and no machine until it is answered.
@@ -47,6 +47,7 @@ pub(super) fn recorded(
         incarnation: launch.incarnation,
         recorded_at: now,
         applied: launch.spec.clone(),
+        doubt: Doubt::default(),
         reboots: launch.reboots,
         acted: None,
         ending: None,
@@ -62,21 +63,29 @@ pub(super) fn settled_without_effect(server: &mut Server) {
     }
 }
 
-/// The cloud destroys the machine.
+/// The machine is to be destroyed: from here on it is, whatever is asked for until then.
 pub(super) fn ending(server: &mut Server, why: Why, now: DateTime<Utc>) {
     let Some(machine) = &mut server.instance else {
         return;
     };
-    // A machine that goes because another one was asked for still does when it is asked again.
-    let why = machine.ending.map_or(why, |ending| ending.why);
-    machine.ending = Some(Ending { why, at: now });
-    let words = format!(
-        "machine {} is being destroyed: {}",
-        machine.id,
-        because(why)
-    );
-    succeeded(server);
+    if machine.ending.is_some() {
+        return;
+    }
+    machine.ending = Some(Ending {
+        why,
+        accepted_at: None,
+    });
+    let words = format!("machine {} goes: {}", machine.id, because(why));
     note(server, now, EventKind::Ending, words);
+}
+
+/// The cloud destroys the machine.
+pub(super) fn end_accepted(server: &mut Server, now: DateTime<Utc>) {
+    let machine = server.instance.as_mut();
+    if let Some(ending) = machine.and_then(|machine| machine.ending.as_mut()) {
+        ending.accepted_at = Some(now);
+    }
+    succeeded(server);
 }
 
 fn because(why: Why) -> &'static str {
@@ -88,6 +97,38 @@ fn because(why: Why) -> &'static str {
     }
 }
 
+/// The field that a change in place is about.
+fn field_of(act: Act) -> Option<Field> {
+    match act {
+        Act::Start | Act::Stop | Act::Reboot => None,
+        Act::Resize => Some(Field::Flavor),
+        Act::Reimage => Some(Field::Image),
+        Act::Retag => Some(Field::Tags),
+    }
+}
+
+/// A change of a field is about to be sent: until it is answered nobody knows what the machine has. Answers the doubt there
+/// was before.
+pub(super) fn attempting(server: &mut Server, act: Act) -> Doubt {
+    let Some(machine) = &mut server.instance else {
+        return Doubt::default();
+    };
+    let before = machine.doubt.clone();
+    machine.doubt.fields.extend(field_of(act));
+    if act == Act::Retag {
+        let keys = server.spec.tags.iter().map(|(key, _)| key.to_owned());
+        machine.doubt.tag_keys.extend(keys);
+    }
+    before
+}
+
+/// A change was refused without effect: the doubt is what it was before.
+pub(super) fn not_attempted(server: &mut Server, before: Doubt) {
+    if let Some(machine) = &mut server.instance {
+        machine.doubt = before;
+    }
+}
+
 /// The cloud accepted a change in place.
 pub(super) fn changed(server: &mut Server, act: Act, wanted: &ServerSpec, now: DateTime<Utc>) {
     let reboots = server.intent.reboots;
@@ -95,9 +136,19 @@ pub(super) fn changed(server: &mut Server, act: Act, wanted: &ServerSpec, now: D
         return;
     };
     machine.acted = Some(Acted { act, at: now });
+    if let Some(field) = field_of(act) {
+        machine.doubt.fields.remove(&field);
+    }
     let words = match act {
-        Act::Start => "is started",
-        Act::Stop => "is stopped",
+        // Whatever boots it anew is as good as a reboot.
+        Act::Start => {
+            machine.reboots = reboots;
+            "is started"
+        }
+        Act::Stop => {
+            machine.reboots = reboots;
+            "is stopped"
+        }
         Act::Reboot => {
             machine.reboots = reboots;
             "is rebooted"
@@ -112,6 +163,7 @@ pub(super) fn changed(server: &mut Server, act: Act, wanted: &ServerSpec, now: D
         }
         Act::Retag => {
             machine.applied.tags = wanted.tags.clone();
+            machine.doubt.tag_keys.clear();
             "has other tags"
         }
     };
@@ -216,8 +268,13 @@ pub(super) fn done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, now: Dat
     server.retry = None;
     server.observed_generation = server.generation;
     server.keep_conditions(&[ConditionKind::NextLaunch, ConditionKind::Unsupported]);
-    let applied = server.instance.as_ref().map(|machine| &machine.applied);
-    let plan = applied.map(|applied| Plan::between(applied, &server.spec, verbs));
+    let (power, reboots) = (server.intent.power, server.intent.reboots);
+    if let (Power::Stopped, Some(machine)) = (power, &mut server.instance) {
+        // What does not run needs no reboot, however it came to be stopped.
+        machine.reboots = reboots;
+    }
+    let machine = server.instance.as_ref();
+    let plan = machine.map(|machine| machine.plan_to(&server.spec, verbs));
     if plan.is_some_and(|plan| plan.has(Way::NextLaunch)) {
         let words = "a change of user data or tags takes effect when the server is next launched";
         server.set_condition(now, ConditionKind::NextLaunch, words.to_owned());

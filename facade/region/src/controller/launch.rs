@@ -45,20 +45,20 @@ impl Controller {
         self.send(read).await
     }
 
-    async fn send(&self, mut read: Read) -> Answer {
+    async fn send(&self, read: Read) -> Answer {
         let Some(launch) = &read.value.launch else {
             return Ok(Next::Again);
         };
         let answer = self.cloud.launch_instance(&launch.config).await;
         let now = self.clock.now();
-        match answer {
+        let answered = |server: &mut Server| match &answer {
             Ok(info) => {
                 let words = format!("machine {} is launched", info.id);
-                edit::recorded(&mut read.value, &info, now, EventKind::Launched, words);
+                edit::recorded(server, info, now, EventKind::Launched, words);
             }
-            Err(error) => self.launch_failed(&mut read.value, &error, now),
-        }
-        self.commit(read, Next::Again).await
+            Err(error) => self.launch_failed(server, error, now),
+        };
+        self.finish(read, answered).await
     }
 
     fn launch_failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
@@ -74,7 +74,7 @@ impl Controller {
     }
 
     /// Looks up a launch whose answer nobody has.
-    pub(super) async fn settle(&self, mut read: Read) -> Answer {
+    pub(super) async fn settle(&self, read: Read) -> Answer {
         let Some(launch) = read.value.launch.clone() else {
             return Ok(Next::Again);
         };
@@ -82,8 +82,8 @@ impl Controller {
             Ok(found) => found,
             Err(error) => {
                 let now = self.clock.now();
-                self.failed(&mut read.value, &error, now);
-                return self.commit(read, Next::Again).await;
+                let failed = |server: &mut Server| self.failed(server, &error, now);
+                return self.finish(read, failed).await;
             }
         };
         let now = self.clock.now();
@@ -93,9 +93,11 @@ impl Controller {
         };
         let alive = machines.iter().find(|info| !info.state.is_ending());
         if let Some(info) = alive.or(machines.first()) {
-            let words = format!("machine {} is found by its launch token", info.id);
-            edit::recorded(&mut read.value, info, now, EventKind::Adopted, words);
-            return self.commit(read, Next::Again).await;
+            let adopted = |server: &mut Server| {
+                let words = format!("machine {} is found by its launch token", info.id);
+                edit::recorded(server, info, now, EventKind::Adopted, words);
+            };
+            return self.finish(read, adopted).await;
         }
         let sent_at = launch.sent_at.unwrap_or(now);
         // Only past the window does its absence prove that there is no such machine.
@@ -103,8 +105,7 @@ impl Controller {
         if now <= proof {
             return Ok(Next::At(later(proof, super::TURN)));
         }
-        edit::settled_without_effect(&mut read.value);
-        self.commit(read, Next::Again).await
+        self.finish(read, edit::settled_without_effect).await
     }
 
     async fn look_up(
@@ -170,11 +171,9 @@ impl Controller {
             (Begin::Retry, Some(launch)) => (launch.life, launch.attempt.saturating_add(1)),
         };
         let token = if self.rules.chosen.is(Mutant::TokenNotStored) {
-            server
-                .id
-                .token(u64::MAX ^ now.timestamp_micros().unsigned_abs())
+            server.token(u64::MAX ^ now.timestamp_micros().unsigned_abs())
         } else {
-            server.id.token(incarnation)
+            server.token(incarnation)
         };
         let replaces = match (why, before) {
             (Begin::First | Begin::Replace | Begin::Changed, _) | (_, None) => {

@@ -9,8 +9,8 @@ use crate::server::{CloudInstance, Server};
 pub const REGION: &str = "fleetwright-region";
 /// Which server's.
 pub const SERVER: &str = "fleetwright-server";
-/// Which machine of that server.
-pub const INCARNATION: &str = "fleetwright-incarnation";
+/// Which machine of that server: [`Server::machine_name`].
+pub const MACHINE: &str = "fleetwright-machine";
 
 /// What a machine of a server is tagged with: what is asked for, and the region's own tags, which win.
 pub fn of(server: &Server, incarnation: u64) -> Tags {
@@ -26,7 +26,7 @@ fn tagged(server: &Server, asked: &Tags, incarnation: u64) -> Tags {
     let own = [
         (REGION, server.region.to_string()),
         (SERVER, server.id.to_string()),
-        (INCARNATION, incarnation.to_string()),
+        (MACHINE, server.machine_name(incarnation)),
     ];
     let mut tags = asked.clone();
     for (key, value) in own {
@@ -36,12 +36,13 @@ fn tagged(server: &Server, asked: &Tags, incarnation: u64) -> Tags {
     tags
 }
 
-/// From what the machine was last given to what it should have.
+/// From what the machine has, or may have, to what it should have.
 pub fn change(server: &Server, machine: &CloudInstance) -> TagChange {
     let wanted = of(server, machine.incarnation);
     let mut change = TagChange::new();
     change.set = wanted.clone();
-    let surplus = machine.applied.tags.iter().map(|(key, _)| key.to_owned());
-    change.remove = surplus.filter(|key| wanted.get(key).is_none()).collect();
+    let applied = machine.applied.tags.iter().map(|(key, _)| key.to_owned());
+    let had = applied.chain(machine.doubt.tag_keys.iter().cloned());
+    change.remove = had.filter(|key| wanted.get(key).is_none()).collect();
     change
 }

@@ -44,7 +44,8 @@ pub(super) fn apply(server: &mut Server, sight: &Sight, look: &Look) {
     };
     let drift = drift(server, &machine, &now_seen, sight, look);
     tell(server, before.as_ref(), &now_seen, &drift, look.began);
-    let running = now_seen.state == CloudInstanceState::Running;
+    // One that is being destroyed from here has had its chance: its successor is launched whatever it does until then.
+    let running = now_seen.state == CloudInstanceState::Running && machine.ending.is_none();
     let known = |booted: &Booted| booted.incarnation >= machine.incarnation;
     if running && !server.booted.as_ref().is_some_and(known) {
         server.booted = Some(Booted {

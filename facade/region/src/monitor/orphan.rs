@@ -33,12 +33,10 @@ pub(super) fn is_unclaimed(info: &InstanceInfo, server: Option<&Server>, chosen:
         return true;
     }
     // Its launch may be the one whose answer nobody has yet.
-    let incarnation = info.tags.get(tags::INCARNATION);
-    let launching = server
-        .launch
-        .as_ref()
-        .map(|launch| launch.incarnation.to_string());
-    launching.is_none() || launching.as_deref() != incarnation
+    let machine = info.tags.get(tags::MACHINE);
+    let launch = server.launch.as_ref();
+    let launching = launch.map(|launch| server.machine_name(launch.incarnation));
+    launching.is_none() || launching.as_deref() != machine
 }
 
 /// Since when each unclaimed machine is known to be so.

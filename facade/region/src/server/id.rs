@@ -2,7 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use fleetwright::LaunchToken;
 use fleetwright_store::{Invalid, Key};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -26,14 +25,6 @@ impl ServerId {
     /// The key of its record.
     pub fn key(&self) -> Result<Key, Invalid> {
         Key::new(self.to_string())
-    }
-
-    /// The name of the launch that makes its `incarnation`th machine, the same in every process.
-    ///
-    /// Frozen: another derivation would forget the launches that are under way.
-    pub fn token(&self, incarnation: u64) -> LaunchToken {
-        let name = format!("incarnation-{incarnation}");
-        Uuid::new_v5(&self.0, name.as_bytes()).into()
     }
 }
 
@@ -86,15 +77,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_frozen_and_differ_by_server_and_incarnation() {
+    fn an_id_is_the_key_of_its_record() {
         let id: ServerId = "cea82847-20ce-5f13-87fb-9f3cc7da081d".parse().unwrap();
-        let other = ServerId::from_uuid(Uuid::from_u128(7));
-        assert_eq!(
-            id.token(1).as_str(),
-            Uuid::new_v5(&id.as_uuid(), b"incarnation-1").to_string()
-        );
-        assert_ne!(id.token(1), id.token(2));
-        assert_ne!(id.token(1), other.token(1));
         assert_eq!(id.key().unwrap().as_str(), id.to_string());
+        assert!("blue".parse::<ServerId>().is_err());
     }
 }

@@ -17,8 +17,8 @@ pub use error::ServerError;
 pub use id::{Owner, ServerId};
 pub use note::{Condition, ConditionKind, Event, EventKind, Writer};
 pub use record::{
-    Act, Acted, Booted, CloudInstance, Drift, EVENTS_KEPT, Ending, Intent, Launch, Observed, Power,
-    Presence, Retry, Server, Why,
+    Act, Acted, Booted, CloudInstance, Doubt, Drift, EVENTS_KEPT, Ending, Intent, Launch, Observed,
+    Power, Presence, Retry, Server, Why,
 };
 pub use schema::{INSTANCE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX, add_to_schema};
 pub use service::{Consent, ListServers, NewServer, ServerPage, Servers};

@@ -17,13 +17,17 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    CloudInstanceState, InstanceConfig, InstanceId, InstanceStatus, LaunchToken, MacAddress, Reboot,
+    CloudInstanceState, InstanceConfig, InstanceId, InstanceStatus, LaunchToken, MacAddress,
+    OptionalVerb, Reboot,
 };
 use fleetwright_identity::{OrganizationId, ProjectId, Scope};
 use fleetwright_store::Document;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use super::{Condition, ConditionKind, Event, EventKind, Owner, ServerId, ServerSpec, Writer};
+use super::{
+    Condition, ConditionKind, Event, EventKind, Field, Owner, Plan, ServerId, ServerSpec, Writer,
+};
 use crate::{ids::RegionId, uses};
 
 /// A server, hidden behind its owner.
@@ -127,7 +131,7 @@ pub enum Power {
 pub struct Launch {
     /// Which machine of the server it makes, counted from 1 and never reused.
     pub incarnation: u64,
-    /// The name of the launch: [`ServerId::token`] of the incarnation.
+    /// The name of the launch: [`Server::token`] of the incarnation.
     pub token: LaunchToken,
     /// Which launch of its life it is, counted from 1. A life begins when the server is made or replaced on request.
     pub attempt: u32,
@@ -160,15 +164,39 @@ pub struct CloudInstance {
     pub recorded_at: DateTime<Utc>,
     /// The spec that it has, changed with every change in place.
     pub applied: ServerSpec,
+    /// What may have been applied beside that: written before a change in place is sent, and taken back once it is
+    /// answered.
+    #[serde(default)]
+    pub doubt: Doubt,
     /// How many requests to reboot were carried out or are needless.
     #[serde(default)]
     pub reboots: u64,
     /// The last change that the cloud accepted. What was seen before it says nothing about it.
     #[serde(default)]
     pub acted: Option<Acted>,
-    /// That the cloud accepted to destroy it, and why it was asked to.
+    /// That it is to be destroyed, and why.
     #[serde(default)]
     pub ending: Option<Ending>,
+}
+
+/// What nobody knows of a machine, because a change was sent and not answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// The fields of the spec that the machine may have otherwise than it is recorded.
+    pub fields: BTreeSet<Field>,
+    /// Keys of tags that it may have.
+    pub tag_keys: BTreeSet<String>,
+}
+
+impl CloudInstance {
+    /// What it takes to give it this spec. A field in doubt is changed even if it is recorded to be as wanted.
+    pub fn plan_to(&self, wanted: &ServerSpec, verbs: &BTreeSet<OptionalVerb>) -> Plan {
+        let mut plan = Plan::between(&self.applied, wanted, verbs);
+        let doubtful = self.doubt.fields.iter();
+        plan.ways
+            .extend(doubtful.map(|field| (*field, field.needs(verbs))));
+        plan
+    }
 }
 
 /// A call that the cloud accepted.
@@ -193,13 +221,13 @@ pub enum Act {
     Retag,
 }
 
-/// That a machine is being destroyed.
+/// That a machine is to be destroyed: written down before the cloud is asked, and never taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// What for.
     pub why: Why,
-    /// When the cloud accepted it last.
-    pub at: DateTime<Utc>,
+    /// When the cloud accepted it last, if it did.
+    pub accepted_at: Option<DateTime<Utc>>,
 }
 
 /// Why a machine is destroyed.
@@ -349,6 +377,20 @@ impl Server {
     /// Where it is, as permissions see it.
     pub fn scope(&self) -> Scope {
         Scope::Project(self.organization, self.project)
+    }
+
+    /// What its `incarnation`th machine is called. A server that is deleted and made anew under the same id is another one,
+    /// and so are its machines.
+    ///
+    /// Frozen, as is [`token`](Self::token): another derivation would forget the launches that are under way.
+    pub fn machine_name(&self, incarnation: u64) -> String {
+        format!("{}-{incarnation}", self.created_at.timestamp_micros())
+    }
+
+    /// The name of the launch that makes its `incarnation`th machine, the same in every process.
+    pub fn token(&self, incarnation: u64) -> LaunchToken {
+        let name = self.machine_name(incarnation);
+        Uuid::new_v5(&self.id.as_uuid(), name.as_bytes()).into()
     }
 
     /// What was seen of the machine it has now.

@@ -186,7 +186,7 @@ impl Servers {
                     return Ok(None);
                 }
                 server.spec = spec.clone();
-                Ok(Some("another spec"))
+                Ok(Some("asks for another spec"))
             })
             .await?;
         Ok((view, plan))
@@ -212,8 +212,8 @@ impl Servers {
         power: Power,
     ) -> Result<ServerView, ServerError> {
         let (verb, words) = match power {
-            Power::Running => (Verb::Start, "to run"),
-            Power::Stopped => (Verb::Stop, "to be stopped"),
+            Power::Running => (Verb::Start, "wants it to run"),
+            Power::Stopped => (Verb::Stop, "wants it stopped"),
             Power::Deleted => return self.delete(who, id).await,
         };
         let wish = |server: &mut Server| {
@@ -241,7 +241,7 @@ impl Servers {
             }
             server.intent.reboots = server.intent.reboots.saturating_add(1);
             server.intent.reboot_how = how;
-            Ok(Some("a reboot"))
+            Ok(Some("asks for a reboot"))
         };
         self.change(who, Verb::Reboot, id, wish).await
     }
@@ -254,7 +254,7 @@ impl Servers {
     ) -> Result<ServerView, ServerError> {
         let wish = |server: &mut Server| {
             server.intent.replaces = server.intent.replaces.saturating_add(1);
-            Ok(Some("another machine"))
+            Ok(Some("asks for another machine"))
         };
         self.change(who, Verb::Update, id, wish).await
     }
@@ -267,7 +267,7 @@ impl Servers {
                 return Ok(None);
             }
             server.intent.power = Power::Deleted;
-            Ok(Some("to be deleted"))
+            Ok(Some("wants it deleted"))
         })
         .await
     }
@@ -349,8 +349,8 @@ impl Servers {
         let verbs = self.regions.get(&server.region);
         let verbs = verbs.ok_or_else(|| ServerError::NoRegion(server.region.clone()))?;
         // What has no machine has nothing to lose.
-        let applied = server.instance.as_ref().map(|instance| &instance.applied);
-        Ok(applied.map_or_else(Plan::default, |applied| Plan::between(applied, spec, verbs)))
+        let machine = server.instance.as_ref();
+        Ok(machine.map_or_else(Plan::default, |machine| machine.plan_to(spec, verbs)))
     }
 
     /// A wish that a server takes which is not being deleted.
@@ -382,7 +382,7 @@ impl Servers {
                 return self.view(found).await;
             };
             server.generation = server.generation.saturating_add(1);
-            let words = format!("{} asks for {words}", who.actor());
+            let words = format!("{} {words}", who.actor());
             server.note(self.clock.now(), Writer::Service, EventKind::Asked, words);
             let transaction = self.table.replace(Transaction::new(), &found, &server)?;
             match self.store.commit(&transaction).await {
