@@ -133,6 +133,8 @@ impl Scenario {
 fn before(site: Site) -> Vec<Op> {
     match site {
         Site::Resend | Site::Note => vec![Op::Capacity(0)],
+        // What looks like the machine that is looked for must not be taken for it.
+        Site::FindLaunch => (0..SERVERS).map(Op::Decoy).collect(),
         _ => Vec::new(),
     }
 }

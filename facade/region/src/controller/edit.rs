@@ -7,8 +7,8 @@ use fleetwright::{ErrorKind, InstanceInfo, OptionalVerb, ProvisionError};
 
 use super::GiveUp;
 use crate::server::{
-    Act, Acted, CloudInstance, ConditionKind, Doubt, Ending, EventKind, Field, Launch, Retry,
-    Server, ServerSpec, Way, Why, Writer,
+    Act, Acted, CloudInstance, ConditionKind, Doubt, Ending, EventKind, Field, Launch, Power,
+    Retry, Server, ServerSpec, Way, Why, Writer,
 };
 
 /// A launch is decided: the record names it before it is sent, and no machine until it is answered.
