@@ -1,4 +1,9 @@
 //! The life of servers from the first wish to the last, over a simulated cloud.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
 
 mod story;
 mod support;

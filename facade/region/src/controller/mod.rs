@@ -63,7 +63,11 @@
 //! token whose machine was recorded is never sent again.
 
 mod act;
+#[cfg(test)]
+mod any;
 mod decide;
+#[cfg(test)]
+mod drawing;
 mod edit;
 mod launch;
 mod queue;
