@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use fleetwright::{InstanceConfig, InstanceId, PublicAddress, Reboot, TagChange, Zone};
 use fleetwright_chaos::Dice;
 use fleetwright_identity::Principal;
-use fleetwright_memory::Capacity;
+use fleetwright_memory::{Capacity, Operator};
 use fleetwright_region::{
     controller::tags,
     server::{Consent, Power, ServerError, ServerId, ServerSpec, Servers},
@@ -100,17 +100,40 @@ impl Client {
                 };
                 self.respec(servers, id(n), toggled).await?;
             }
-            Op::OutsideStop(_)
-            | Op::OutsideStart(_)
-            | Op::OutsideTerminate(_)
-            | Op::OutsideRetag(_)
-            | Op::Decoy(_)
-            | Op::Orphan
-            | Op::Foreign
-            | Op::Doom(_)
-            | Op::Capacity(_)
-            | Op::CutOff
-            | Op::Recover => self.meddle(op).await,
+            Op::OutsideStop(n) => {
+                let stop = |operator: &Operator, machine: &_| operator.stop(machine);
+                self.meddle(id(n), stop).await;
+            }
+            Op::OutsideStart(n) => {
+                let start = |operator: &Operator, machine: &_| operator.start(machine);
+                self.meddle(id(n), start).await;
+            }
+            Op::OutsideTerminate(n) => {
+                let terminate = |operator: &Operator, machine: &_| operator.terminate(machine);
+                if self.meddle(id(n), terminate).await {
+                    self.ledger.notes(|notes| notes.destroyed += 1);
+                }
+            }
+            Op::OutsideRetag(n) => {
+                let mut change = TagChange::new();
+                change.remove = [tags::REGION, tags::SERVER].map(str::to_owned).into();
+                let retag =
+                    |operator: &Operator, machine: &_| operator.update_tags(machine, &change);
+                self.meddle(id(n), retag).await;
+            }
+            Op::Decoy(n) => {
+                let server = id(n).to_string();
+                self.foreign(&[(tags::REGION, "elsewhere"), (tags::SERVER, &server)]);
+            }
+            Op::Foreign => self.foreign(&[("somebody", "else")]),
+            Op::Orphan => self.orphan(),
+            Op::Doom(count) => self.ledger.notes(|notes| notes.doomed = count),
+            Op::Capacity(machines) => {
+                let limit = vec![Capacity::of(machines)];
+                self.truth.operator().set_capacity(limit);
+            }
+            Op::CutOff => self.zone(|zone| self.truth.operator().cut_off(zone)),
+            Op::Recover => self.recover(),
         }
         Ok(())
     }
@@ -128,44 +151,15 @@ impl Client {
         asked.await.map(drop)
     }
 
-    /// What others do. A cloud that refuses it to them is no news.
-    async fn meddle(&mut self, op: Op) {
-        let operator = self.truth.operator();
-        let number = match op {
-            Op::OutsideStop(n)
-            | Op::OutsideStart(n)
-            | Op::OutsideTerminate(n)
-            | Op::OutsideRetag(n) => Some(n),
-            _ => None,
-        };
-        let machine = match number {
-            Some(number) => self.machine(names::server_id(number)).await,
-            None => None,
-        };
-        match (op, machine) {
-            (Op::OutsideStop(_), Some(id)) => drop(operator.stop(&id)),
-            (Op::OutsideStart(_), Some(id)) => drop(operator.start(&id)),
-            (Op::OutsideTerminate(_), Some(id)) => {
-                if operator.terminate(&id).is_ok() {
-                    self.ledger.notes(|notes| notes.destroyed += 1);
-                }
-            }
-            (Op::OutsideRetag(_), Some(id)) => {
-                let mut change = TagChange::new();
-                change.remove = [tags::REGION, tags::SERVER].map(str::to_owned).into();
-                drop(operator.update_tags(&id, &change));
-            }
-            (Op::Decoy(n), _) => {
-                let server = names::server_id(n).to_string();
-                self.foreign(&[(tags::REGION, "elsewhere"), (tags::SERVER, &server)]);
-            }
-            (Op::Foreign, _) => self.foreign(&[("somebody", "else")]),
-            (Op::Orphan, _) => self.orphan(),
-            (Op::Doom(count), _) => self.ledger.notes(|notes| notes.doomed = count),
-            (Op::Capacity(machines), _) => operator.set_capacity(vec![Capacity::of(machines)]),
-            (Op::CutOff, _) => self.zone(|zone| operator.cut_off(zone)),
-            (Op::Recover, _) => self.recover(),
-            (_, _) => {}
+    /// What others do to a server's machine. A cloud that refuses it to them is no news; whether it did not.
+    async fn meddle(
+        &self,
+        id: ServerId,
+        act: impl FnOnce(&Operator, &InstanceId) -> fleetwright::Result<()> + Send,
+    ) -> bool {
+        match self.machine(id).await {
+            Some(machine) => act(&self.truth.operator(), &machine).is_ok(),
+            None => false,
         }
     }
 

@@ -131,11 +131,13 @@ impl Scenario {
 
 /// What must be so before the servers are made, for a step to come about.
 fn before(site: Site) -> Vec<Op> {
-    match site {
-        Site::Resend | Site::Note => vec![Op::Capacity(0)],
+    if matches!(site, Site::Resend | Site::Note) {
+        vec![Op::Capacity(0)]
+    } else if site == Site::FindLaunch {
         // What looks like the machine that is looked for must not be taken for it.
-        Site::FindLaunch => (0..SERVERS).map(Op::Decoy).collect(),
-        _ => Vec::new(),
+        (0..SERVERS).map(Op::Decoy).collect()
+    } else {
+        Vec::new()
     }
 }
 

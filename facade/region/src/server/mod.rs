@@ -4,23 +4,30 @@
 //! cloud: the [controller](crate::controller) makes true what is asked for, the [monitor](crate::monitor) writes what is
 //! seen.
 
+mod ask;
 mod error;
 mod id;
+mod list;
+mod machine;
 mod note;
 mod record;
 mod schema;
 mod service;
 mod spec;
 mod status;
+#[cfg(test)]
+mod tests;
 
+pub use ask::{Consent, NewServer};
 pub use error::ServerError;
 pub use id::{Owner, ServerId};
-pub use note::{Condition, ConditionKind, Event, EventKind, Writer};
-pub use record::{
-    Act, Acted, Booted, CloudInstance, Doubt, Drift, EVENTS_KEPT, Ending, Intent, Launch, Observed,
-    Power, Presence, Retry, Server, Why,
+pub use list::{ListServers, ServerPage};
+pub use machine::{
+    Act, Acted, Booted, CloudInstance, Doubt, Drift, Ending, Launch, Observed, Presence, Why,
 };
+pub use note::{Condition, ConditionKind, Event, EventKind, Writer};
+pub use record::{EVENTS_KEPT, Intent, Power, Retry, Server};
 pub use schema::{INSTANCE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX, add_to_schema};
-pub use service::{Consent, ListServers, NewServer, ServerPage, Servers};
+pub use service::Servers;
 pub use spec::{Field, Plan, ServerSpec, Way};
 pub use status::{Health, Phase, ServerView};

@@ -9,23 +9,16 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use fleetwright::{OptionalVerb, Reboot};
-use fleetwright_identity::{
-    Judgement, OrganizationId, Principal, ProjectId, Reach, Resource, Scope, Verb,
-};
+use fleetwright_identity::{Judgement, Principal, Resource, Scope, Verb};
 use fleetwright_store::{
-    Cursor, IndexName, IndexValue, Query, Scalar, Store, StoreError, Table, Transaction, Versioned,
+    IndexName, IndexValue, Scalar, Store, StoreError, Table, Transaction, Versioned,
 };
 
 use super::{
-    EventKind, Intent, OWNER_INDEX, Owner, PROJECT_INDEX, Plan, Power, REGION_INDEX, Server,
-    ServerError, ServerId, ServerSpec, ServerView, Writer,
+    Consent, EventKind, Intent, NewServer, OWNER_INDEX, Owner, Plan, Power, Server, ServerError,
+    ServerId, ServerSpec, ServerView, Writer,
 };
-use crate::{
-    clock::Clock,
-    ids::{NetworkId, RegionId},
-    monitor::Pulse,
-    uses::Use,
-};
+use crate::{clock::Clock, ids::RegionId, monitor::Pulse};
 
 /// How often a wish is tried when others write the same record.
 const TRIES: usize = 16;
@@ -34,81 +27,10 @@ const TRIES: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Servers {
     store: Arc<dyn Store>,
-    table: Table<Server>,
+    pub(super) table: Table<Server>,
     pulses: Table<Pulse>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     regions: BTreeMap<RegionId, BTreeSet<OptionalVerb>>,
-}
-
-/// A server to be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NewServer {
-    /// Which one. Its owner derives it, so that asking again is asking for the same.
-    pub id: ServerId,
-    /// Whose.
-    pub owner: Owner,
-    /// Where.
-    pub region: RegionId,
-    /// The tenant.
-    pub organization: OrganizationId,
-    /// The tenant's project.
-    pub project: ProjectId,
-    /// What it is to be.
-    pub spec: ServerSpec,
-    /// Whether it is to run.
-    pub power: Power,
-}
-
-impl NewServer {
-    /// A server that is to run.
-    pub fn new(
-        id: ServerId,
-        owner: Owner,
-        region: RegionId,
-        tenant: (OrganizationId, ProjectId),
-        spec: ServerSpec,
-    ) -> Self {
-        Self {
-            id,
-            owner,
-            region,
-            organization: tenant.0,
-            project: tenant.1,
-            spec,
-            power: Power::Running,
-        }
-    }
-}
-
-/// What a caller agrees to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consent {
-    /// Nothing may be lost.
-    KeepEverything,
-    /// The root disk, and addresses, may be lost.
-    Destroy,
-}
-
-/// Which servers are listed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListServers {
-    /// Only those in this region.
-    pub region: Option<RegionId>,
-    /// Only those in this network.
-    pub network: Option<NetworkId>,
-    /// Where the last page ended.
-    pub after: Option<Cursor>,
-}
-
-/// Some servers. There may be more although a page has few: it shows only what its reader may see.
-#[derive(Clone, Debug)]
-pub struct ServerPage {
-    /// The servers, in the order of the index they were found by.
-    pub servers: Vec<ServerView>,
-    /// Where to go on.
-    pub next: Option<Cursor>,
 }
 
 impl Servers {
@@ -288,63 +210,6 @@ impl Servers {
         }
     }
 
-    /// A page of the servers that the caller may see.
-    pub async fn list(
-        &self,
-        who: &Principal,
-        wanted: &ListServers,
-    ) -> Result<ServerPage, ServerError> {
-        let reach = who
-            .reach(Verb::List, Resource::Servers)
-            .map_err(ServerError::Refused)?;
-        let mut query = self.query(wanted, &reach)?;
-        query.after.clone_from(&wanted.after);
-        let page = self.table.list(&query).await?;
-        let (mut servers, mut pulses) = (Vec::new(), BTreeMap::new());
-        let now = self.clock.now();
-        for item in page.items {
-            let region = item.value.region.clone();
-            let there = wanted.region.as_ref().is_none_or(|only| *only == region);
-            if !there || !reach.covers(&item.value.scope()) {
-                continue;
-            }
-            if !pulses.contains_key(&region) {
-                pulses.insert(region.clone(), self.pulse(&region).await?);
-            }
-            let pulse = pulses.get(&region).and_then(Option::as_ref);
-            servers.push(ServerView::new(item, pulse, now));
-        }
-        let next = page.next;
-        Ok(ServerPage { servers, next })
-    }
-
-    /// The narrowest index that has everything that is wanted and may be seen.
-    fn query(&self, wanted: &ListServers, reach: &Reach) -> Result<Query, ServerError> {
-        if let Some(network) = &wanted.network {
-            let (_, index) = Use::SERVER_NETWORK.names()?;
-            return Ok(self.table.by(&index, network.to_string().as_str()));
-        }
-        let only = match reach {
-            Reach::Everywhere => None,
-            Reach::Within(scopes) => scopes.first().filter(|_| scopes.len() == 1),
-        };
-        let parts = only.map(|scope| {
-            let organization = scope.organization().map(|id| id.to_string());
-            let project = scope.project().map(|id| id.to_string());
-            let parts = organization.into_iter().chain(project);
-            IndexValue(parts.map(Scalar::from).collect())
-        });
-        if let Some(value) = parts.filter(|value| !value.0.is_empty()) {
-            return Ok(self.table.by(&IndexName::new(PROJECT_INDEX)?, value));
-        }
-        Ok(match &wanted.region {
-            Some(region) => self
-                .table
-                .by(&IndexName::new(REGION_INDEX)?, region.as_str()),
-            None => self.table.all(),
-        })
-    }
-
     fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
         let verbs = self.regions.get(&server.region);
         let verbs = verbs.ok_or_else(|| ServerError::NoRegion(server.region.clone()))?;
@@ -452,7 +317,7 @@ impl Servers {
         }
     }
 
-    async fn pulse(&self, region: &RegionId) -> Result<Option<Pulse>, ServerError> {
+    pub(super) async fn pulse(&self, region: &RegionId) -> Result<Option<Pulse>, ServerError> {
         let pulse = self.pulses.get(&Pulse::key(region)?).await?;
         Ok(pulse.map(|pulse| pulse.value))
     }
