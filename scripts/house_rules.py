@@ -34,6 +34,7 @@ ARROWS = {
     "compute": ANYTHING,
     "conformance": ANYTHING,
     "simulate": ANYTHING,
+    "region-e2e": ANYTHING,
     "fleetwright-bench": ANYTHING,
 }
 

@@ -9,7 +9,7 @@ mod support;
 
 use std::sync::Arc;
 
-use fleetwright::{OptionalVerb, Reboot};
+use fleetwright::{OptionalVerb, Reboot, UserData};
 use fleetwright_identity::{
     Actor, ActorName, Binding, Permission, Principal, Resource, Role, RoleName, Roles, Scope, Verb,
 };
@@ -17,7 +17,8 @@ use fleetwright_region::{
     clock::SystemClock,
     ids::{FlavorId, NetworkId, RegionId},
     server::{
-        Consent, ListServers, NewServer, Owner, Phase, Power, ServerError, ServerId, Servers,
+        Consent, ListServers, MAX_USER_DATA_BYTES, NewServer, Owner, Phase, Power, ServerError,
+        ServerId, Servers,
     },
 };
 use uuid::Uuid;
@@ -259,4 +260,20 @@ async fn a_list_has_what_is_asked_for_and_may_be_seen() {
     assert_eq!(listed(member(), by_region).await, ids(&[3]));
     let organization = user(&[Verb::List], Scope::Organization(tenant().0));
     assert_eq!(listed(organization, all).await, ids(&[1, 2, 3, 4]));
+}
+
+#[tokio::test]
+async fn user_data_fits_into_a_record_or_is_refused() {
+    let (servers, who) = (servers(), somebody());
+    let mut new = new_server(1);
+    new.spec.user_data = Some(UserData::new(vec![b'x'; MAX_USER_DATA_BYTES + 1]).unwrap());
+    let error = servers.ensure(&who, &new).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("user data of 32769 bytes is too large"),
+        "{error}"
+    );
+    new.spec.user_data = Some(UserData::new(vec![b'x'; MAX_USER_DATA_BYTES]).unwrap());
+    servers.ensure(&who, &new).await.unwrap();
 }

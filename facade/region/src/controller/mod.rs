@@ -121,8 +121,10 @@ const WATCH_AGAIN: Duration = Duration::from_secs(2);
 ///
 /// # Assumptions
 ///
-/// A [monitor](crate::monitor::Monitor) looks at the same region: without it machines are launched and never seen. The clocks of
-/// the processes that run controllers differ by much less than the consistency window of the cloud.
+/// A [monitor](crate::monitor::Monitor) looks at the same region: without it machines are launched and never seen. One controller
+/// works on a region at a time; two do the same work twice, and are held apart by the records' revisions and the launch
+/// tokens for as long as the cloud remembers those. The clocks of the processes differ by much less than the consistency
+/// window of the cloud.
 #[derive(Clone)]
 pub struct Controller {
     region: RegionId,

@@ -5,6 +5,10 @@ use fleetwright_identity::{OrganizationId, ProjectId};
 use super::{Owner, Power, ServerId, ServerSpec};
 use crate::ids::RegionId;
 
+/// How many bytes of user data a server takes, whatever its cloud would. A record holds them as they are asked for, as they were
+/// sent and as they were applied, and has a limit of its own.
+pub const MAX_USER_DATA_BYTES: usize = 32 * 1024;
+
 /// A server to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

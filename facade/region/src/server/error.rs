@@ -3,7 +3,7 @@
 use fleetwright_identity::Refused;
 use fleetwright_store::{Invalid, StoreError};
 
-use super::{Field, Owner, Plan, ServerId, Way};
+use super::{Field, MAX_USER_DATA_BYTES, Owner, Plan, ServerId, Way};
 use crate::ids::RegionId;
 
 /// Why a call of [`Servers`](super::Servers) failed. Nothing was changed, unless the store says that it does not know.
@@ -22,6 +22,16 @@ pub enum ServerError {
     /// Nobody said what this region's cloud can do.
     #[error("there is no region {0} here: ask for a server in one that is")]
     NoRegion(RegionId),
+    /// The user data does not fit into a record.
+    #[error(
+        "user data of {actual} bytes is too large for server {id}: at most {MAX_USER_DATA_BYTES} are taken"
+    )]
+    UserDataTooLarge {
+        /// Which server.
+        id: ServerId,
+        /// How large it is.
+        actual: usize,
+    },
     /// The owner's server is another one, or the id is another owner's.
     #[error("server {id} of {owner} cannot be made: {reason}")]
     Taken {

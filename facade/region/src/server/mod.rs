@@ -18,7 +18,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Consent, NewServer};
+pub use ask::{Consent, MAX_USER_DATA_BYTES, NewServer};
 pub use error::ServerError;
 pub use id::{Owner, ServerId};
 pub use list::{ListServers, ServerPage};

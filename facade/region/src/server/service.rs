@@ -15,8 +15,8 @@ use fleetwright_store::{
 };
 
 use super::{
-    Consent, EventKind, Intent, NewServer, OWNER_INDEX, Owner, Plan, Power, Server, ServerError,
-    ServerId, ServerSpec, ServerView, Writer,
+    Consent, EventKind, Intent, MAX_USER_DATA_BYTES, NewServer, OWNER_INDEX, Owner, Plan, Power,
+    Server, ServerError, ServerId, ServerSpec, ServerView, Writer,
 };
 use crate::{clock::Clock, ids::RegionId, monitor::Pulse};
 
@@ -64,6 +64,7 @@ impl Servers {
         if !self.regions.contains_key(&new.region) {
             return Err(ServerError::NoRegion(new.region.clone()));
         }
+        fits(new.id, &new.spec)?;
         let key = new.id.key()?;
         for _ in 0..TRIES {
             if let Some(found) = self.table.get(&key).await? {
@@ -96,6 +97,7 @@ impl Servers {
         spec: &ServerSpec,
         consent: Consent,
     ) -> Result<(ServerView, Plan), ServerError> {
+        fits(id, spec)?;
         let mut plan = Plan::default();
         let view = self
             .change(who, Verb::Update, id, |server| {
@@ -325,6 +327,15 @@ impl Servers {
     async fn view(&self, found: Versioned<Server>) -> Result<ServerView, ServerError> {
         let pulse = self.pulse(&found.value.region).await?;
         Ok(ServerView::new(found, pulse.as_ref(), self.clock.now()))
+    }
+}
+
+/// That a spec fits into a record.
+fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
+    let data = spec.user_data.as_ref();
+    match data.map_or(0, |data| data.as_bytes().len()) {
+        actual if actual > MAX_USER_DATA_BYTES => Err(ServerError::UserDataTooLarge { id, actual }),
+        _ => Ok(()),
     }
 }
 
