@@ -2,7 +2,7 @@
 //!
 //! Owns the order of calls to the cloud for a server and nothing else: what is asked for is the
 //! [service](crate::server::Servers)'s, what is seen is the [monitor](crate::monitor)'s. It is woken by the store's watch with
-//! a key and no data, reads that server and the region's pulse, [decides](decide) and carries out one [step](Step).
+//! a key and no data, reads that server and the region's pulse, [decides](decide()) and carries out one [step](Step).
 //! Nothing in a pass grows with the fleet.
 //!
 //! # Drawing
