@@ -35,6 +35,7 @@ ARROWS = {
     "compute": ANYTHING,
     "conformance": ANYTHING,
     "simulate": ANYTHING,
+    "region-e2e": ANYTHING,
     "fleetwright-bench": ANYTHING,
 }
 

@@ -1,14 +1,20 @@
 #![doc = include_str!("../README.md")]
 
 pub mod catalog;
+pub mod clock;
+pub mod controller;
 pub mod entropy;
 pub mod file;
 pub mod ids;
 pub mod mapping;
+pub mod monitor;
+#[doc(hidden)]
+pub mod mutant;
 pub mod name;
 pub mod network;
 pub mod schema;
 pub mod secret;
+pub mod server;
 #[cfg(test)]
 mod testing;
 pub mod uses;

@@ -1,0 +1,219 @@
+//! What must hold once everything has settled, and what every reader may rely on at any time.
+
+use std::time::Duration;
+
+use fleetwright::{CloudInstanceState, InstanceInfo, PublicAddress};
+use fleetwright_region::{
+    controller::tags,
+    monitor::Pulse,
+    server::{ConditionKind, Health, Power, Server, ServerId, ServerView},
+};
+use fleetwright_store::{MemoryStore, Record, RecordId, Store as _, Table, Versioned};
+
+use crate::{names, rules::Rules};
+
+/// How often the monitor looks.
+pub const TICK: Duration = Duration::from_secs(2);
+
+/// Compares the records with the truth.
+#[derive(Clone, Copy, Debug)]
+pub struct Check<'a> {
+    /// The records and the truth.
+    pub rules: &'a Rules,
+    /// The store that outlives the processes.
+    pub store: &'a MemoryStore,
+    /// Whether the cloud changes tags.
+    pub retags: bool,
+}
+
+impl Check<'_> {
+    /// Nobody is told that a server is healthy which was not looked at lately.
+    pub async fn status(&self) {
+        let now = self.rules.clock.now();
+        let looked = self.rules.ledger.notes(|notes| notes.list);
+        let fresh = looked.is_some_and(|(began, _)| {
+            let age = now.signed_duration_since(began).to_std();
+            age.unwrap_or_default() <= TICK * 2
+        });
+        for id in names::server_ids() {
+            let Some(view) = self.view(id).await else {
+                continue;
+            };
+            if view.health == Health::Healthy && !fresh {
+                self.rules.ledger.violated(format!(
+                    "server {id} is told to be healthy, and was not looked at for two ticks"
+                ));
+            }
+        }
+    }
+
+    /// Whether everything is as it was asked for, or what is not.
+    pub async fn settled(&self) -> Result<(), String> {
+        let pulse = self.pulse().await.ok_or("there is no pulse")?;
+        if let Some(why) = pulse.frozen {
+            return Err(format!("the monitor is frozen: {why}"));
+        }
+        let mut claimed = Vec::new();
+        for id in names::server_ids() {
+            let view = self.view(id).await;
+            let machine = view.as_ref().and_then(|view| view.server.instance.as_ref());
+            claimed.extend(machine.map(|machine| machine.id.clone()));
+            self.server(id, view)
+                .map_err(|problem| format!("server {id} {problem}"))?;
+        }
+        let (foreign, orphans) = self
+            .rules
+            .ledger
+            .notes(|notes| (notes.foreign.clone(), notes.orphans.clone()));
+        if let Some(id) = foreign.iter().find(|id| !self.rules.truth.exists(id)) {
+            return Err(format!("machine {id} was somebody else's, and is gone"));
+        }
+        if let Some(id) = orphans.iter().find(|id| self.rules.truth.exists(id)) {
+            return Err(format!("machine {id} is an orphan, and is not swept"));
+        }
+        let live = self.rules.truth.live().into_iter().map(|(info, _)| info.id);
+        let known = |id: &_| claimed.contains(id) || foreign.contains(id);
+        match live.into_iter().find(|id| !known(id)) {
+            Some(id) => Err(format!("machine {id} is nobody's")),
+            None => Ok(()),
+        }
+    }
+
+    fn server(&self, id: ServerId, view: Option<ServerView>) -> Result<(), String> {
+        let orphans = self.rules.ledger.notes(|notes| notes.orphans.clone());
+        let mut live = self.rules.truth.live_of(id);
+        live.retain(|info| !orphans.contains(&info.id));
+        let Some(view) = view else {
+            return match live.first() {
+                Some(info) => Err(format!("is gone, and machine {} is not", info.id)),
+                None => Ok(()),
+            };
+        };
+        let server = &view.server;
+        if server.intent.power == Power::Deleted {
+            return Err(format!("is not deleted: {}", why(server)));
+        }
+        let destroyed = self.rules.ledger.notes(|notes| notes.destroyed);
+        let lost = server.condition(ConditionKind::Lost).is_some();
+        let used_up = server.condition(ConditionKind::AttemptsUsed).is_some();
+        if lost || used_up {
+            let needed = if lost { 1 } else { 3 };
+            return match live.first() {
+                Some(info) => Err(format!("is given up, and machine {} lives", info.id)),
+                None if destroyed < needed => Err("is given up without a cause".to_owned()),
+                None => Ok(()),
+            };
+        }
+        let [info] = live.as_slice() else {
+            return Err(format!("has {} machines: {}", live.len(), why(server)));
+        };
+        self.same(&view, info)
+    }
+
+    fn same(&self, view: &ServerView, info: &InstanceInfo) -> Result<(), String> {
+        let server = &view.server;
+        let recorded = server
+            .instance
+            .as_ref()
+            .ok_or("does not know its machine")?;
+        let seen = server.seen().ok_or("was never seen")?;
+        let wanted = match server.intent.power {
+            Power::Running => CloudInstanceState::Running,
+            Power::Stopped | Power::Deleted => CloudInstanceState::Stopped,
+        };
+        let now = self.rules.clock.now();
+        let age = view
+            .observed_at
+            .and_then(|at| now.signed_duration_since(at).to_std().ok());
+        let tagged = info
+            .tags
+            .contains_all(&tags::of(server, recorded.incarnation));
+        let address = match server.spec.public_ip {
+            PublicAddress::Assigned => wanted == CloudInstanceState::Running,
+            PublicAddress::Absent => false,
+        };
+        let text = |name: Option<&str>| name.unwrap_or_default().to_owned();
+        let rules = [
+            (recorded.id == info.id, "names another machine"),
+            (
+                info.state == wanted,
+                "is not in the state that was asked for",
+            ),
+            (seen.state == info.state, "is shown in another state"),
+            (
+                seen.private_ip == info.private_ip,
+                "is shown with another address",
+            ),
+            (
+                seen.public_ip == info.public_ip,
+                "is shown with another public address",
+            ),
+            (
+                info.public_ip.is_some() == address,
+                "has the wrong sort of address",
+            ),
+            (tagged || !self.retags, "has other tags"),
+            (
+                text(info.instance_type.as_ref().map(AsRef::as_ref)) == server.spec.flavor.as_str(),
+                "has another size",
+            ),
+            (
+                text(info.image.as_ref().map(AsRef::as_ref)) == server.spec.image.as_str(),
+                "has another image",
+            ),
+            (
+                recorded.reboots == server.intent.reboots,
+                "was not rebooted",
+            ),
+            (
+                server.observed_generation == server.generation,
+                "is not done",
+            ),
+            (server.retry.is_none(), "waits to try again"),
+            (view.health == Health::Healthy, "is not healthy"),
+            (
+                age.is_some_and(|age| age <= TICK * 2),
+                "was not looked at lately",
+            ),
+        ];
+        match rules.iter().find(|(holds, _)| !holds) {
+            Some((_, problem)) => Err(format!("{problem}: {}", why(server))),
+            None => Ok(()),
+        }
+    }
+
+    async fn view(&self, id: ServerId) -> Option<ServerView> {
+        let read = self.rules.servers.get(&id.key().ok()?).await.ok()??;
+        let pulse = self.pulse().await;
+        Some(ServerView::new(
+            read,
+            pulse.as_ref(),
+            self.rules.clock.now(),
+        ))
+    }
+
+    async fn pulse(&self) -> Option<Pulse> {
+        let region = names::region();
+        let id = RecordId::new(
+            <Pulse as fleetwright_store::Document>::KIND,
+            region.as_str(),
+        );
+        let record: Record = self.store.get(&id.ok()?).await.ok()??;
+        let read: Versioned<Pulse> = Table::read(record).ok()?;
+        Some(read.value)
+    }
+}
+
+/// The record in one line.
+fn why(server: &Server) -> String {
+    let last = server.events.iter().rev().take(3).rev();
+    let events: Vec<_> = last.map(|event| event.message.as_str()).collect();
+    format!(
+        "phase {:?}, generation {}/{}, {:?}; {}",
+        server.phase(),
+        server.observed_generation,
+        server.generation,
+        server.seen().map(|seen| (seen.state, seen.presence)),
+        events.join("; ")
+    )
+}

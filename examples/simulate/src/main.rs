@@ -1,0 +1,102 @@
+//! `cargo run -p simulate --release -- --seeds 1000` runs a thousand histories and prints one line.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use fleetwright_region::mutant::Mutant;
+use simulate::{
+    scenario::Scenario,
+    shrink::shrink,
+    sweep::{Until, sweep},
+    world::run,
+};
+
+/// Runs the region under virtual time, with a crash, an error or a lost reply at every step.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How many seeds to run, from 0 on.
+    #[arg(long, default_value_t = 1000)]
+    seeds: u64,
+    /// Runs this seed alone and prints its history.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Makes a mistake on purpose.
+    #[arg(long, value_parser = mutant)]
+    mutant: Option<Mutant>,
+    /// Makes every mistake there is, and prints which seed found it.
+    #[arg(long)]
+    mutants: bool,
+}
+
+fn mutant(name: &str) -> Result<Mutant, String> {
+    let names = Mutant::ALL.map(Mutant::as_str).join(", ");
+    let mut all = Mutant::ALL.into_iter();
+    all.find(|mutant| mutant.as_str() == name)
+        .ok_or_else(|| format!("one of: {names}"))
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.mutants {
+        return all_mutants(arguments.seeds);
+    }
+    if let Some(seed) = arguments.seed {
+        return show(seed, arguments.mutant);
+    }
+    let sum = sweep(arguments.seeds, arguments.mutant, Until::All);
+    for seed in sum.violations.iter().take(3) {
+        show(*seed, arguments.mutant);
+    }
+    for (site, kind) in sum.missed() {
+        eprintln!("never hit: {kind:?} at {site:?}");
+    }
+    println!("{sum}");
+    if sum.violations.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Runs one seed; what breaks a rule is shrunk and printed.
+fn show(seed: u64, mutant: Option<Mutant>) -> ExitCode {
+    let scenario = Scenario::of(seed);
+    let outcome = run(&scenario, mutant);
+    let Some(rule) = outcome.violation.clone() else {
+        print!("{scenario}");
+        println!("seed {seed}: {} steps, no rule is broken", outcome.steps);
+        return ExitCode::SUCCESS;
+    };
+    println!("seed {seed} breaks a rule: {rule}");
+    let (least, outcome) = shrink(scenario, mutant, outcome);
+    println!("the least of it: {}", outcome.violation.unwrap_or_default());
+    print!("{least}");
+    for line in outcome.trace {
+        println!("  {line}");
+    }
+    ExitCode::FAILURE
+}
+
+fn all_mutants(seeds: u64) -> ExitCode {
+    let mut survivors = 0;
+    for mutant in Mutant::ALL {
+        let found = sweep(seeds, Some(mutant), Until::Violation);
+        match found.violations.first() {
+            Some(seed) => {
+                let rule = run(&Scenario::of(*seed), Some(mutant)).violation;
+                let rule = rule.unwrap_or_default();
+                println!("{}: seed {seed}: {rule}", mutant.as_str());
+            }
+            None => {
+                survivors += 1;
+                println!("{}: NOT FOUND in {seeds} seeds", mutant.as_str());
+            }
+        }
+    }
+    println!("mutants: {} made, {survivors} not found", Mutant::ALL.len());
+    if survivors == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,103 @@
+//! Many seeds, on all cores.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use fleetwright_region::mutant::Mutant;
+
+use crate::{
+    fault::{Kind, PAIRS, Site},
+    scenario::Scenario,
+    world::run,
+};
+
+/// What many runs came to.
+#[derive(Clone, Debug, Default)]
+pub struct Sum {
+    /// How many seeds were run.
+    pub seeds: u64,
+    /// How many steps were made.
+    pub steps: u64,
+    /// How often a process died.
+    pub crashes: u64,
+    /// How many things went wrong in all.
+    pub faults: u64,
+    /// Which pairs of a step and a kind were hit.
+    pub hit: BTreeSet<(Site, Kind)>,
+    /// The seeds that broke a rule, in order.
+    pub violations: BTreeSet<u64>,
+}
+
+impl fmt::Display for Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "simulate: seeds={} steps={} crashes={} faults={} pairs={}/{PAIRS} violations={}",
+            self.seeds,
+            self.steps,
+            self.crashes,
+            self.faults,
+            self.hit.len(),
+            self.violations.len()
+        )
+    }
+}
+
+impl Sum {
+    /// The pairs that no run came to.
+    pub fn missed(&self) -> Vec<(Site, Kind)> {
+        let all = Site::ALL.into_iter();
+        let all = all.flat_map(|site| Kind::ALL.map(|kind| (site, kind)));
+        all.filter(|pair| !self.hit.contains(pair)).collect()
+    }
+}
+
+/// When to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// When all seeds were run.
+    All,
+    /// When one broke a rule.
+    Violation,
+}
+
+/// Runs the seeds from 0 on. The sum does not depend on the number of cores, unless it stops early.
+pub fn sweep(seeds: u64, mutant: Option<Mutant>, until: Until) -> Sum {
+    let sum = Mutex::new(Sum::default());
+    let next = AtomicU64::new(0);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds {
+                return;
+            }
+            let outcome = run(&Scenario::of(seed), mutant);
+            let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+            sum.seeds += 1;
+            sum.steps += outcome.steps;
+            sum.crashes += outcome.crashes;
+            sum.faults += outcome.faults;
+            sum.hit.extend(outcome.hit);
+            if outcome.violation.is_some() {
+                sum.violations.insert(seed);
+            }
+            if until == Until::Violation && !sum.violations.is_empty() {
+                return;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+    sum.into_inner().unwrap_or_else(PoisonError::into_inner)
+}

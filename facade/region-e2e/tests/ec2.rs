@@ -1,0 +1,79 @@
+//! The story over EC2, as its emulator speaks it: real sockets, real time, fast transitions.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+#[path = "../../region/tests/story/mod.rs"]
+mod story;
+#[path = "../../region/tests/support/mod.rs"]
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
+use fleetwright_ec2::{
+    Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
+    aws_config::{BehaviorVersion, Region as AwsRegion, SdkConfig},
+};
+use fleetwright_emulators::ec2::{Ec2Emulator, Knobs};
+
+use support::{Names, Region};
+
+const WINDOW: Duration = Duration::from_millis(40);
+
+fn emulator() -> Ec2Emulator {
+    let transition = Duration::from_millis(30);
+    let mut knobs = Knobs::default();
+    knobs.timing.boot = transition;
+    knobs.timing.stop = transition;
+    knobs.timing.terminate = transition;
+    knobs.lag.reads = WINDOW;
+    knobs.lag.writes = WINDOW;
+    Ec2Emulator::start(knobs).unwrap()
+}
+
+fn provisioner(emulator: &Ec2Emulator) -> Ec2Provisioner {
+    let keys = Credentials::new("test", "test", None, None, "emulator");
+    let config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(AwsRegion::new("us-east-1"))
+        .endpoint_url(emulator.endpoint())
+        .credentials_provider(SharedCredentialsProvider::new(keys))
+        .build();
+    let mut options = Ec2Options::default();
+    options.consistency_window = WINDOW * 2;
+    options.poll_tick = Duration::from_millis(5);
+    Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options).unwrap()
+}
+
+fn names() -> Names {
+    let pair = |(name, native): (&str, &str)| (name.to_owned(), native.to_owned());
+    Names {
+        flavors: [("small", "t3.micro"), ("large", "t3.small")]
+            .map(pair)
+            .into(),
+        images: [
+            ("linux", "ami-00000000000000001"),
+            ("bsd", "ami-00000000000000002"),
+        ]
+        .map(pair)
+        .into(),
+    }
+}
+
+#[tokio::test]
+async fn a_server_lives_its_whole_life_on_ec2() {
+    let emulator = emulator();
+    let cloud = Arc::new(provisioner(&emulator));
+    let region = Region::with(cloud, support::store(), names())
+        .policy(|policy| policy.tick = Duration::from_millis(100));
+    story::whole_life(&region).await;
+    let left = emulator.oracle().instances;
+    let left: Vec<_> = left
+        .iter()
+        .filter(|truth| truth.state != "terminated")
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}

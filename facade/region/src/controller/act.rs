@@ -1,0 +1,267 @@
+//! Carrying out a step: at most one call of the cloud, with what must be stored before it and after it.
+//!
+//! Whatever is dropped or dies between two calls leaves a record from which the next pass goes on: see the
+//! [module](super)'s table.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use fleetwright::{
+    Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, OptionalVerb, ProvisionError,
+};
+use fleetwright_store::{StoreError, Transaction, Versioned};
+use metrics::counter;
+
+use super::{Controller, GiveUp, Step, edit, tags};
+use crate::{
+    clock::later,
+    mutant::Mutant,
+    server::{Act, CloudInstance, Server, Why},
+};
+
+/// How often an answer is written down that others are in the way of.
+const TRIES: usize = 8;
+
+/// When a server is to be looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// At once.
+    Again,
+    /// Then, or when its record changes.
+    At(DateTime<Utc>),
+    /// When its record changes.
+    Idle,
+}
+
+pub(super) type Answer = Result<Next, StoreError>;
+pub(super) type Read = Versioned<Server>;
+
+impl Controller {
+    /// Carries out a step that was decided on this very record.
+    pub(super) async fn act(&self, read: Read, step: Step) -> Answer {
+        match step {
+            Step::Begin(why) => self.begin(read, why).await,
+            Step::Resend => self.resend(read).await,
+            Step::Settle => self.settle(read).await,
+            Step::Terminate(why) => self.terminate(read, why).await,
+            Step::Forget => self.forget(read).await,
+            Step::GiveUp(why) => self.give_up(read, why).await,
+            Step::Wait(_, until) => Ok(until.map_or(Next::Idle, Next::At)),
+            Step::Done => self.done(read).await,
+            Step::Start => self.change(read, Act::Start).await,
+            Step::Stop => self.change(read, Act::Stop).await,
+            Step::Reboot(_) => self.change(read, Act::Reboot).await,
+            Step::Resize => self.change(read, Act::Resize).await,
+            Step::Reimage => self.change(read, Act::Reimage).await,
+            Step::Retag => self.change(read, Act::Retag).await,
+        }
+    }
+
+    /// Destroys the machine, after writing down that it is to be.
+    async fn terminate(&self, mut read: Read, why: Why) -> Answer {
+        let Some(machine) = read.value.instance.clone() else {
+            return Ok(Next::Again);
+        };
+        if machine.ending.is_none() {
+            edit::ending(&mut read.value, why, self.clock.now());
+            read = self.written(read).await?;
+        }
+        let answer = self.cloud.terminate_instance(&machine.id).await;
+        let now = self.clock.now();
+        if why == Why::Delete && self.rules.chosen.is(Mutant::ForgetEarly) {
+            return self.forget(read).await;
+        }
+        let window = self.cloud.capabilities().consistency_window;
+        let shown_by = later(machine.recorded_at, window);
+        match answer {
+            Err(error) if error.kind() == ErrorKind::NotFound && now <= shown_by => {
+                Ok(Next::At(later(shown_by, super::TURN)))
+            }
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let failed = |server: &mut Server| self.failed(server, &error, now);
+                self.finish(read, failed).await
+            }
+            Ok(()) | Err(_) => {
+                let accepted = |server: &mut Server| edit::end_accepted(server, now);
+                self.finish(read, accepted).await
+            }
+        }
+    }
+
+    /// Changes the machine in place: writes down what will be in doubt, makes the call, writes down its answer.
+    async fn change(&self, mut read: Read, act: Act) -> Answer {
+        if act == Act::Reboot && !self.supports(OptionalVerb::RebootInstance) {
+            edit::cannot_reboot(&mut read.value, self.clock.now());
+            return self.commit(read, Next::Again).await;
+        }
+        let Some(machine) = read.value.instance.clone() else {
+            return Ok(Next::Again);
+        };
+        let token = read.value.token(machine.incarnation);
+        let config = match self.config_of(&read.value, machine.incarnation, token) {
+            Ok(config) => Some(config),
+            Err(refusal) if matches!(act, Act::Resize | Act::Reimage) => {
+                let now = self.clock.now();
+                let message = format!("cannot be changed: {refusal}");
+                edit::refused(&mut read.value, self.refusal_ends(now), now, message);
+                return self.commit(read, Next::Idle).await;
+            }
+            // What is no longer offered can still be started and stopped.
+            Err(_) => None,
+        };
+        let before = edit::attempting(&mut read.value, act);
+        if read.value.instance.as_ref() != Some(&machine) {
+            read = self.written(read).await?;
+        }
+        let answer = self.call(&read.value, &machine, act, config.as_ref()).await;
+        let now = self.clock.now();
+        let wanted = read.value.spec.clone();
+        let answered = |server: &mut Server| match &answer {
+            Ok(()) => edit::changed(server, act, &wanted, now),
+            Err(error) => {
+                if error.effect() == Effect::None {
+                    edit::not_attempted(server, before.clone());
+                }
+                self.failed(server, error, now);
+            }
+        };
+        self.finish(read, answered).await
+    }
+
+    async fn call(
+        &self,
+        server: &Server,
+        machine: &CloudInstance,
+        act: Act,
+        config: Option<&InstanceConfig>,
+    ) -> Result<(), ProvisionError> {
+        let id = &machine.id;
+        match (act, config) {
+            (Act::Start, _) => self.cloud.start_instance(id).await.map(drop),
+            (Act::Stop, _) => self.cloud.stop_instance(id).await,
+            (Act::Reboot, _) => {
+                let how = server.intent.reboot_how;
+                self.cloud.reboot_instance(id, how).await
+            }
+            (Act::Resize, Some(config)) => {
+                let to = &config.instance_type;
+                self.cloud.resize_instance(id, to).await
+            }
+            (Act::Reimage, Some(config)) => self.cloud.reimage_instance(id, &config.image).await,
+            (Act::Retag, _) => {
+                let change = tags::change(server, machine);
+                self.cloud.update_tags(id, &change).await
+            }
+            // Without a config neither is called.
+            (Act::Resize | Act::Reimage, None) => Ok(()),
+        }
+    }
+
+    async fn forget(&self, read: Read) -> Answer {
+        let transaction = self.servers.remove(Transaction::new(), &read);
+        self.store.commit(&transaction).await?;
+        counter!("fleetwright_region_servers_forgotten_total", "region" => self.label())
+            .increment(1);
+        Ok(Next::Idle)
+    }
+
+    async fn give_up(&self, mut read: Read, why: GiveUp) -> Answer {
+        let before = read.value.clone();
+        edit::given_up(
+            &mut read.value,
+            why,
+            self.rules.max_attempts,
+            self.clock.now(),
+        );
+        if read.value == before {
+            return Ok(Next::Idle);
+        }
+        self.commit(read, Next::Idle).await
+    }
+
+    async fn done(&self, mut read: Read) -> Answer {
+        let before = read.value.clone();
+        let verbs = &self.cloud.capabilities().verbs;
+        edit::done(&mut read.value, verbs, self.clock.now());
+        if read.value == before {
+            return Ok(Next::Idle);
+        }
+        self.commit(read, Next::Idle).await
+    }
+
+    /// Writes down that a call failed, why, and when the next one may be made.
+    pub(super) fn failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
+        let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
+        let failures = failures.saturating_add(1);
+        let own = if edit::is_refusal(error.kind()) {
+            self.rules.refused_backoff
+        } else {
+            self.rules.backoff(server.id, failures)
+        };
+        let asked = error.retry().delay().unwrap_or_default();
+        let delay = if self.rules.chosen.is(Mutant::BackoffIgnored) {
+            Duration::ZERO
+        } else {
+            own.max(asked)
+        };
+        edit::failed(server, error, failures, later(now, delay), now);
+        let labels = [
+            ("region", self.label()),
+            ("operation", error.operation().to_string()),
+            ("kind", error.kind().as_str().to_owned()),
+        ];
+        counter!("fleetwright_region_call_failures_total", &labels).increment(1);
+    }
+
+    /// When it is worth asking again for what was refused in words.
+    pub(super) fn refusal_ends(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        later(now, self.rules.refused_backoff)
+    }
+
+    fn supports(&self, verb: OptionalVerb) -> bool {
+        self.cloud.capabilities().supports(verb)
+    }
+
+    /// Writes down the answer of a call, also when others have written the record meanwhile: their fields are others. Not
+    /// if it is about another launch or another machine now.
+    pub(super) async fn finish(&self, mut read: Read, edit: impl Fn(&mut Server) + Send) -> Answer {
+        let about = about(&read.value);
+        let mut tries = 0;
+        loop {
+            let mut server = read.value.clone();
+            edit(&mut server);
+            let transaction = self.servers.replace(Transaction::new(), &read, &server)?;
+            let conflict = match self.store.commit(&transaction).await {
+                Ok(_) => return Ok(Next::Again),
+                Err(error) if error.conflict().is_some() && tries < TRIES => error,
+                Err(error) => return Err(error),
+            };
+            tries += 1;
+            match self.servers.get(&read.key).await? {
+                Some(newer) if self::about(&newer.value) == about => read = newer,
+                Some(_) | None => return Err(conflict),
+            }
+        }
+    }
+
+    /// Replaces the record as it was read, and answers what comes next.
+    pub(super) async fn commit(&self, read: Read, next: Next) -> Answer {
+        self.written(read).await.map(|_| next)
+    }
+
+    /// Replaces the record as it was read, and answers it as it is now.
+    pub(super) async fn written(&self, read: Read) -> Result<Read, StoreError> {
+        let transaction = self
+            .servers
+            .replace(Transaction::new(), &read, &read.value)?;
+        let revision = self.store.commit(&transaction).await?;
+        Ok(Versioned { revision, ..read })
+    }
+}
+
+/// Which launch and which machine a record is about.
+fn about(server: &Server) -> (Option<LaunchToken>, Option<InstanceId>) {
+    let launch = server.launch.as_ref().map(|launch| launch.token.clone());
+    let machine = server.instance.as_ref().map(|machine| machine.id.clone());
+    (launch, machine)
+}

@@ -1,0 +1,232 @@
+//! Records of every shape that matters to a decision, for the tests.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use chrono::{DateTime, Utc};
+use fleetwright::{
+    CloudInstanceState, InstanceConfig, InstanceId, InstanceStatus, OptionalVerb, Tags,
+};
+use fleetwright_identity::{OrganizationId, ProjectId};
+use uuid::Uuid;
+
+use super::{Facts, Rules};
+use crate::{
+    clock::later,
+    ids::{FlavorId, ImageId, NetworkId, RegionId},
+    monitor::Pulse,
+    server::{
+        Act, Acted, Booted, CloudInstance, Doubt, Ending, Field, Intent, Launch, Observed, Owner,
+        Power, Presence, Retry, Server, ServerId, ServerSpec, Way, Why,
+    },
+};
+
+/// A day after all records were made.
+pub(super) fn now() -> DateTime<Utc> {
+    later(DateTime::UNIX_EPOCH, Duration::from_secs(86_400))
+}
+
+fn ago(seconds: u64) -> DateTime<Utc> {
+    later(DateTime::UNIX_EPOCH, Duration::from_secs(86_400 - seconds))
+}
+
+pub(super) fn pulse() -> Pulse {
+    serde_json::from_value(serde_json::json!({
+        "region": "here", "at": ago(1), "tick": Duration::from_secs(2), "machines": 1, "servers": 1,
+        "gaps": [], "frozen": null, "orphans": [],
+    }))
+    .unwrap()
+}
+
+pub(super) fn facts<'a>(
+    verbs: &'a BTreeSet<OptionalVerb>,
+    pulse: &'a Pulse,
+    rules: &'a Rules,
+) -> Facts<'a> {
+    Facts {
+        verbs,
+        window: Duration::from_secs(5),
+        pulse: Some(pulse),
+        rules,
+    }
+}
+
+pub(super) fn spec() -> ServerSpec {
+    ServerSpec::new(
+        FlavorId::new("small").unwrap(),
+        ImageId::new("linux").unwrap(),
+        NetworkId::from_uuid(Uuid::from_u128(3)),
+    )
+}
+
+/// A server of which nothing is launched.
+pub(super) fn new(power: Power) -> Server {
+    Server {
+        id: ServerId::from_uuid(Uuid::from_u128(1)),
+        owner: Owner::new("instance", "1"),
+        region: RegionId::new("here").unwrap(),
+        organization: OrganizationId::new(Uuid::from_u128(1)),
+        project: ProjectId::new(Uuid::from_u128(2)),
+        created_at: DateTime::UNIX_EPOCH,
+        spec: spec(),
+        intent: Intent::new(power),
+        generation: 4,
+        observed_generation: 3,
+        launch: None,
+        instance: None,
+        retry: None,
+        conditions: Vec::new(),
+        observed: None,
+        booted: None,
+        drift: BTreeSet::new(),
+        events: Vec::new(),
+    }
+}
+
+pub(super) fn launch(server: &Server, sent_at: Option<DateTime<Utc>>, attempt: u32) -> Launch {
+    Launch {
+        incarnation: 3,
+        token: server.token(3),
+        attempt,
+        life: 2,
+        replaces: 0,
+        reboots: 0,
+        spec: spec(),
+        config: InstanceConfig::builder("linux", "small").build().unwrap(),
+        sent_at,
+        spent: false,
+    }
+}
+
+fn machine(applied: ServerSpec) -> CloudInstance {
+    CloudInstance {
+        id: InstanceId::new("i-3").unwrap(),
+        incarnation: 3,
+        recorded_at: ago(40_000),
+        applied,
+        doubt: Doubt::default(),
+        reboots: 0,
+        acted: None,
+        ending: None,
+    }
+}
+
+/// The least record for each place in the drawing and each reason to leave it.
+pub(super) fn every_shape() -> Vec<Server> {
+    let mut shapes = Vec::new();
+    for power in [Power::Running, Power::Stopped, Power::Deleted] {
+        let bare = new(power);
+        shapes.push(bare.clone());
+        shapes.extend(launched(&bare));
+        for applied in applied() {
+            for (ending, acted, doubt) in doings() {
+                let mut server = bare.clone();
+                let mut its = machine(applied.clone());
+                (its.ending, its.acted) = (ending, acted);
+                its.doubt.fields.extend(doubt);
+                server.instance = Some(its);
+                shapes.extend(seen(&server));
+            }
+        }
+    }
+    shapes
+}
+
+fn launched(bare: &Server) -> Vec<Server> {
+    let mut shapes = Vec::new();
+    for (sent, spent, attempt, replaces, other) in [
+        (true, false, 1, 0, false),
+        (true, true, 1, 0, false),
+        (false, false, 1, 0, false),
+        (false, false, 1, 0, true),
+        (false, true, 1, 0, false),
+        (false, true, 3, 0, false),
+        (false, true, 3, 1, false),
+    ] {
+        let mut server = bare.clone();
+        let mut launch = launch(&server, sent.then(|| ago(60)), attempt);
+        launch.spent = spent;
+        server.launch = Some(launch);
+        server.intent.replaces = replaces;
+        if other {
+            server.spec.image = ImageId::new("bsd").unwrap();
+        }
+        shapes.push(server.clone());
+        server.retry = Some(Retry {
+            not_before: later(now(), Duration::from_secs(9)),
+            failures: 2,
+            generation: server.generation,
+        });
+        shapes.push(server);
+    }
+    shapes
+}
+
+/// What may be applied to a machine: what is wanted, and one other for each way to get from there to it.
+fn applied() -> Vec<ServerSpec> {
+    let ways = [Way::Retag, Way::Resize, Way::Reimage, Way::Replace];
+    let other = ways.map(|way| {
+        let mut spec = spec();
+        match way {
+            Way::Retag | Way::NextLaunch => spec.tags = Tags::new().with("a", "b").unwrap(),
+            Way::Resize => spec.flavor = FlavorId::new("large").unwrap(),
+            Way::Reimage => spec.image = ImageId::new("bsd").unwrap(),
+            Way::Replace => spec.network = NetworkId::from_uuid(Uuid::from_u128(4)),
+        }
+        spec
+    });
+    std::iter::once(spec()).chain(other).collect()
+}
+
+type Doing = (Option<Ending>, Option<Acted>, Option<Field>);
+
+fn doings() -> Vec<Doing> {
+    let acted = |seconds| {
+        Some(Acted {
+            act: Act::Stop,
+            at: ago(seconds),
+        })
+    };
+    let ending = |why, accepted_at| Some(Ending { why, accepted_at });
+    vec![
+        (None, None, None),
+        (None, None, Some(Field::Image)),
+        (None, acted(60), None),
+        (None, acted(2), None),
+        (ending(Why::Delete, None), None, None),
+        (ending(Why::Replace, Some(ago(1))), None, None),
+        (ending(Why::Failed, Some(ago(4000))), None, None),
+    ]
+}
+
+/// A server with a machine, seen in every way, booted or not, with every wish.
+fn seen(bare: &Server) -> Vec<Server> {
+    let mut shapes = Vec::new();
+    let presences = [
+        Presence::Shown,
+        Presence::Absent(ago(30)),
+        Presence::Missing(ago(30)),
+    ];
+    for attempt in [1, 3] {
+        for (booted, replaces, reboots) in [(false, 0, 0), (true, 0, 0), (true, 1, 0), (true, 0, 1)]
+        {
+            let mut server = bare.clone();
+            server.launch = Some(launch(&server, None, attempt));
+            server.booted = booted.then(|| Booted {
+                incarnation: 3,
+                at: ago(50),
+            });
+            (server.intent.replaces, server.intent.reboots) = (replaces, reboots);
+            shapes.push(server.clone());
+            for state in CloudInstanceState::ALL {
+                for presence in presences {
+                    let id = InstanceId::new("i-3").unwrap();
+                    let mut seen = Observed::of(InstanceStatus::new(id, state), ago(50), None);
+                    seen.presence = presence;
+                    server.observed = Some(seen);
+                    shapes.push(server.clone());
+                }
+            }
+        }
+    }
+    shapes
+}

@@ -1,0 +1,212 @@
+//! The drawing in the module's documentation against the code, and the promises of the decision.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
+
+use fleetwright::{CloudInstanceState, InstanceInfo, OptionalVerb};
+use proptest::prelude::*;
+
+use super::{
+    Begin, Rules, Stage, Step,
+    any::{every_shape, facts, launch, new, now, pulse},
+    decide, edit,
+};
+use crate::server::{Act, EventKind, Power, Presence, Server};
+
+static SHAPES: LazyLock<Vec<Server>> = LazyLock::new(every_shape);
+
+const DELETED: &str = "(nothing)";
+
+type Drawing = BTreeMap<(String, String), BTreeSet<String>>;
+
+/// The lines of the module's documentation: stage, step, and the stages that it leads to.
+fn drawn() -> Drawing {
+    let source = include_str!("mod.rs");
+    let lines = source.lines().filter_map(|line| {
+        let (from, rest) = line.strip_prefix("//! ")?.split_once(" --")?;
+        let (step, to) = rest.split_once("--> ")?;
+        let to = to.split_whitespace().map(str::to_owned).collect();
+        Some(((from.trim().to_owned(), step.to_owned()), to))
+    });
+    lines.collect()
+}
+
+/// The stages in which a record is once a step has succeeded.
+fn leads_to(server: &Server, step: &Step) -> BTreeSet<String> {
+    let after = |edits: &[&dyn Fn(&mut Server)]| -> BTreeSet<String> {
+        let stage = |edit: &&dyn Fn(&mut Server)| {
+            let mut server = server.clone();
+            edit(&mut server);
+            Stage::of(&server).as_str().to_owned()
+        };
+        edits.iter().map(stage).collect()
+    };
+    let now = now();
+    let changed = |act| {
+        after(&[&move |server: &mut Server| {
+            let wanted = server.spec.clone();
+            edit::changed(server, act, &wanted, now);
+        }])
+    };
+    match step {
+        Step::Begin(_) => after(&[&|server| {
+            let launch = launch(server, Some(now), 1);
+            edit::begun(server, launch, now);
+        }]),
+        Step::Resend => after(&[&|server| edit::sending(server, now)]),
+        Step::Settle => {
+            let id = fleetwright::InstanceId::new("i-9").unwrap();
+            let info = InstanceInfo::new(id, CloudInstanceState::Pending);
+            let found = move |server: &mut Server| {
+                edit::recorded(server, &info, now, EventKind::Adopted, String::new());
+            };
+            after(&[&found, &edit::settled_without_effect])
+        }
+        Step::Terminate(why) => after(&[&|server| {
+            edit::ending(server, *why, now);
+            edit::end_accepted(server, now);
+        }]),
+        Step::GiveUp(why) => after(&[&|server| edit::given_up(server, *why, 3, now)]),
+        Step::Done => after(&[&|server| edit::done(server, &BTreeSet::new(), now)]),
+        Step::Forget => [DELETED.to_owned()].into(),
+        Step::Start => changed(Act::Start),
+        Step::Stop => changed(Act::Stop),
+        Step::Reboot(_) => changed(Act::Reboot),
+        Step::Resize => changed(Act::Resize),
+        Step::Reimage => changed(Act::Reimage),
+        Step::Retag => changed(Act::Retag),
+        Step::Wait(..) => BTreeSet::new(),
+    }
+}
+
+#[test]
+fn the_drawing_is_what_the_code_does() {
+    let (rules, pulse) = (Rules::default(), pulse());
+    let mut done = Drawing::new();
+    for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
+        let facts = facts(&verbs, &pulse, &rules);
+        for server in every_shape() {
+            let step = decide(&server, &facts, now());
+            if matches!(step, Step::Wait(..)) {
+                continue;
+            }
+            let from = Stage::of(&server).as_str().to_owned();
+            let to = done.entry((from, step.name().to_owned())).or_default();
+            to.extend(leads_to(&server, &step));
+        }
+    }
+    let drawn = drawn();
+    let steps = |drawing: &Drawing| drawing.keys().cloned().collect::<BTreeSet<_>>();
+    let undrawn: Vec<_> = steps(&done).difference(&steps(&drawn)).cloned().collect();
+    let undone: Vec<_> = steps(&drawn).difference(&steps(&done)).cloned().collect();
+    assert!(undrawn.is_empty(), "decided and not drawn: {undrawn:?}");
+    assert!(undone.is_empty(), "drawn and never decided: {undone:?}");
+    assert_eq!(done, drawn, "the stages they lead to");
+}
+
+#[test]
+fn every_stage_is_in_the_drawing() {
+    let drawn: BTreeSet<_> = drawn().into_keys().map(|(from, _)| from).collect();
+    let all = Stage::ALL.map(|stage| stage.as_str().to_owned());
+    assert_eq!(drawn, all.into());
+}
+
+/// Whether nobody can tell that the machine which the record names is gone.
+fn may_live(server: &Server) -> bool {
+    let Some(machine) = &server.instance else {
+        return false;
+    };
+    let accepted = |ending: &crate::server::Ending| ending.accepted_at.is_some();
+    let gone = server.seen().is_some_and(|seen| match seen.presence {
+        Presence::Missing(_) => machine.ending.as_ref().is_some_and(accepted),
+        Presence::Shown | Presence::Absent(_) => seen.state.is_final(),
+    });
+    !gone
+}
+
+#[test]
+fn nothing_is_launched_and_nothing_forgotten_while_a_machine_may_live() {
+    let (rules, pulse) = (Rules::default(), pulse());
+    for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
+        let facts = facts(&verbs, &pulse, &rules);
+        for server in every_shape() {
+            let step = decide(&server, &facts, now());
+            let launches = matches!(step, Step::Begin(_) | Step::Resend | Step::Forget);
+            assert!(!(launches && may_live(&server)), "{step:?}: {server:#?}");
+            let unsettled = server
+                .launch
+                .as_ref()
+                .is_some_and(|launch| launch.sent_at.is_some());
+            let only_settled = !unsettled || matches!(step, Step::Settle | Step::Wait(..));
+            assert!(only_settled, "{step:?}: {server:#?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_that_booted_is_launched_again_unless_asked_for() {
+    let (rules, pulse) = (Rules::default(), pulse());
+    let verbs = OptionalVerb::ALL.into();
+    let facts = facts(&verbs, &pulse, &rules);
+    for server in every_shape().into_iter().filter(Server::has_booted) {
+        let step = decide(&server, &facts, now());
+        assert_ne!(step, Step::Begin(Begin::Retry), "{server:#?}");
+    }
+    let used_up = |server: &Server| server.launch.as_ref().is_some_and(|its| its.attempt >= 3);
+    for server in every_shape().into_iter().filter(used_up) {
+        let step = decide(&server, &facts, now());
+        assert_ne!(step, Step::Begin(Begin::Retry), "{server:#?}");
+    }
+}
+
+#[test]
+fn what_is_deleted_is_never_launched_started_or_changed() {
+    let (rules, pulse) = (Rules::default(), pulse());
+    let verbs = OptionalVerb::ALL.into();
+    let facts = facts(&verbs, &pulse, &rules);
+    let deleted = |server: &Server| server.intent.power == Power::Deleted;
+    for server in every_shape().into_iter().filter(deleted) {
+        let step = decide(&server, &facts, now());
+        let allowed = matches!(
+            step,
+            Step::Settle | Step::Terminate(_) | Step::Forget | Step::Wait(..)
+        );
+        assert!(allowed, "{step:?}: {server:#?}");
+    }
+}
+
+proptest! {
+    /// Whatever the date and the pulse are, there is an answer, always the same, and it names no time that has passed.
+    #[test]
+    fn a_decision_is_total_and_deterministic(
+        shape in 0..SHAPES.len(), seconds in -200_000_i64..200_000, look in 0_u64..100_000,
+        known: bool,
+    ) {
+        let server = &SHAPES[shape];
+        let date = now() + chrono::TimeDelta::seconds(seconds);
+        let mut pulse = pulse();
+        pulse.at = crate::clock::later(chrono::DateTime::UNIX_EPOCH, std::time::Duration::from_secs(look));
+        let (rules, verbs) = (Rules::default(), OptionalVerb::ALL.into());
+        let mut facts = facts(&verbs, &pulse, &rules);
+        if !known {
+            facts.pulse = None;
+        }
+        let step = decide(server, &facts, date);
+        prop_assert_eq!(&step, &decide(server, &facts, date));
+        if let Step::Wait(_, Some(until)) = step {
+            prop_assert!(until > date, "{} is not after {}", until, date);
+        }
+    }
+}
+
+#[test]
+fn a_new_server_begins_and_a_new_deleted_one_is_forgotten() {
+    let (rules, pulse, verbs) = (Rules::default(), pulse(), BTreeSet::new());
+    let facts = facts(&verbs, &pulse, &rules);
+    let step = |power| decide(&new(power), &facts, now());
+    assert_eq!(step(Power::Running), Step::Begin(Begin::First));
+    assert_eq!(step(Power::Stopped), Step::Begin(Begin::First));
+    assert_eq!(step(Power::Deleted), Step::Forget);
+}

@@ -1,0 +1,204 @@
+//! Launching: what is stored before the call, what after it, and how a launch is found again whose answer nobody has.
+
+use chrono::{DateTime, Utc};
+use fleetwright::{
+    Effect, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError,
+};
+
+use super::{
+    Begin, Controller, Next,
+    act::{Answer, Read},
+    edit, tags,
+};
+use crate::{
+    clock::later,
+    mapping::LaunchSpec,
+    mutant::Mutant,
+    server::{EventKind, Launch, Server},
+};
+
+impl Controller {
+    /// Writes down a new launch with an incarnation of its own, and sends it.
+    pub(super) async fn begin(&self, mut read: Read, why: Begin) -> Answer {
+        let now = self.clock.now();
+        let launch = match self.planned(&read.value, why, now) {
+            Ok(launch) => launch,
+            Err(refusal) => {
+                let message = format!("cannot be launched: {refusal}");
+                edit::refused(&mut read.value, self.refusal_ends(now), now, message);
+                return self.commit(read, Next::Idle).await;
+            }
+        };
+        if self.rules.chosen.is(Mutant::TokenNotStored) {
+            read.value.launch = Some(launch);
+            return self.send(read).await;
+        }
+        edit::begun(&mut read.value, launch, now);
+        let read = self.written(read).await?;
+        self.send(read).await
+    }
+
+    /// Sends the launch that is written down once more, after writing down that it is.
+    pub(super) async fn resend(&self, mut read: Read) -> Answer {
+        edit::sending(&mut read.value, self.clock.now());
+        let read = self.written(read).await?;
+        self.send(read).await
+    }
+
+    async fn send(&self, read: Read) -> Answer {
+        let Some(launch) = &read.value.launch else {
+            return Ok(Next::Again);
+        };
+        let answer = self.cloud.launch_instance(&launch.config).await;
+        let now = self.clock.now();
+        let answered = |server: &mut Server| match &answer {
+            Ok(info) => {
+                let words = format!("machine {} is launched", info.id);
+                edit::recorded(server, info, now, EventKind::Launched, words);
+            }
+            Err(error) => self.launch_failed(server, error, now),
+        };
+        self.finish(read, answered).await
+    }
+
+    fn launch_failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
+        if let Some(launch) = &mut server.launch {
+            match (error.kind(), error.effect()) {
+                // It may have made a machine all the same, in an earlier process or long ago: that is looked up first.
+                (ErrorKind::TokenSpent | ErrorKind::TokenConflict, _) => launch.spent = true,
+                (_, Effect::None) => launch.sent_at = None,
+                (_, Effect::Done | Effect::Unknown) => {}
+            }
+        }
+        self.failed(server, error, now);
+    }
+
+    /// Looks up a launch whose answer nobody has.
+    pub(super) async fn settle(&self, read: Read) -> Answer {
+        let Some(launch) = read.value.launch.clone() else {
+            return Ok(Next::Again);
+        };
+        let found = match self.look_up(&read.value, &launch).await {
+            Ok(found) => found,
+            Err(error) => {
+                let now = self.clock.now();
+                let failed = |server: &mut Server| self.failed(server, &error, now);
+                return self.finish(read, failed).await;
+            }
+        };
+        let now = self.clock.now();
+        let machines = match found {
+            LaunchRecord::Found(machines) | LaunchRecord::Gone(machines) => machines,
+            LaunchRecord::NotSeen => Vec::new(),
+        };
+        let alive = machines.iter().find(|info| !info.state.is_ending());
+        if let Some(info) = alive.or(machines.first()) {
+            let adopted = |server: &mut Server| {
+                let words = format!("machine {} is found by its launch token", info.id);
+                edit::recorded(server, info, now, EventKind::Adopted, words);
+            };
+            return self.finish(read, adopted).await;
+        }
+        let sent_at = launch.sent_at.unwrap_or(now);
+        // Only past the window does its absence prove that there is no such machine.
+        let proof = later(sent_at, self.cloud.capabilities().consistency_window);
+        if now <= proof {
+            return Ok(Next::At(later(proof, super::TURN)));
+        }
+        self.finish(read, edit::settled_without_effect).await
+    }
+
+    async fn look_up(
+        &self,
+        server: &Server,
+        launch: &Launch,
+    ) -> Result<LaunchRecord, ProvisionError> {
+        if self.rules.chosen.is(Mutant::AdoptByTag) {
+            let id = server.id.to_string();
+            let all = fleetwright::InstanceFilter::new();
+            let all = self.cloud.list_instances(&all);
+            let tagged = |info: &InstanceInfo| info.tags.get(tags::SERVER) == Some(id.as_str());
+            return Ok(LaunchRecord::of(
+                all.await?.into_iter().filter(tagged).collect(),
+            ));
+        }
+        self.cloud.find_launch(&launch.token).await
+    }
+
+    /// The spec of a server as one of its machines is launched with it, or why that cannot be, in words.
+    pub(super) fn config_of(
+        &self,
+        server: &Server,
+        incarnation: u64,
+        token: LaunchToken,
+    ) -> Result<InstanceConfig, String> {
+        let spec = &server.spec;
+        let spec = LaunchSpec {
+            flavor: spec.flavor.clone(),
+            image: spec.image.clone(),
+            network: spec.network,
+            security_groups: spec.security_groups.clone(),
+            public_ip: spec.public_ip,
+            user_data: spec.user_data.clone(),
+            tags: tags::of(server, incarnation),
+            token: token.clone(),
+        };
+        let mut config = self
+            .planner
+            .plan(&spec)
+            .map_err(|refusal| words(&refusal))?;
+        // The link of the record to the launch does not depend on what a planner makes of them.
+        config.launch_token = Some(token);
+        for (key, value) in &spec.tags {
+            let set = config.tags.insert(key, value);
+            set.map_err(|invalid| invalid.to_string())?;
+        }
+        Ok(config)
+    }
+
+    fn planned(&self, server: &Server, why: Begin, now: DateTime<Utc>) -> Result<Launch, String> {
+        let before = server.launch.as_ref();
+        let last = before.map_or(0, |launch| launch.incarnation);
+        let raised = last.saturating_add(1);
+        let incarnation = if self.rules.chosen.is(Mutant::IncarnationNotRaised) {
+            last.max(1)
+        } else {
+            raised
+        };
+        let (life, attempt) = match (why, before) {
+            (Begin::First | Begin::Replace, _) | (_, None) => (incarnation, 1),
+            (Begin::Changed, Some(launch)) => (launch.life, launch.attempt),
+            (Begin::Retry, Some(launch)) => (launch.life, launch.attempt.saturating_add(1)),
+        };
+        let token = if self.rules.chosen.is(Mutant::TokenNotStored) {
+            server.token(u64::MAX ^ now.timestamp_micros().unsigned_abs())
+        } else {
+            server.token(incarnation)
+        };
+        let replaces = match (why, before) {
+            (Begin::First | Begin::Replace | Begin::Changed, _) | (_, None) => {
+                server.intent.replaces
+            }
+            (Begin::Retry, Some(launch)) => launch.replaces,
+        };
+        Ok(Launch {
+            incarnation,
+            attempt,
+            life,
+            replaces,
+            reboots: server.intent.reboots,
+            spec: server.spec.clone(),
+            config: self.config_of(server, incarnation, token.clone())?,
+            token,
+            sent_at: Some(now),
+            spent: false,
+        })
+    }
+}
+
+/// An error with those below it, in one line.
+fn words(error: &dyn std::error::Error) -> String {
+    let sources = std::iter::successors(Some(error), |error| error.source());
+    let words: Vec<_> = sources.map(ToString::to_string).collect();
+    words.join(": ")
+}

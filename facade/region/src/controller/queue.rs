@@ -1,0 +1,153 @@
+//! Whose turn it is: each server at most once in the queue and once at work, and when to wake it without being told.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tokio::time::Instant;
+
+use crate::server::ServerId;
+
+/// Keys without payload: what is to be done is read when it is done. The cost of every call grows with the number of
+/// waiting servers at most as a logarithm.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    ready: VecDeque<ServerId>,
+    slots: BTreeMap<ServerId, Slot>,
+    timers: BTreeSet<(Instant, ServerId)>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    queued: bool,
+    working: bool,
+    /// It was woken while it was worked on: what was read then may be old.
+    again: bool,
+    due: Option<Instant>,
+    /// How often in a row the store failed it.
+    failures: u32,
+}
+
+impl Queue {
+    /// Something about a server has changed.
+    pub(super) fn wake(&mut self, id: ServerId) {
+        let slot = self.slots.entry(id).or_default();
+        if slot.working {
+            slot.again = true;
+        } else if !slot.queued {
+            slot.queued = true;
+            self.ready.push_back(id);
+        }
+    }
+
+    /// The next server to work on.
+    pub(super) fn take(&mut self, now: Instant) -> Option<ServerId> {
+        while let Some((due, id)) = self.timers.first().copied() {
+            if due > now {
+                break;
+            }
+            self.timers.remove(&(due, id));
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.due = None;
+            }
+            self.wake(id);
+        }
+        let id = self.ready.pop_front()?;
+        let slot = self.slots.entry(id).or_default();
+        slot.queued = false;
+        slot.working = true;
+        if let Some(due) = slot.due.take() {
+            self.timers.remove(&(due, id));
+        }
+        Some(id)
+    }
+
+    /// The work on a server ended; `failed` if the store was in the way. Answers how often in a row that was so.
+    pub(super) fn ended(&mut self, id: ServerId, failed: bool) -> u32 {
+        let slot = self.slots.entry(id).or_default();
+        slot.working = false;
+        slot.failures = if failed {
+            slot.failures.saturating_add(1)
+        } else {
+            0
+        };
+        let failures = slot.failures;
+        if std::mem::take(&mut slot.again) && !failed {
+            self.wake(id);
+        }
+        failures
+    }
+
+    /// Wakes a server then, unless it is woken before.
+    pub(super) fn wake_at(&mut self, id: ServerId, due: Instant) {
+        let slot = self.slots.entry(id).or_default();
+        if slot.queued || slot.due.is_some_and(|earlier| earlier <= due) {
+            return;
+        }
+        if let Some(later) = slot.due.replace(due) {
+            self.timers.remove(&(later, id));
+        }
+        self.timers.insert((due, id));
+    }
+
+    /// Forgets a server that waits for nothing.
+    pub(super) fn rest(&mut self, id: ServerId) {
+        let idle = |slot: &Slot| !slot.queued && !slot.working && slot.due.is_none();
+        if self.slots.get(&id).is_some_and(idle) {
+            self.slots.remove(&id);
+        }
+    }
+
+    /// When the next server wakes by itself.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// How many servers wait for their turn.
+    pub(super) fn waiting(&self) -> usize {
+        self.ready.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn id(number: u128) -> ServerId {
+        ServerId::from_uuid(Uuid::from_u128(number))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_waits_once_and_is_worked_on_once() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        queue.wake(id(1));
+        queue.wake(id(1));
+        assert_eq!((queue.take(now), queue.take(now)), (Some(id(1)), None));
+        queue.wake(id(1));
+        assert_eq!(queue.take(now), None, "it is being worked on");
+        queue.ended(id(1), false);
+        assert_eq!(queue.take(now), Some(id(1)), "what was read may be old");
+        queue.ended(id(1), false);
+        assert_eq!(queue.take(now), None);
+        queue.rest(id(1));
+        assert!(queue.slots.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_earliest_of_its_times_wakes_a_server() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        let at = |seconds| now + Duration::from_secs(seconds);
+        queue.wake_at(id(1), at(9));
+        queue.wake_at(id(1), at(5));
+        queue.wake_at(id(1), at(7));
+        assert_eq!(queue.next_due(), Some(at(5)));
+        assert_eq!(queue.take(at(4)), None);
+        assert_eq!(queue.take(at(5)), Some(id(1)));
+        assert_eq!(queue.next_due(), None, "the others are needless");
+        assert_eq!(queue.ended(id(1), true), 1);
+        assert_eq!(queue.ended(id(1), true), 2);
+        assert_eq!(queue.ended(id(1), false), 0);
+    }
+}

@@ -1,0 +1,187 @@
+//! What a sight means for a server's record. Pure.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use chrono::{DateTime, Utc};
+use fleetwright::{CloudInstanceState, InstanceStatus, Tags};
+
+use crate::{
+    clock::{between, later},
+    controller::tags,
+    server::{
+        Act, Booted, CloudInstance, Drift, EventKind, Observed, Power, Presence, Server, Writer,
+    },
+};
+
+/// What one look showed of one machine.
+#[derive(Clone, Debug)]
+pub(super) enum Sight {
+    /// It is there, or its end is still told. The tags, where they were shown.
+    Shown(Box<InstanceStatus>, Option<Tags>),
+    /// It was not shown, which proves nothing.
+    Absent,
+    /// There is no such machine.
+    Missing,
+}
+
+/// When a look was, and what it goes by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) began: DateTime<Utc>,
+    pub(super) window: Duration,
+    pub(super) stuck_after: Duration,
+}
+
+/// Writes a sight of the machine that the record names into the monitor's fields.
+pub(super) fn apply(server: &mut Server, sight: &Sight, look: &Look) {
+    let Some(machine) = server.instance.clone() else {
+        return;
+    };
+    let before = server.seen().cloned();
+    let Some(now_seen) = observed(&machine, before.as_ref(), sight, look.began) else {
+        server.observed = None;
+        return;
+    };
+    let drift = drift(server, &machine, &now_seen, sight, look);
+    tell(server, before.as_ref(), &now_seen, &drift, look.began);
+    // One that is being destroyed from here has had its chance: its successor is launched whatever it does until then.
+    let running = now_seen.state == CloudInstanceState::Running && machine.ending.is_none();
+    let known = |booted: &Booted| booted.incarnation >= machine.incarnation;
+    if running && !server.booted.as_ref().is_some_and(known) {
+        server.booted = Some(Booted {
+            incarnation: machine.incarnation,
+            at: look.began,
+        });
+    }
+    server.drift = drift;
+    // A look that saw the same is told by the pulse.
+    if !before.is_some_and(|before| before.same_sight(&now_seen)) {
+        server.observed = Some(now_seen);
+    }
+}
+
+/// What is known of the machine after a sight; nothing if it was never seen.
+fn observed(
+    machine: &CloudInstance,
+    before: Option<&Observed>,
+    sight: &Sight,
+    began: DateTime<Utc>,
+) -> Option<Observed> {
+    let absent = |presence| {
+        before.map(|seen| Observed {
+            presence,
+            ..seen.clone()
+        })
+    };
+    match sight {
+        Sight::Shown(status, _) => {
+            let possible = |seen: &&Observed| status.state.can_be_seen_after(seen.state);
+            match before {
+                // The list is older than what is known: nothing comes back from the end.
+                Some(seen) if !possible(&seen) => Some(seen.clone()),
+                Some(_) | None => Some(Observed::of((**status).clone(), began, before)),
+            }
+        }
+        Sight::Absent => match before.map(|seen| seen.presence) {
+            None => None,
+            Some(Presence::Shown) => absent(Presence::Absent(began)),
+            Some(Presence::Absent(_) | Presence::Missing(_)) => before.cloned(),
+        },
+        Sight::Missing => match before.map(|seen| seen.presence) {
+            Some(Presence::Missing(_)) => before.cloned(),
+            Some(Presence::Shown | Presence::Absent(_)) => absent(Presence::Missing(began)),
+            None => {
+                let status = InstanceStatus::new(machine.id.clone(), CloudInstanceState::Pending);
+                let mut seen = Observed::of(status, began, None);
+                seen.presence = Presence::Missing(began);
+                Some(seen)
+            }
+        },
+    }
+}
+
+fn drift(
+    server: &Server,
+    machine: &CloudInstance,
+    seen: &Observed,
+    sight: &Sight,
+    look: &Look,
+) -> BTreeSet<Drift> {
+    use CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated, Terminating};
+    let mut drift = BTreeSet::new();
+    let own_end = machine.ending.is_some();
+    if matches!(seen.presence, Presence::Missing(_)) && !own_end {
+        drift.insert(Drift::Missing);
+        return drift;
+    }
+    match seen.state {
+        Terminating | Terminated if !own_end => {
+            drift.insert(Drift::Destroyed);
+        }
+        Pending | Running | Stopping | Stopped | Terminating | Terminated => {}
+    }
+    match seen.state {
+        Pending | Stopping | Terminating => {
+            if between(seen.since, look.began) > look.stuck_after {
+                drift.insert(Drift::Stuck);
+            }
+        }
+        Running | Stopped | Terminated => {}
+    }
+    // What was done from here may not show yet.
+    let settled = |at: DateTime<Utc>| look.began > later(at, look.window);
+    let act = machine.acted.map(|acted| acted.act);
+    let quiet = machine.acted.is_none_or(|acted| settled(acted.at));
+    let by_others = match (server.intent.power, seen.state) {
+        (Power::Running, Stopping | Stopped) => {
+            !matches!(act, Some(Act::Stop | Act::Resize)) && quiet
+        }
+        (Power::Stopped, Running) => act == Some(Act::Stop) && quiet,
+        (Power::Running, Pending | Running | Terminating | Terminated)
+        | (Power::Stopped, Pending | Stopping | Stopped | Terminating | Terminated)
+        | (Power::Deleted, Pending | Running | Stopping | Stopped | Terminating | Terminated) => {
+            false
+        }
+    };
+    if by_others && !own_end {
+        drift.insert(Drift::Power);
+    }
+    let tags = match sight {
+        Sight::Shown(_, Some(tags)) => Some(tags),
+        Sight::Shown(_, None) | Sight::Absent | Sight::Missing => None,
+    };
+    let retagged = match tags {
+        Some(tags) => quiet && !tags.contains_all(&tags::applied(server, machine)),
+        None => server.drift.contains(&Drift::Tags),
+    };
+    if retagged && !seen.state.is_ending() {
+        drift.insert(Drift::Tags);
+    }
+    drift
+}
+
+fn tell(
+    server: &mut Server,
+    before: Option<&Observed>,
+    seen: &Observed,
+    drift: &BTreeSet<Drift>,
+    at: DateTime<Utc>,
+) {
+    if before.is_none_or(|before| before.state != seen.state) {
+        let reason = seen.state_reason.as_deref();
+        let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+        let words = format!("machine {} is {}{reason}", seen.instance, seen.state);
+        server.note(at, Writer::Monitor, EventKind::Seen, words);
+    }
+    let new: Vec<_> = drift.difference(&server.drift).copied().collect();
+    for sort in new {
+        let words = match sort {
+            Drift::Missing => "the cloud has no such machine any more",
+            Drift::Destroyed => "the machine was destroyed, and not from here",
+            Drift::Power => "the machine was started or stopped, and not from here",
+            Drift::Tags => "the machine's tags were changed, and not from here",
+            Drift::Stuck => "the machine has been in a passing state for too long",
+        };
+        server.note(at, Writer::Monitor, EventKind::Drifted, words);
+    }
+}

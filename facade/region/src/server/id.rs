@@ -1,0 +1,85 @@
+//! What servers and their owners are called, and what is derived from that.
+
+use std::{fmt, str::FromStr};
+
+use fleetwright_store::{Invalid, Key};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A server. Whoever owns it gives it the id: an instance and its server have the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ServerId(Uuid);
+
+impl ServerId {
+    /// From a UUID.
+    pub const fn from_uuid(uuid: Uuid) -> Self {
+        Self(uuid)
+    }
+
+    /// As a UUID.
+    pub const fn as_uuid(&self) -> Uuid {
+        self.0
+    }
+
+    /// The key of its record.
+    pub fn key(&self) -> Result<Key, Invalid> {
+        Key::new(self.to_string())
+    }
+}
+
+impl fmt::Display for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0.hyphenated(), f)
+    }
+}
+
+impl fmt::Debug for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerId({self})")
+    }
+}
+
+impl FromStr for ServerId {
+    type Err = uuid::Error;
+    fn from_str(text: &str) -> Result<Self, uuid::Error> {
+        text.parse().map(Self)
+    }
+}
+
+/// Whose a server is: one thing of one kind, which has no other server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Owner {
+    /// What sort of thing: `instance`.
+    pub kind: String,
+    /// Which one.
+    pub id: String,
+}
+
+impl Owner {
+    /// The thing of this kind with this id.
+    pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Self {
+        Self {
+            kind: kind.into(),
+            id: id.into(),
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_key_of_its_record() {
+        let id: ServerId = "cea82847-20ce-5f13-87fb-9f3cc7da081d".parse().unwrap();
+        assert_eq!(id.key().unwrap().as_str(), id.to_string());
+        assert!("blue".parse::<ServerId>().is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! Which servers there are, as far as their reader may see them.
+
+use std::collections::BTreeMap;
+
+use fleetwright_identity::{Principal, Reach, Resource, Verb};
+use fleetwright_store::{Cursor, IndexName, IndexValue, Query, Scalar};
+
+use super::{PROJECT_INDEX, REGION_INDEX, ServerError, ServerView, Servers};
+use crate::{
+    ids::{NetworkId, RegionId},
+    uses::Use,
+};
+
+/// Which servers are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListServers {
+    /// Only those in this region.
+    pub region: Option<RegionId>,
+    /// Only those in this network.
+    pub network: Option<NetworkId>,
+    /// Where the last page ended.
+    pub after: Option<Cursor>,
+}
+
+/// Some servers. There may be more although a page has few: it shows only what its reader may see.
+#[derive(Clone, Debug)]
+pub struct ServerPage {
+    /// The servers, in the order of the index they were found by.
+    pub servers: Vec<ServerView>,
+    /// Where to go on.
+    pub next: Option<Cursor>,
+}
+
+impl Servers {
+    /// A page of the servers that the caller may see.
+    pub async fn list(
+        &self,
+        who: &Principal,
+        wanted: &ListServers,
+    ) -> Result<ServerPage, ServerError> {
+        let reach = who
+            .reach(Verb::List, Resource::Servers)
+            .map_err(ServerError::Refused)?;
+        let mut query = self.query(wanted, &reach)?;
+        query.after.clone_from(&wanted.after);
+        let page = self.table.list(&query).await?;
+        let (mut servers, mut pulses) = (Vec::new(), BTreeMap::new());
+        let now = self.clock.now();
+        for item in page.items {
+            let region = item.value.region.clone();
+            let there = wanted.region.as_ref().is_none_or(|only| *only == region);
+            if !there || !reach.covers(&item.value.scope()) {
+                continue;
+            }
+            if !pulses.contains_key(&region) {
+                pulses.insert(region.clone(), self.pulse(&region).await?);
+            }
+            let pulse = pulses.get(&region).and_then(Option::as_ref);
+            servers.push(ServerView::new(item, pulse, now));
+        }
+        let next = page.next;
+        Ok(ServerPage { servers, next })
+    }
+
+    /// The narrowest index that has everything that is wanted and may be seen.
+    fn query(&self, wanted: &ListServers, reach: &Reach) -> Result<Query, ServerError> {
+        if let Some(network) = &wanted.network {
+            let (_, index) = Use::SERVER_NETWORK.names()?;
+            return Ok(self.table.by(&index, network.to_string().as_str()));
+        }
+        let only = match reach {
+            Reach::Everywhere => None,
+            Reach::Within(scopes) => scopes.first().filter(|_| scopes.len() == 1),
+        };
+        let parts = only.map(|scope| {
+            let organization = scope.organization().map(|id| id.to_string());
+            let project = scope.project().map(|id| id.to_string());
+            let parts = organization.into_iter().chain(project);
+            IndexValue(parts.map(Scalar::from).collect())
+        });
+        if let Some(value) = parts.filter(|value| !value.0.is_empty()) {
+            return Ok(self.table.by(&IndexName::new(PROJECT_INDEX)?, value));
+        }
+        Ok(match &wanted.region {
+            Some(region) => self
+                .table
+                .by(&IndexName::new(REGION_INDEX)?, region.as_str()),
+            None => self.table.all(),
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! The kinds and indexes that servers and their monitor need in a store.
+
+use fleetwright_store::{Document as _, SchemaBuilder};
+
+use super::Server;
+use crate::{monitor::Pulse, uses::Use};
+
+/// The unique index of a server's owner: kind, id.
+pub const OWNER_INDEX: &str = "owner";
+/// The unique index of a server's machine: region, the cloud's id.
+pub const INSTANCE_INDEX: &str = "instance";
+/// The index of a server's region.
+pub const REGION_INDEX: &str = "region";
+/// The index of a server's tenant: organization, project.
+pub const PROJECT_INDEX: &str = "project";
+
+/// Adds the records of servers and of monitors to a schema.
+#[must_use]
+pub fn add_to_schema(builder: SchemaBuilder) -> SchemaBuilder {
+    let server = builder
+        .kind(Server::KIND)
+        .unique(OWNER_INDEX, ["/owner/kind", "/owner/id"])
+        .unique(INSTANCE_INDEX, ["/region", "/instance/id"])
+        .index(REGION_INDEX, ["/region"])
+        .index(PROJECT_INDEX, ["/organization", "/project"]);
+    let server = Use::SERVER_NETWORK.declare(server);
+    let server = Use::SERVER_SECURITY_GROUPS.declare(server);
+    Use::SERVER_SSH_AUTHORITY.declare(server).kind(Pulse::KIND)
+}

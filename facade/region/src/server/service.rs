@@ -1,0 +1,374 @@
+//! How servers are asked for and read. Every call takes the caller's principal; there is no other way in.
+//!
+//! Nothing here waits for a cloud: a wish is one transaction, and the store's watch wakes whoever carries it out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use chrono::{DateTime, Utc};
+use fleetwright::{OptionalVerb, Reboot};
+use fleetwright_identity::{Judgement, Principal, Resource, Scope, Verb};
+use fleetwright_store::{
+    IndexName, IndexValue, Scalar, Store, StoreError, Table, Transaction, Versioned,
+};
+
+use super::{
+    Consent, EventKind, Intent, MAX_USER_DATA_BYTES, NewServer, OWNER_INDEX, Owner, Plan, Power,
+    Server, ServerError, ServerId, ServerSpec, ServerView, Writer,
+};
+use crate::{clock::Clock, ids::RegionId, monitor::Pulse};
+
+/// How often a wish is tried when others write the same record.
+const TRIES: usize = 16;
+
+/// The service of servers. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Servers {
+    store: Arc<dyn Store>,
+    pub(super) table: Table<Server>,
+    pulses: Table<Pulse>,
+    pub(super) clock: Arc<dyn Clock>,
+    regions: BTreeMap<RegionId, BTreeSet<OptionalVerb>>,
+}
+
+impl Servers {
+    /// The servers of a store whose schema has [them](super::add_to_schema).
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, ServerError> {
+        Ok(Self {
+            table: Table::new(Arc::clone(&store))?,
+            pulses: Table::new(Arc::clone(&store))?,
+            store,
+            clock,
+            regions: BTreeMap::new(),
+        })
+    }
+
+    /// Adds a region, with what its provisioner declares. Servers are made in such regions only.
+    #[must_use]
+    pub fn with_region(mut self, region: RegionId, verbs: BTreeSet<OptionalVerb>) -> Self {
+        self.regions.insert(region, verbs);
+        self
+    }
+
+    /// Makes the server of an owner, or answers the one there is. One that is there is not changed.
+    pub async fn ensure(
+        &self,
+        who: &Principal,
+        new: &NewServer,
+    ) -> Result<ServerView, ServerError> {
+        let scope = Scope::Project(new.organization, new.project);
+        who.may(Verb::Create, Resource::Servers, &scope)
+            .map_err(ServerError::Refused)?;
+        if !self.regions.contains_key(&new.region) {
+            return Err(ServerError::NoRegion(new.region.clone()));
+        }
+        fits(new.id, &new.spec)?;
+        let key = new.id.key()?;
+        for _ in 0..TRIES {
+            if let Some(found) = self.table.get(&key).await? {
+                return self.same(found, new).await;
+            }
+            let now = self.clock.now();
+            let server = made(new, now);
+            let transaction = self.table.create(Transaction::new(), &key, &server)?;
+            match self.store.commit(&transaction).await {
+                Ok(revision) => {
+                    let (key, value) = (key.clone(), server);
+                    let made = Versioned {
+                        key,
+                        revision,
+                        value,
+                    };
+                    return self.view(made).await;
+                }
+                Err(error) => self.why_not_made(error, new).await?,
+            }
+        }
+        Err(ServerError::Busy(new.id))
+    }
+
+    /// Asks for another spec. What that takes is in the answer; what it destroys needs consent.
+    pub async fn set_spec(
+        &self,
+        who: &Principal,
+        id: ServerId,
+        spec: &ServerSpec,
+        consent: Consent,
+    ) -> Result<(ServerView, Plan), ServerError> {
+        fits(id, spec)?;
+        let mut plan = Plan::default();
+        let view = self
+            .change(who, Verb::Update, id, |server| {
+                plan = self.plan(server, spec)?;
+                if consent == Consent::KeepEverything && plan.destructive().next().is_some() {
+                    let plan = plan.clone();
+                    return Err(ServerError::NeedsConsent { id, plan });
+                }
+                if server.spec == *spec {
+                    return Ok(None);
+                }
+                server.spec = spec.clone();
+                Ok(Some("asks for another spec"))
+            })
+            .await?;
+        Ok((view, plan))
+    }
+
+    /// What [`set_spec`](Self::set_spec) would do, without doing it.
+    pub async fn plan_spec(
+        &self,
+        who: &Principal,
+        id: ServerId,
+        spec: &ServerSpec,
+    ) -> Result<Plan, ServerError> {
+        let view = self.read(who, id).await?;
+        self.plan(&view.server, spec)
+    }
+
+    /// Asks for it to run or to be stopped. It stays asked for, also when the server is replaced. Asking for
+    /// [`Power::Deleted`] is [deleting](Self::delete).
+    pub async fn set_power(
+        &self,
+        who: &Principal,
+        id: ServerId,
+        power: Power,
+    ) -> Result<ServerView, ServerError> {
+        let (verb, words) = match power {
+            Power::Running => (Verb::Start, "wants it to run"),
+            Power::Stopped => (Verb::Stop, "wants it stopped"),
+            Power::Deleted => return self.delete(who, id).await,
+        };
+        let wish = |server: &mut Server| {
+            let differs = server.intent.power != power;
+            server.intent.power = power;
+            Ok(differs.then_some(words))
+        };
+        self.change(who, verb, id, wish).await
+    }
+
+    /// Asks for a reboot. Requests that are not carried out yet are carried out as one.
+    pub async fn request_reboot(
+        &self,
+        who: &Principal,
+        id: ServerId,
+        how: Reboot,
+    ) -> Result<ServerView, ServerError> {
+        let wish = |server: &mut Server| {
+            match server.intent.power {
+                Power::Running => {}
+                Power::Stopped | Power::Deleted => {
+                    let (found, wanted) = ("asked to be stopped", "asked to run");
+                    return Err(ServerError::NotReady { id, found, wanted });
+                }
+            }
+            server.intent.reboots = server.intent.reboots.saturating_add(1);
+            server.intent.reboot_how = how;
+            Ok(Some("asks for a reboot"))
+        };
+        self.change(who, Verb::Reboot, id, wish).await
+    }
+
+    /// Asks for another machine in place of the one there is. **Its disk and addresses are lost.**
+    pub async fn request_replace(
+        &self,
+        who: &Principal,
+        id: ServerId,
+    ) -> Result<ServerView, ServerError> {
+        let wish = |server: &mut Server| {
+            server.intent.replaces = server.intent.replaces.saturating_add(1);
+            Ok(Some("asks for another machine"))
+        };
+        self.change(who, Verb::Update, id, wish).await
+    }
+
+    /// Asks for it to go, with everything. The record goes once the cloud has confirmed that. Asking again is no
+    /// error.
+    pub async fn delete(&self, who: &Principal, id: ServerId) -> Result<ServerView, ServerError> {
+        self.write(who, Verb::Delete, id, |server| {
+            if server.intent.power == Power::Deleted {
+                return Ok(None);
+            }
+            server.intent.power = Power::Deleted;
+            Ok(Some("wants it deleted"))
+        })
+        .await
+    }
+
+    /// A server as it is now.
+    pub async fn read(&self, who: &Principal, id: ServerId) -> Result<ServerView, ServerError> {
+        let found = self.permitted(who, Verb::Read, id).await?;
+        self.view(found).await
+    }
+
+    /// The one server of an owner.
+    pub async fn read_of(&self, who: &Principal, owner: &Owner) -> Result<ServerView, ServerError> {
+        let hidden = || ServerError::NoServerOf(owner.clone());
+        let found = self.of(owner).await?.ok_or_else(hidden)?;
+        match who.judge(Verb::Read, Resource::Servers, &found.value.scope()) {
+            Judgement::Allowed => self.view(found).await,
+            Judgement::Refused(_) | Judgement::Hidden => Err(hidden()),
+        }
+    }
+
+    fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
+        let verbs = self.regions.get(&server.region);
+        let verbs = verbs.ok_or_else(|| ServerError::NoRegion(server.region.clone()))?;
+        // What has no machine has nothing to lose.
+        let machine = server.instance.as_ref();
+        Ok(machine.map_or_else(Plan::default, |machine| machine.plan_to(spec, verbs)))
+    }
+
+    /// A wish that a server takes which is not being deleted.
+    async fn change(
+        &self,
+        who: &Principal,
+        verb: Verb,
+        id: ServerId,
+        mut wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
+    ) -> Result<ServerView, ServerError> {
+        self.write(who, verb, id, |server| match server.intent.power {
+            Power::Running | Power::Stopped => wish(server),
+            Power::Deleted => Err(ServerError::Deleting(id)),
+        })
+        .await
+    }
+
+    async fn write(
+        &self,
+        who: &Principal,
+        verb: Verb,
+        id: ServerId,
+        mut wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
+    ) -> Result<ServerView, ServerError> {
+        for _ in 0..TRIES {
+            let found = self.permitted(who, verb, id).await?;
+            let mut server = found.value.clone();
+            let Some(words) = wish(&mut server)? else {
+                return self.view(found).await;
+            };
+            server.generation = server.generation.saturating_add(1);
+            let words = format!("{} {words}", who.actor());
+            server.note(self.clock.now(), Writer::Service, EventKind::Asked, words);
+            let transaction = self.table.replace(Transaction::new(), &found, &server)?;
+            match self.store.commit(&transaction).await {
+                Ok(revision) => {
+                    let (key, value) = (found.key, server);
+                    let written = Versioned {
+                        key,
+                        revision,
+                        value,
+                    };
+                    return self.view(written).await;
+                }
+                Err(error) if error.conflict().is_some() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(ServerError::Busy(id))
+    }
+
+    async fn permitted(
+        &self,
+        who: &Principal,
+        verb: Verb,
+        id: ServerId,
+    ) -> Result<Versioned<Server>, ServerError> {
+        let found = self.table.get(&id.key()?).await?;
+        let found = found.ok_or(ServerError::NotFound(id))?;
+        match who.judge(verb, Resource::Servers, &found.value.scope()) {
+            Judgement::Allowed => Ok(found),
+            Judgement::Refused(refused) => Err(ServerError::Refused(refused)),
+            Judgement::Hidden => Err(ServerError::NotFound(id)),
+        }
+    }
+
+    async fn of(&self, owner: &Owner) -> Result<Option<Versioned<Server>>, StoreError> {
+        let parts = [&owner.kind, &owner.id].map(|part| Scalar::from(part.as_str()));
+        let value = IndexValue(parts.into());
+        self.table.find(&IndexName::new(OWNER_INDEX)?, value).await
+    }
+
+    async fn same(
+        &self,
+        found: Versioned<Server>,
+        new: &NewServer,
+    ) -> Result<ServerView, ServerError> {
+        let server = &found.value;
+        let same = server.owner == new.owner
+            && server.region == new.region
+            && (server.organization, server.project) == (new.organization, new.project);
+        match (same, server.intent.power) {
+            (false, _) => Err(taken(new, "the id is another owner's, or of another place")),
+            (true, Power::Deleted) => Err(ServerError::Deleting(new.id)),
+            (true, Power::Running | Power::Stopped) => self.view(found).await,
+        }
+    }
+
+    /// Nothing if it may be tried again.
+    async fn why_not_made(&self, error: StoreError, new: &NewServer) -> Result<(), ServerError> {
+        if error.conflict().is_none() {
+            return Err(error.into());
+        }
+        match self.of(&new.owner).await? {
+            Some(other) if other.value.id != new.id => {
+                Err(taken(new, "the owner has another server"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub(super) async fn pulse(&self, region: &RegionId) -> Result<Option<Pulse>, ServerError> {
+        let pulse = self.pulses.get(&Pulse::key(region)?).await?;
+        Ok(pulse.map(|pulse| pulse.value))
+    }
+
+    async fn view(&self, found: Versioned<Server>) -> Result<ServerView, ServerError> {
+        let pulse = self.pulse(&found.value.region).await?;
+        Ok(ServerView::new(found, pulse.as_ref(), self.clock.now()))
+    }
+}
+
+/// That a spec fits into a record.
+fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
+    let data = spec.user_data.as_ref();
+    match data.map_or(0, |data| data.as_bytes().len()) {
+        actual if actual > MAX_USER_DATA_BYTES => Err(ServerError::UserDataTooLarge { id, actual }),
+        _ => Ok(()),
+    }
+}
+
+fn taken(new: &NewServer, reason: &'static str) -> ServerError {
+    ServerError::Taken {
+        id: new.id,
+        owner: new.owner.clone(),
+        reason,
+    }
+}
+
+fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
+    let mut server = Server {
+        id: new.id,
+        owner: new.owner.clone(),
+        region: new.region.clone(),
+        organization: new.organization,
+        project: new.project,
+        created_at: now,
+        spec: new.spec.clone(),
+        intent: Intent::new(new.power),
+        generation: 1,
+        observed_generation: 0,
+        launch: None,
+        instance: None,
+        retry: None,
+        conditions: Vec::new(),
+        observed: None,
+        booted: None,
+        drift: BTreeSet::new(),
+        events: Vec::new(),
+    };
+    let words = format!("made for {}", new.owner);
+    server.note(now, Writer::Service, EventKind::Made, words);
+    server
+}

@@ -1,0 +1,249 @@
+//! What a server is asked to be, and what it takes to get from one spec to another.
+//!
+//! Owns the one total match that classifies a changed field. It compares with what was last applied to the machine, never
+//! with what was asked before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetwright::{OptionalVerb, PublicAddress, Tags, UserData};
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{FlavorId, ImageId, NetworkId, SecurityGroupId, SshAuthorityId};
+
+/// The asked shape of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ServerSpec {
+    /// Its size.
+    pub flavor: FlavorId,
+    /// What it boots from.
+    pub image: ImageId,
+    /// Where it stands.
+    pub network: NetworkId,
+    /// The security groups around it.
+    #[serde(default)]
+    pub security_groups: BTreeSet<SecurityGroupId>,
+    /// Whether it gets a public address.
+    pub public_ip: PublicAddress,
+    /// The authority whose certificates it trusts; what makes it so is in the user data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssh_authority: Option<SshAuthorityId>,
+    /// What it runs at its first boot. Never shown by `Debug`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_data: Option<UserData>,
+    /// Tags for the cloud, beside those that the region sets.
+    #[serde(default)]
+    pub tags: Tags,
+}
+
+impl ServerSpec {
+    /// The least there is to a server; the other fields are public.
+    pub fn new(flavor: FlavorId, image: ImageId, network: NetworkId) -> Self {
+        Self {
+            flavor,
+            image,
+            network,
+            security_groups: BTreeSet::new(),
+            public_ip: PublicAddress::Absent,
+            ssh_authority: None,
+            user_data: None,
+            tags: Tags::new(),
+        }
+    }
+
+    /// The fields in which another spec differs.
+    pub fn changed(&self, other: &Self) -> BTreeSet<Field> {
+        let differs = |field: &Field| match field {
+            Field::Flavor => self.flavor != other.flavor,
+            Field::Image => self.image != other.image,
+            Field::Network => self.network != other.network,
+            Field::SecurityGroups => self.security_groups != other.security_groups,
+            Field::PublicIp => self.public_ip != other.public_ip,
+            Field::SshAuthority => self.ssh_authority != other.ssh_authority,
+            Field::UserData => self.user_data != other.user_data,
+            Field::Tags => self.tags != other.tags,
+        };
+        Field::ALL.into_iter().filter(differs).collect()
+    }
+}
+
+/// A field of a [`ServerSpec`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each is the field of its name")]
+pub enum Field {
+    Flavor,
+    Image,
+    Network,
+    SecurityGroups,
+    PublicIp,
+    SshAuthority,
+    UserData,
+    Tags,
+}
+
+impl Field {
+    /// Every field.
+    pub const ALL: [Self; 8] = [
+        Self::Flavor,
+        Self::Image,
+        Self::Network,
+        Self::SecurityGroups,
+        Self::PublicIp,
+        Self::SshAuthority,
+        Self::UserData,
+        Self::Tags,
+    ];
+
+    /// The least that makes a change of this field true, with what a provider can do.
+    pub fn needs(self, verbs: &BTreeSet<OptionalVerb>) -> Way {
+        let offered = |verb, way, otherwise| {
+            if verbs.contains(&verb) {
+                way
+            } else {
+                otherwise
+            }
+        };
+        match self {
+            Self::Tags => offered(OptionalVerb::UpdateTags, Way::Retag, Way::NextLaunch),
+            Self::UserData => Way::NextLaunch,
+            Self::Flavor => offered(OptionalVerb::ResizeInstance, Way::Resize, Way::Replace),
+            Self::Image => offered(OptionalVerb::ReimageInstance, Way::Reimage, Way::Replace),
+            Self::Network | Self::SecurityGroups | Self::PublicIp | Self::SshAuthority => {
+                Way::Replace
+            }
+        }
+    }
+}
+
+/// How a change becomes true, from the least to the most destructive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Tags are changed on the machine. Nothing is lost.
+    Retag,
+    /// It takes effect when the server is next launched anew. Nothing is lost, and nothing happens now.
+    NextLaunch,
+    /// The machine is stopped, gets another size and is started: disk and id stay, a public address may change.
+    Resize,
+    /// The machine gets another image: addresses stay, **what was on the root disk is lost**.
+    Reimage,
+    /// The machine is terminated and another one launched: **disk and addresses are lost**.
+    Replace,
+}
+
+impl Way {
+    /// Whether something of the tenant's is lost.
+    pub fn is_destructive(self) -> bool {
+        match self {
+            Self::Retag | Self::NextLaunch | Self::Resize => false,
+            Self::Reimage | Self::Replace => true,
+        }
+    }
+}
+
+/// What it takes to make a spec true: for each changed field, how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Plan {
+    /// The changed fields.
+    pub ways: BTreeMap<Field, Way>,
+}
+
+impl Plan {
+    /// From what was applied to what is wanted.
+    pub fn between(
+        applied: &ServerSpec,
+        wanted: &ServerSpec,
+        verbs: &BTreeSet<OptionalVerb>,
+    ) -> Self {
+        let changed = applied.changed(wanted).into_iter();
+        Self {
+            ways: changed.map(|field| (field, field.needs(verbs))).collect(),
+        }
+    }
+
+    /// Whether a field is to be changed in this way.
+    pub fn has(&self, way: Way) -> bool {
+        self.ways.values().any(|needed| *needed == way)
+    }
+
+    /// The fields whose change destroys something.
+    pub fn destructive(&self) -> impl Iterator<Item = (Field, Way)> {
+        let ways = self.ways.iter().map(|(field, way)| (*field, *way));
+        ways.filter(|(_, way)| way.is_destructive())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn spec() -> ServerSpec {
+        let network = NetworkId::from_uuid(Uuid::from_u128(1));
+        ServerSpec::new(
+            FlavorId::new("small").unwrap(),
+            ImageId::new("linux").unwrap(),
+            network,
+        )
+    }
+
+    fn with(field: Field) -> ServerSpec {
+        let mut other = spec();
+        match field {
+            Field::Flavor => other.flavor = FlavorId::new("large").unwrap(),
+            Field::Image => other.image = ImageId::new("bsd").unwrap(),
+            Field::Network => other.network = NetworkId::from_uuid(Uuid::from_u128(2)),
+            Field::SecurityGroups => {
+                let group = SecurityGroupId::from_uuid(Uuid::from_u128(3));
+                other.security_groups.insert(group);
+            }
+            Field::PublicIp => other.public_ip = PublicAddress::Assigned,
+            Field::SshAuthority => {
+                other.ssh_authority = Some(SshAuthorityId::from_uuid(Uuid::from_u128(4)));
+            }
+            Field::UserData => other.user_data = Some(UserData::new("#!").unwrap()),
+            Field::Tags => other.tags = Tags::new().with("a", "b").unwrap(),
+        }
+        other
+    }
+
+    #[test]
+    fn every_field_is_seen_to_change_and_has_its_way() {
+        let all: BTreeSet<_> = OptionalVerb::ALL.into();
+        let ways = |verbs: &BTreeSet<_>| {
+            Field::ALL.map(|field| {
+                assert_eq!(spec().changed(&with(field)), [field].into());
+                let plan = Plan::between(&spec(), &with(field), verbs);
+                plan.ways[&field]
+            })
+        };
+        use Way::{NextLaunch, Reimage, Replace, Resize, Retag};
+        let (r, n) = (Replace, NextLaunch);
+        assert_eq!(ways(&all), [Resize, Reimage, r, r, r, r, n, Retag]);
+        assert_eq!(ways(&BTreeSet::new()), [r, r, r, r, r, r, n, n]);
+        assert_eq!(Plan::between(&spec(), &spec(), &all), Plan::default());
+    }
+
+    #[test]
+    fn a_plan_names_what_it_destroys() {
+        let mut wanted = with(Field::Image);
+        wanted.tags = with(Field::Tags).tags;
+        let plan = Plan::between(&spec(), &wanted, &OptionalVerb::ALL.into());
+        assert_eq!(
+            plan.destructive().collect::<Vec<_>>(),
+            [(Field::Image, Way::Reimage)]
+        );
+        assert!(plan.has(Way::Retag) && !plan.has(Way::Replace));
+    }
+
+    #[test]
+    fn a_spec_reads_back_and_hides_user_data() {
+        let mut spec = with(Field::UserData);
+        spec.user_data = Some(UserData::new("hunter2").unwrap());
+        let json = serde_json::to_value(&spec).unwrap();
+        assert_eq!(serde_json::from_value::<ServerSpec>(json).unwrap(), spec);
+        assert!(!format!("{spec:?}").contains("hunter2"));
+    }
+}

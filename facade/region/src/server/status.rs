@@ -1,0 +1,165 @@
+//! What a server is to those who look at it: a pure projection of its record, the region's pulse and the date.
+
+use chrono::{DateTime, Utc};
+use fleetwright::CloudInstanceState;
+use serde::{Deserialize, Serialize};
+
+use super::{ConditionKind, Drift, Power, Presence, Server, Why};
+use crate::{clock::between, monitor::Pulse};
+
+/// Where a server is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Nothing was launched yet.
+    Pending,
+    /// A machine is being launched or booting.
+    Building,
+    /// It runs.
+    Running,
+    /// It is shutting down.
+    Stopping,
+    /// It is stopped.
+    Stopped,
+    /// Its machine is being exchanged for another.
+    Replacing,
+    /// It is being deleted.
+    Deleting,
+    /// It cannot be made as it is asked for.
+    Failed,
+    /// It had booted, and its machine is gone.
+    Lost,
+}
+
+/// How a server fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Health {
+    /// Nobody knows now: it was not looked at lately, or there is nothing to look at yet.
+    Unknown,
+    /// It is as it is asked to be. A server that is stopped on purpose is.
+    Healthy,
+    /// It is there, and not as it is asked to be.
+    Degraded,
+    /// It does not work and will not by itself.
+    Error,
+}
+
+/// A server as it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerView {
+    /// The record.
+    pub server: Server,
+    /// The commit that wrote it last.
+    pub revision: fleetwright_store::Revision,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// How it fares.
+    pub health: Health,
+    /// When its machine was last looked at.
+    pub observed_at: Option<DateTime<Utc>>,
+}
+
+impl Server {
+    /// Where it is in its life, by what is recorded.
+    pub fn phase(&self) -> Phase {
+        if self.intent.power == Power::Deleted {
+            return Phase::Deleting;
+        }
+        if self.condition(ConditionKind::Lost).is_some() {
+            return Phase::Lost;
+        }
+        if self.condition(ConditionKind::AttemptsUsed).is_some()
+            || self.condition(ConditionKind::Refused).is_some()
+        {
+            return Phase::Failed;
+        }
+        let Some(instance) = &self.instance else {
+            return match &self.launch {
+                None => Phase::Pending,
+                Some(launch) if launch.life > 1 => Phase::Replacing,
+                Some(_) => Phase::Building,
+            };
+        };
+        if let Some(ending) = instance.ending {
+            return match ending.why {
+                Why::Delete => Phase::Deleting,
+                Why::Replace => Phase::Replacing,
+                Why::Failed | Why::Missing => Phase::Building,
+            };
+        }
+        match self.seen().map(|seen| seen.state) {
+            None | Some(CloudInstanceState::Pending) => Phase::Building,
+            Some(CloudInstanceState::Running) => Phase::Running,
+            Some(CloudInstanceState::Stopping) => Phase::Stopping,
+            Some(CloudInstanceState::Stopped) => Phase::Stopped,
+            // Until the controller says what follows from it.
+            Some(CloudInstanceState::Terminating | CloudInstanceState::Terminated) => {
+                if self.has_booted() {
+                    Phase::Lost
+                } else {
+                    Phase::Building
+                }
+            }
+        }
+    }
+
+    /// When its machine was last looked at: by the look that saw a change, or by a later one that saw none.
+    pub fn observed_at(&self, pulse: Option<&Pulse>) -> Option<DateTime<Utc>> {
+        let seen = self.seen()?;
+        let later = pulse
+            .map(|pulse| pulse.at)
+            .filter(|at| seen.presence == Presence::Shown && *at > seen.at);
+        Some(later.unwrap_or(seen.at))
+    }
+
+    /// How it fares at `now`. What was not looked at within two ticks of the monitor is unknown.
+    pub fn health(&self, pulse: Option<&Pulse>, now: DateTime<Utc>) -> Health {
+        match self.phase() {
+            Phase::Failed | Phase::Lost => Health::Error,
+            Phase::Pending | Phase::Building | Phase::Replacing | Phase::Deleting => {
+                Health::Unknown
+            }
+            Phase::Running | Phase::Stopping | Phase::Stopped => self.health_of_machine(pulse, now),
+        }
+    }
+
+    fn health_of_machine(&self, pulse: Option<&Pulse>, now: DateTime<Utc>) -> Health {
+        let fresh = match (self.observed_at(pulse), pulse) {
+            (Some(at), Some(pulse)) => between(at, now) <= pulse.tick * 2,
+            (Some(_) | None, None) | (None, Some(_)) => false,
+        };
+        if !fresh {
+            return Health::Unknown;
+        }
+        let drifted = |drift: &Drift| match drift {
+            Drift::Missing | Drift::Destroyed | Drift::Power | Drift::Stuck => true,
+            // Nothing that its user would notice.
+            Drift::Tags => false,
+        };
+        if self.drift.iter().any(drifted) {
+            Health::Degraded
+        } else {
+            Health::Healthy
+        }
+    }
+}
+
+impl ServerView {
+    /// A record as it is seen at `now`.
+    pub fn new(
+        read: fleetwright_store::Versioned<Server>,
+        pulse: Option<&Pulse>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let server = read.value;
+        Self {
+            phase: server.phase(),
+            health: server.health(pulse, now),
+            observed_at: server.observed_at(pulse),
+            revision: read.revision,
+            server,
+        }
+    }
+}

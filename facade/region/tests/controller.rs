@@ -1,0 +1,375 @@
+//! What the controller does when the cloud is in its way.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use fleetwright::{
+    CloudInstanceState, InstanceProvisioner as _, LaunchRecord, OptionalVerb, Reboot,
+};
+use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase as When, Refused, Rule, WireCall};
+use fleetwright_region::{
+    ids::{FlavorId, ImageId},
+    server::{
+        ConditionKind, Consent, EventKind, Health, Phase, Power, ServerError, ServerView, Way,
+    },
+};
+
+use support::{Names, Region, new_server, server_id, somebody};
+
+fn region(cloud: &MemoryCloud) -> Region {
+    Region::new(Arc::new(cloud.provisioner()))
+}
+
+fn running(view: &ServerView) -> bool {
+    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
+}
+
+fn live(cloud: &MemoryCloud) -> usize {
+    let all = cloud.oracle().instances();
+    all.iter().filter(|its| !its.info.state.is_ending()).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_capacity_is_said_in_words_and_tried_again_until_there_is_some() {
+    let cloud = MemoryCloud::builder().capacity(Capacity::of(0)).build();
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let short =
+                |view: &ServerView| view.server.condition(ConditionKind::NoCapacity).is_some();
+            let view = region.until(id, short).await;
+            let condition = view.server.condition(ConditionKind::NoCapacity).unwrap();
+            assert!(
+                condition
+                    .message
+                    .contains("no machine of this kind is free")
+            );
+            let told = |event: &fleetwright_region::server::Event| {
+                event.kind == EventKind::Failed && event.message == condition.message
+            };
+            assert!(view.server.events.iter().any(told), "{view:#?}");
+            assert_eq!(view.phase, Phase::Building);
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            let calls = cloud.oracle().calls_of(WireCall::Launch);
+            assert!((10..30).contains(&calls), "{calls} launches in an hour");
+            cloud.operator().set_capacity(Vec::new());
+            let view = region.until(id, running).await;
+            assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 1);
+            assert!(view.server.conditions.is_empty(), "{view:#?}");
+        })
+        .await;
+    assert_eq!(live(&cloud), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_is_told_from_capacity_and_a_cloud_s_time_to_retry_is_kept() {
+    let cloud = MemoryCloud::builder().quota(0).build();
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let full =
+                |view: &ServerView| view.server.condition(ConditionKind::QuotaReached).is_some();
+            region.until(id, full).await;
+            cloud.operator().set_quota(None);
+            let slow = Refused::Throttled(Duration::from_secs(700));
+            cloud
+                .faults()
+                .add(Rule::nth(WireCall::Launch, 1, Fault::Refused(slow)));
+            let throttled =
+                |view: &ServerView| view.server.condition(ConditionKind::CloudTrouble).is_some();
+            let view = region.until(id, throttled).await;
+            let not_before = view.server.retry.as_ref().unwrap().not_before;
+            let wait = not_before - region.clock.now();
+            assert!(wait > chrono::TimeDelta::seconds(690), "{wait}");
+            let calls = cloud.oracle().calls_of(WireCall::Launch);
+            tokio::time::sleep(Duration::from_secs(600)).await;
+            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), calls);
+            region.until(id, running).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_machines_that_never_boot_are_enough_until_somebody_asks_for_another() {
+    let cloud = MemoryCloud::new();
+    let doom = Fault::FailsLate {
+        code: "Bad".into(),
+        message: "disk broken".into(),
+    };
+    for nth in 1..=3 {
+        cloud
+            .faults()
+            .add(Rule::nth(WireCall::Launch, nth, doom.clone()));
+    }
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let view = region.until(id, |view| view.phase == Phase::Failed).await;
+            let condition = view.server.condition(ConditionKind::AttemptsUsed).unwrap();
+            assert!(condition.message.contains("3 attempts"), "{condition:?}");
+            assert!(condition.message.contains("disk broken"), "{condition:?}");
+            assert_eq!(view.health, Health::Error);
+            assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 3);
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 3);
+            region.servers.request_replace(&who, id).await.unwrap();
+            let view = region.until(id, running).await;
+            assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 4);
+        })
+        .await;
+    assert_eq!(live(&cloud), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_booted_and_is_gone_is_lost_and_not_launched_again() {
+    let cloud = MemoryCloud::new();
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let view = region.until(id, running).await;
+            let machine = view.server.instance.unwrap().id;
+            cloud.operator().terminate(&machine).unwrap();
+            let view = region.until(id, |view| view.phase == Phase::Lost).await;
+            assert_eq!(view.health, Health::Error);
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+            region.servers.request_replace(&who, id).await.unwrap();
+            region.until(id, running).await;
+            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 2);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_whose_answer_is_lost_is_found_by_its_token() {
+    let cloud = MemoryCloud::builder()
+        .read_lag(Duration::from_secs(4))
+        .build();
+    let lost = Fault::Lost(When::After);
+    cloud.faults().add(Rule::nth(WireCall::Launch, 1, lost));
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let view = region.until(id, running).await;
+            let adopted =
+                |event: &fleetwright_region::server::Event| event.kind == EventKind::Adopted;
+            assert!(view.server.events.iter().any(adopted), "{view:#?}");
+            let token = &view.server.launch.as_ref().unwrap().token;
+            let found = region.cloud.find_launch(token).await.unwrap();
+            assert!(matches!(found, LaunchRecord::Found(machines) if machines.len() == 1));
+        })
+        .await;
+    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+    assert_eq!(live(&cloud), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_region_cannot_launch_is_refused_in_words_until_it_is_changed() {
+    let cloud = MemoryCloud::new();
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            let mut odd = new_server(1);
+            odd.spec.flavor = FlavorId::new("huge").unwrap();
+            region.servers.ensure(&who, &odd).await.unwrap();
+            let view = region.until(id, |view| view.phase == Phase::Failed).await;
+            let condition = view.server.condition(ConditionKind::Refused).unwrap();
+            let words = "flavor huge is not in the catalog of region here";
+            assert!(condition.message.contains(words), "{condition:?}");
+            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 0);
+            let (spec, keep) = (new_server(1).spec, Consent::KeepEverything);
+            region
+                .servers
+                .set_spec(&who, id, &spec, keep)
+                .await
+                .unwrap();
+            region.until(id, running).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_stopped_or_started_outside_is_brought_back() {
+    let cloud = MemoryCloud::new();
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let machine = region.until(id, running).await.server.instance.unwrap().id;
+            cloud.operator().stop(&machine).unwrap();
+            let stopped = |view: &ServerView| view.phase == Phase::Stopped;
+            let view = region.until(id, stopped).await;
+            assert_eq!(view.health, Health::Degraded, "nobody here stopped it");
+            region.until(id, running).await;
+            region
+                .servers
+                .set_power(&who, id, Power::Stopped)
+                .await
+                .unwrap();
+            let view = region.until(id, stopped).await;
+            assert_eq!(view.health, Health::Healthy, "it is stopped on purpose");
+            cloud.operator().start(&machine).unwrap();
+            region.until(id, |view| view.phase == Phase::Running).await;
+            region.until(id, stopped).await;
+        })
+        .await;
+    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_least_destructive_way_that_the_cloud_offers_is_taken() {
+    for without in [None, Some(OptionalVerb::ResizeInstance)] {
+        let mut builder = MemoryCloud::builder();
+        if let Some(verb) = without {
+            builder = builder.without(verb);
+        }
+        let cloud = builder.build();
+        let region = region(&cloud);
+        let id = server_id(1);
+        region
+            .during(async {
+                let who = somebody();
+                region.servers.ensure(&who, &new_server(1)).await.unwrap();
+                let before = region.until(id, running).await;
+                let mut spec = before.server.spec.clone();
+                spec.flavor = FlavorId::new("large").unwrap();
+                let keep = Consent::KeepEverything;
+                let asked = region.servers.set_spec(&who, id, &spec, keep).await;
+                if without.is_some() {
+                    let error = asked.unwrap_err();
+                    let ServerError::NeedsConsent { plan, .. } = &error else {
+                        panic!("{error}");
+                    };
+                    assert!(plan.has(Way::Replace));
+                    assert!(error.to_string().contains("flavor: its disk and addresses"));
+                    let destroy = Consent::Destroy;
+                    region
+                        .servers
+                        .set_spec(&who, id, &spec, destroy)
+                        .await
+                        .unwrap();
+                }
+                let large = |view: &ServerView| {
+                    let applied = view.server.instance.as_ref().map(|its| &its.applied.flavor);
+                    running(view) && applied.is_some_and(|flavor| flavor.as_str() == "large")
+                };
+                let after = region.until(id, large).await;
+                let same = after.server.instance.unwrap().id == before.server.instance.unwrap().id;
+                assert_eq!(same, without.is_none());
+            })
+            .await;
+        assert_eq!(live(&cloud), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reimage_keeps_the_machine_and_a_reboot_boots_it() {
+    let cloud = MemoryCloud::new();
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let before = region.until(id, running).await;
+            let machine = before.server.instance.as_ref().unwrap().id.clone();
+            let mut spec = before.server.spec.clone();
+            spec.image = ImageId::new("bsd").unwrap();
+            let keep = Consent::KeepEverything;
+            let refused = region.servers.set_spec(&who, id, &spec, keep).await;
+            assert!(refused.unwrap_err().to_string().contains("root disk"));
+            let destroy = Consent::Destroy;
+            region
+                .servers
+                .set_spec(&who, id, &spec, destroy)
+                .await
+                .unwrap();
+            let after = region.until(id, running).await;
+            assert_eq!(after.server.instance.as_ref().unwrap().id, machine);
+            let truth = cloud.oracle().instance(&machine).unwrap();
+            assert_eq!(truth.info.image.unwrap().as_str(), "bsd");
+            let boots = truth.boots;
+            region
+                .servers
+                .request_reboot(&who, id, Reboot::Soft)
+                .await
+                .unwrap();
+            region.until(id, running).await;
+            assert_eq!(cloud.oracle().instance(&machine).unwrap().boots, boots + 1);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_deleted_and_made_again_is_another_one() {
+    let cloud = MemoryCloud::new();
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let first = region.until(id, running).await.server;
+            region.servers.delete(&who, id).await.unwrap();
+            let early = region.servers.ensure(&who, &new_server(1)).await;
+            assert!(matches!(early, Err(ServerError::Deleting(_))));
+            region.until_gone(id).await;
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let second = region.until(id, running).await.server;
+            assert_ne!(first.instance.unwrap().id, second.instance.unwrap().id);
+            assert_ne!(first.launch.unwrap().token, second.launch.unwrap().token);
+        })
+        .await;
+    assert_eq!(live(&cloud), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_process_goes_on_where_the_old_one_was_dropped() {
+    let cloud = MemoryCloud::builder()
+        .latency(Duration::from_secs(1))
+        .build();
+    let region = region(&cloud);
+    let (store, clock) = (Arc::clone(&region.store), Arc::clone(&region.clock));
+    let id = server_id(1);
+    let who = somebody();
+    region.servers.ensure(&who, &new_server(1)).await.unwrap();
+    // The launch has had its effect, and its answer is on the wire.
+    region
+        .during(tokio::time::sleep(Duration::from_millis(700)))
+        .await;
+    drop(region);
+    assert_eq!(live(&cloud), 1);
+    let handle = Arc::new(cloud.provisioner());
+    let next = Region::reopened(handle, store, Names::same(), clock);
+    assert!(next.read(id).await.server.instance.is_none());
+    next.during(next.until(id, running)).await;
+    assert_eq!(live(&cloud), 1);
+    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+    let machine = cloud.oracle().instances().remove(0).info;
+    assert_eq!(machine.state, CloudInstanceState::Running);
+}

@@ -1,0 +1,277 @@
+//! What the monitor sees, believes and does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod support;
+
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+
+use fleetwright::{InstanceConfig, InstanceId, TagChange, Zone};
+use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Rule, WireCall};
+use fleetwright_region::{
+    controller::tags,
+    monitor::{Fate, Limit, LookError, Pulse, Sweep},
+    server::{Drift, Health, Phase, Presence, ServerId, ServerView},
+};
+use fleetwright_store::{Store as _, Table};
+
+use support::{Region, new_server, server_id, somebody};
+
+const TICK: Duration = Duration::from_secs(2);
+
+fn region(cloud: &MemoryCloud) -> Region {
+    Region::new(Arc::new(cloud.provisioner()))
+}
+
+fn healthy(view: &ServerView) -> bool {
+    view.phase == Phase::Running && view.health == Health::Healthy
+}
+
+async fn up(region: &Region, numbers: impl IntoIterator<Item = u128>) -> Vec<InstanceId> {
+    let mut machines = Vec::new();
+    for number in numbers {
+        let new = new_server(number);
+        region.servers.ensure(&somebody(), &new).await.unwrap();
+        let view = region.during(region.until(new.id, healthy)).await;
+        machines.push(view.server.instance.unwrap().id);
+    }
+    machines
+}
+
+async fn pulse(region: &Region) -> Pulse {
+    let pulses = Table::<Pulse>::new(Arc::clone(&region.store)).unwrap();
+    let key = Pulse::key(&support::region()).unwrap();
+    pulses.get(&key).await.unwrap().unwrap().value
+}
+
+async fn presence(region: &Region, id: ServerId) -> Presence {
+    region.read(id).await.server.seen().unwrap().presence
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_is_one_list_for_any_number_of_servers_and_writes_only_what_changed() {
+    let cloud = MemoryCloud::builder()
+        .page_size(NonZeroUsize::new(1000).unwrap())
+        .build();
+    let region = region(&cloud);
+    up(&region, 1..=40).await;
+    let (before, head) = (cloud.oracle().calls(), region.store.head().await.unwrap());
+    let findings = region.monitor.look().await.unwrap();
+    let after = cloud.oracle().calls();
+    assert_eq!(after[&WireCall::ListPage], before[&WireCall::ListPage] + 1);
+    assert_eq!(
+        after.values().sum::<u64>(),
+        before.values().sum::<u64>() + 1
+    );
+    assert_eq!((findings.servers, findings.written), (40, 0));
+    let written = region.store.head().await.unwrap().0 - head.0;
+    assert_eq!(written, 1, "the pulse alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_looked_at_for_two_ticks_is_unknown() {
+    let cloud = MemoryCloud::new();
+    let region = region(&cloud);
+    up(&region, [1]).await;
+    region.monitor.look().await.unwrap();
+    tokio::time::sleep(TICK * 2).await;
+    assert_eq!(region.read(server_id(1)).await.health, Health::Healthy);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(region.read(server_id(1)).await.health, Health::Unknown);
+    let lost = Fault::Lost(When::Before);
+    cloud.faults().add(Rule::nth(WireCall::ListPage, 1, lost));
+    let failed = region.monitor.look().await;
+    assert!(matches!(failed, Err(LookError::Cloud(_))));
+    assert_eq!(region.read(server_id(1)).await.health, Health::Unknown);
+    region.monitor.look().await.unwrap();
+    assert_eq!(region.read(server_id(1)).await.health, Health::Healthy);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_zone_that_cannot_be_seen_freezes_the_monitor_and_its_servers_are_unknown() {
+    let cloud = MemoryCloud::new();
+    let region = region(&cloud).policy(|policy| {
+        policy.sweep = Sweep::Destroy;
+        policy.orphan_age = Duration::ZERO;
+    });
+    let machines = up(&region, [1, 2]).await;
+    let zone = cloud.oracle().instance(&machines[0]).unwrap();
+    let zone = zone.info.placement.zone.unwrap();
+    let orphan = InstanceConfig::builder("linux", "small")
+        .tag(tags::REGION, "here")
+        .placement(elsewhere(&zone))
+        .build()
+        .unwrap();
+    let orphan = cloud.operator().launch(&orphan).unwrap().id;
+    cloud.operator().cut_off(zone.clone());
+    let findings = region.monitor.look().await.unwrap();
+    assert!(findings.frozen.as_ref().unwrap().contains("has gaps"));
+    assert_eq!(findings.absent, 2);
+    assert_eq!(findings.orphans[0].fate, Fate::Reported, "it is not swept");
+    assert!(matches!(
+        presence(&region, server_id(1)).await,
+        Presence::Absent(_)
+    ));
+    assert!(pulse(&region).await.frozen.is_some());
+    tokio::time::sleep(TICK * 2).await;
+    region.monitor.look().await.unwrap();
+    let view = region.read(server_id(1)).await;
+    assert_eq!(
+        view.health,
+        Health::Unknown,
+        "the pulse does not speak for it"
+    );
+    cloud.operator().reconnect(zone);
+    let findings = region.monitor.look().await.unwrap();
+    assert_eq!((findings.frozen, findings.absent), (None, 0));
+    assert_eq!(findings.orphans[0].fate, Fate::Swept);
+    assert!(
+        cloud
+            .oracle()
+            .instance(&orphan)
+            .unwrap()
+            .info
+            .state
+            .is_ending()
+    );
+    assert_eq!(region.read(server_id(1)).await.health, Health::Healthy);
+}
+
+fn elsewhere(zone: &Zone) -> fleetwright::Placement {
+    let other = if zone.as_str() == "mem-a" {
+        "mem-b"
+    } else {
+        "mem-a"
+    };
+    let mut placement = fleetwright::Placement::default();
+    placement.zone = Some(Zone::new(other).unwrap());
+    placement
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_absent_machines_than_are_believed_freeze_the_monitor() {
+    let cloud = MemoryCloud::builder()
+        .terminated_visible(Duration::ZERO)
+        .build();
+    let region = region(&cloud).policy(|policy| policy.limit = Limit::new(2, 10));
+    let machines = up(&region, 1..=4).await;
+    for machine in &machines[..3] {
+        cloud.operator().terminate(machine).unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let calls = cloud.oracle().calls_of(WireCall::Describe);
+    let findings = region.monitor.look().await.unwrap();
+    let why = findings.frozen.unwrap();
+    assert_eq!(
+        why,
+        "3 machines are absent at once, more than the 2 that are believed"
+    );
+    assert_eq!(cloud.oracle().calls_of(WireCall::Describe), calls);
+    assert!(findings.drift.is_empty());
+    let region = region.policy(|policy| policy.limit = Limit::new(3, 10));
+    let findings = region.monitor.look().await.unwrap();
+    assert_eq!(findings.frozen, None);
+    assert_eq!(findings.drift[&Drift::Missing], 3);
+    assert!(matches!(
+        presence(&region, server_id(1)).await,
+        Presence::Missing(_)
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_not_missed_within_the_consistency_window() {
+    let window = Duration::from_secs(30);
+    let cloud = MemoryCloud::builder().read_lag(window).build();
+    let region = region(&cloud);
+    let (who, new) = (somebody(), new_server(1));
+    region.servers.ensure(&who, &new).await.unwrap();
+    region.controller.reconcile(new.id).await.unwrap();
+    for _ in 0..15 {
+        let stale = Fault::StaleRead;
+        cloud.faults().add(Rule::nth(WireCall::ListPage, 1, stale));
+        let findings = region.monitor.look().await.unwrap();
+        assert!(findings.drift.is_empty(), "{findings:?}");
+        let view = region.read(new.id).await;
+        assert!(view.server.seen().is_none(), "nothing is known of it yet");
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn drift_is_found_and_told_once_and_tags_are_mended() {
+    let cloud = MemoryCloud::new();
+    let region = region(&cloud);
+    let machines = up(&region, [1]).await;
+    let change = TagChange::new().remove(tags::REGION).unwrap();
+    cloud.operator().update_tags(&machines[0], &change).unwrap();
+    let findings = region.monitor.look().await.unwrap();
+    assert_eq!(findings.drift[&Drift::Tags], 1);
+    assert_eq!(findings.absent, 0, "a machine is told by its id");
+    assert_eq!(findings.written, 1);
+    assert_eq!(region.monitor.look().await.unwrap().written, 0);
+    let mended = |view: &ServerView| view.server.drift.is_empty();
+    region.during(region.until(server_id(1), mended)).await;
+    let truth = cloud.oracle().instance(&machines[0]).unwrap();
+    assert_eq!(truth.info.tags.get(tags::REGION), Some("here"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_are_reported_or_swept_and_others_machines_are_let_alone() {
+    for sweep in [Sweep::Report, Sweep::Destroy] {
+        let cloud = MemoryCloud::new();
+        let region = region(&cloud).policy(|policy| {
+            policy.sweep = sweep;
+            policy.orphan_age = Duration::from_secs(60);
+        });
+        up(&region, [1]).await;
+        let launch = |tags: &[(&str, &str)]| {
+            let config = InstanceConfig::builder("linux", "small");
+            let config = tags
+                .iter()
+                .fold(config, |config, (k, v)| config.tag(*k, *v));
+            cloud
+                .operator()
+                .launch(&config.build().unwrap())
+                .unwrap()
+                .id
+        };
+        let server = server_id(1).to_string();
+        let orphan = launch(&[(tags::REGION, "here"), (tags::SERVER, &server)]);
+        let others = [
+            launch(&[("somebody", "else")]),
+            launch(&[(tags::REGION, "there"), (tags::SERVER, &server)]),
+        ];
+        let findings = region.monitor.look().await.unwrap();
+        assert!(findings.orphans.is_empty(), "it is young");
+        tokio::time::sleep(Duration::from_secs(61)).await;
+        let findings = region.monitor.look().await.unwrap();
+        let found: Vec<_> = findings.orphans.iter().map(|its| &its.instance).collect();
+        assert_eq!(found, [&orphan]);
+        assert_eq!(pulse(&region).await.orphans, findings.orphans);
+        let ends = |id| cloud.oracle().instance(id).unwrap().info.state.is_ending();
+        assert_eq!(ends(&orphan), sweep == Sweep::Destroy);
+        assert!(!others.iter().any(ends));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_does_not_get_on_is_stuck() {
+    let mut timing = fleetwright_memory::Timing::default();
+    timing.boot = Duration::from_secs(3600);
+    let cloud = MemoryCloud::builder().timing(timing).build();
+    let region = region(&cloud).policy(|policy| policy.stuck_after = Duration::from_secs(100));
+    let new = new_server(1);
+    region.servers.ensure(&somebody(), &new).await.unwrap();
+    let stuck = |view: &ServerView| view.server.drift.contains(&Drift::Stuck);
+    let view = region.during(region.until(new.id, stuck)).await;
+    assert_eq!(view.phase, Phase::Building);
+    // It has a quarter of an hour to boot; then it counts as a failed attempt.
+    let another = |view: &ServerView| {
+        let launch = view.server.launch.as_ref();
+        launch.is_some_and(|launch| launch.attempt == 2)
+    };
+    region.during(region.until(new.id, another)).await;
+}

@@ -1,0 +1,145 @@
+//! The cost of an event does not grow with the fleet: records read are counted, not time.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod support;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use fleetwright_memory::MemoryCloud;
+use fleetwright_region::server::{Phase, Power, Server, ServerId, ServerView};
+use fleetwright_store::{
+    Interest, Page, Query, Record, RecordId, Result, Revision, Schema, Store, Transaction, Watch,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use support::{Names, Region, new_server, server_id, somebody};
+
+/// Counts the records that are handed out.
+#[derive(Debug)]
+struct Counting {
+    inner: Arc<dyn Store>,
+    records: AtomicU64,
+    lists: AtomicU64,
+}
+
+#[async_trait]
+impl Store for Counting {
+    fn schema(&self) -> &Schema {
+        self.inner.schema()
+    }
+    async fn get(&self, id: &RecordId) -> Result<Option<Record>> {
+        self.records.fetch_add(1, Ordering::Relaxed);
+        self.inner.get(id).await
+    }
+    async fn list(&self, query: &Query) -> Result<Page> {
+        let page = self.inner.list(query).await?;
+        let count = page.records.len() as u64;
+        self.records.fetch_add(count, Ordering::Relaxed);
+        self.lists.fetch_add(1, Ordering::Relaxed);
+        Ok(page)
+    }
+    async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
+        self.inner.commit(transaction).await
+    }
+    async fn head(&self) -> Result<Revision> {
+        self.inner.head().await
+    }
+    async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
+        self.inner.watch(after, interest).await
+    }
+    async fn compact(&self, through: Revision) -> Result<()> {
+        self.inner.compact(through).await
+    }
+}
+
+/// Copies of a settled server, each its own.
+async fn crowd(store: &Arc<dyn Store>, model: &Server, count: u128) {
+    let mut value = serde_json::to_value(model).unwrap();
+    // A short history is as good as a long one here.
+    value["events"] = json!([]);
+    let numbers: Vec<_> = (0..count).collect();
+    for batch in numbers.chunks(100) {
+        let mut transaction = Transaction::new();
+        for number in batch {
+            let id = Uuid::from_u128(0xffff_0000_0000 + number).to_string();
+            let mut copy: Value = value.clone();
+            copy["id"] = json!(id);
+            copy["owner"]["id"] = json!(id);
+            copy["instance"]["id"] = json!(id);
+            copy["observed"]["instance"] = json!(id);
+            let record = RecordId::new("server", &id).unwrap();
+            transaction = transaction.create(record, copy);
+        }
+        store.commit(&transaction).await.unwrap();
+    }
+}
+
+/// How many records the controller reads to stop one server and see it stopped, in a fleet of so many.
+async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
+    let cloud = MemoryCloud::new();
+    let handle: Arc<dyn fleetwright::InstanceProvisioner> = Arc::new(cloud.provisioner());
+    let inner = support::store();
+    let region = Region::with(Arc::clone(&handle), Arc::clone(&inner), Names::same());
+    let (who, id): (_, ServerId) = (somebody(), server_id(1));
+    region.servers.ensure(&who, &new_server(1)).await.unwrap();
+    let running = |view: &ServerView| {
+        view.phase == Phase::Running && view.server.observed_generation == view.server.generation
+    };
+    let model = region.during(region.until(id, running)).await.server;
+    crowd(&inner, &model, fleet - 1).await;
+
+    let counting = Arc::new(Counting {
+        inner: Arc::clone(&inner),
+        records: AtomicU64::new(0),
+        lists: AtomicU64::new(0),
+    });
+    let store: Arc<dyn Store> = Arc::clone(&counting) as _;
+    let clock = Arc::clone(&region.clock);
+    let counted = Region::reopened(handle, store, Names::same(), clock);
+    let story = async {
+        // Until it has looked at everything once, as every process does at its start.
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let looks = || {
+            let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+            (load(&counting.records), load(&counting.lists))
+        };
+        let before = looks();
+        assert!(before.0 >= fleet as u64, "{before:?} of {fleet}");
+        // The wish and its answer come from outside and are not counted.
+        region
+            .servers
+            .set_power(&who, id, Power::Stopped)
+            .await
+            .unwrap();
+        let stopped = |view: &ServerView| view.server.instance.as_ref().unwrap().acted.is_some();
+        region.until(id, stopped).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let after = looks();
+        (after.0 - before.0, after.1 - before.1)
+    };
+    tokio::select! {
+        biased;
+        cost = story => cost,
+        () = counted.controller.run() => unreachable!("a controller works until it is dropped"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_costs_the_same_in_a_small_fleet_and_in_a_large_one() {
+    let (small, large) = (cost_of_a_stop(1_000).await, cost_of_a_stop(50_000).await);
+    assert_eq!(small, large, "(records, lists)");
+    assert_eq!(small.1, 0, "nothing is listed");
+    assert!((2..=12).contains(&small.0), "{small:?}");
+}

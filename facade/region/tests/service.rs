@@ -1,0 +1,279 @@
+//! Who may ask for what of servers, and what is answered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod support;
+
+use std::sync::Arc;
+
+use fleetwright::{OptionalVerb, Reboot, UserData};
+use fleetwright_identity::{
+    Actor, ActorName, Binding, Permission, Principal, Resource, Role, RoleName, Roles, Scope, Verb,
+};
+use fleetwright_region::{
+    clock::SystemClock,
+    ids::{FlavorId, NetworkId, RegionId},
+    server::{
+        Consent, ListServers, MAX_USER_DATA_BYTES, NewServer, Owner, Phase, Power, ServerError,
+        ServerId, Servers,
+    },
+};
+use uuid::Uuid;
+
+use support::{new_server, server_id, somebody, spec, tenant};
+
+fn servers() -> Servers {
+    let servers = Servers::new(support::store(), Arc::new(SystemClock)).unwrap();
+    servers.with_region(support::region(), OptionalVerb::ALL.into())
+}
+
+/// A tenant's user with these verbs on servers, in a project.
+fn user(verbs: &[Verb], scope: Scope) -> Principal {
+    let permissions = verbs
+        .iter()
+        .map(|verb| Permission::new(*verb, Resource::Servers).unwrap());
+    let name = RoleName::new("some").unwrap();
+    let role = Role::new(name.clone(), scope.level(), permissions).unwrap();
+    let roles = Roles::built_in().with(role).unwrap();
+    let actor = Actor::User(ActorName::new("alice").unwrap());
+    roles
+        .principal(actor, &[Binding::new(name, scope)])
+        .unwrap()
+}
+
+fn here() -> Scope {
+    Scope::Project(tenant().0, tenant().1)
+}
+
+fn elsewhere() -> Scope {
+    Scope::Project(tenant().0, Uuid::from_u128(99).into())
+}
+
+/// Makes one call, by the verb it needs.
+async fn call(servers: &Servers, who: &Principal, verb: Verb) -> Result<(), ServerError> {
+    let id = server_id(1);
+    match verb {
+        Verb::Create => servers.ensure(who, &new_server(1)).await.map(drop),
+        Verb::Read => servers.read(who, id).await.map(drop),
+        Verb::Update => {
+            let keep = Consent::KeepEverything;
+            servers.set_spec(who, id, &spec(), keep).await.map(drop)
+        }
+        Verb::Delete => servers.delete(who, id).await.map(drop),
+        Verb::Start => servers.set_power(who, id, Power::Running).await.map(drop),
+        Verb::Stop => servers.set_power(who, id, Power::Stopped).await.map(drop),
+        Verb::Reboot => servers
+            .request_reboot(who, id, Reboot::Soft)
+            .await
+            .map(drop),
+        Verb::List => servers.list(who, &ListServers::default()).await.map(drop),
+        Verb::ConsoleOutput | Verb::ConsoleSession | Verb::SshKey | Verb::Snapshot => Ok(()),
+    }
+}
+
+const CALLS: [Verb; 8] = [
+    Verb::Create,
+    Verb::Read,
+    Verb::Update,
+    Verb::Start,
+    Verb::Reboot,
+    Verb::Stop,
+    Verb::List,
+    Verb::Delete,
+];
+
+#[tokio::test]
+async fn each_call_needs_its_own_permission_and_no_other_is_enough() {
+    for needed in CALLS {
+        for held in CALLS {
+            let servers = servers();
+            servers.ensure(&somebody(), &new_server(1)).await.unwrap();
+            let answer = call(&servers, &user(&[held], here()), needed).await;
+            match answer {
+                Ok(()) => assert_eq!(held, needed),
+                // Whoever may read is told that it may not; whoever may not is told of nothing.
+                Err(ServerError::Refused(_)) => {
+                    let may_know =
+                        held == Verb::Read || matches!(needed, Verb::Create | Verb::List);
+                    assert!(held != needed && may_know, "{held:?} for {needed:?}");
+                }
+                Err(ServerError::NotFound(_)) => {
+                    assert!(
+                        held != needed && held != Verb::Read,
+                        "{held:?} for {needed:?}"
+                    );
+                }
+                Err(error) => panic!("{held:?} for {needed:?}: {error}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_project_s_server_does_not_exist() {
+    let servers = servers();
+    servers.ensure(&somebody(), &new_server(1)).await.unwrap();
+    let stranger = user(&CALLS, elsewhere());
+    for verb in CALLS {
+        match (verb, call(&servers, &stranger, verb).await) {
+            (Verb::Create, Err(ServerError::Refused(_))) | (Verb::List, Ok(())) => {}
+            (_, Err(ServerError::NotFound(id))) => assert_eq!(id, server_id(1)),
+            (verb, answer) => panic!("{verb:?}: {answer:?}"),
+        }
+    }
+    let page = servers
+        .list(&stranger, &ListServers::default())
+        .await
+        .unwrap();
+    assert!(page.servers.is_empty());
+    let owner = new_server(1).owner;
+    let hidden = servers.read_of(&stranger, &owner).await.unwrap_err();
+    assert_eq!(hidden.to_string(), "there is no server of instance i1");
+    assert_eq!(
+        servers
+            .read_of(&somebody(), &owner)
+            .await
+            .unwrap()
+            .server
+            .id,
+        server_id(1)
+    );
+}
+
+#[tokio::test]
+async fn an_owner_has_one_server_and_asking_again_changes_nothing() {
+    let (servers, who) = (servers(), somebody());
+    let first = servers.ensure(&who, &new_server(1)).await.unwrap();
+    let mut other = new_server(1);
+    other.spec.flavor = FlavorId::new("large").unwrap();
+    let again = servers.ensure(&who, &other).await.unwrap();
+    assert_eq!(again.revision, first.revision);
+    assert_eq!((again.phase, again.server.generation), (Phase::Pending, 1));
+    let twin = NewServer::new(
+        server_id(2),
+        new_server(1).owner,
+        support::region(),
+        tenant(),
+        spec(),
+    );
+    let error = servers.ensure(&who, &twin).await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("the owner has another server"),
+        "{error}"
+    );
+    let mut thief = new_server(1);
+    thief.owner = Owner::new("instance", "another");
+    let error = servers.ensure(&who, &thief).await.unwrap_err();
+    assert!(error.to_string().contains("another owner's"), "{error}");
+    let mut nowhere = new_server(3);
+    nowhere.region = RegionId::new("nowhere").unwrap();
+    let error = servers.ensure(&who, &nowhere).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no region nowhere here: ask for a server in one that is"
+    );
+}
+
+#[tokio::test]
+async fn many_who_ask_at_once_make_one_server_and_every_wish_counts() {
+    let (servers, who) = (servers(), somebody());
+    let new = new_server(1);
+    let made = futures_util::future::join_all((0..20).map(|_| servers.ensure(&who, &new))).await;
+    assert!(made.into_iter().all(|answer| answer.is_ok()));
+    let reboots = (0..10).map(|_| servers.request_reboot(&who, new.id, Reboot::Soft));
+    for answer in futures_util::future::join_all(reboots).await {
+        answer.unwrap();
+    }
+    let view = servers.read(&who, new.id).await.unwrap();
+    assert_eq!(
+        (view.server.intent.reboots, view.server.generation),
+        (10, 11)
+    );
+}
+
+#[tokio::test]
+async fn what_is_being_deleted_takes_no_other_wish() {
+    let (servers, who, id) = (servers(), somebody(), server_id(1));
+    servers.ensure(&who, &new_server(1)).await.unwrap();
+    servers.set_power(&who, id, Power::Stopped).await.unwrap();
+    let error = servers
+        .request_reboot(&who, id, Reboot::Hard)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ServerError::NotReady { .. }), "{error}");
+    let gone = servers.delete(&who, id).await.unwrap();
+    let again = servers.delete(&who, id).await.unwrap();
+    assert_eq!(again.revision, gone.revision);
+    assert_eq!(again.phase, Phase::Deleting);
+    for answer in [
+        servers.set_power(&who, id, Power::Running).await.map(drop),
+        servers.request_replace(&who, id).await.map(drop),
+        servers.ensure(&who, &new_server(1)).await.map(drop),
+    ] {
+        assert!(
+            matches!(answer, Err(ServerError::Deleting(_))),
+            "{answer:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_list_has_what_is_asked_for_and_may_be_seen() {
+    let (servers, who) = (servers(), somebody());
+    let servers = servers.with_region(RegionId::new("there").unwrap(), OptionalVerb::ALL.into());
+    for number in 1..=4 {
+        let mut new = new_server(number);
+        if number % 2 == 0 {
+            new.spec.network = NetworkId::from_uuid(Uuid::from_u128(50));
+        }
+        if number == 3 {
+            new.region = RegionId::new("there").unwrap();
+        }
+        if number == 4 {
+            new.project = Uuid::from_u128(99).into();
+        }
+        servers.ensure(&who, &new).await.unwrap();
+    }
+    let listed = |who: Principal, wanted: ListServers| {
+        let servers = servers.clone();
+        async move {
+            let page = servers.list(&who, &wanted).await.unwrap();
+            assert!(page.next.is_none());
+            let ids = page.servers.into_iter().map(|view| view.server.id);
+            ids.collect::<Vec<ServerId>>()
+        }
+    };
+    let ids = |numbers: &[u128]| numbers.iter().map(|n| server_id(*n)).collect::<Vec<_>>();
+    let (mut by_network, mut by_region) = (ListServers::default(), ListServers::default());
+    by_network.network = Some(NetworkId::from_uuid(Uuid::from_u128(50)));
+    by_region.region = Some(RegionId::new("there").unwrap());
+    let member = || user(&[Verb::List], here());
+    let all = ListServers::default();
+    assert_eq!(listed(somebody(), all.clone()).await, ids(&[1, 2, 3, 4]));
+    assert_eq!(listed(member(), all.clone()).await, ids(&[1, 2, 3]));
+    assert_eq!(listed(somebody(), by_network.clone()).await, ids(&[2, 4]));
+    assert_eq!(listed(member(), by_network).await, ids(&[2]));
+    assert_eq!(listed(somebody(), by_region.clone()).await, ids(&[3]));
+    assert_eq!(listed(member(), by_region).await, ids(&[3]));
+    let organization = user(&[Verb::List], Scope::Organization(tenant().0));
+    assert_eq!(listed(organization, all).await, ids(&[1, 2, 3, 4]));
+}
+
+#[tokio::test]
+async fn user_data_fits_into_a_record_or_is_refused() {
+    let (servers, who) = (servers(), somebody());
+    let mut new = new_server(1);
+    new.spec.user_data = Some(UserData::new(vec![b'x'; MAX_USER_DATA_BYTES + 1]).unwrap());
+    let error = servers.ensure(&who, &new).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("user data of 32769 bytes is too large"),
+        "{error}"
+    );
+    new.spec.user_data = Some(UserData::new(vec![b'x'; MAX_USER_DATA_BYTES]).unwrap());
+    servers.ensure(&who, &new).await.unwrap();
+}
