@@ -279,7 +279,11 @@ async fn a_crash_at_every_step_on_sqlite() {
 #[tokio::test]
 async fn a_store_that_does_not_go_along_leaves_both_or_neither() {
     let mut told = 0;
-    for scene in scenes() {
+    // All that are begun: of what is there already the first commit is a conflict.
+    let begun = scenes()
+        .into_iter()
+        .filter(|scene| scene.name != "create of what is there");
+    for scene in begun {
         let course = play(&World::over(memory()), &scene, &NONE).await;
         for (commit, mishap) in (0..course.effects).flat_map(|n| Mishap::ALL.map(|m| (n, m))) {
             let world = World::over(memory());
@@ -288,18 +292,26 @@ async fn a_store_that_does_not_go_along_leaves_both_or_neither() {
                 let made = carry_out(&world.process(), &world.store, "a", &ask, json!({})).await;
                 assert_eq!(made.unwrap(), Some(Outcome::Done));
             }
-            let store = Flaky::over(&world.store, commit, mishap);
+            let flaky = Flaky::watched(&world.store, commit, mishap);
+            let store: Arc<dyn Store> = Arc::clone(&flaky) as _;
             let sagas = world.process_with(Arc::clone(&store), Arc::new(world.remote.clone()));
             let answer = carry_out(&sagas, &store, "a", &scene.ask, scene.payload.clone()).await;
-            if let Err(error) = answer {
-                assert!(error.to_string().contains("the disk is away"), "{error}");
-                told += 1;
-            }
+            // That it is away is told at once. What nobody knows is settled by looking, once there is a saga.
+            let is_told = match mishap {
+                Mishap::Unavailable => flaky.has_happened(),
+                Mishap::UnknownAndDone | Mishap::UnknownAndNot => commit == 0,
+            };
+            assert_eq!(
+                answer.is_err(),
+                is_told,
+                "{} {mishap:?} {commit}",
+                scene.name
+            );
+            told += usize::from(is_told);
             world.settle().await;
             let told = format!("after {:?} with {mishap:?} at {commit}", scene.name);
             world.is_whole(&instance("a"), &told).await;
         }
     }
-    // Every time that it is away somebody is told; not knowing is settled by looking.
     assert!(told > 20, "{told}");
 }

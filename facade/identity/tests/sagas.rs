@@ -15,9 +15,7 @@ use fleetwright_identity::{
 use fleetwright_store::{Revision, Transaction};
 use serde_json::json;
 use support::{
-    Mixed, allocation, amounts,
-    flaky::{Flaky, Mishap},
-    instance, memory, operator,
+    allocation, amounts, instance, memory, operator,
     sagas::{Ask, World, actor, carry_out},
 };
 
@@ -345,32 +343,6 @@ async fn only_who_is_permitted_sees_and_wakes_sagas() {
         sagas.stuck(&nobody, None).await,
         Err(SagaError::Refused(_))
     ));
-}
-
-#[tokio::test]
-async fn a_saga_is_woken_also_while_it_is_driven() {
-    for seed in 0..100 {
-        let world = world();
-        world.remote.fault(0, Fault::Failure);
-        let mixed = Mixed::over(Arc::clone(&world.store), seed);
-        let sagas = world.process_with(mixed, Arc::new(world.remote.clone()));
-        let paid = allocation("a", amounts(1, 0));
-        let begin = sagas.begin_create(Transaction::new(), &actor(), &paid, json!({}));
-        world.store.commit(&begin.unwrap()).await.unwrap();
-        let (operator, id) = (operator(), instance("a"));
-        let (woken, driven) = tokio::join!(sagas.wake(&operator, &id), sagas.drive(&id));
-        assert!(woken.is_ok() && driven.is_ok(), "{woken:?} {driven:?}");
-        world.settle().await;
-        world.is_whole(&id, "in the end").await;
-    }
-    let world = world();
-    let flaky = Flaky::over(&world.store, 1, Mishap::Unavailable);
-    let sagas = world.process_with(Arc::clone(&flaky), Arc::new(world.remote.clone()));
-    let paid = allocation("a", amounts(1, 0));
-    let begin = sagas.begin_create(Transaction::new(), &actor(), &paid, json!({}));
-    flaky.commit(&begin.unwrap()).await.unwrap();
-    let told = sagas.wake(&operator(), &instance("a")).await;
-    assert!(matches!(told, Err(SagaError::Store(_))), "{told:?}");
 }
 
 #[tokio::test]

@@ -38,12 +38,21 @@ pub(crate) struct Flaky {
 impl Flaky {
     /// At the commit of this number, from 0.
     pub(crate) fn over(store: &Arc<dyn Store>, at: usize, mishap: Mishap) -> Arc<dyn Store> {
+        Self::watched(store, at, mishap)
+    }
+
+    /// The same, to be asked whether it came to that.
+    pub(crate) fn watched(store: &Arc<dyn Store>, at: usize, mishap: Mishap) -> Arc<Self> {
         Arc::new(Self {
             store: Arc::clone(store),
             at,
             mishap,
             commits: AtomicUsize::new(0),
         })
+    }
+
+    pub(crate) fn has_happened(&self) -> bool {
+        self.commits.load(Ordering::Relaxed) > self.at
     }
 }
 
