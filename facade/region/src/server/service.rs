@@ -15,10 +15,11 @@ use fleetwright_store::{
 };
 
 use super::{
-    Consent, EventKind, Intent, MAX_USER_DATA_BYTES, NewServer, OWNER_INDEX, Owner, Plan, Power,
-    Server, ServerError, ServerId, ServerSpec, ServerView, Writer,
+    Consent, EventKind, Ground, Intent, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer,
+    OWNER_INDEX, Owner, Plan, Power, Server, ServerError, ServerId, ServerSpec, ServerView, Site,
+    Writer,
 };
-use crate::{clock::Clock, ids::RegionId, monitor::Pulse};
+use crate::{clock::Clock, ids::RegionId, monitor::Pulse, secret::SshKeys};
 
 /// How often a wish is tried when others write the same record.
 const TRIES: usize = 16;
@@ -30,17 +31,27 @@ pub struct Servers {
     pub(super) table: Table<Server>,
     pulses: Table<Pulse>,
     pub(super) clock: Arc<dyn Clock>,
+    ground: Arc<dyn Ground>,
+    keys: SshKeys,
     regions: BTreeMap<RegionId, BTreeSet<OptionalVerb>>,
 }
 
 impl Servers {
-    /// The servers of a store whose schema has [them](super::add_to_schema).
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, ServerError> {
+    /// The servers of a store with [its kinds](crate::schema::add_kinds), on a ground: that of
+    /// [tenants](super::TenantGround), or [none](super::Anywhere).
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        ground: Arc<dyn Ground>,
+        keys: SshKeys,
+    ) -> Result<Self, ServerError> {
         Ok(Self {
             table: Table::new(Arc::clone(&store))?,
             pulses: Table::new(Arc::clone(&store))?,
             store,
             clock,
+            ground,
+            keys,
             regions: BTreeMap::new(),
         })
     }
@@ -52,7 +63,10 @@ impl Servers {
         self
     }
 
-    /// Makes the server of an owner, or answers the one there is. One that is there is not changed.
+    /// Makes the server of an owner, or answers the one there is. One that is there is not changed, and not asked whether it
+    /// could be made today.
+    ///
+    /// What it stands on is looked at in the caller's name, and checked in the transaction that makes it, as is its key pair made.
     pub async fn ensure(
         &self,
         who: &Principal,
@@ -70,9 +84,13 @@ impl Servers {
             if let Some(found) = self.table.get(&key).await? {
                 return self.same(found, new).await;
             }
-            let now = self.clock.now();
-            let server = made(new, now);
-            let transaction = self.table.create(Transaction::new(), &key, &server)?;
+            let tenant = (new.organization, new.project);
+            let site = Site::new(&new.region, tenant, &new.spec);
+            let grounded = self.grounded(who, &site).await?;
+            let (transaction, public_key) = self.keyed(grounded, new)?;
+            let mut server = made(new, self.clock.now());
+            server.public_key = public_key;
+            let transaction = self.table.create(transaction, &key, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     let (key, value) = (key.clone(), server);
@@ -89,7 +107,9 @@ impl Servers {
         Err(ServerError::Busy(new.id))
     }
 
-    /// Asks for another spec. What that takes is in the answer; what it destroys needs consent.
+    /// Asks for another spec. What that takes is in the answer; what it destroys needs consent. Of what it stands on, what
+    /// changes is checked as by [`ensure`](Self::ensure), and what stays is not: a flavor or an image that was retired meanwhile
+    /// is no obstacle to a change of something else.
     pub async fn set_spec(
         &self,
         who: &Principal,
@@ -251,7 +271,14 @@ impl Servers {
             server.generation = server.generation.saturating_add(1);
             let words = format!("{} {words}", who.actor());
             server.note(self.clock.now(), Writer::Service, EventKind::Asked, words);
-            let transaction = self.table.replace(Transaction::new(), &found, &server)?;
+            let site = Site::new(
+                &server.region,
+                (server.organization, server.project),
+                &server.spec,
+            );
+            let site = site.changed_from(&found.value.spec);
+            let grounded = self.grounded(who, &site).await?;
+            let transaction = self.table.replace(grounded, &found, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     let (key, value) = (found.key, server);
@@ -267,6 +294,36 @@ impl Servers {
             }
         }
         Err(ServerError::Busy(id))
+    }
+
+    /// Begins the transaction that writes a server, with what must hold of the ground it stands on.
+    async fn grounded(&self, who: &Principal, site: &Site<'_>) -> Result<Transaction, ServerError> {
+        let checks = if site.changed.is_empty() {
+            Vec::new()
+        } else {
+            self.ground.check(who, site).await?
+        };
+        let mut transaction = Transaction::new();
+        transaction.checks = checks;
+        Ok(transaction)
+    }
+
+    /// Adds the key pair of a new server, if servers have them. Answers the public half.
+    fn keyed(
+        &self,
+        transaction: Transaction,
+        new: &NewServer,
+    ) -> Result<(Transaction, Option<String>), ServerError> {
+        match &self.keys {
+            SshKeys::Without => Ok((transaction, None)),
+            SshKeys::OnePerServer(keys) => {
+                let server = new.id.as_uuid();
+                let made = keys.create(transaction, server, new.organization, new.project);
+                let (transaction, public) =
+                    made.map_err(|source| ServerError::Key { id: new.id, source })?;
+                Ok((transaction, Some(public)))
+            }
+        }
     }
 
     async fn permitted(
@@ -332,6 +389,10 @@ impl Servers {
 
 /// That a spec fits into a record.
 fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
+    let actual = spec.security_groups.len();
+    if actual > MAX_SECURITY_GROUPS {
+        return Err(ServerError::TooManySecurityGroups { id, actual });
+    }
     let data = spec.user_data.as_ref();
     match data.map_or(0, |data| data.as_bytes().len()) {
         actual if actual > MAX_USER_DATA_BYTES => Err(ServerError::UserDataTooLarge { id, actual }),
@@ -366,6 +427,7 @@ fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
         observed: None,
         booted: None,
         drift: BTreeSet::new(),
+        public_key: None,
         events: Vec::new(),
     };
     let words = format!("made for {}", new.owner);

@@ -1,0 +1,107 @@
+//! How the public half of a server's key comes onto its machine: with the launch, in its user data.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use fleetwright::{InvalidValue, UserData};
+use uuid::Uuid;
+
+/// How long a line of an encoded part is.
+const LINE: usize = 76;
+
+/// The user data of a launch that puts a public key onto the machine of a server, and beside it does what the tenant's own user
+/// data asks for. Understood by cloud-init, in whose formats it is written. The same arguments give the same bytes.
+///
+/// Without user data of the tenant it is a cloud-config. Otherwise it is a MIME archive of the tenant's part, of whatever
+/// sort it is, and a cloud-config whose keys are added to those that the tenant's own may list.
+pub fn with_public_key(
+    server: Uuid,
+    public_key: &str,
+    own: Option<&UserData>,
+) -> Result<UserData, InvalidValue> {
+    let config = format!("#cloud-config\nssh_authorized_keys:\n  - {public_key}\n");
+    let Some(own) = own else {
+        return UserData::new(config);
+    };
+    let boundary = Uuid::new_v5(&server, own.as_bytes()).simple();
+    let mut whole = format!(
+        "Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\n\n--{boundary}\n"
+    )
+    .into_bytes();
+    if is_mime(own.as_bytes()) {
+        // It has its own headers, and is a part as it stands.
+        whole.extend_from_slice(own.as_bytes());
+    } else {
+        // Of this type cloud-init finds out itself what it is, as it does for user data that come alone.
+        whole.extend_from_slice(
+            b"Content-Type: application/octet-stream\nContent-Transfer-Encoding: base64\n\n",
+        );
+        for line in STANDARD.encode(own.as_bytes()).as_bytes().chunks(LINE) {
+            whole.extend_from_slice(line);
+            whole.push(b'\n');
+        }
+    }
+    let merge = "merge_how:\n  - name: list\n    settings: [append]\n  - name: dict\n    settings: [no_replace, recurse_list]\n";
+    let last = format!(
+        "\n--{boundary}\nContent-Type: text/cloud-config\n\n{config}{merge}\n--{boundary}--\n"
+    );
+    whole.extend_from_slice(last.as_bytes());
+    UserData::new(whole)
+}
+
+fn is_mime(data: &[u8]) -> bool {
+    ["content-type:", "mime-version:"].iter().any(|header| {
+        let start = data.get(..header.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(header.as_bytes()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KEY: &str = "ssh-ed25519 AAAA server-1";
+
+    fn text(own: Option<&str>) -> String {
+        let own = own.map(|own| UserData::new(own).unwrap());
+        let made = with_public_key(Uuid::from_u128(1), KEY, own.as_ref()).unwrap();
+        String::from_utf8(made.as_bytes().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_key_alone_is_a_cloud_config() {
+        assert_eq!(
+            text(None),
+            "#cloud-config\nssh_authorized_keys:\n  - ssh-ed25519 AAAA server-1\n"
+        );
+    }
+
+    #[test]
+    fn the_tenants_user_data_comes_first_and_as_it_was() {
+        let both = text(Some("#!/bin/sh\necho hello\n"));
+        let script = both.find("IyEvYmluL3NoCmVjaG8gaGVsbG8K").unwrap();
+        assert!(script < both.find(KEY).unwrap(), "{both}");
+        assert!(both.starts_with("Content-Type: multipart/mixed; boundary=\""));
+        let nested = "Content-Type: multipart/mixed; boundary=\"x\"\n\n--x\n\nhello\n--x--\n";
+        assert!(text(Some(nested)).contains(nested));
+        assert!(text(Some("mime-VERSION: 1.0\n")).contains("mime-VERSION: 1.0\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_user_data_is_found_again_in_the_archive(own in prop::collection::vec(any::<u8>(), 1..2000)) {
+            prop_assume!(!is_mime(&own));
+            let data = UserData::new(own.clone()).unwrap();
+            let made = with_public_key(Uuid::from_u128(1), KEY, Some(&data)).unwrap();
+            let made = std::str::from_utf8(made.as_bytes()).unwrap();
+            let boundary = made.split('"').nth(1).unwrap();
+            let parts: Vec<_> = made.split(&format!("--{boundary}")).collect();
+            prop_assert_eq!(parts.len(), 4);
+            prop_assert_eq!(parts[3], "--\n");
+            let (_, body) = parts[1].split_once("\n\n").unwrap();
+            let body: String = body.split_whitespace().collect();
+            prop_assert_eq!(STANDARD.decode(body).unwrap(), own);
+            prop_assert!(parts[2].contains(KEY));
+        }
+    }
+}
