@@ -236,6 +236,8 @@ async fn what_a_server_has_never_keeps_it_from_another_edit() {
     let mut arm = edited.clone();
     arm.flavor = flavor("arm");
     let words = words_of(&arm).await;
+    let asked = town.servers.plan_spec(&alice, id, &arm).await;
+    assert_eq!(whole(&asked.unwrap_err()), words, "asked beforehand");
     assert!(
         words.starts_with("image debian does not boot on flavor arm"),
         "{words}"

@@ -4,6 +4,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use fleetwright::{InvalidValue, UserData};
 use uuid::Uuid;
 
+/// What compressed data begin with.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// How far cloud-init looks for the header of an archive.
+const SNIFFED: usize = 4096;
 /// How long a line of an encoded part is.
 const LINE: usize = 76;
 
@@ -11,7 +15,8 @@ const LINE: usize = 76;
 /// data asks for. Understood by cloud-init, in whose formats it is written. The same arguments give the same bytes.
 ///
 /// Without user data of the tenant it is a cloud-config. Otherwise it is a MIME archive of the tenant's part, of whatever
-/// sort it is, and a cloud-config whose keys are added to those that the tenant's own may list.
+/// sort it is, and a cloud-config whose keys are added to those that the tenant's own may list. One sort is lost on
+/// cloud-init: a MIME archive of the tenant's that is compressed, which must come uncompressed.
 pub fn with_public_key(
     server: Uuid,
     public_key: &str,
@@ -30,10 +35,14 @@ pub fn with_public_key(
         // It has its own headers, and is a part as it stands.
         whole.extend_from_slice(own.as_bytes());
     } else {
-        // Of this type cloud-init finds out itself what it is, as it does for user data that come alone.
-        whole.extend_from_slice(
-            b"Content-Type: application/octet-stream\nContent-Transfer-Encoding: base64\n\n",
-        );
+        // Of these types cloud-init finds out itself what it is, as it does for user data that come alone.
+        let sort = if own.as_bytes().starts_with(GZIP) {
+            "application/gzip"
+        } else {
+            "text/plain"
+        };
+        let headers = format!("Content-Type: {sort}\nContent-Transfer-Encoding: base64\n\n");
+        whole.extend_from_slice(headers.as_bytes());
         for line in STANDARD.encode(own.as_bytes()).as_bytes().chunks(LINE) {
             whole.extend_from_slice(line);
             whole.push(b'\n');
@@ -47,11 +56,19 @@ pub fn with_public_key(
     UserData::new(whole)
 }
 
+/// Whether data is a MIME archive: text that begins with a header, and says so where cloud-init looks for it.
 fn is_mime(data: &[u8]) -> bool {
-    ["content-type:", "mime-version:"].iter().any(|header| {
-        let start = data.get(..header.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(header.as_bytes()))
-    })
+    let Ok(text) = std::str::from_utf8(data) else {
+        return false;
+    };
+    let first = text.split(':').next().unwrap_or_default();
+    let is_header = first.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let looked_at = data.get(..SNIFFED).unwrap_or(data).to_ascii_lowercase();
+    let says_so = b"mime-version:";
+    is_header
+        && looked_at
+            .windows(says_so.len())
+            .any(|found| found == says_so)
 }
 
 #[cfg(test)]
@@ -82,9 +99,19 @@ mod tests {
         let script = both.find("IyEvYmluL3NoCmVjaG8gaGVsbG8K").unwrap();
         assert!(script < both.find(KEY).unwrap(), "{both}");
         assert!(both.starts_with("Content-Type: multipart/mixed; boundary=\""));
-        let nested = "Content-Type: multipart/mixed; boundary=\"x\"\n\n--x\n\nhello\n--x--\n";
+        let nested = "Content-Type: multipart/mixed; boundary=\"x\"\nMIME-version: 1.0\n\n--x\n\nhello\n--x--\n";
         assert!(text(Some(nested)).contains(nested));
-        assert!(text(Some("mime-VERSION: 1.0\n")).contains("mime-VERSION: 1.0\n"));
+        let mentions = "#!/bin/sh\necho MIME-Version: 1.0\n";
+        assert!(!text(Some(mentions)).contains(mentions), "it is a script");
+    }
+
+    #[test]
+    fn what_is_compressed_says_so() {
+        let own = UserData::new([0x1f, 0x8b, 8, 0]).unwrap();
+        let made = with_public_key(Uuid::from_u128(1), KEY, Some(&own)).unwrap();
+        let made = std::str::from_utf8(made.as_bytes()).unwrap();
+        assert!(made.contains("Content-Type: application/gzip\n"), "{made}");
+        assert!(text(Some("#!/bin/sh\n")).contains("Content-Type: text/plain\n"));
     }
 
     proptest! {

@@ -10,6 +10,7 @@ mod ground;
 mod id;
 mod list;
 mod machine;
+mod make;
 mod note;
 mod record;
 mod schema;

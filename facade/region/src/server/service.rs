@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use chrono::{DateTime, Utc};
 use fleetwright::{OptionalVerb, Reboot};
 use fleetwright_identity::{Judgement, Principal, Resource, Scope, Verb};
 use fleetwright_store::{
@@ -15,9 +14,9 @@ use fleetwright_store::{
 };
 
 use super::{
-    Consent, EventKind, Ground, Intent, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer,
-    OWNER_INDEX, Owner, Plan, Power, Server, ServerError, ServerId, ServerSpec, ServerView, Site,
-    Writer,
+    Consent, EventKind, Ground, NewServer, OWNER_INDEX, Owner, Plan, Power, Server, ServerError,
+    ServerId, ServerSpec, ServerView, Site, Writer,
+    make::{fits, made},
 };
 use crate::{clock::Clock, ids::RegionId, monitor::Pulse, secret::SshKeys};
 
@@ -31,8 +30,8 @@ pub struct Servers {
     pub(super) table: Table<Server>,
     pulses: Table<Pulse>,
     pub(super) clock: Arc<dyn Clock>,
-    ground: Arc<dyn Ground>,
-    keys: SshKeys,
+    pub(super) ground: Arc<dyn Ground>,
+    pub(super) keys: SshKeys,
     regions: BTreeMap<RegionId, BTreeSet<OptionalVerb>>,
 }
 
@@ -86,8 +85,9 @@ impl Servers {
             }
             let tenant = (new.organization, new.project);
             let site = Site::new(&new.region, tenant, &new.spec);
-            let grounded = self.grounded(who, &site).await?;
-            let (transaction, public_key) = self.keyed(grounded, new)?;
+            let mut transaction = Transaction::new();
+            transaction.checks = self.grounded(who, &site).await?;
+            let (transaction, public_key) = self.keyed(transaction, new)?;
             let mut server = made(new, self.clock.now());
             server.public_key = public_key;
             let transaction = self.table.create(transaction, &key, &server)?;
@@ -136,15 +136,22 @@ impl Servers {
         Ok((view, plan))
     }
 
-    /// What [`set_spec`](Self::set_spec) would do, without doing it.
+    /// What [`set_spec`](Self::set_spec) would do, or why it would refuse, without doing it. Who may read a server may ask.
     pub async fn plan_spec(
         &self,
         who: &Principal,
         id: ServerId,
         spec: &ServerSpec,
     ) -> Result<Plan, ServerError> {
-        let view = self.read(who, id).await?;
-        self.plan(&view.server, spec)
+        fits(id, spec)?;
+        let server = self.permitted(who, Verb::Read, id).await?.value;
+        if server.intent.power == Power::Deleted {
+            return Err(ServerError::Deleting(id));
+        }
+        let tenant = (server.organization, server.project);
+        let site = Site::new(&server.region, tenant, spec).changed_from(&server.spec);
+        self.grounded(who, &site).await?;
+        self.plan(&server, spec)
     }
 
     /// Asks for it to run or to be stopped. It stays asked for, also when the server is replaced. Asking for
@@ -277,8 +284,9 @@ impl Servers {
                 &server.spec,
             );
             let site = site.changed_from(&found.value.spec);
-            let grounded = self.grounded(who, &site).await?;
-            let transaction = self.table.replace(grounded, &found, &server)?;
+            let mut transaction = Transaction::new();
+            transaction.checks = self.grounded(who, &site).await?;
+            let transaction = self.table.replace(transaction, &found, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     let (key, value) = (found.key, server);
@@ -294,36 +302,6 @@ impl Servers {
             }
         }
         Err(ServerError::Busy(id))
-    }
-
-    /// Begins the transaction that writes a server, with what must hold of the ground it stands on.
-    async fn grounded(&self, who: &Principal, site: &Site<'_>) -> Result<Transaction, ServerError> {
-        let checks = if site.changed.is_empty() {
-            Vec::new()
-        } else {
-            self.ground.check(who, site).await?
-        };
-        let mut transaction = Transaction::new();
-        transaction.checks = checks;
-        Ok(transaction)
-    }
-
-    /// Adds the key pair of a new server, if servers have them. Answers the public half.
-    fn keyed(
-        &self,
-        transaction: Transaction,
-        new: &NewServer,
-    ) -> Result<(Transaction, Option<String>), ServerError> {
-        match &self.keys {
-            SshKeys::Without => Ok((transaction, None)),
-            SshKeys::OnePerServer(keys) => {
-                let server = new.id.as_uuid();
-                let made = keys.create(transaction, server, new.organization, new.project);
-                let (transaction, public) =
-                    made.map_err(|source| ServerError::Key { id: new.id, source })?;
-                Ok((transaction, Some(public)))
-            }
-        }
     }
 
     async fn permitted(
@@ -387,50 +365,10 @@ impl Servers {
     }
 }
 
-/// That a spec fits into a record.
-fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
-    let actual = spec.security_groups.len();
-    if actual > MAX_SECURITY_GROUPS {
-        return Err(ServerError::TooManySecurityGroups { id, actual });
-    }
-    let data = spec.user_data.as_ref();
-    match data.map_or(0, |data| data.as_bytes().len()) {
-        actual if actual > MAX_USER_DATA_BYTES => Err(ServerError::UserDataTooLarge { id, actual }),
-        _ => Ok(()),
-    }
-}
-
 fn taken(new: &NewServer, reason: &'static str) -> ServerError {
     ServerError::Taken {
         id: new.id,
         owner: new.owner.clone(),
         reason,
     }
-}
-
-fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
-    let mut server = Server {
-        id: new.id,
-        owner: new.owner.clone(),
-        region: new.region.clone(),
-        organization: new.organization,
-        project: new.project,
-        created_at: now,
-        spec: new.spec.clone(),
-        intent: Intent::new(new.power),
-        generation: 1,
-        observed_generation: 0,
-        launch: None,
-        instance: None,
-        retry: None,
-        conditions: Vec::new(),
-        observed: None,
-        booted: None,
-        drift: BTreeSet::new(),
-        public_key: None,
-        events: Vec::new(),
-    };
-    let words = format!("made for {}", new.owner);
-    server.note(now, Writer::Service, EventKind::Made, words);
-    server
 }
