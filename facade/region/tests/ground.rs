@@ -236,12 +236,16 @@ async fn what_a_server_has_never_keeps_it_from_another_edit() {
     let mut arm = edited.clone();
     arm.flavor = flavor("arm");
     let words = words_of(&arm).await;
-    let asked = town.servers.plan_spec(&alice, id, &arm).await;
-    assert_eq!(whole(&asked.unwrap_err()), words, "asked beforehand");
     assert!(
         words.starts_with("image debian does not boot on flavor arm"),
         "{words}"
     );
+    let asked = town.servers.plan_spec(&alice, id, &arm).await;
+    assert_eq!(whole(&asked.unwrap_err()), words, "asked beforehand");
+    edited.image = image("rocky");
+    town.set(&alice, &edited).await.unwrap();
+    let rest = without(CATALOG, "small");
+    town.catalog.load(&without(&rest, "rocky")).await.unwrap();
     edited.flavor = flavor("large");
     town.set(&alice, &edited).await.unwrap();
     let words = words_of(&first).await;
@@ -249,7 +253,12 @@ async fn what_a_server_has_never_keeps_it_from_another_edit() {
     // What was refused changed nothing.
     let kept = town.servers.read(&alice, id).await.unwrap().server;
     assert_eq!(kept.spec, edited);
-    let changed = [Field::Flavor, Field::SecurityGroups, Field::Tags];
+    let changed = [
+        Field::Flavor,
+        Field::Image,
+        Field::SecurityGroups,
+        Field::Tags,
+    ];
     assert_eq!(kept.spec.changed(&first), changed.into());
 }
 
