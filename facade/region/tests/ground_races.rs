@@ -124,10 +124,10 @@ async fn stands(town: &Town, ground: &ServerSpec) {
 async fn fifty_servers_against_a_deletion_leave_the_ground_or_no_server() {
     for goes in ALL {
         let mut outcomes = BTreeSet::new();
-        for seed in 0..6 {
+        for seed in 0..4 {
             let slow = Arc::new(Slow::new(memory(), seed));
             let town = Town::over(slow, Arc::new(OsEntropy)).await;
-            let after = Duration::from_millis(seed * 30);
+            let after = Duration::from_millis(seed * 45);
             outcomes.insert(race(&town, goes, after).await > 0);
         }
         assert_eq!(outcomes, [false, true].into(), "{goes:?}");
