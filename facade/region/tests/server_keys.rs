@@ -17,8 +17,8 @@ use fleetwright_region::{
     entropy::{Entropy, NoEntropy},
     mapping::{LaunchPlanner, LaunchSpec, Unplannable},
     monitor::Monitor,
-    secret::{KeyError, SshKeys},
-    server::{Anywhere, Phase, ServerError, Servers},
+    secret::{KeyError, SshKeys, with_public_key},
+    server::{Anywhere, MAX_USER_DATA_BYTES, Phase, ServerError, Servers},
 };
 use fleetwright_store::{Interest, Revision};
 
@@ -118,7 +118,7 @@ async fn a_key_comes_and_goes_with_its_server_and_its_public_half_is_on_the_mach
         runs(&town.servers).await;
         let first = user_data_of(&cloud);
         assert!(first.contains(&public), "{first}");
-        assert!(first.contains("IyEvYmluL3NoCmVjaG8gaGVsbG8K"), "{first}");
+        assert!(first.contains("\n\n#!/bin/sh\necho hello\n"), "{first}");
         // Another machine of the same server lets the same key in.
         let who = service();
         let replaced = town.servers.request_replace(&who, server_id(1)).await;
@@ -208,6 +208,29 @@ async fn without_a_keyring_servers_have_no_keys_and_their_user_data_is_their_own
         goes(&town).await;
     };
     during(&town, &cloud, story).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_largest_user_data_and_a_key_fit_into_a_record() {
+    let (town, cloud) = (Town::new().await, MemoryCloud::new());
+    let mut wanted = spec(town.network("blue").await);
+    wanted.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
+    town.ensure(&service(), 1, &wanted).await.unwrap();
+    during(&town, &cloud, runs(&town.servers)).await;
+    let read = town.servers.read(&service(), server_id(1)).await;
+    let mut server = read.unwrap().server;
+    // As a record at the limit would be, of data that have to be encoded, whatever its cloud takes.
+    let own = UserData::new(vec![0xff; MAX_USER_DATA_BYTES]).unwrap();
+    let key = server.public_key.as_ref().unwrap();
+    let composed = with_public_key(server.id.as_uuid(), key, Some(&own)).unwrap();
+    server.spec.user_data = Some(own.clone());
+    let launch = server.launch.as_mut().unwrap();
+    launch.spec.user_data = Some(own.clone());
+    launch.config.user_data = Some(composed);
+    server.instance.as_mut().unwrap().applied.user_data = Some(own);
+    let json = serde_json::to_string(&server).unwrap();
+    let limit = fleetwright_store::limits::MAX_VALUE_BYTES;
+    assert!(json.len() < limit * 9 / 10, "{} bytes", json.len());
 }
 
 /// A system that has run dry.
