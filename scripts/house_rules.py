@@ -167,6 +167,40 @@ def rust_file_is_small(path, text, exceptions=None):
     return []
 
 
+def cited_tests_exist(path, text, sources):
+    """`text`: a page with tables whose last column names tests as `name` in `file`, and may quote words of the sources.
+    `sources`: the text of each Rust file by its path."""
+    problems = []
+    rows = [(number, line) for number, line in enumerate(text.splitlines(), 1) if re.match(r"\| [A-Z]\d+\b", line)]
+    if not rows:
+        return [f"{path}: has no row to check; write rows as `| B1 | ... | tests |`"]
+    for number, row in rows:
+        names, cited = [], 0
+        for token in re.findall(r"`([^`]+)`", row.rstrip(" |").rsplit(" | ", 1)[-1]):
+            if token.endswith(".rs"):
+                files = [text for file, text in sources.items() if f"/{file}".endswith(f"/{token}")]
+                if not files:
+                    problems.append(f"{path}:{number}: there is no file {token}; correct the path")
+                problems += [f"{path}:{number}: there is no test {name} in {token}; correct the name or write the test"
+                             for name in names if files and not any(has_test(text, name) for text in files)]
+                cited += len(names)
+                names = []
+            elif re.fullmatch(r"\w+", token):
+                names.append(token)
+            elif not any(f'"{token}"' in text for text in sources.values()):
+                problems.append(f"{path}:{number}: no source has \"{token}\"; correct the word")
+        problems += [f"{path}:{number}: does not say which file test {name} is in; write `{name}` in `file.rs`"
+                     for name in names]
+        if cited + len(names) == 0:
+            problems.append(f"{path}:{number}: names no test; name the one that would fail")
+    return problems
+
+
+def has_test(text, name):
+    """Whether a function of that name has `#[test]` or its like among the attributes above it."""
+    return re.search(r"#\[(tokio::)?test\b[^\n]*\n(\s*(#\[|//)[^\n]*\n)*\s*(async )?fn " + re.escape(name) + r"\(", text) is not None
+
+
 def is_code(line):
     stripped = line.strip()
     return bool(stripped) and not stripped.startswith("//")
@@ -187,4 +221,5 @@ RULES = [
     text_names_no_registry,
     text_names_no_machine_path,
     rust_file_is_small,
+    cited_tests_exist,
 ]

@@ -8,6 +8,9 @@ SLASH = "/"
 LONG = "let x = 1;\n" * (rules.MAX_CODE_LINES + 1)
 SHORT = "let x = 1;\n" + "// a comment\n\n" * rules.MAX_CODE_LINES
 
+ROW = "| B1 | the failing | what | `it_works` in `x/b.rs` |"
+TEST = "#[test]\n    #[ignore]\n    fn it_works() {}"
+
 # Rule, arguments, a part of the only problem it must report; None where it must report none.
 CASES = [
     (rules.crate_is_known, ("fleetwright-surprise",), "fleetwright-surprise: a workspace crate without a row"),
@@ -59,6 +62,15 @@ CASES = [
     (rules.rust_file_is_small, ("src/a.rs", SHORT, {"src/a.rs": "a table"}), "need no exception"),
     (rules.rust_file_is_small, ("src/a.rs", LONG, {"src/a.rs": "a table"}), None),
     (rules.rust_file_is_small, ("src/a.rs", SHORT), None),
+
+    (rules.cited_tests_exist, ("a.md", "no table", {}), "a.md: has no row"),
+    (rules.cited_tests_exist, ("a.md", ROW, {"x/b.rs": "fn it_works() {}"}), "a.md:1: there is no test it_works in x/b.rs"),
+    (rules.cited_tests_exist, ("a.md", ROW, {"y/b.rs": TEST}), "a.md:1: there is no file x/b.rs"),
+    (rules.cited_tests_exist, ("a.md", "| B1 (in part) | why | `it_works` |", {}), "does not say which file"),
+    (rules.cited_tests_exist, ("a.md", "| C2 | `fn` | because |", {}), "a.md:1: names no test"),
+    (rules.cited_tests_exist, ("a.md", ROW + ": `a-word`", {"x/b.rs": TEST}), 'no source has "a-word"'),
+    (rules.cited_tests_exist, ("a.md", ROW + ": `a-word`", {"facade/x/b.rs": TEST + '"a-word"'}), None),
+    (rules.cited_tests_exist, ("a.md", ROW, {"x/b.rs": TEST.replace("test]", "tokio::test(flavor = \"x\")]")}), None),
 ] + [
     (rules.text_names_no_registry, ("a.md", f"fine\nhttps://{host}{SLASH}x"), f"a.md:2: names the package registry host {host}")
     for host in rules.REGISTRY_HOSTS

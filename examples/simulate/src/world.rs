@@ -11,7 +11,9 @@ use fleetwright_region::{
     controller::{self, Controller},
     monitor::{Limit, Monitor, Policy, Sweep},
     mutant::{Chosen, Mutant},
-    server::{Servers, add_to_schema},
+    schema,
+    secret::SshKeys,
+    server::{Anywhere, Servers},
 };
 use fleetwright_store::{MemoryStore, Schema, Store};
 use tokio::time::sleep;
@@ -76,7 +78,7 @@ async fn simulate(scenario: &Scenario, mutant: Option<Mutant>) -> Result<Outcome
         builder = builder.without(*verb);
     }
     let cloud = builder.build();
-    let store = MemoryStore::new(add_to_schema(Schema::builder()).build()?);
+    let store = MemoryStore::new(schema::add_kinds(Schema::builder()).build()?);
     let ledger = Arc::new(Ledger::new(scenario.seed, &scenario.faults));
     let truth = Truth::new(cloud.clone());
     let rules = Rules::new(
@@ -190,7 +192,8 @@ impl World<'_> {
     }
 
     fn servers(&self) -> Result<Servers, Broken> {
-        let servers = Servers::new(self.store(Actor::Service), Arc::clone(&self.clock))?;
+        let (store, clock) = (self.store(Actor::Service), Arc::clone(&self.clock));
+        let servers = Servers::new(store, clock, Arc::new(Anywhere), SshKeys::Without)?;
         let verbs = self.handle(Actor::Service).capabilities().verbs.clone();
         Ok(servers.with_region(names::region(), verbs))
     }

@@ -5,6 +5,7 @@ use fleetwright_store::{Document, SchemaBuilder};
 use crate::{
     catalog::{Flavor, Image},
     secret::ServerKey,
+    server,
     uses::{NETWORK, SECURITY_GROUP, SSH_AUTHORITY, Use},
 };
 
@@ -16,8 +17,8 @@ pub(crate) const BY_PROJECT: &str = "project";
 /// The index by which networks that are going are found.
 pub(crate) const BY_STATE: &str = "state";
 
-/// Adds the kinds of the catalog and of the records around it. The kind of servers, with what
-/// [`Use`] declares for it, is added by whoever keeps servers.
+/// Adds every kind of this crate: the catalog, networks and what is around them, servers with their keys, and the pulses of
+/// monitors. A store for any part of a region has all of them, so that what one part uses, another does not delete.
 #[must_use]
 pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     const PROJECT: [&str; 2] = ["/organization", "/project"];
@@ -31,10 +32,11 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
         .kind(SECURITY_GROUP)
         .unique(BY_NAME, ["/network", "/name"])
         .index(BY_PROJECT, PROJECT);
-    Use::SECURITY_GROUP_NETWORK
+    let builder = Use::SECURITY_GROUP_NETWORK
         .declare(builder)
         .kind(SSH_AUTHORITY)
         .unique(BY_NAME, ["/organization", "/project", "/name"])
         .index(BY_PROJECT, PROJECT)
-        .kind(ServerKey::KIND)
+        .kind(ServerKey::KIND);
+    server::add_to_schema(builder)
 }

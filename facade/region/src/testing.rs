@@ -22,7 +22,6 @@ use crate::{
     catalog::{Architecture, Flavor, Image, Os, Visibility},
     entropy::{Entropy, NoEntropy},
     ids::{FlavorId, ImageId},
-    uses::Use,
 };
 
 pub(crate) fn flavor(id: &str) -> Flavor {
@@ -63,17 +62,9 @@ pub(crate) fn somebody(role: &str, scope: Scope) -> Principal {
     Roles::built_in().principal(actor, &[binding]).unwrap()
 }
 
-/// A store with the kinds of the crate, and servers as far as they use things.
+/// A store with the kinds of the crate.
 pub(crate) fn store() -> Arc<dyn Store> {
-    let servers = crate::schema::add_kinds(Schema::builder()).kind(crate::uses::SERVER);
-    let uses = [
-        Use::SERVER_NETWORK,
-        Use::SERVER_SECURITY_GROUPS,
-        Use::SERVER_SSH_AUTHORITY,
-    ];
-    let schema = uses
-        .into_iter()
-        .fold(servers, |builder, used| used.declare(builder));
+    let schema = crate::schema::add_kinds(Schema::builder());
     Arc::new(MemoryStore::new(schema.build().unwrap()))
 }
 

@@ -14,7 +14,7 @@ use fleetwright_region::{
     network::{Deletion, IfUsed, NetworkState, Networks, NewNetwork},
     schema,
     secret::{Keyring, ServerKeys},
-    uses::{SERVER, Use},
+    uses::SERVER,
 };
 use fleetwright_store::{RecordId, Schema, Store, Transaction};
 use fleetwright_store_sqlite::SqliteStore;
@@ -24,20 +24,8 @@ use uuid::Uuid;
 const EXAMPLE: &str = include_str!("../catalog.example.toml");
 
 async fn open(path: &Path) -> Arc<dyn Store> {
-    let servers = schema::add_kinds(Schema::builder()).kind(SERVER);
-    let uses = [
-        Use::SERVER_NETWORK,
-        Use::SERVER_SECURITY_GROUPS,
-        Use::SERVER_SSH_AUTHORITY,
-    ];
-    let schema = uses
-        .into_iter()
-        .fold(servers, |builder, used| used.declare(builder));
-    Arc::new(
-        SqliteStore::open(path, schema.build().unwrap())
-            .await
-            .unwrap(),
-    )
+    let schema = schema::add_kinds(Schema::builder()).build().unwrap();
+    Arc::new(SqliteStore::open(path, schema).await.unwrap())
 }
 
 fn user() -> Principal {

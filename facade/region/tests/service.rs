@@ -16,9 +16,10 @@ use fleetwright_identity::{
 use fleetwright_region::{
     clock::SystemClock,
     ids::{FlavorId, NetworkId, RegionId},
+    secret::SshKeys,
     server::{
-        Consent, ListServers, MAX_USER_DATA_BYTES, NewServer, Owner, Phase, Power, ServerError,
-        ServerId, Servers,
+        Anywhere, Consent, ListServers, MAX_USER_DATA_BYTES, NewServer, Owner, Phase, Power,
+        ServerError, ServerId, Servers,
     },
 };
 use uuid::Uuid;
@@ -26,7 +27,14 @@ use uuid::Uuid;
 use support::{new_server, server_id, somebody, spec, tenant};
 
 fn servers() -> Servers {
-    let servers = Servers::new(support::store(), Arc::new(SystemClock)).unwrap();
+    let clock = Arc::new(SystemClock);
+    let servers = Servers::new(
+        support::store(),
+        clock,
+        Arc::new(Anywhere),
+        SshKeys::Without,
+    );
+    let servers = servers.unwrap();
     servers.with_region(support::region(), OptionalVerb::ALL.into())
 }
 

@@ -16,6 +16,7 @@ use super::{Controller, GiveUp, Step, edit, tags};
 use crate::{
     clock::later,
     mutant::Mutant,
+    secret::ServerKeys,
     server::{Act, CloudInstance, Server, Why},
 };
 
@@ -159,6 +160,8 @@ impl Controller {
 
     async fn forget(&self, read: Read) -> Answer {
         let transaction = self.servers.remove(Transaction::new(), &read);
+        // The key goes with its server, whether or not this process could open it.
+        let transaction = ServerKeys::delete(transaction, read.value.id.as_uuid())?;
         self.store.commit(&transaction).await?;
         counter!("fleetwright_region_servers_forgotten_total", "region" => self.label())
             .increment(1);

@@ -78,6 +78,7 @@ pub(super) fn new(power: Power) -> Server {
         observed: None,
         booted: None,
         drift: BTreeSet::new(),
+        public_key: None,
         events: Vec::new(),
     }
 }

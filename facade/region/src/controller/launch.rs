@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    Effect, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError,
+    Effect, ErrorKind, InstanceConfig, InstanceInfo, InvalidValue, LaunchRecord, LaunchToken,
+    ProvisionError, UserData,
 };
 
 use super::{
@@ -14,6 +15,7 @@ use crate::{
     clock::later,
     mapping::LaunchSpec,
     mutant::Mutant,
+    secret::with_public_key,
     server::{EventKind, Launch, Server},
 };
 
@@ -139,7 +141,7 @@ impl Controller {
             network: spec.network,
             security_groups: spec.security_groups.clone(),
             public_ip: spec.public_ip,
-            user_data: spec.user_data.clone(),
+            user_data: user_data(server).map_err(|invalid| invalid.to_string())?,
             tags: tags::of(server, incarnation),
             token: token.clone(),
         };
@@ -194,6 +196,15 @@ impl Controller {
             spent: false,
         })
     }
+}
+
+/// What a machine runs at its first boot: what is asked for, and what lets the server's key in.
+fn user_data(server: &Server) -> Result<Option<UserData>, InvalidValue> {
+    let own = server.spec.user_data.as_ref();
+    let Some(key) = &server.public_key else {
+        return Ok(own.cloned());
+    };
+    with_public_key(server.id.as_uuid(), key, own).map(Some)
 }
 
 /// An error with those below it, in one line.

@@ -138,7 +138,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// The controller of a region, on a store whose schema has [servers](crate::server::add_to_schema).
+    /// The controller of a region, on a store whose schema has [its kinds](crate::schema::add_kinds).
     pub fn new(
         region: RegionId,
         store: Arc<dyn Store>,

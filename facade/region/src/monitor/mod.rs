@@ -108,7 +108,7 @@ impl From<Invalid> for LookError {
 }
 
 impl Monitor {
-    /// The monitor of a region, on a store whose schema has [servers](crate::server::add_to_schema).
+    /// The monitor of a region, on a store whose schema has [its kinds](crate::schema::add_kinds).
     pub fn new(
         region: RegionId,
         store: Arc<dyn Store>,

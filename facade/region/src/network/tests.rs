@@ -371,7 +371,8 @@ async fn a_server_has_groups_of_its_network_each_once_and_an_authority_of_its_pr
 #[test]
 fn a_schema_without_the_uses_is_refused() {
     use fleetwright_store::{MemoryStore, Schema};
-    let schema = crate::schema::add_kinds(Schema::builder())
+    let schema = Schema::builder()
+        .kind("ssh-authority")
         .kind("server")
         .build();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(schema.unwrap()));

@@ -6,7 +6,7 @@ use fleetwright_identity::{
     Judgement, OrganizationId, Principal, ProjectId, Refused, Resource, Scope, Verb,
 };
 use fleetwright_store::{
-    Damaged, Document, Invalid, Key, Store, StoreError, Table, Transaction, Versioned,
+    Damaged, Document, Invalid, Key, RecordId, Store, StoreError, Table, Transaction, Versioned,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -89,6 +89,17 @@ pub struct ServerKeys {
     entropy: Arc<dyn Entropy>,
 }
 
+/// Whether servers have key pairs of their own. There is no default: who leaves them out says so.
+#[derive(Clone, Debug)]
+pub enum SshKeys {
+    /// None has one, for want of a keyring or of cloud-init on the images. Keys that servers have already stay theirs, and go
+    /// with them.
+    Without,
+    /// Every server that is made has one, made in the transaction that makes it. Its public half is in the server's record, and is put
+    /// onto each of its machines [with the launch](super::with_public_key).
+    OnePerServer(ServerKeys),
+}
+
 impl ServerKeys {
     /// Over a store whose schema has them.
     pub fn new(
@@ -130,9 +141,10 @@ impl ServerKeys {
         Ok((transaction, pair.public))
     }
 
-    /// Adds to the transaction that deletes a server that its key pair goes too.
-    pub fn delete(&self, transaction: Transaction, server: Uuid) -> Result<Transaction, KeyError> {
-        Ok(transaction.delete(self.table.id(&key_of(server)?)))
+    /// Adds to the transaction that deletes a server that its key pair goes too, if it has one. That takes no keyring.
+    pub fn delete(transaction: Transaction, server: Uuid) -> Result<Transaction, Invalid> {
+        let id = RecordId::new(ServerKey::KIND, server.hyphenated().to_string())?;
+        Ok(transaction.delete(id))
     }
 
     /// The public half, for whoever may read the instance.

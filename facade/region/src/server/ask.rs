@@ -9,6 +9,9 @@ use crate::ids::RegionId;
 /// sent and as they were applied, and has a limit of its own.
 pub const MAX_USER_DATA_BYTES: usize = 32 * 1024;
 
+/// How many security groups a server takes: each is a check of its transaction and an entry of its record's index.
+pub const MAX_SECURITY_GROUPS: usize = 32;
+
 /// A server to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

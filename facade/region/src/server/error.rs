@@ -3,8 +3,10 @@
 use fleetwright_identity::Refused;
 use fleetwright_store::{Invalid, StoreError};
 
-use super::{Field, MAX_USER_DATA_BYTES, Owner, Plan, ServerId, Way};
-use crate::ids::RegionId;
+use super::{
+    Field, GroundError, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, Owner, Plan, ServerId, Way,
+};
+use crate::{ids::RegionId, secret::KeyError};
 
 /// Why a call of [`Servers`](super::Servers) failed. Nothing was changed, unless the store says that it does not know.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -31,6 +33,27 @@ pub enum ServerError {
         id: ServerId,
         /// How large it is.
         actual: usize,
+    },
+    /// There are more security groups than a server takes.
+    #[error(
+        "server {id} cannot have {actual} security groups: at most {MAX_SECURITY_GROUPS} are taken; put their rules into fewer"
+    )]
+    TooManySecurityGroups {
+        /// Which server.
+        id: ServerId,
+        /// How many they are.
+        actual: usize,
+    },
+    /// It may not stand where it was asked to.
+    #[error(transparent)]
+    Ground(#[from] GroundError),
+    /// Its key pair could not be made.
+    #[error("the key pair of server {id} could not be made: nothing was; ask again")]
+    Key {
+        /// Which server.
+        id: ServerId,
+        /// Why. It never holds a part of the key.
+        source: KeyError,
     },
     /// The owner's server is another one, or the id is another owner's.
     #[error("server {id} of {owner} cannot be made: {reason}")]

@@ -6,9 +6,11 @@
 
 mod ask;
 mod error;
+mod ground;
 mod id;
 mod list;
 mod machine;
+mod make;
 mod note;
 mod record;
 mod schema;
@@ -18,8 +20,9 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Consent, MAX_USER_DATA_BYTES, NewServer};
+pub use ask::{Consent, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer};
 pub use error::ServerError;
+pub use ground::{Anywhere, Ground, GroundError, Site, TenantGround};
 pub use id::{Owner, ServerId};
 pub use list::{ListServers, ServerPage};
 pub use machine::{
@@ -27,7 +30,8 @@ pub use machine::{
 };
 pub use note::{Condition, ConditionKind, Event, EventKind, Writer};
 pub use record::{EVENTS_KEPT, Intent, Power, Retry, Server};
-pub use schema::{INSTANCE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX, add_to_schema};
+pub(crate) use schema::add_to_schema;
+pub use schema::{INSTANCE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX};
 pub use service::Servers;
 pub use spec::{Field, Plan, ServerSpec, Way};
 pub use status::{Health, Phase, ServerView};

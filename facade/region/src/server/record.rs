@@ -74,6 +74,10 @@ pub struct Server {
     /// In what the machine differs from what it should be, by somebody else's doing.
     #[serde(default)]
     pub drift: BTreeSet<Drift>,
+    /// The public half of its key pair, if it has one: the line for `authorized_keys`, which each of its machines is launched
+    /// with. The private half is [sealed](crate::secret::ServerKeys), in a record of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_key: Option<String>,
     /// The last things that happened, oldest first.
     #[serde(default)]
     pub events: Vec<Event>,

@@ -16,7 +16,7 @@ pub const PROJECT_INDEX: &str = "project";
 
 /// Adds the records of servers and of monitors to a schema.
 #[must_use]
-pub fn add_to_schema(builder: SchemaBuilder) -> SchemaBuilder {
+pub(crate) fn add_to_schema(builder: SchemaBuilder) -> SchemaBuilder {
     let server = builder
         .kind(Server::KIND)
         .unique(OWNER_INDEX, ["/owner/kind", "/owner/id"])

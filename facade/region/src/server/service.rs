@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use chrono::{DateTime, Utc};
 use fleetwright::{OptionalVerb, Reboot};
 use fleetwright_identity::{Judgement, Principal, Resource, Scope, Verb};
 use fleetwright_store::{
@@ -15,10 +14,11 @@ use fleetwright_store::{
 };
 
 use super::{
-    Consent, EventKind, Intent, MAX_USER_DATA_BYTES, NewServer, OWNER_INDEX, Owner, Plan, Power,
-    Server, ServerError, ServerId, ServerSpec, ServerView, Writer,
+    Consent, EventKind, Ground, NewServer, OWNER_INDEX, Owner, Plan, Power, Server, ServerError,
+    ServerId, ServerSpec, ServerView, Site, Writer,
+    make::{fits, made},
 };
-use crate::{clock::Clock, ids::RegionId, monitor::Pulse};
+use crate::{clock::Clock, ids::RegionId, monitor::Pulse, secret::SshKeys};
 
 /// How often a wish is tried when others write the same record.
 const TRIES: usize = 16;
@@ -30,17 +30,27 @@ pub struct Servers {
     pub(super) table: Table<Server>,
     pulses: Table<Pulse>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) ground: Arc<dyn Ground>,
+    pub(super) keys: SshKeys,
     regions: BTreeMap<RegionId, BTreeSet<OptionalVerb>>,
 }
 
 impl Servers {
-    /// The servers of a store whose schema has [them](super::add_to_schema).
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, ServerError> {
+    /// The servers of a store with [its kinds](crate::schema::add_kinds), on a ground: that of
+    /// [tenants](super::TenantGround), or [none](super::Anywhere).
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        ground: Arc<dyn Ground>,
+        keys: SshKeys,
+    ) -> Result<Self, ServerError> {
         Ok(Self {
             table: Table::new(Arc::clone(&store))?,
             pulses: Table::new(Arc::clone(&store))?,
             store,
             clock,
+            ground,
+            keys,
             regions: BTreeMap::new(),
         })
     }
@@ -52,7 +62,10 @@ impl Servers {
         self
     }
 
-    /// Makes the server of an owner, or answers the one there is. One that is there is not changed.
+    /// Makes the server of an owner, or answers the one there is. One that is there is not changed, and not asked whether it
+    /// could be made today.
+    ///
+    /// What it stands on is looked at in the caller's name, and checked in the transaction that makes it, as is its key pair made.
     pub async fn ensure(
         &self,
         who: &Principal,
@@ -70,9 +83,14 @@ impl Servers {
             if let Some(found) = self.table.get(&key).await? {
                 return self.same(found, new).await;
             }
-            let now = self.clock.now();
-            let server = made(new, now);
-            let transaction = self.table.create(Transaction::new(), &key, &server)?;
+            let tenant = (new.organization, new.project);
+            let site = Site::new(&new.region, tenant, &new.spec);
+            let mut transaction = Transaction::new();
+            transaction.checks = self.grounded(who, &site).await?;
+            let (transaction, public_key) = self.keyed(transaction, new)?;
+            let mut server = made(new, self.clock.now());
+            server.public_key = public_key;
+            let transaction = self.table.create(transaction, &key, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     let (key, value) = (key.clone(), server);
@@ -89,7 +107,9 @@ impl Servers {
         Err(ServerError::Busy(new.id))
     }
 
-    /// Asks for another spec. What that takes is in the answer; what it destroys needs consent.
+    /// Asks for another spec. What that takes is in the answer; what it destroys needs consent. Of what it stands on, what
+    /// changes is checked as by [`ensure`](Self::ensure), and what stays is not: a flavor or an image that was retired meanwhile
+    /// is no obstacle to a change of something else.
     pub async fn set_spec(
         &self,
         who: &Principal,
@@ -116,15 +136,22 @@ impl Servers {
         Ok((view, plan))
     }
 
-    /// What [`set_spec`](Self::set_spec) would do, without doing it.
+    /// What [`set_spec`](Self::set_spec) would do, or why it would refuse, without doing it. Who may read a server may ask.
     pub async fn plan_spec(
         &self,
         who: &Principal,
         id: ServerId,
         spec: &ServerSpec,
     ) -> Result<Plan, ServerError> {
-        let view = self.read(who, id).await?;
-        self.plan(&view.server, spec)
+        fits(id, spec)?;
+        let server = self.permitted(who, Verb::Read, id).await?.value;
+        if server.intent.power == Power::Deleted {
+            return Err(ServerError::Deleting(id));
+        }
+        let tenant = (server.organization, server.project);
+        let site = Site::new(&server.region, tenant, spec).changed_from(&server.spec);
+        self.grounded(who, &site).await?;
+        self.plan(&server, spec)
     }
 
     /// Asks for it to run or to be stopped. It stays asked for, also when the server is replaced. Asking for
@@ -251,7 +278,15 @@ impl Servers {
             server.generation = server.generation.saturating_add(1);
             let words = format!("{} {words}", who.actor());
             server.note(self.clock.now(), Writer::Service, EventKind::Asked, words);
-            let transaction = self.table.replace(Transaction::new(), &found, &server)?;
+            let site = Site::new(
+                &server.region,
+                (server.organization, server.project),
+                &server.spec,
+            );
+            let site = site.changed_from(&found.value.spec);
+            let mut transaction = Transaction::new();
+            transaction.checks = self.grounded(who, &site).await?;
+            let transaction = self.table.replace(transaction, &found, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     let (key, value) = (found.key, server);
@@ -330,45 +365,10 @@ impl Servers {
     }
 }
 
-/// That a spec fits into a record.
-fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
-    let data = spec.user_data.as_ref();
-    match data.map_or(0, |data| data.as_bytes().len()) {
-        actual if actual > MAX_USER_DATA_BYTES => Err(ServerError::UserDataTooLarge { id, actual }),
-        _ => Ok(()),
-    }
-}
-
 fn taken(new: &NewServer, reason: &'static str) -> ServerError {
     ServerError::Taken {
         id: new.id,
         owner: new.owner.clone(),
         reason,
     }
-}
-
-fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
-    let mut server = Server {
-        id: new.id,
-        owner: new.owner.clone(),
-        region: new.region.clone(),
-        organization: new.organization,
-        project: new.project,
-        created_at: now,
-        spec: new.spec.clone(),
-        intent: Intent::new(new.power),
-        generation: 1,
-        observed_generation: 0,
-        launch: None,
-        instance: None,
-        retry: None,
-        conditions: Vec::new(),
-        observed: None,
-        booted: None,
-        drift: BTreeSet::new(),
-        events: Vec::new(),
-    };
-    let words = format!("made for {}", new.owner);
-    server.note(now, Writer::Service, EventKind::Made, words);
-    server
 }

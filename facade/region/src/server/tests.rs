@@ -42,6 +42,7 @@ fn server(power: Power) -> Server {
         observed: None,
         booted: None,
         drift: BTreeSet::new(),
+        public_key: None,
         events: Vec::new(),
     }
 }

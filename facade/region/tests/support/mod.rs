@@ -14,7 +14,9 @@ use fleetwright_region::{
     ids::{FlavorId, ImageId, NetworkId, RegionId},
     mapping::{LaunchPlanner, LaunchSpec, Unplannable},
     monitor::{Monitor, Policy},
-    server::{NewServer, Owner, ServerId, ServerSpec, ServerView, Servers, add_to_schema},
+    schema,
+    secret::SshKeys,
+    server::{Anywhere, NewServer, Owner, ServerId, ServerSpec, ServerView, Servers},
 };
 use fleetwright_store::{MemoryStore, Schema, Store};
 use uuid::Uuid;
@@ -95,7 +97,7 @@ pub(crate) fn new_server(number: u128) -> NewServer {
 }
 
 pub(crate) fn store() -> Arc<dyn Store> {
-    let schema = add_to_schema(Schema::builder()).build().unwrap();
+    let schema = schema::add_kinds(Schema::builder()).build().unwrap();
     Arc::new(MemoryStore::new(schema))
 }
 
@@ -132,7 +134,10 @@ impl Region {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let verbs = cloud.capabilities().verbs.clone();
-        let servers = Servers::new(Arc::clone(&store), Arc::clone(&clock)).unwrap();
+        // The catalog, networks and keys have their own tests: here servers stand anywhere.
+        let ground = Arc::new(Anywhere);
+        let (held, time) = (Arc::clone(&store), Arc::clone(&clock));
+        let servers = Servers::new(held, time, ground, SshKeys::Without).unwrap();
         let planner = Arc::new(names);
         let controller = Controller::new(
             region(),

@@ -27,7 +27,7 @@ async fn every_server_has_a_key_of_its_own() {
         refused.conflict().is_some(),
         "a server keeps the key it has"
     );
-    let gone = keys.delete(Transaction::new(), Uuid::from_u128(1)).unwrap();
+    let gone = ServerKeys::delete(Transaction::new(), Uuid::from_u128(1)).unwrap();
     store.commit(&gone).await.unwrap();
     let error = keys.reveal(&user(), Uuid::from_u128(1)).await.unwrap_err();
     assert!(matches!(error, KeyError::NotFound(_)));

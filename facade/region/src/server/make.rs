@@ -1,0 +1,86 @@
+//! What goes into the transaction that makes a server: what must hold of its ground, its key pair, and its first record.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use fleetwright_identity::Principal;
+use fleetwright_store::{Check, Transaction};
+
+use super::{
+    EventKind, Intent, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Server, ServerError,
+    ServerId, ServerSpec, Servers, Site, Writer,
+};
+use crate::secret::SshKeys;
+
+impl Servers {
+    /// What must hold of the ground of a server when it is written. Where nothing changed, nothing is asked.
+    pub(super) async fn grounded(
+        &self,
+        who: &Principal,
+        site: &Site<'_>,
+    ) -> Result<Vec<Check>, ServerError> {
+        if site.changed.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.ground.check(who, site).await?)
+    }
+
+    /// Adds the key pair of a new server, if servers have them. Answers the public half.
+    pub(super) fn keyed(
+        &self,
+        transaction: Transaction,
+        new: &NewServer,
+    ) -> Result<(Transaction, Option<String>), ServerError> {
+        match &self.keys {
+            SshKeys::Without => Ok((transaction, None)),
+            SshKeys::OnePerServer(keys) => {
+                let server = new.id.as_uuid();
+                let made = keys.create(transaction, server, new.organization, new.project);
+                let (transaction, public) =
+                    made.map_err(|source| ServerError::Key { id: new.id, source })?;
+                Ok((transaction, Some(public)))
+            }
+        }
+    }
+}
+
+/// That a spec fits into a record.
+pub(super) fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
+    let actual = spec.security_groups.len();
+    if actual > MAX_SECURITY_GROUPS {
+        return Err(ServerError::TooManySecurityGroups { id, actual });
+    }
+    let data = spec.user_data.as_ref();
+    match data.map_or(0, |data| data.as_bytes().len()) {
+        actual if actual > MAX_USER_DATA_BYTES => Err(ServerError::UserDataTooLarge { id, actual }),
+        _ => Ok(()),
+    }
+}
+
+/// The record of a server of which nothing has happened yet.
+pub(super) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
+    let mut server = Server {
+        id: new.id,
+        owner: new.owner.clone(),
+        region: new.region.clone(),
+        organization: new.organization,
+        project: new.project,
+        created_at: now,
+        spec: new.spec.clone(),
+        intent: Intent::new(new.power),
+        generation: 1,
+        observed_generation: 0,
+        launch: None,
+        instance: None,
+        retry: None,
+        conditions: Vec::new(),
+        observed: None,
+        booted: None,
+        drift: BTreeSet::new(),
+        public_key: None,
+        events: Vec::new(),
+    };
+    let words = format!("made for {}", new.owner);
+    server.note(now, Writer::Service, EventKind::Made, words);
+    server
+}

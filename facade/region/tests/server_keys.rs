@@ -1,0 +1,262 @@
+//! One SSH key pair for each server: made with it, put onto its machines, gone with it, and seen by nobody else.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod town;
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use fleetwright::{InstanceConfig, InstanceProvisioner, UserData};
+use fleetwright_identity::{Actor, ActorName, Binding, Principal, RoleName, Roles, Scope};
+use fleetwright_memory::MemoryCloud;
+use fleetwright_region::{
+    controller::Controller,
+    entropy::{Entropy, NoEntropy},
+    mapping::{LaunchPlanner, LaunchSpec, Unplannable},
+    monitor::Monitor,
+    secret::{KeyError, SshKeys, with_public_key},
+    server::{Anywhere, MAX_USER_DATA_BYTES, Phase, ServerError, Servers},
+};
+use fleetwright_store::{Interest, Revision};
+
+use town::{Town, memory, new_server, north, server_id, service, spec, tenant, user};
+
+/// Launches with whatever user data it is given.
+struct Plain;
+
+impl LaunchPlanner for Plain {
+    fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, Unplannable> {
+        let mut config = InstanceConfig::builder("img-1", "m1").build().unwrap();
+        config.user_data.clone_from(&spec.user_data);
+        Ok(config)
+    }
+}
+
+/// Controller and monitor of a town, until `story` is over.
+async fn during<T>(town: &Town, cloud: &MemoryCloud, story: impl Future<Output = T>) -> T {
+    let cloud: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
+    let (store, clock) = (&town.store, &town.clock);
+    let controller = Controller::new(
+        north(),
+        store.clone(),
+        cloud.clone(),
+        Arc::new(Plain),
+        clock.clone(),
+    );
+    let monitor = Monitor::new(north(), store.clone(), cloud, clock.clone());
+    let (controller, monitor) = (controller.unwrap(), monitor.unwrap());
+    tokio::select! {
+        told = story => told,
+        () = controller.run() => panic!("a controller works until it is dropped"),
+        () = monitor.run() => panic!("a monitor works until it is dropped"),
+    }
+}
+
+async fn until(what: impl AsyncFn() -> bool) {
+    for _ in 0..600 {
+        if what().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    panic!("never came");
+}
+
+async fn runs(servers: &Servers) {
+    let is_up = async || {
+        let read = servers.read(&service(), server_id(1)).await;
+        read.unwrap().phase == Phase::Running
+    };
+    until(is_up).await;
+}
+
+async fn goes(town: &Town) {
+    let (who, id) = (service(), server_id(1));
+    town.servers.delete(&who, id).await.unwrap();
+    until(async || town.servers.read(&who, id).await.is_err()).await;
+}
+
+fn reader() -> Principal {
+    let (organization, project) = tenant(1, 1);
+    let role = RoleName::new("project-reader").unwrap();
+    let binding = Binding::new(role, Scope::Project(organization, project));
+    let actor = Actor::User(ActorName::new("bob").unwrap());
+    Roles::built_in().principal(actor, &[binding]).unwrap()
+}
+
+fn user_data_of(cloud: &MemoryCloud) -> String {
+    let truth = cloud.oracle().instances().pop().unwrap();
+    let data = truth.user_data.unwrap();
+    String::from_utf8(data.as_bytes().to_vec()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_comes_and_goes_with_its_server_and_its_public_half_is_on_the_machine() {
+    let (town, cloud) = (Town::new().await, MemoryCloud::new());
+    let (alice, id) = (user(tenant(1, 1)), server_id(1).as_uuid());
+    let mut wanted = spec(town.network("blue").await);
+    wanted.user_data = Some(UserData::new("#!/bin/sh\necho hello\n").unwrap());
+    let made = town.ensure(&alice, 1, &wanted).await.unwrap().server;
+    let public = made.public_key.unwrap();
+    assert_eq!(town.keys.public(&alice, id).await.unwrap(), public);
+    // Asked for again, it is the same server with the same key.
+    let again = town.ensure(&alice, 1, &wanted).await.unwrap().server;
+    assert_eq!(again.public_key.as_ref(), Some(&public));
+    let other = town.ensure(&alice, 2, &wanted).await.unwrap().server;
+    assert_ne!(other.public_key.unwrap(), public);
+    town.servers.delete(&alice, server_id(2)).await.unwrap();
+
+    let revealed = town.keys.reveal(&alice, id).await.unwrap();
+    assert!(revealed.expose().starts_with(b"-----BEGIN OPENSSH"));
+    let refused = town.keys.reveal(&reader(), id).await.unwrap_err();
+    assert!(matches!(refused, KeyError::Refused(_)), "{refused:?}");
+
+    let story = async {
+        runs(&town.servers).await;
+        let first = user_data_of(&cloud);
+        assert!(first.contains(&public), "{first}");
+        assert!(first.contains("\n\n#!/bin/sh\necho hello\n"), "{first}");
+        // Another machine of the same server lets the same key in.
+        let who = service();
+        let replaced = town.servers.request_replace(&who, server_id(1)).await;
+        let generation = replaced.unwrap().server.generation;
+        until(async || {
+            let read = town.servers.read(&who, server_id(1)).await.unwrap();
+            read.phase == Phase::Running && read.server.observed_generation == generation
+        })
+        .await;
+        assert!(cloud.oracle().instances().len() > 1);
+        assert_eq!(user_data_of(&cloud), first);
+        goes(&town).await;
+    };
+    during(&town, &cloud, story).await;
+    let gone = town.keys.reveal(&alice, id).await.unwrap_err();
+    assert!(matches!(gone, KeyError::NotFound(_)), "{gone:?}");
+    assert_eq!(town.count("server-key").await, 0);
+    // Made anew under the same id, it is another server with another key.
+    let anew = town.ensure(&alice, 1, &wanted).await.unwrap().server;
+    assert_ne!(anew.public_key.unwrap(), public);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_private_half_is_seen_nowhere() {
+    let (town, cloud) = (Town::new().await, MemoryCloud::new());
+    let (alice, id) = (user(tenant(1, 1)), server_id(1));
+    let wanted = spec(town.network("blue").await);
+    town.ensure(&alice, 1, &wanted).await.unwrap();
+    let secret = town.keys.reveal(&alice, id.as_uuid()).await.unwrap();
+    // The lines after the first are the key's own, the next one of them the same in every key of this sort.
+    let lines: Vec<_> = secret.expose_text().unwrap().lines().skip(2).collect();
+    let private: Vec<_> = lines.into_iter().filter(|line| line.len() > 60).collect();
+    assert!(private.len() >= 2);
+
+    let mut said = vec![format!("{:?} {:?}", town.servers, secret)];
+    during(&town, &cloud, runs(&town.servers)).await;
+    let view = town.servers.read(&alice, id).await.unwrap();
+    said.push(format!("{view:?} {:?}", view.server.events));
+    said.push(serde_json::to_string(&view.server).unwrap());
+    said.push(user_data_of(&cloud));
+    said.push(format!("{:?}", cloud.oracle().instances()));
+    let refused = town.keys.reveal(&reader(), id.as_uuid()).await.unwrap_err();
+    said.push(format!("{refused} {refused:?}"));
+    // Everything that was ever written, to any record.
+    let everything = Interest::all();
+    let mut watch = town
+        .store
+        .watch(Revision::default(), everything)
+        .await
+        .unwrap();
+    let head = town.store.head().await.unwrap();
+    loop {
+        let commit = watch.next().await.unwrap();
+        said.push(format!("{commit:?}"));
+        if commit.revision >= head {
+            break;
+        }
+    }
+    assert!(said.iter().any(|said| said.contains("private_key")));
+    for line in private {
+        assert!(said.iter().all(|said| !said.contains(line)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_keyring_servers_have_no_keys_and_their_user_data_is_their_own() {
+    let (town, cloud) = (Town::new().await, MemoryCloud::new());
+    let clock = town.clock.clone();
+    let servers = Servers::new(
+        town.store.clone(),
+        clock,
+        Arc::new(Anywhere),
+        SshKeys::Without,
+    );
+    let servers = servers.unwrap().with_region(north(), [].into());
+    let mut wanted = spec(town.network("blue").await);
+    wanted.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
+    let new = new_server(1, wanted);
+    let made = servers.ensure(&service(), &new).await.unwrap().server;
+    assert_eq!(made.public_key, None);
+    let json = serde_json::to_value(&made).unwrap();
+    assert!(json.get("public_key").is_none(), "{json}");
+    assert_eq!(town.count("server-key").await, 0);
+    let story = async {
+        runs(&servers).await;
+        assert_eq!(user_data_of(&cloud), "#!/bin/sh\n");
+        goes(&town).await;
+    };
+    during(&town, &cloud, story).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_largest_user_data_and_a_key_fit_into_a_record() {
+    let (town, cloud) = (Town::new().await, MemoryCloud::new());
+    let mut wanted = spec(town.network("blue").await);
+    wanted.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
+    town.ensure(&service(), 1, &wanted).await.unwrap();
+    during(&town, &cloud, runs(&town.servers)).await;
+    let read = town.servers.read(&service(), server_id(1)).await;
+    let mut server = read.unwrap().server;
+    // As a record at the limit would be, of data that have to be encoded, whatever its cloud takes.
+    let own = UserData::new(vec![0xff; MAX_USER_DATA_BYTES]).unwrap();
+    let key = server.public_key.as_ref().unwrap();
+    let composed = with_public_key(server.id.as_uuid(), key, Some(&own)).unwrap();
+    server.spec.user_data = Some(own.clone());
+    let launch = server.launch.as_mut().unwrap();
+    launch.spec.user_data = Some(own.clone());
+    launch.config.user_data = Some(composed);
+    server.instance.as_mut().unwrap().applied.user_data = Some(own);
+    let json = serde_json::to_string(&server).unwrap();
+    let limit = fleetwright_store::limits::MAX_VALUE_BYTES;
+    assert!(json.len() < limit * 9 / 10, "{} bytes", json.len());
+}
+
+/// A system that has run dry.
+#[derive(Debug)]
+struct Dry;
+
+impl Entropy for Dry {
+    fn fill(&self, _: &mut [u8]) -> Result<(), NoEntropy> {
+        Err(NoEntropy::new("it has run dry"))
+    }
+}
+
+#[tokio::test]
+async fn no_server_is_made_without_the_key_it_should_have() {
+    let town = Town::over(memory(), Arc::new(Dry)).await;
+    let wanted = spec(town.network("blue").await);
+    let error = town.ensure(&service(), 1, &wanted).await.unwrap_err();
+    assert!(matches!(error, ServerError::Key { .. }), "{error:?}");
+    let id = server_id(1);
+    assert_eq!(
+        error.to_string(),
+        format!("the key pair of server {id} could not be made: nothing was; ask again")
+    );
+    assert!(error.source().unwrap().to_string().contains("run dry"));
+    assert_eq!(
+        town.count("server").await + town.count("server-key").await,
+        0
+    );
+}
