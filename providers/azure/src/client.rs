@@ -282,7 +282,7 @@ impl AzureClient {
         match text {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             // It has not written anything yet.
-            Err(failure) if failure.is_not_found() => Ok(String::new()),
+            Err(failure) if failure.cause == Cause::Answered(404) => Ok(String::new()),
             Err(failure) => Err(failure),
         }
     }

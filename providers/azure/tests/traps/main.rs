@@ -6,6 +6,7 @@
     reason = "a test says what is wrong by failing"
 )]
 
+mod absence;
 mod configs;
 #[path = "../emulated/mod.rs"]
 mod emulated;
