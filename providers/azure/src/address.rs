@@ -75,11 +75,6 @@ impl Address {
         InstanceId::new(format!("{text}.{}", &check[..8])).ok()
     }
 
-    /// Whether it was made longer ago than `age`, at `now`.
-    pub(crate) fn is_older(&self, age: chrono::Duration, now: DateTime<Utc>) -> bool {
-        now.timestamp_millis().saturating_sub(self.made) > age.num_milliseconds()
-    }
-
     /// Whether it was made so lately, at `now`, that a read may not show it yet.
     pub(crate) fn is_younger(&self, window: Duration, now: DateTime<Utc>) -> bool {
         let age = now.timestamp_millis().saturating_sub(self.made);
@@ -90,10 +85,15 @@ impl Address {
 /// The time at Azure's: ours, which is finer, unless what Azure says is another one.
 pub(crate) fn moment(told: Option<DateTime<Utc>>) -> DateTime<Utc> {
     let ours = Utc::now();
-    match told {
-        Some(told) if (ours - told).num_milliseconds().abs() > SKEW_MILLIS => told,
-        Some(_) | None => ours,
+    told.map_or(ours, |told| shifted(ours, told - ours))
+}
+
+/// A time of ours at Azure's, whose clock is `ahead` of ours.
+pub(crate) fn shifted(ours: DateTime<Utc>, ahead: chrono::Duration) -> DateTime<Utc> {
+    if ahead.num_milliseconds().abs() <= SKEW_MILLIS {
+        return ours;
     }
+    ours.checked_add_signed(ahead).unwrap_or(ours)
 }
 
 /// The resource id of a machine.

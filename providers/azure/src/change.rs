@@ -91,8 +91,12 @@ impl AzureProvisioner {
                 let call = &call;
                 async move {
                     match (at, look) {
-                        (Some(at), Some(look)) => {
+                        (Some(at), Some(Ok(look))) => {
                             self.changed_one(call, change, id, &at, look).await
+                        }
+                        (Some(_), Some(Err(failure))) => {
+                            let error = failure.into_error(call, About::default());
+                            Err(error.with_effect(Effect::None))
                         }
                         (None, _) | (_, None) => Err(call.not_found(id)),
                     }

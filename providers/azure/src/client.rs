@@ -19,6 +19,7 @@ use azure_mgmt_compute::package_2024_07_01::{
     models::{VirtualMachine, VirtualMachineListResult},
     virtual_machines,
 };
+use chrono::{DateTime, Utc};
 use futures_util::StreamExt as _;
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -29,7 +30,7 @@ use self::{
 };
 use crate::{
     AzureCredentials, AzureOptions,
-    address::{folded, machine_path},
+    address::{folded, machine_path, shifted},
     error::{Cause, Failure},
     machine::{Begun, Edit, Interface, Machine, MadeImage, Order, Public},
 };
@@ -111,6 +112,11 @@ impl AzureClient {
 
     pub(crate) fn group(&self) -> &str {
         &self.group
+    }
+
+    /// A time of ours at Azure's, as its latest answer tells.
+    pub(crate) fn moment(&self, ours: DateTime<Utc>) -> DateTime<Utc> {
+        shifted(ours, self.transport.ahead())
     }
 
     /// Makes a machine of a name that nobody has, with all that belongs to it.

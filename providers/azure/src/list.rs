@@ -136,7 +136,7 @@ impl AzureProvisioner {
 }
 
 /// Whether a machine can be reached at all.
-fn has_address(machine: &Machine) -> bool {
+pub(crate) fn has_address(machine: &Machine) -> bool {
     match state::normalize(machine) {
         CloudInstanceState::Running
         | CloudInstanceState::Stopping

@@ -3,7 +3,14 @@
 //! Owns the only place that adds a token, and that reads a refusal. The SDK asks whatever host a link
 //! names, sends its token along, writes it into its logs, and drops the headers of a refusal.
 
-use std::{error::Error as _, sync::Arc, time::Duration};
+use std::{
+    error::Error as _,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use azure_core::{
     HttpClient, Method, Request, Response, Url,
@@ -29,6 +36,8 @@ pub(super) struct Transport {
     http: reqwest::Client,
     endpoint: Url,
     tokens: Arc<Tokens>,
+    /// By how many milliseconds Azure's clock is ahead of ours, as the latest answer says.
+    ahead: Arc<AtomicI64>,
 }
 
 /// An answer with all of its body.
@@ -50,7 +59,14 @@ impl Transport {
             http: http.map_err(|_| Failure::new(Cause::NotSent, "no client can be built"))?,
             endpoint,
             tokens,
+            ahead: Arc::default(),
         })
+    }
+
+    /// By how much Azure's clock is ahead of ours. An answer that was long under way makes it less, and what is
+    /// judged by it younger.
+    pub(super) fn ahead(&self) -> chrono::Duration {
+        chrono::Duration::milliseconds(self.ahead.load(Ordering::Relaxed))
     }
 
     /// A URL of a path of Azure's.
@@ -125,6 +141,10 @@ impl Transport {
         let response = self.http.execute_request(&request).await;
         let response = response.map_err(|error| failure(&error))?;
         let status = u16::from(response.status());
+        if let Some(told) = header(response.headers(), "date").and_then(date) {
+            let ahead = (told - Utc::now()).num_milliseconds();
+            self.ahead.store(ahead, Ordering::Relaxed);
+        }
         if response.status().is_success() {
             return Ok(response);
         }

@@ -7,6 +7,7 @@
 )]
 
 mod absence;
+mod batches;
 mod configs;
 #[path = "../emulated/mod.rs"]
 mod emulated;

@@ -1,0 +1,118 @@
+//! Many at once: one by one in what becomes of them, and not in what they cost.
+
+use std::num::NonZeroU32;
+
+use fleetwright_azure::fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceProvisioner,
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::azure::{Act, Fault, FaultRule, Operation};
+
+use crate::{
+    HOUR,
+    emulated::{AzureHarness, path_of},
+    until, until_nothing, with_token,
+};
+
+/// As many machines that run.
+async fn fleet(
+    harness: &AzureHarness,
+    azure: &dyn InstanceProvisioner,
+    count: u32,
+) -> Vec<InstanceId> {
+    let config = with_token(harness, "fleet-1");
+    let count = NonZeroU32::new(count).unwrap();
+    let launched = azure.launch_instances(&config, count).await.unwrap();
+    let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
+    for id in &ids {
+        until(azure, id, CloudInstanceState::Running).await;
+    }
+    ids
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_looked_at_is_no_matter_of_the_others() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let ids = fleet(&harness, &*azure, 5).await;
+    // The second one's name is another machine's by now, so that it is asked for by name, in vain.
+    harness
+        .emulator()
+        .act(Act::Delete {
+            id: path_of(&ids[1]),
+        })
+        .unwrap();
+    until(&*azure, &ids[1], CloudInstanceState::Terminated).await;
+    let azure = harness.open().await;
+    let config = with_token(&harness, "fleet-1");
+    let five = NonZeroU32::new(5).unwrap();
+    azure.launch_instances(&config, five).await.unwrap();
+    let get = Operation::VirtualMachinesGet;
+    let broken = Fault::ServerError {
+        phase: fleetwright_emulators::azure::Phase::Before,
+    };
+    harness.emulator().add_fault(FaultRule::always(get, broken));
+    let described = azure.describe_instances(&ids).await;
+    let terminated = azure.terminate_instances(&ids).await;
+    for at in [0, 2, 3, 4] {
+        let status = described[at].as_ref().unwrap();
+        assert_eq!(status.state, CloudInstanceState::Running);
+        terminated[at].as_ref().unwrap();
+    }
+    let blind = [
+        described[1].as_ref().unwrap_err(),
+        terminated[1].as_ref().unwrap_err(),
+    ];
+    for error in blind {
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+    assert_eq!(blind[1].effect(), Effect::None);
+}
+
+#[tokio::test]
+async fn what_is_gone_costs_no_call_for_each() {
+    for skewed in [false, true] {
+        let harness = AzureHarness::with(|_| {});
+        if skewed {
+            harness.emulator().advance(HOUR);
+        }
+        let azure = harness.open().await;
+        let ids = fleet(&harness, &*azure, 8).await;
+        for answer in azure.terminate_instances(&ids).await {
+            answer.unwrap();
+        }
+        until_nothing(&harness).await;
+        harness.emulator().advance(HOUR);
+        let before = harness.calls_of("VirtualMachines_Get");
+        for status in azure.describe_instances(&ids).await {
+            assert_eq!(status.unwrap().state, CloudInstanceState::Terminated);
+        }
+        assert_eq!(harness.calls_of("VirtualMachines_Get"), before, "{skewed}");
+    }
+}
+
+#[tokio::test]
+async fn who_has_no_address_needs_none_to_be_read() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let ids = fleet(&harness, &*azure, 6).await;
+    let mut knobs = harness.emulator().knobs();
+    knobs.timing.delete = HOUR;
+    harness.emulator().set_knobs(knobs);
+    azure.terminate_instance(&ids[0]).await.unwrap();
+    let azure = harness.open().await;
+    let refused = Fault::Throttled {
+        retry_after_secs: Some(7),
+    };
+    let list = Operation::NetworkInterfacesList;
+    harness
+        .emulator()
+        .add_fault(FaultRule::always(list, refused));
+    let described = azure.describe_instances(&ids).await;
+    let going = described[0].as_ref().unwrap();
+    assert_eq!(going.state, CloudInstanceState::Terminating);
+    for answer in &described[1..] {
+        let error = answer.as_ref().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");
+    }
+}
