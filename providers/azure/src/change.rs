@@ -153,7 +153,7 @@ impl AzureProvisioner {
             }
             match self.client.delete(&at.name).await {
                 Ok(Some(_)) => {
-                    self.ends.note(&at.vm_id, None);
+                    self.note_end(&at.vm_id, None);
                     return Ok(());
                 }
                 // Azure says that of what is gone, and of what it cannot see yet.

@@ -125,6 +125,15 @@ impl Failure {
             )
     }
 
+    /// Whether it failed for want of what a machine is made of, so that there was never any power.
+    pub(crate) fn is_before_power(&self) -> bool {
+        let code = self.code.as_deref().unwrap_or_default();
+        matches!(
+            kind_of(code, 0, &self.message),
+            Kind::Capacity(_) | Kind::NoAddress | Kind::Quota(_)
+        )
+    }
+
     /// Whether the service refused because of what the thing is just now, as far as the answer tells.
     pub(crate) fn may_be_about_state(&self) -> bool {
         let status = match self.cause {

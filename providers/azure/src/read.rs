@@ -10,7 +10,11 @@ use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, ProvisionError, Result,
     read_in_state, read_past_lag,
 };
-use futures_util::{StreamExt as _, future::BoxFuture, stream};
+use futures_util::{
+    StreamExt as _,
+    future::{BoxFuture, try_join_all},
+    stream,
+};
 
 use crate::{
     AzureProvisioner,
@@ -223,6 +227,24 @@ impl AzureProvisioner {
             Err(failure) if failure.is_not_found() => Ok(None),
             Err(failure) => Err(failure.into_error(call, About::default())),
         }
+    }
+
+    /// The interfaces of machines, with calls that do not grow with them.
+    pub(crate) async fn interfaces(
+        &self,
+        call: &Call,
+        machines: &[&Machine],
+    ) -> Result<Vec<Option<Interface>>> {
+        if machines.len() <= FEW {
+            let each = machines.iter().map(|machine| self.interface(call, machine));
+            return try_join_all(each).await;
+        }
+        let parts = self.parts_of(machines.iter().copied()).await;
+        let parts = parts.map_err(|failure| failure.into_error(call, About::default()))?;
+        let each = machines.iter();
+        Ok(each
+            .map(|machine| parts.get(&folded(&machine.path)).cloned())
+            .collect())
     }
 
     pub(crate) fn info(

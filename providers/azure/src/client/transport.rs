@@ -28,6 +28,9 @@ use crate::error::{Cause, Failure};
 /// The longest message of Azure's that is told.
 const LONGEST_MESSAGE: usize = 1000;
 
+/// The longest time to come back after that is believed.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// For how long a connection is kept that nobody uses.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -209,12 +212,13 @@ pub(super) fn header<'h>(headers: &'h Headers, name: &'static str) -> Option<&'h
 pub(super) fn retry_after(headers: &Headers) -> Option<Duration> {
     let text = header(headers, "retry-after")?;
     if let Ok(seconds) = text.trim().parse() {
-        return Some(Duration::from_secs(seconds));
+        return Some(Duration::from_secs(seconds).min(LONGEST_WAIT));
     }
     let now = header(headers, "date")
         .and_then(date)
         .unwrap_or_else(Utc::now);
-    Some((date(text)? - now).to_std().unwrap_or_default())
+    let wait = (date(text)? - now).to_std().unwrap_or_default();
+    Some(wait.min(LONGEST_WAIT))
 }
 
 fn date(text: &str) -> Option<DateTime<Utc>> {
@@ -287,6 +291,8 @@ mod tests {
         assert_eq!(told(&[now, later]), Some(Duration::from_secs(125)));
         let past = ("retry-after", "Mon, 16 Nov 2026 09:00:00 GMT");
         assert_eq!(told(&[now, past]), Some(Duration::ZERO));
+        let never = u64::MAX.to_string();
+        assert_eq!(told(&[("retry-after", &never)]), Some(LONGEST_WAIT));
         for odd in ["soon", "-5", ""] {
             assert_eq!(told(&[("retry-after", odd)]), None, "{odd}");
         }

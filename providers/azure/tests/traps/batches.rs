@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use fleetwright_azure::fleetwright::{
-    CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceProvisioner,
+    CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceProvisioner, LaunchRecord,
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{Act, Fault, FaultRule, Operation};
@@ -114,5 +114,29 @@ async fn who_has_no_address_needs_none_to_be_read() {
     for answer in &described[1..] {
         let error = answer.as_ref().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_batch_has_launched_is_found_without_a_call_for_each() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let ids = fleet(&harness, &*azure, 8).await;
+    let azure = harness.open().await;
+    let before = harness.calls_of("NetworkInterfaces_Get");
+    let config = with_token(&harness, "fleet-1");
+    let eight = NonZeroU32::new(8).unwrap();
+    let again = azure.launch_instances(&config, eight).await.unwrap();
+    let found = azure
+        .find_launch(config.launch_token.as_ref().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(harness.calls_of("NetworkInterfaces_Get"), before);
+    let LaunchRecord::Found(found) = found else {
+        panic!("{found:?}")
+    };
+    for infos in [again, found] {
+        assert_eq!(infos.len(), ids.len());
+        assert!(infos.iter().all(|info| info.private_ip.is_some()));
     }
 }

@@ -12,6 +12,7 @@ mod configs;
 #[path = "../emulated/mod.rs"]
 mod emulated;
 mod errors;
+mod failures;
 mod hosts;
 mod lists;
 mod operations;
