@@ -121,7 +121,7 @@ impl Transport {
         Ok(Collected { headers, body })
     }
 
-    /// What anybody may read who has its URL, without our token: no more than `most` bytes of its end.
+    /// What anybody may read who has its URL, without our token. No error shows the URL, which is a secret.
     pub(super) async fn read_public(&self, url: &str) -> Result<Bytes, Failure> {
         let unread = |error: reqwest::Error| Failure {
             message: "what the machine wrote cannot be read".to_owned(),

@@ -194,9 +194,7 @@ async fn a_replay_removes_what_is_left_of_a_batch_side_by_side() {
         .iter()
         .take_while(|call| call.operation != "VirtualMachines_Delete")
         .filter(|call| call.operation == "VirtualMachines_Get");
-    let mut names: Vec<_> = looks
-        .map(|call| call.parameters.clone())
-        .collect();
+    let mut names: Vec<_> = looks.map(|call| call.parameters.clone()).collect();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), 6, "all are looked at before one is deleted");
