@@ -49,6 +49,7 @@ impl AzureProvisioner {
     ) -> Result<Self> {
         let call = Call::new("azure", Operation::DescribeInstance);
         launch.check().map_err(|value| call.invalid(value))?;
+        options.check().map_err(|value| call.invalid(value))?;
         let client = AzureClient::new(
             &launch.subscription,
             &launch.resource_group,

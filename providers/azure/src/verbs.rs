@@ -44,10 +44,10 @@ impl AzureProvisioner {
             let before = Tags::from_observed(machine.tags.clone());
             let refused = |value| call.invalid(value);
             let after = change.apply(&before).map_err(refused)?;
-            self.capabilities.tags.check(&after).map_err(refused)?;
-            if after == before {
-                return Ok(());
-            }
+            let given = tags::without_own(&after, &self.launch.tags);
+            self.capabilities.tags.check(&given).map_err(refused)?;
+            tags::limits(0).check(&after).map_err(refused)?;
+            // Sent also if it seems to change nothing: what was read may be of before another change.
             let edit = Edit::Tags(tags::replaced(&machine.tags, &after));
             let sent = self
                 .client

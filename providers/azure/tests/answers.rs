@@ -162,4 +162,9 @@ async fn a_provisioner_with_a_mistake_is_not_made() {
         assert!(error.to_string().contains("endpoint"), "{odd}: {error}");
     }
     assert!(made("http://[::1]:1", "rg").is_ok());
+    let mut options = AzureOptions::default();
+    options.poll_tick = Duration::ZERO;
+    let (who, launch) = (AzureCredentials::token("x"), AzureHarness::launch_config());
+    let error = AzureProvisioner::new(who, launch, options).unwrap_err();
+    assert!(error.to_string().contains("poll_tick"), "{error}");
 }
