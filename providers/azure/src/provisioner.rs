@@ -168,11 +168,16 @@ impl InstanceProvisioner for AzureProvisioner {
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         let operation = Operation::StartInstances;
         let changed = self.changed(operation, Change::Start, ids).await;
-        let each = ids.iter().zip(changed).map(|(id, answer)| async move {
-            answer?;
-            self.started(operation, id).await
-        });
-        futures_util::future::join_all(each).await
+        let there = ids
+            .iter()
+            .zip(&changed)
+            .filter(|(_, answer)| answer.is_ok());
+        let there: Vec<_> = there.map(|(id, _)| id).collect();
+        let mut started = self.all_started(operation, &there).await.into_iter();
+        let call = self.call(operation);
+        let lost = || Err(call.unexpected(Effect::Unknown, "a call has no answer"));
+        let answer = |answer: Result<()>| answer.and_then(|()| started.next().unwrap_or_else(lost));
+        changed.into_iter().map(answer).collect()
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {

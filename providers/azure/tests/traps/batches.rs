@@ -6,7 +6,7 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceProvisioner, LaunchRecord,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::{Act, Fault, FaultRule, Operation};
+use fleetwright_emulators::azure::{Act, Failure, Fault, FaultRule, Operation};
 
 use crate::{
     HOUR,
@@ -138,5 +138,47 @@ async fn what_a_batch_has_launched_is_found_without_a_call_for_each() {
     for infos in [again, found] {
         assert_eq!(infos.len(), ids.len());
         assert!(infos.iter().all(|info| info.private_ip.is_some()));
+    }
+}
+
+#[tokio::test]
+async fn many_are_started_with_few_calls_for_each_and_told_who_has_no_machine() {
+    let harness = AzureHarness::with(|_| {});
+    let mut options = harness.options();
+    options.launch_patience = std::time::Duration::from_millis(200);
+    let azure = harness.behaving(AzureHarness::launch_config(), options);
+    let ids = fleet(&harness, &azure, 8).await;
+    for answer in azure.stop_instances(&ids).await {
+        answer.unwrap();
+    }
+    for id in &ids {
+        until(&azure, id, CloudInstanceState::Stopped).await;
+    }
+    let failing = Fault::OperationError {
+        errors: vec![Failure::new("AllocationFailed", "no")],
+    };
+    let start = Operation::VirtualMachinesStart;
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(start, 3, failing));
+    let names = [
+        "VirtualMachines_Start",
+        "Operations_Get",
+        "VirtualMachines_Get",
+        "NetworkInterfaces_Get",
+    ];
+    let before = names.map(|name| harness.calls_of(name));
+    let started = azure.start_instances(&ids).await;
+    let after = names.map(|name| harness.calls_of(name));
+    let sent: Vec<_> = after.iter().zip(before).map(|(a, b)| a - b).collect();
+    assert_eq!(sent, [8, 8, 0, 0]);
+    let (good, bad): (Vec<_>, Vec<_>) = started.into_iter().partition(Result::is_ok);
+    assert_eq!((good.len(), bad.len()), (7, 1));
+    let error = bad[0].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    for info in good {
+        let info = info.unwrap();
+        assert_ne!(info.state, CloudInstanceState::Stopped);
+        assert!(info.image.is_some() && info.launch_time.is_some());
     }
 }
