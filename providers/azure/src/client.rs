@@ -94,7 +94,7 @@ impl AzureClient {
         };
         let endpoint = endpoint.ok_or_else(unfit)?;
         let tokens = Arc::new(Tokens::new(credentials.source, options.scope.clone()));
-        let transport = Transport::new(endpoint.clone(), tokens)?;
+        let transport = Transport::new(endpoint.clone(), tokens, options.patience)?;
         let client = Client::builder(Arc::new(Nobody))
             .endpoint(endpoint)
             .scopes(&[&options.scope])
@@ -317,11 +317,11 @@ impl AzureClient {
     pub(crate) async fn make_image(
         &self,
         name: &str,
-        location: &str,
+        source: &Machine,
         disk: &str,
         tags: &BTreeMap<String, String>,
     ) -> Answer<Begun> {
-        let body = orders::image(location, disk, tags);
+        let body = orders::image(&source.location, disk, source.generation.as_deref(), tags);
         let call = self
             .images
             .create_or_update(&self.group, name, body, &self.subscription);

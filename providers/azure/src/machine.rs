@@ -28,6 +28,8 @@ pub(crate) struct Machine {
     pub(crate) interfaces: Vec<String>,
     /// The resource id of the system's disk.
     pub(crate) disk: Option<String>,
+    /// Which generation of hardware it thinks it runs on, such as `V2`.
+    pub(crate) generation: Option<String>,
     /// The version of the document.
     pub(crate) etag: Option<String>,
 }

@@ -165,7 +165,7 @@ impl AzureProvisioner {
         let read = self.client.get(&at.name).await;
         let machine = read.map_err(|failure| told(failure).with_effect(Effect::None))?;
         let diskless = || call.unexpected(Effect::None, "the machine shows no disk");
-        let disk = machine.disk.filter(|_| machine.vm_id == at.vm_id);
+        let disk = machine.disk.clone().filter(|_| machine.vm_id == at.vm_id);
         let disk = disk.ok_or_else(diskless)?;
         self.capabilities
             .tags
@@ -177,7 +177,7 @@ impl AzureProvisioner {
         let tags = given.chain([source]).collect();
         let made = self
             .client
-            .make_image(&request.name, &machine.location, &disk, &tags);
+            .make_image(&request.name, &machine, &disk, &tags);
         let begun = made.await.map_err(told)?;
         let (tick, patience) = (self.options.poll_tick, self.options.launch_patience);
         match lro::followed(&self.client, &begun, tick, patience).await {

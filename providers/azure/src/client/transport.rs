@@ -39,6 +39,8 @@ pub(super) struct Transport {
     http: reqwest::Client,
     endpoint: Url,
     tokens: Arc<Tokens>,
+    /// For how long a token is waited for: less than for a call, so that it is known that nothing was sent.
+    token_patience: Duration,
     /// By how many milliseconds Azure's clock is ahead of ours, as the latest answer says.
     ahead: Arc<AtomicI64>,
 }
@@ -51,7 +53,11 @@ pub(super) struct Collected {
 }
 
 impl Transport {
-    pub(super) fn new(endpoint: Url, tokens: Arc<Tokens>) -> Result<Self, Failure> {
+    pub(super) fn new(
+        endpoint: Url,
+        tokens: Arc<Tokens>,
+        patience: Duration,
+    ) -> Result<Self, Failure> {
         let http = reqwest::Client::builder()
             // Whoever redirects us could have our token.
             .redirect(reqwest::redirect::Policy::none())
@@ -62,6 +68,7 @@ impl Transport {
             http: http.map_err(|_| Failure::new(Cause::NotSent, "no client can be built"))?,
             endpoint,
             tokens,
+            token_patience: patience / 2,
             ahead: Arc::default(),
         })
     }
@@ -138,7 +145,9 @@ impl Transport {
 
     async fn executed(&self, request: &Request) -> Result<Response, Failure> {
         self.checked(request.url())?;
-        let token = self.tokens.current().await?;
+        let token = tokio::time::timeout(self.token_patience, self.tokens.current());
+        let late = |_| Failure::new(Cause::NoCredentialsYet, "no token for Azure came in time");
+        let token = token.await.map_err(late)??;
         let mut request = request.clone();
         request.insert_header(AUTHORIZATION, format!("Bearer {}", token.secret));
         let response = self.http.execute_request(&request).await;
@@ -323,7 +332,7 @@ mod tests {
         let source = AzureCredentials::token("hush").source;
         let tokens = Arc::new(Tokens::new(source, String::new()));
         let endpoint = Url::parse("https://management.azure.com").unwrap();
-        let transport = Transport::new(endpoint, tokens).unwrap();
+        let transport = Transport::new(endpoint, tokens, Duration::from_secs(60)).unwrap();
         let own = "https://management.azure.com/x?y=z";
         assert_eq!(transport.own(own).unwrap().as_str(), own);
         for odd in [
