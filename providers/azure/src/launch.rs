@@ -259,6 +259,7 @@ impl AzureProvisioner {
             &config.launch_token,
         ) {
             (Ok((machine, begun)), _) => {
+                let machine = self.dated(call, machine).await;
                 // At once: whoever launches may be dropped before it is known how this ends.
                 self.watch(machine.clone());
                 Ok(Item::Sent(Box::new(machine), begun))
@@ -268,6 +269,27 @@ impl AzureProvisioner {
                 Ok(Item::Known(Box::new(adopted)))
             }
             (Err(failure), _) => Err(failure.into_error(call, about(config, plan))),
+        }
+    }
+
+    /// A machine with when it was made, without which its id would be another one later.
+    async fn dated(&self, call: &Call, machine: Machine) -> Machine {
+        if machine.made.is_some() {
+            return machine;
+        }
+        let read = || -> BoxFuture<'_, Result<Option<Machine>>> {
+            Box::pin(async {
+                match self.client.get(&machine.name).await {
+                    Ok(now) => Ok(Some(now).filter(|now| now.vm_id == machine.vm_id)),
+                    Err(failure) if failure.is_not_found() => Ok(None),
+                    Err(failure) => Err(failure.into_error(call, About::default())),
+                }
+            })
+        };
+        let told = |now: &Option<Machine>| now.as_ref().is_some_and(|now| now.made.is_some());
+        match read_past_lag(&self.capabilities, read, told).await {
+            Ok(Some(now)) => now,
+            Ok(None) | Err(_) => machine,
         }
     }
 

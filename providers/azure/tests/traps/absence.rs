@@ -118,3 +118,27 @@ async fn pages_that_lead_to_each_other_are_an_error_and_no_circle() {
     let error = listed.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
 }
+
+#[tokio::test]
+async fn a_launch_s_id_is_the_one_that_later_reads_show() {
+    let document = |made: &str| {
+        format!(
+            r#"{{"id":"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachines/fw-1",
+            "name":"fw-1","location":"eastus","properties":{{"vmId":"61ca152e-8a94-4455-b97f-c3ec52a06884",
+            {made}"provisioningState":"Creating"}}}}"#
+        )
+    };
+    let answer = move |request: &Request| {
+        let dated = document(r#""timeCreated":"2026-01-02T03:04:05.678+00:00","#);
+        match request.method.as_str() {
+            "PUT" => Reply::new("201 Created", document("")),
+            _ if request.path.contains("/virtualMachines/") => Reply::ok(dated),
+            _ => Reply::ok(format!(r#"{{"value":[{dated}]}}"#)),
+        }
+    };
+    let harness = AzureHarness::with(|_| {});
+    let azure = launching_at(&canned::serve(answer).unwrap(), harness.options());
+    let launched = azure.launch_instance(&harness.config()).await.unwrap();
+    let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
+    assert_eq!(listed[0].id, launched.id);
+}
