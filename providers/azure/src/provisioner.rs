@@ -10,12 +10,8 @@ use fleetwright::{
 };
 
 use crate::{
-    AzureCredentials, AzureLaunchConfig, AzureOptions,
-    change::Change,
-    client::AzureClient,
-    error::About,
-    failed::{Ends, Watch},
-    list::Reached,
+    AzureCredentials, AzureLaunchConfig, AzureOptions, change::Change, client::AzureClient,
+    ends::Ends, error::About, failed::Watch, list::Reached,
 };
 
 /// Azure's virtual machines in one resource group.
