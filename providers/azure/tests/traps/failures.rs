@@ -170,8 +170,8 @@ async fn what_has_power_is_not_removed_because_that_is_missing_for_a_moment() {
     while seen.lock().unwrap().0 < 5 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    assert_eq!(seen.lock().unwrap().1, 0);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(*seen.lock().unwrap(), (5, 0), "it is let alone");
 }
 
 #[tokio::test]
@@ -251,4 +251,46 @@ async fn a_read_of_before_does_not_delete_twice() {
     let id = azure.launch_instance(&config).await.unwrap().id;
     assert_eq!(harness.calls_of("VirtualMachines_Delete"), 1);
     until(&azure, &id, CloudInstanceState::Running).await;
+}
+
+#[tokio::test]
+async fn what_is_left_is_removed_although_a_read_does_not_show_it_yet() {
+    let harness = AzureHarness::with(|knobs| {
+        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+    })
+    .patient();
+    let get = Operation::VirtualMachinesGet;
+    let hidden = Fault::Refused {
+        status: 404,
+        code: "ResourceNotFound".to_owned(),
+        message: "not yet".to_owned(),
+    };
+    harness.emulator().add_fault(FaultRule::nth(get, 1, hidden));
+    let azure = harness.open().await;
+    let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(error.effect(), Effect::None, "{error}");
+    until_nothing(&harness).await;
+}
+
+#[tokio::test]
+async fn a_name_whose_machine_is_going_is_not_adopted_when_it_is_shown_late() {
+    let harness = AzureHarness::with(|knobs| knobs.timing.delete = HOUR);
+    let config = with_token(&harness, "t-1");
+    let azure = harness.open().await;
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    until(&*azure, &id, CloudInstanceState::Running).await;
+    let delete = Act::Delete {
+        id: harness.only_vm().id,
+    };
+    harness.emulator().act(delete).unwrap();
+    let azure = harness.open().await;
+    let get = Operation::VirtualMachinesGet;
+    let hidden = Fault::Refused {
+        status: 404,
+        code: "ResourceNotFound".to_owned(),
+        message: "not yet".to_owned(),
+    };
+    harness.emulator().add_fault(FaultRule::nth(get, 1, hidden));
+    let error = azure.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TokenSpent, "{error}");
 }
