@@ -115,7 +115,8 @@ async fn a_page_that_leads_to_itself_is_an_error_and_no_circle() {
     let launched = azure.launch_instances(&config, twelve).await.unwrap();
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     let policy = WaitPolicy::within(Duration::from_secs(60)).polling(TICK, TICK);
-    let running = wait::for_state(&azure, &ids, CloudInstanceState::Running, &policy);
+    let looking = harness.open().await;
+    let running = wait::for_state(&*looking, &ids, CloudInstanceState::Running, &policy);
     running.await.unwrap();
     for operation in [
         Operation::VirtualMachinesList,
