@@ -75,25 +75,26 @@ impl Address {
         InstanceId::new(format!("{text}.{}", &check[..8])).ok()
     }
 
-    /// Whether it was made longer ago than `age`, at `now`.
-    pub(crate) fn is_older(&self, age: chrono::Duration, now: DateTime<Utc>) -> bool {
-        now.timestamp_millis().saturating_sub(self.made) > age.num_milliseconds()
-    }
-
-    /// Whether it was made so lately, at `now`, that a read may not show it yet.
+    /// Whether it was made so lately, at `now`, that a read may not show it yet. Nobody knows how old one is of which
+    /// Azure did not say when it was made.
     pub(crate) fn is_younger(&self, window: Duration, now: DateTime<Utc>) -> bool {
         let age = now.timestamp_millis().saturating_sub(self.made);
-        age < 0 || u128::from(age.unsigned_abs()) < window.as_millis()
+        self.made == 0 || age < 0 || u128::from(age.unsigned_abs()) < window.as_millis()
     }
 }
 
 /// The time at Azure's: ours, which is finer, unless what Azure says is another one.
 pub(crate) fn moment(told: Option<DateTime<Utc>>) -> DateTime<Utc> {
     let ours = Utc::now();
-    match told {
-        Some(told) if (ours - told).num_milliseconds().abs() > SKEW_MILLIS => told,
-        Some(_) | None => ours,
+    told.map_or(ours, |told| shifted(ours, told - ours))
+}
+
+/// A time of ours at Azure's, whose clock is `ahead` of ours.
+pub(crate) fn shifted(ours: DateTime<Utc>, ahead: chrono::Duration) -> DateTime<Utc> {
+    if ahead.num_milliseconds().abs() <= SKEW_MILLIS {
+        return ours;
     }
+    ours.checked_add_signed(ahead).unwrap_or(ours)
 }
 
 /// The resource id of a machine.
@@ -261,6 +262,11 @@ mod tests {
         for (millis, young) in [(-60_000, true), (0, true), (19_999, true), (20_000, false)] {
             assert_eq!(address().is_younger(window, at(millis)), young, "{millis}");
         }
+        let undated = Address {
+            made: 0,
+            ..address()
+        };
+        assert!(undated.is_younger(window, at(0)));
         let ours = Utc::now();
         let told = ours - chrono::Duration::milliseconds(900);
         assert!(moment(Some(told)) >= ours, "the same clock");

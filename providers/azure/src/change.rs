@@ -11,14 +11,15 @@ use fleetwright::{
     Scope, read_past_lag,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
+use tokio::time::sleep;
 
 use crate::{
     AzureProvisioner,
     address::Address,
     error::{About, Failure},
     lro::{self, End},
-    machine::Machine,
-    read::{Look, is_creating, is_deleting},
+    machine::{Begun, Machine},
+    read::{FEW, Look, is_creating, is_deleting},
     state,
 };
 
@@ -85,17 +86,62 @@ impl AzureProvisioner {
         };
         let each: Vec<_> = ids
             .iter()
-            .zip(at)
+            .zip(&at)
             .zip(looks)
             .map(|((id, at), look)| {
                 let call = &call;
                 async move {
                     match (at, look) {
-                        (Some(at), Some(look)) => {
-                            self.changed_one(call, change, id, &at, look).await
+                        (Some(at), Some(Ok(look))) => {
+                            self.changed_one(call, change, id, at, look).await
+                        }
+                        (Some(_), Some(Err(failure))) => {
+                            let error = failure.into_error(call, About::default());
+                            Err(error.with_effect(Effect::None))
                         }
                         (None, _) | (_, None) => Err(call.not_found(id)),
                     }
+                }
+            })
+            .collect();
+        let sent: Vec<_> = stream::iter(each).buffered(self.width()).collect().await;
+        let targets: Vec<_> = ids.iter().zip(&at).collect();
+        self.ended_starts(&call, &targets, sent).await
+    }
+
+    /// How starts end within our patience, for that there is no machine is said only there. Few are asked after
+    /// often, many once, when patience is over for all of them.
+    async fn ended_starts(
+        &self,
+        call: &Call,
+        targets: &[(&InstanceId, &Option<Address>)],
+        sent: Vec<Result<Option<Begun>>>,
+    ) -> Vec<Result<()>> {
+        let (tick, patience) = (self.options.poll_tick, self.options.launch_patience);
+        let open = sent.iter().filter(|sent| matches!(sent, Ok(Some(_))));
+        let many = open.count() > FEW;
+        if many {
+            sleep(patience).await;
+        }
+        let each: Vec<_> = targets
+            .iter()
+            .zip(sent)
+            .map(|((id, at), sent)| async move {
+                let (Some(begun), Some(at)) = (sent?, at) else {
+                    return Ok(());
+                };
+                let end = if patience.is_zero() {
+                    End::Unknown
+                } else if many {
+                    lro::asked(&self.client, &begun).await
+                } else {
+                    lro::followed(&self.client, &begun, tick, patience).await
+                };
+                match end {
+                    End::Failed(failure) if !failure.is_overtaken() => {
+                        self.refused(call, Change::Start, id, at, *failure).await
+                    }
+                    End::Failed(_) | End::Done | End::Unknown => Ok(()),
                 }
             })
             .collect();
@@ -109,14 +155,20 @@ impl AzureProvisioner {
         id: &InstanceId,
         at: &Address,
         look: Look,
-    ) -> Result<()> {
+    ) -> Result<Option<Begun>> {
         let machine = match look {
             Look::There(machine) => machine,
             Look::NotShown => return Err(self.missing(call, id)),
-            Look::Gone(_) => return self.past(call, change, id, CloudInstanceState::Terminated),
+            Look::Gone(_) => {
+                let past = self.past(call, change, id, CloudInstanceState::Terminated);
+                return past.map(|()| None);
+            }
         };
         match change {
-            Change::Terminate => self.terminated(call, id, at, *machine).await,
+            Change::Terminate => {
+                let ended = self.terminated(call, id, at, *machine).await;
+                ended.map(|()| None)
+            }
             Change::Stop | Change::Start => self.switched(call, change, id, at, *machine).await,
         }
     }
@@ -149,7 +201,7 @@ impl AzureProvisioner {
             }
             match self.client.delete(&at.name).await {
                 Ok(Some(_)) => {
-                    self.ends.note(&at.vm_id, None);
+                    self.note_end(&at.vm_id, None);
                     return Ok(());
                 }
                 // Azure says that of what is gone, and of what it cannot see yet.
@@ -188,6 +240,7 @@ impl AzureProvisioner {
         .await
     }
 
+    /// Stops or starts; answers what a start has begun.
     async fn switched(
         &self,
         call: &Call,
@@ -195,9 +248,10 @@ impl AzureProvisioner {
         id: &InstanceId,
         at: &Address,
         machine: Machine,
-    ) -> Result<()> {
+    ) -> Result<Option<Begun>> {
         if self.is_ending(&machine) || state::never_made(&machine) {
-            return self.past(call, change, id, CloudInstanceState::Terminating);
+            let past = self.past(call, change, id, CloudInstanceState::Terminating);
+            return past.map(|()| None);
         }
         let made = |look: &Look| !matches!(look, Look::There(machine) if is_creating(machine));
         if is_creating(&machine) {
@@ -212,7 +266,7 @@ impl AzureProvisioner {
             if !made(&now) {
                 return match change {
                     // It is going to run anyway.
-                    Change::Start => Ok(()),
+                    Change::Start => Ok(None),
                     Change::Stop | Change::Terminate => Err(self.between(call, id)),
                 };
             }
@@ -221,21 +275,12 @@ impl AzureProvisioner {
             Change::Start => self.client.start(&at.name).await,
             Change::Stop | Change::Terminate => self.client.deallocate(&at.name).await,
         };
-        let begun = match sent {
-            Ok(begun) => begun,
-            Err(failure) => return self.refused(call, change, id, at, failure).await,
-        };
-        if change != Change::Start {
-            return Ok(());
-        }
-        // That there is no machine is said only there.
-        let patience = self.options.launch_patience;
-        let tick = self.options.poll_tick;
-        match lro::followed(&self.client, &begun, tick, patience).await {
-            End::Failed(failure) if !failure.is_overtaken() => {
-                self.refused(call, change, id, at, *failure).await
+        match sent {
+            Ok(begun) => Ok(Some(begun).filter(|_| change == Change::Start)),
+            Err(failure) => {
+                let refused = self.refused(call, change, id, at, failure).await;
+                refused.map(|()| None)
             }
-            End::Failed(_) | End::Done | End::Unknown => Ok(()),
         }
     }
 
@@ -290,11 +335,62 @@ impl AzureProvisioner {
         operation: Operation,
         id: &InstanceId,
     ) -> Result<InstanceInfo> {
-        let fresh = |info: &InstanceInfo| {
-            let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
-            !before.contains(&info.state)
-        };
-        let read = self.read_past_lag(operation, id, fresh).await;
+        let read = self.read_past_lag(operation, id, is_fresh).await;
         read.map_err(|error| error.with_effect(Effect::Done))
     }
+
+    /// Reads many that were just started, with calls that do not grow with them.
+    pub(crate) async fn all_started(
+        &self,
+        operation: Operation,
+        ids: &[&InstanceId],
+    ) -> Vec<Result<InstanceInfo>> {
+        let call = self.call(operation);
+        let read = || -> BoxFuture<'_, Result<BTreeMap<InstanceId, InstanceInfo>>> {
+            Box::pin(async {
+                let all = self.everything().await;
+                let mut all = all.map_err(|it| it.into_error(&call, About::default()))?;
+                let wanted = |machine: &Machine| {
+                    let id = self.address_of(machine).id();
+                    id.is_some_and(|id| ids.contains(&&id))
+                };
+                all.retain(wanted);
+                let there: Vec<_> = all.iter().collect();
+                let interfaces = self.interfaces(&call, &there).await?;
+                let infos = there.into_iter().zip(interfaces);
+                let infos = infos.map(|(machine, it)| self.info(&call, machine, it.as_ref()));
+                infos
+                    .map(|info| info.map(|info| (info.id.clone(), info)))
+                    .collect()
+            })
+        };
+        let mut found = BTreeMap::new();
+        if ids.len() > FEW {
+            let enough = |found: &BTreeMap<_, _>| found.values().all(is_fresh);
+            match read_past_lag(&self.capabilities, read, enough).await {
+                Ok(all) => found = all,
+                Err(error) => {
+                    let error = error.with_effect(Effect::Done);
+                    return ids.iter().map(|_| Err(error.clone())).collect();
+                }
+            }
+        }
+        let each: Vec<_> = ids
+            .iter()
+            .map(|id| (*id, found.get(*id).cloned()))
+            .map(|(id, found)| async move {
+                match found {
+                    Some(info) => Ok(info),
+                    None => self.started(operation, id).await,
+                }
+            })
+            .collect();
+        stream::iter(each).buffered(self.width()).collect().await
+    }
+}
+
+/// Whether a read is of after a start.
+fn is_fresh(info: &InstanceInfo) -> bool {
+    let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
+    !before.contains(&info.state)
 }

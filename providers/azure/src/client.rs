@@ -9,7 +9,13 @@ mod networks;
 mod orders;
 mod transport;
 
-use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use azure_core::{
     Pageable, Response, RetryOptions, StatusCode, TransportOptions, Url, error::Error,
@@ -19,6 +25,7 @@ use azure_mgmt_compute::package_2024_07_01::{
     models::{VirtualMachine, VirtualMachineListResult},
     virtual_machines,
 };
+use chrono::{DateTime, Utc};
 use futures_util::StreamExt as _;
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -29,7 +36,7 @@ use self::{
 };
 use crate::{
     AzureCredentials, AzureOptions,
-    address::{folded, machine_path},
+    address::{folded, machine_path, shifted},
     error::{Cause, Failure},
     machine::{Begun, Edit, Interface, Machine, MadeImage, Order, Public},
 };
@@ -50,8 +57,8 @@ pub(crate) enum Progress {
 /// Machines, page by page.
 pub(crate) struct Pages {
     pages: Pageable<VirtualMachineListResult, Error>,
-    /// The link that led to the latest page.
-    link: Option<String>,
+    /// The links that were followed.
+    links: Links,
     patience: Duration,
     over: bool,
 }
@@ -87,7 +94,7 @@ impl AzureClient {
         };
         let endpoint = endpoint.ok_or_else(unfit)?;
         let tokens = Arc::new(Tokens::new(credentials.source, options.scope.clone()));
-        let transport = Transport::new(endpoint.clone(), tokens)?;
+        let transport = Transport::new(endpoint.clone(), tokens, options.patience)?;
         let client = Client::builder(Arc::new(Nobody))
             .endpoint(endpoint)
             .scopes(&[&options.scope])
@@ -111,6 +118,11 @@ impl AzureClient {
 
     pub(crate) fn group(&self) -> &str {
         &self.group
+    }
+
+    /// A time of ours at Azure's, as its latest answer tells.
+    pub(crate) fn moment(&self, ours: DateTime<Utc>) -> DateTime<Utc> {
+        shifted(ours, self.transport.ahead())
     }
 
     /// Makes a machine of a name that nobody has, with all that belongs to it.
@@ -190,7 +202,7 @@ impl AzureClient {
         let call = self.machines.list(&self.group, &self.subscription);
         Pages {
             pages: call.into_stream(),
-            link: None,
+            links: Links::default(),
             patience: self.patience,
             over: false,
         }
@@ -202,7 +214,7 @@ impl AzureClient {
         let call = self.machines.list_all(&self.subscription);
         let mut pages = Pages {
             pages: call.status_only("true").into_stream(),
-            link: None,
+            links: Links::default(),
             patience: self.patience,
             over: false,
         };
@@ -239,8 +251,12 @@ impl AzureClient {
         let mut interface = document.interface();
         if let Some(Public::At(path)) = &interface.public {
             let url = self.transport.url(path, NETWORK_VERSION)?;
-            let public: PublicDocument = self.read(url).await?;
-            interface.public = public.address().map(Public::Address);
+            interface.public = match self.read::<PublicDocument>(url).await {
+                Ok(public) => public.address().map(Public::Address),
+                // It is not shown yet, or goes before its interface.
+                Err(failure) if failure.is_not_found() => None,
+                Err(failure) => return Err(failure),
+            };
         }
         Ok(interface)
     }
@@ -252,12 +268,13 @@ impl AzureClient {
         let operation: OperationDocument = read(&sent)?;
         let status = operation.status.to_ascii_lowercase();
         let request_id = header(&sent.headers, "x-ms-request-id");
+        let error = operation.error.unwrap_or_default();
         Ok(match status.as_str() {
             "succeeded" => Progress::Done,
             "failed" | "canceled" | "cancelled" => Progress::Failed(Failure {
                 cause: Cause::FailedLater,
-                code: operation.error.code.filter(|code| !code.is_empty()),
-                message: shortened(operation.error.message.unwrap_or_default()),
+                code: error.code.filter(|code| !code.is_empty()),
+                message: shortened(error.message.unwrap_or_default()),
                 request_id: request_id.map(ToOwned::to_owned),
                 ..Failure::default()
             }),
@@ -282,7 +299,7 @@ impl AzureClient {
         match text {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             // It has not written anything yet.
-            Err(failure) if failure.is_not_found() => Ok(String::new()),
+            Err(failure) if failure.cause == Cause::Answered(404) => Ok(String::new()),
             Err(failure) => Err(failure),
         }
     }
@@ -300,11 +317,11 @@ impl AzureClient {
     pub(crate) async fn make_image(
         &self,
         name: &str,
-        location: &str,
+        source: &Machine,
         disk: &str,
         tags: &BTreeMap<String, String>,
     ) -> Answer<Begun> {
-        let body = orders::image(location, disk, tags);
+        let body = orders::image(&source.location, disk, source.generation.as_deref(), tags);
         let call = self
             .images
             .create_or_update(&self.group, name, body, &self.subscription);
@@ -334,14 +351,13 @@ impl AzureClient {
         let path = format!(
             "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Network/{kind}"
         );
-        let (mut all, mut link) = (Vec::new(), None::<String>);
+        let (mut all, mut links) = (Vec::new(), Links::default());
         let mut url = self.transport.url(&path, NETWORK_VERSION)?;
         loop {
             let page: ListDocument<T> = self.read(url).await?;
             all.extend(page.value);
-            link = onward(link.as_deref(), page.next_link)?;
-            match &link {
-                Some(next) => url = self.transport.own(next)?,
+            match links.onward(page.next_link)? {
+                Some(next) => url = self.transport.own(&next)?,
                 None => return Ok(all),
             }
         }
@@ -381,8 +397,7 @@ impl Pages {
         let Some(page) = page.await? else {
             return Ok(None);
         };
-        self.link = onward(self.link.as_deref(), page.next_link)?;
-        self.over = self.link.is_none();
+        self.over = self.links.onward(page.next_link)?.is_none();
         page.value
             .into_iter()
             .map(read)
@@ -395,7 +410,7 @@ impl Pages {
 struct OperationDocument {
     status: String,
     #[serde(default)]
-    error: Details,
+    error: Option<Details>,
 }
 
 async fn in_time<T>(patience: Duration, call: impl Future<Output = Answer<T>>) -> Answer<T> {
@@ -418,15 +433,23 @@ fn begun(headers: &azure_core::headers::Headers) -> Begun {
     }
 }
 
-/// The link to the page after the one that `link` led to. One that leads to the same page would have us go
-/// in circles, or miss what comes after it.
-fn onward(link: Option<&str>, next: Option<String>) -> Answer<Option<String>> {
-    let next = next.filter(|next| !next.is_empty());
-    if next.is_some() && next.as_deref() == link {
-        let message = "a page's link leads back to the same page";
-        return Err(Failure::new(Cause::Unreadable, message));
+/// The links from page to page of one list.
+#[derive(Default)]
+struct Links(BTreeSet<String>);
+
+impl Links {
+    /// The link to the next page. One that was followed before would have us go in circles, or miss what comes
+    /// after it.
+    fn onward(&mut self, next: Option<String>) -> Answer<Option<String>> {
+        let Some(next) = next.filter(|next| !next.is_empty()) else {
+            return Ok(None);
+        };
+        if !self.0.insert(next.clone()) {
+            let message = "a page's link leads back to a page that was read";
+            return Err(Failure::new(Cause::Unreadable, message));
+        }
+        Ok(Some(next))
     }
-    Ok(next)
 }
 
 /// Whether a URL is of this machine, where http is safe.

@@ -138,6 +138,7 @@ mod tests {
     fn interface() -> Interface {
         Interface {
             machine: None,
+            primary: true,
             mac: Some("00-0D-3A-00-00-01".to_owned()),
             private: "10.0.0.4".parse().ok(),
             public: "203.0.113.7".parse().ok().map(Public::Address),

@@ -85,9 +85,18 @@ impl Failure {
         }
     }
 
-    /// Whether there is nothing where the call looked.
+    /// Whether Azure says that there is nothing where the call looked. A page of somebody else's with that status
+    /// says nothing, nor does a subscription that we cannot see any more: what is in it lives on.
     pub(crate) fn is_not_found(&self) -> bool {
+        let code = self.code.as_deref().unwrap_or_default();
         self.cause == Cause::Answered(404)
+            && matches!(
+                code,
+                "ResourceNotFound"
+                    | "NotFound"
+                    | "ResourceGroupNotFound"
+                    | "ParentResourceNotFound"
+            )
     }
 
     /// Whether there is not even a resource group.
@@ -114,6 +123,15 @@ impl Failure {
                 code,
                 "OperationPreempted" | "OperationPreemptedByDelete" | "Canceled"
             )
+    }
+
+    /// Whether it failed for want of what a machine is made of, so that there was never any power.
+    pub(crate) fn is_before_power(&self) -> bool {
+        let code = self.code.as_deref().unwrap_or_default();
+        matches!(
+            kind_of(code, 0, &self.message),
+            Kind::Capacity(_) | Kind::NoAddress | Kind::Quota(_)
+        )
     }
 
     /// Whether the service refused because of what the thing is just now, as far as the answer tells.
@@ -146,7 +164,7 @@ impl Failure {
     /// Whether the same call may have an answer in a moment.
     pub(crate) fn may_pass(&self) -> bool {
         match self.cause {
-            Cause::Answered(status) => status >= 500 || status == 429,
+            Cause::Answered(status) => status >= 500 || status == 429 || status == 408,
             Cause::TimedOut | Cause::Disconnected | Cause::Unreadable => true,
             Cause::NoCredentialsYet | Cause::NotConnected => true,
             Cause::FailedLater | Cause::NoCredentials | Cause::Foreign | Cause::NotSent => false,
@@ -207,7 +225,8 @@ impl Failure {
                 call.conflict(message, retry)
             }
             (Kind::Other, _) => match status {
-                500..=599 => call.unavailable(Effect::Unknown, message),
+                // The first is said by who gave up waiting for the rest.
+                408 | 500..=599 => call.unavailable(Effect::Unknown, message),
                 400..=499 => call.unexpected(Effect::None, message),
                 _ => call.unexpected(Effect::Unknown, message),
             },
@@ -299,6 +318,11 @@ mod tests {
             (404, "ResourceGroupNotFound", "", ErrorKind::Invalid),
             (404, "PlatformImageNotFound", "", ErrorKind::Invalid),
             (404, "ResourceNotFound", "", ErrorKind::Invalid),
+            (404, "GalleryImageNotFound", "", ErrorKind::Invalid),
+            (404, "SubscriptionNotFound", "", ErrorKind::Forbidden),
+            (404, "InvalidResourceType", "", ErrorKind::Unexpected),
+            (404, "", "", ErrorKind::Unexpected),
+            (408, "", "", ErrorKind::Unavailable),
             (400, "InvalidParameter", "", ErrorKind::Invalid),
             (400, "SubnetIsFull", "", ErrorKind::Capacity),
             (409, "Conflict", "", ErrorKind::Conflict),
@@ -318,6 +342,18 @@ mod tests {
                 Effect::None
             };
             assert_eq!(error.effect(), effect, "{status} {code}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_azure_s_own_word_makes_a_thing_absent() {
+        let absent = |status, code| failed(Cause::Answered(status), code, "").is_not_found();
+        for code in ["ResourceNotFound", "NotFound", "ResourceGroupNotFound"] {
+            assert!(absent(404, code), "{code}");
+            assert!(!absent(409, code), "{code}");
+        }
+        for code in ["", "SubscriptionNotFound", "InvalidResourceType"] {
+            assert!(!absent(404, code), "{code}");
         }
     }
 

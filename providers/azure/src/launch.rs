@@ -3,19 +3,19 @@
 //! Owns the order in which a batch is launched. Its first machine goes alone: it carries what was asked for,
 //! so that one look at it tells whether the token is used, and for what.
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 use fleetwright::{
     Call, Effect, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError, Result,
     RetryAdvice, Scope, read_past_lag,
 };
-use futures_util::{StreamExt as _, future::BoxFuture, stream};
-use tokio::time::{Instant, sleep};
+use futures_util::{StreamExt as _, TryStreamExt as _, future::BoxFuture, stream};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
     AzureProvisioner, address,
     error::{About, Failure},
-    failed::{Left, creation},
+    failed::{Left, creation, status_of},
     lro::{self, End},
     machine::{Begun, Machine},
     plan::Plan,
@@ -74,7 +74,7 @@ impl AzureProvisioner {
             }
         }
         drop(each);
-        let (launched, late) = self.settled(call, config, &plan, items).await?;
+        let (launched, late) = self.settled(call, config, &plan, items).await;
         if let Some(error) = late {
             failed = Some(graver(failed, error));
         }
@@ -130,7 +130,7 @@ impl AzureProvisioner {
         if !known.is_empty() && spent {
             return Err(self.ending(call, token, known.values()));
         }
-        self.cleared(call, token, known).await
+        self.cleared(call, known).await
     }
 
     /// Why a token whose machines are going launches nothing: it is spent, or what failed of it is not gone yet.
@@ -141,34 +141,48 @@ impl AzureProvisioner {
         mut machines: impl Iterator<Item = &'m Machine>,
     ) -> ProvisionError {
         if machines.all(|machine| self.ends.reason(&machine.vm_id).is_some()) {
-            let message = "what is left of a launch that failed is being removed";
-            return call.conflict(message, RetryAdvice::After(self.capabilities.poll_tick));
+            return self.left(call);
         }
         call.token_spent(token)
     }
 
+    /// The refusal of a launch whose name is still taken by what is left of the one before.
+    fn left(&self, call: &Call) -> ProvisionError {
+        let message = "what is left of a launch that failed is being removed";
+        call.conflict(message, RetryAdvice::After(self.capabilities.poll_tick))
+    }
+
     /// Removes what was never made of an earlier launch: it left its token free.
-    async fn cleared(&self, call: &Call, token: &LaunchToken, known: Known) -> Result<Known> {
-        let mut cleared = Known::new();
-        for (name, machine) in known {
-            if !state::never_made(&machine) {
-                cleared.insert(name, machine);
-                continue;
+    async fn cleared(&self, call: &Call, known: Known) -> Result<Known> {
+        let each: Vec<_> = known
+            .into_iter()
+            .map(|(name, machine)| async move {
+                let now = if state::never_made(&machine) {
+                    self.cleared_one(call, &machine).await?
+                } else {
+                    Some(machine)
+                };
+                Ok(now.map(|now| (name, now)))
+            })
+            .collect();
+        let cleared = stream::iter(each).buffered(self.width());
+        let cleared: Vec<Option<(String, Machine)>> = cleared.try_collect().await?;
+        Ok(cleared.into_iter().flatten().collect())
+    }
+
+    /// Removes what seems never to have been made; answers it if it was made all the same.
+    async fn cleared_one(&self, call: &Call, machine: &Machine) -> Result<Option<Machine>> {
+        let now = self.reread(call, machine).await;
+        let now = now.map_err(|error| error.with_effect(Effect::None))?;
+        match now.filter(|now| now.vm_id == machine.vm_id) {
+            // Somebody else removes it; as it was never made, its token is not spent.
+            Some(now) if self.is_ending(&now) => Err(self.left(call)),
+            Some(now) if state::never_made(&now) => {
+                self.clear(&now).await;
+                Ok(None)
             }
-            let now = self.reread(call, &machine).await;
-            let now = now.map_err(|error| error.with_effect(Effect::None))?;
-            match now.filter(|now| now.vm_id == machine.vm_id) {
-                Some(now) if self.is_ending(&now) => {
-                    return Err(self.ending(call, token, std::iter::once(&now)));
-                }
-                Some(now) if state::never_made(&now) => self.clear(&now).await,
-                Some(now) => {
-                    cleared.insert(name, now);
-                }
-                None => {}
-            }
+            now => Ok(now),
         }
-        Ok(cleared)
     }
 
     /// Whether a machine with a token's name is that token's, and was launched by the same config.
@@ -220,12 +234,12 @@ impl AzureProvisioner {
                 all
             }
         };
-        let mut infos = Vec::with_capacity(all.len());
-        for machine in all {
-            let interface = self.interface(call, &machine).await?;
-            infos.push(self.info(call, &machine, interface.as_ref())?);
-        }
-        Ok(LaunchRecord::of(infos))
+        let interfaces = self
+            .interfaces(call, &all.iter().collect::<Vec<_>>())
+            .await?;
+        let infos = all.iter().zip(interfaces);
+        let infos = infos.map(|(machine, it)| self.info(call, machine, it.as_ref()));
+        Ok(LaunchRecord::of(infos.collect::<Result<_>>()?))
     }
 
     /// One of a launch: as it is known, or its creation.
@@ -244,12 +258,38 @@ impl AzureProvisioner {
             self.client.create(name, &plan.order).await,
             &config.launch_token,
         ) {
-            (Ok((machine, begun)), _) => Ok(Item::Sent(Box::new(machine), begun)),
+            (Ok((machine, begun)), _) => {
+                let machine = self.dated(call, machine).await;
+                // At once: whoever launches may be dropped before it is known how this ends.
+                self.watch(machine.clone());
+                Ok(Item::Sent(Box::new(machine), begun))
+            }
             (Err(failure), Some(token)) if failure.is_conflict() => {
                 let adopted = self.adopted(call, plan, name, token, failure).await?;
                 Ok(Item::Known(Box::new(adopted)))
             }
             (Err(failure), _) => Err(failure.into_error(call, about(config, plan))),
+        }
+    }
+
+    /// A machine with when it was made, without which its id would be another one later.
+    async fn dated(&self, call: &Call, machine: Machine) -> Machine {
+        if machine.made.is_some() {
+            return machine;
+        }
+        let read = || -> BoxFuture<'_, Result<Option<Machine>>> {
+            Box::pin(async {
+                match self.client.get(&machine.name).await {
+                    Ok(now) => Ok(Some(now).filter(|now| now.vm_id == machine.vm_id)),
+                    Err(failure) if failure.is_not_found() => Ok(None),
+                    Err(failure) => Err(failure.into_error(call, About::default())),
+                }
+            })
+        };
+        let told = |now: &Option<Machine>| now.as_ref().is_some_and(|now| now.made.is_some());
+        match read_past_lag(&self.capabilities, read, told).await {
+            Ok(Some(now)) => now,
+            Ok(None) | Err(_) => machine,
         }
     }
 
@@ -290,41 +330,78 @@ impl AzureProvisioner {
         config: &InstanceConfig,
         plan: &Plan,
         items: Vec<Item>,
-    ) -> Result<(Vec<InstanceInfo>, Option<ProvisionError>)> {
+    ) -> (Vec<InstanceInfo>, Option<ProvisionError>) {
         let ends = self.ended(&items).await;
-        let (mut launched, mut failed) = (Vec::new(), None);
-        for (item, end) in items.into_iter().zip(ends) {
-            let machine = match item {
-                Item::Known(machine) => {
-                    let interface = self.interface(call, &machine).await;
-                    let interface = interface.map_err(|error| error.with_effect(Effect::Done))?;
-                    launched.push(self.info(call, &machine, interface.as_ref())?);
-                    continue;
-                }
-                Item::Sent(machine, _) => machine,
-            };
-            match end {
-                End::Failed(failure) if !failure.is_overtaken() => {
-                    let effect = match self.remove_failed(&machine, &failure).await {
-                        Left::Nothing => Some(Effect::None),
-                        Left::Machine => None,
-                        Left::Something => Some(Effect::Unknown),
-                    };
-                    if let Some(effect) = effect {
-                        let error = failure.into_error(call, about(config, plan));
-                        failed = Some(graver(failed, error.with_effect(effect)));
-                        continue;
+        let known = items.iter().filter_map(|item| match item {
+            Item::Known(machine) => Some(&**machine),
+            Item::Sent(..) => None,
+        });
+        let known: Vec<_> = known.collect();
+        let (interfaces, unread) = match self.interfaces(call, &known).await {
+            Ok(interfaces) => (interfaces, None),
+            Err(error) => (Vec::new(), Some(error.with_effect(Effect::Done))),
+        };
+        let mut interfaces = interfaces.into_iter();
+        // One for all: what cannot be removed until then is watched.
+        let deadline = lro::deadline(self.options.patience);
+        let each: Vec<_> = items
+            .iter()
+            .zip(ends)
+            .map(|(item, end)| {
+                let interface = match item {
+                    Item::Known(_) => interfaces.next().flatten(),
+                    Item::Sent(..) => None,
+                };
+                async move {
+                    match item {
+                        Item::Known(machine) => self.info(call, machine, interface.as_ref()),
+                        Item::Sent(machine, _) => {
+                            self.made(call, config, plan, machine, (end, deadline))
+                                .await
+                        }
                     }
                 }
-                End::Unknown => self.watch((*machine).clone()),
-                End::Done | End::Failed(_) => {}
+            })
+            .collect();
+        let (mut launched, mut failed) = (Vec::with_capacity(each.len()), None);
+        let mut each = stream::iter(each).buffered(self.width());
+        while let Some(answer) = each.next().await {
+            match answer {
+                Ok(info) => launched.push(info),
+                Err(error) => failed = Some(graver(failed, error)),
             }
-            let mut info = self.info(call, &machine, None)?;
-            info.placement = config.placement.clone();
-            info.placement.zone.clone_from(&plan.zone);
-            launched.push(info);
         }
-        Ok((launched, failed))
+        (launched, failed.or(unread))
+    }
+
+    /// What became of a creation: an instance, or why there is none. Until `deadline`, what it has left is removed.
+    async fn made(
+        &self,
+        call: &Call,
+        config: &InstanceConfig,
+        plan: &Plan,
+        machine: &Machine,
+        (end, deadline): (End, Instant),
+    ) -> Result<InstanceInfo> {
+        match end {
+            End::Failed(failure) if !failure.is_overtaken() => {
+                let effect = match self.remove_failed(machine, &failure, deadline).await {
+                    Left::Nothing => Some(Effect::None),
+                    Left::Machine => None,
+                    Left::Something(_) => Some(Effect::Unknown),
+                };
+                if let Some(effect) = effect {
+                    let error = failure.into_error(call, about(config, plan));
+                    return Err(error.with_effect(effect));
+                }
+            }
+            End::Done | End::Failed(_) => self.watched(machine),
+            End::Unknown => {}
+        }
+        let mut info = self.info(call, machine, None)?;
+        info.placement = config.placement.clone();
+        info.placement.zone.clone_from(&plan.zone);
+        Ok(info)
     }
 
     /// How creations end within our patience: few are asked after one by one, many by lists of states.
@@ -345,22 +422,29 @@ impl AzureProvisioner {
         }
         let mut ends: Vec<_> = items.iter().map(|_| End::Unknown).collect();
         let deadline = lro::deadline(patience);
+        let mut wished = Duration::ZERO;
         for pause in lro::pauses(tick) {
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            // Asking again too soon makes it worse.
+            if left.is_zero() || wished > left {
                 break;
             }
-            sleep(pause.min(left)).await;
-            let Ok(statuses) = self.client.statuses().await else {
-                continue;
+            sleep(pause.max(wished).min(left)).await;
+            let statuses = match timeout_at(deadline + tick, self.client.statuses()).await {
+                Ok(Ok(statuses)) => statuses,
+                Ok(Err(failure)) => {
+                    wished = failure.retry_after.unwrap_or_default();
+                    continue;
+                }
+                Err(_) => break,
             };
+            wished = Duration::ZERO;
             let mut open = false;
             for (item, end) in items.iter().zip(&mut ends) {
                 let (Item::Sent(machine, _), End::Unknown) = (item, &*end) else {
                     continue;
                 };
-                let told = statuses.get(&address::folded(&machine.path));
-                if let Some(told) = told.filter(|told| told.vm_id == machine.vm_id) {
+                if let Some(told) = status_of(machine, &statuses) {
                     *end = creation(told);
                 }
                 open |= matches!(end, End::Unknown);

@@ -6,6 +6,7 @@ mod client;
 mod config;
 mod convert;
 mod credentials;
+mod ends;
 mod error;
 mod failed;
 mod launch;

@@ -136,7 +136,7 @@ impl AzureProvisioner {
 }
 
 /// Whether a machine can be reached at all.
-fn has_address(machine: &Machine) -> bool {
+pub(crate) fn has_address(machine: &Machine) -> bool {
     match state::normalize(machine) {
         CloudInstanceState::Running
         | CloudInstanceState::Stopping
@@ -147,16 +147,23 @@ fn has_address(machine: &Machine) -> bool {
     }
 }
 
-/// Interfaces with their public addresses, by machine.
+/// The first interface of each machine with its public address, by machine.
 fn joined(interfaces: Vec<Interface>, public: &BTreeMap<String, IpAddr>) -> Parts {
-    let each = interfaces.into_iter().filter_map(|mut interface| {
+    let mut parts = Parts::new();
+    for mut interface in interfaces {
         if let Some(Public::At(path)) = &interface.public {
             let address = public.get(&folded(path));
             interface.public = address.map(|address| Public::Address(*address));
         }
-        Some((folded(interface.machine.as_deref()?), interface))
-    });
-    each.collect()
+        let Some(machine) = interface.machine.as_deref().map(folded) else {
+            continue;
+        };
+        // A machine may have several, in any order.
+        if interface.primary || !parts.contains_key(&machine) {
+            parts.insert(machine, interface);
+        }
+    }
+    parts
 }
 
 /// Adds how a machine is to what it is.
@@ -167,5 +174,25 @@ pub(crate) fn add_status(machine: &mut Machine, statuses: &Statuses) {
     // A name is used again.
     if told.vm_id.is_empty() || told.vm_id == machine.vm_id {
         machine.statuses.clone_from(&told.statuses);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_reached_by_its_first_interface_in_whatever_order_they_come() {
+        let one = |primary, mac: &str| Interface {
+            machine: Some("/Machines/A".to_owned()),
+            primary,
+            mac: Some(mac.to_owned()),
+            ..Interface::default()
+        };
+        let (first, second) = (one(true, "1"), one(false, "2"));
+        for all in [[first.clone(), second.clone()], [second, first.clone()]] {
+            let parts = joined(all.into(), &BTreeMap::new());
+            assert_eq!(parts["/machines/a"], first);
+        }
     }
 }

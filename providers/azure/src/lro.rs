@@ -74,3 +74,15 @@ pub(crate) async fn followed(
     }
     End::Unknown
 }
+
+/// How an operation is just now.
+pub(crate) async fn asked(client: &AzureClient, begun: &Begun) -> End {
+    let Some(url) = &begun.url else {
+        return End::Unknown;
+    };
+    match client.progress(url).await {
+        Ok(Progress::Done) => End::Done,
+        Ok(Progress::Failed(failure)) => End::Failed(Box::new(failure)),
+        Ok(Progress::GoesOn(_)) | Err(_) => End::Unknown,
+    }
+}

@@ -1,7 +1,7 @@
 //! A machine, its parts and its order, in words of our own: what the SDK's documents are turned into, so that
 //! nothing but the client knows the SDK. Plain values.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{collections::BTreeMap, fmt, net::IpAddr};
 
 use chrono::{DateTime, Utc};
 
@@ -28,6 +28,8 @@ pub(crate) struct Machine {
     pub(crate) interfaces: Vec<String>,
     /// The resource id of the system's disk.
     pub(crate) disk: Option<String>,
+    /// Which generation of hardware it thinks it runs on, such as `V2`.
+    pub(crate) generation: Option<String>,
     /// The version of the document.
     pub(crate) etag: Option<String>,
 }
@@ -44,6 +46,8 @@ pub(crate) struct Status {
 pub(crate) struct Interface {
     /// The resource id of the machine that it is of.
     pub(crate) machine: Option<String>,
+    /// Whether it is the first one of its machine.
+    pub(crate) primary: bool,
     pub(crate) mac: Option<String>,
     pub(crate) private: Option<IpAddr>,
     pub(crate) public: Option<Public>,
@@ -76,8 +80,8 @@ pub(crate) enum Source {
     CommunityGallery(String),
 }
 
-/// An order of a machine with all that belongs to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An order of a machine with all that belongs to it. `Debug` does not show the user data.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) location: String,
     pub(crate) zone: Option<String>,
@@ -100,6 +104,17 @@ pub(crate) struct Order {
     pub(crate) plan: Option<crate::MarketplacePlan>,
     pub(crate) console: bool,
     pub(crate) tags: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Order")
+            .field("location", &self.location)
+            .field("zone", &self.zone)
+            .field("size", &self.size)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A change of a machine.

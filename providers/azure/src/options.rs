@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, num::NonZeroUsize, time::Duration};
 
-use fleetwright::{BatchLaunch, Capabilities, OptionalVerb, PlacementField};
+use fleetwright::{BatchLaunch, Capabilities, InvalidValue, OptionalVerb, PlacementField, Problem};
 
 use crate::tags;
 
@@ -14,6 +14,9 @@ const DESCRIBED_AT_ONCE: usize = 1000;
 
 /// For how long the end of an instance is told: its id alone is enough for it.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The longest time that means anything here.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How a provisioner behaves. The defaults are Azure's public cloud as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +64,27 @@ const fn size(number: usize) -> NonZeroUsize {
 }
 
 impl AzureOptions {
+    /// Whether one can work so; the error says what is odd. Nobody waits for more than a day, and nobody asks again
+    /// without waiting.
+    pub(crate) fn check(&self) -> Result<(), InvalidValue> {
+        let some = Duration::from_millis(1)..=DAY;
+        let any = Duration::ZERO..=DAY;
+        let each = [
+            ("poll_tick", self.poll_tick, &some),
+            ("patience", self.patience, &some),
+            ("launch_patience", self.launch_patience, &any),
+            ("consistency_window", self.consistency_window, &any),
+        ];
+        for (field, value, range) in each {
+            if !range.contains(&value) {
+                let expected =
+                    "a time of at most a day; ticks and patience of a millisecond or more";
+                return Err(InvalidValue::new(field, Problem::Malformed { expected }));
+            }
+        }
+        Ok(())
+    }
+
     /// What a provisioner with these options declares, where `own` tags are set on everything.
     pub(crate) fn capabilities(&self, own: usize) -> Capabilities {
         let mut declared = Capabilities::new("azure", tags::limits(own), MAX_USER_DATA_BYTES);
@@ -81,5 +105,27 @@ impl AzureOptions {
         ]
         .into();
         declared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_with_which_nothing_works_are_named() {
+        assert_eq!(AzureOptions::default().check(), Ok(()));
+        let odd = |change: fn(&mut AzureOptions)| {
+            let mut options = AzureOptions::default();
+            change(&mut options);
+            options.check().unwrap_err().field().to_owned()
+        };
+        assert_eq!(odd(|it| it.poll_tick = Duration::ZERO), "poll_tick");
+        assert_eq!(odd(|it| it.poll_tick = Duration::MAX), "poll_tick");
+        assert_eq!(odd(|it| it.patience = Duration::ZERO), "patience");
+        let window = odd(|it| it.consistency_window = Duration::MAX);
+        assert_eq!(window, "consistency_window");
+        let patience = odd(|it| it.launch_patience = Duration::MAX);
+        assert_eq!(patience, "launch_patience");
     }
 }

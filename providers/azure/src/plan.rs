@@ -201,6 +201,7 @@ mod tests {
         config.placement.market = Some(Market::Spot);
         config.placement.security_groups = [SecurityGroupId::new("theirs").unwrap()].into();
         let plan = planned(&launch, &config).unwrap();
+        assert!(!format!("{plan:?}").contains("/yMh"), "{plan:?}");
         let order = plan.order;
         assert_eq!(order.zone.as_deref(), Some("2"));
         assert!(order.security_group.unwrap().ends_with("/theirs"));

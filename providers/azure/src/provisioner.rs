@@ -10,12 +10,8 @@ use fleetwright::{
 };
 
 use crate::{
-    AzureCredentials, AzureLaunchConfig, AzureOptions,
-    change::Change,
-    client::AzureClient,
-    error::About,
-    failed::{Ends, Watch},
-    list::Reached,
+    AzureCredentials, AzureLaunchConfig, AzureOptions, change::Change, client::AzureClient,
+    ends::Ends, error::About, failed::Watch, list::Reached,
 };
 
 /// Azure's virtual machines in one resource group.
@@ -49,6 +45,7 @@ impl AzureProvisioner {
     ) -> Result<Self> {
         let call = Call::new("azure", Operation::DescribeInstance);
         launch.check().map_err(|value| call.invalid(value))?;
+        options.check().map_err(|value| call.invalid(value))?;
         let client = AzureClient::new(
             &launch.subscription,
             &launch.resource_group,
@@ -167,11 +164,16 @@ impl InstanceProvisioner for AzureProvisioner {
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         let operation = Operation::StartInstances;
         let changed = self.changed(operation, Change::Start, ids).await;
-        let each = ids.iter().zip(changed).map(|(id, answer)| async move {
-            answer?;
-            self.started(operation, id).await
-        });
-        futures_util::future::join_all(each).await
+        let there = ids
+            .iter()
+            .zip(&changed)
+            .filter(|(_, answer)| answer.is_ok());
+        let there: Vec<_> = there.map(|(id, _)| id).collect();
+        let mut started = self.all_started(operation, &there).await.into_iter();
+        let call = self.call(operation);
+        let lost = || Err(call.unexpected(Effect::Unknown, "a call has no answer"));
+        let answer = |answer: Result<()>| answer.and_then(|()| started.next().unwrap_or_else(lost));
+        changed.into_iter().map(answer).collect()
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {

@@ -3,31 +3,31 @@
 //! Owns what "not there" means. Azure keeps no record of what is gone; an id says when it was given, and what
 //! is older than any lag and not there is gone.
 
-use std::slice;
+use std::{slice, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, ProvisionError, Result,
     read_in_state, read_past_lag,
 };
-use futures_util::{StreamExt as _, future::BoxFuture, stream};
+use futures_util::{
+    StreamExt as _,
+    future::{BoxFuture, try_join_all},
+    stream,
+};
 
 use crate::{
     AzureProvisioner,
     address::{self, Address, folded},
     convert,
     error::{About, Failure},
-    list::{Parts, add_status},
+    list::{Parts, add_status, has_address},
     machine::{Interface, Machine},
     state,
 };
 
 /// Up to how many are asked for one by one; more are found in a list of everything.
 pub(crate) const FEW: usize = 3;
-
-/// An id that is older than this and not in a list is gone, whatever our clock says. Younger ones are looked
-/// for by name, where Azure tells its own time.
-const SURELY_OLD: chrono::Duration = chrono::Duration::hours(1);
 
 /// What a look at an id shows.
 #[derive(Clone, Debug)]
@@ -38,6 +38,9 @@ pub(crate) enum Look {
     /// Nothing is shown, which proves nothing yet.
     NotShown,
 }
+
+/// A look at each of many: none where an id is not ours.
+pub(crate) type Looks = Vec<Option<std::result::Result<Look, Failure>>>;
 
 impl AzureProvisioner {
     /// The address in an id of ours: one of another group is nobody's here.
@@ -71,7 +74,8 @@ impl AzureProvisioner {
         }
         // A read of the past shows the one before ours.
         let before = self.address_of(&machine).made < at.made;
-        if before && at.is_younger(self.capabilities.consistency_window, Utc::now()) {
+        let now = self.client.moment(Utc::now());
+        if before && at.is_younger(self.capabilities.consistency_window, now) {
             return Look::NotShown;
         }
         Look::Gone(self.end_of(at, "gone: another machine has its name"))
@@ -90,37 +94,38 @@ impl AzureProvisioner {
         known.unwrap_or_else(|| otherwise.to_owned())
     }
 
-    /// Looks at many, with calls that do not grow with them.
+    /// Looks at many, with calls that do not grow with them. One that cannot be looked at is no matter of the
+    /// others.
     pub(crate) async fn looks(
         &self,
         all: &[Option<Address>],
-    ) -> std::result::Result<Vec<Option<Look>>, Failure> {
+    ) -> std::result::Result<Looks, Failure> {
         let known = all.iter().flatten().count();
+        // What was made later need not be in the list.
+        let began = Utc::now();
         let listed = if known > FEW {
             Some(self.client.statuses().await?)
         } else {
             None
         };
-        let now = Utc::now();
+        let began = self.client.moment(began);
         let each = all.iter().map(|at| {
             let listed = listed.as_ref();
             async move {
-                let Some(at) = at else {
-                    return Ok(None);
-                };
+                let at = at.as_ref()?;
                 let path = address::machine_path(&at.subscription, &at.group, &at.name);
-                match listed.map(|listed| listed.get(&folded(&path))) {
+                let look = match listed.map(|listed| listed.get(&folded(&path))) {
                     Some(Some(machine)) if machine.vm_id == at.vm_id => {
-                        Ok(Some(Look::There(Box::new(machine.clone()))))
+                        Ok(Look::There(Box::new(machine.clone())))
                     }
-                    Some(None) if at.is_older(SURELY_OLD, now) => Ok(Some(self.absent(at, now))),
-                    Some(_) | None => self.look(at).await.map(Some),
-                }
+                    Some(None) => Ok(self.absent(at, began)),
+                    Some(Some(_)) | None => self.look(at).await,
+                };
+                Some(look)
             }
         });
         let each: Vec<_> = each.collect();
-        let looks: Vec<_> = stream::iter(each).buffered(self.width()).collect().await;
-        looks.into_iter().collect()
+        Ok(stream::iter(each).buffered(self.width()).collect().await)
     }
 
     /// The instances by id, each as it is or not found.
@@ -153,20 +158,17 @@ impl AzureProvisioner {
         let there: Vec<_> = looks
             .iter()
             .filter_map(|look| match look {
-                Some(Look::There(machine)) => Some(&**machine),
-                Some(Look::Gone(_) | Look::NotShown) | None => None,
+                Some(Ok(Look::There(machine))) => Some(&**machine),
+                Some(Ok(Look::Gone(_) | Look::NotShown) | Err(_)) | None => None,
             })
             .collect();
         let parts = if there.len() > FEW {
-            match self.parts_of(there.into_iter()).await {
-                Ok(parts) => Some(parts),
-                Err(failure) => return told(failure),
-            }
+            Some(self.parts_of(there.into_iter()).await)
         } else {
             None
         };
         let each = ids.iter().zip(&all).zip(looks).map(|((id, at), look)| {
-            let (call, parts) = (&call, parts.as_deref());
+            let (call, parts) = (&call, parts.as_ref());
             async move { self.shown(call, id, at.as_ref(), look, parts).await }
         });
         let each: Vec<_> = each.collect();
@@ -179,12 +181,14 @@ impl AzureProvisioner {
         call: &Call,
         id: &InstanceId,
         at: Option<&Address>,
-        look: Option<Look>,
-        parts: Option<&Parts>,
+        look: Option<std::result::Result<Look, Failure>>,
+        parts: Option<&std::result::Result<Arc<Parts>, Failure>>,
     ) -> Result<InstanceInfo> {
         let (Some(at), Some(look)) = (at, look) else {
             return Err(call.not_found(id));
         };
+        let told = |failure: Failure| failure.into_error(call, About::default());
+        let look = look.map_err(told)?;
         let machine = match look {
             Look::There(machine) => machine,
             Look::Gone(reason) => {
@@ -194,7 +198,10 @@ impl AzureProvisioner {
             Look::NotShown => return Err(self.missing(call, id)),
         };
         let interface = match parts {
-            Some(parts) => parts.get(&folded(&machine.path)).cloned(),
+            Some(Ok(parts)) => parts.get(&folded(&machine.path)).cloned(),
+            // Who has no address needs none to be read.
+            Some(Err(failure)) if has_address(&machine) => return Err(told(failure.clone())),
+            Some(Err(_)) => None,
             None => self.interface(call, &machine).await?,
         };
         self.info_at(call, at, &machine, interface.as_ref())
@@ -220,6 +227,24 @@ impl AzureProvisioner {
             Err(failure) if failure.is_not_found() => Ok(None),
             Err(failure) => Err(failure.into_error(call, About::default())),
         }
+    }
+
+    /// The interfaces of machines, with calls that do not grow with them.
+    pub(crate) async fn interfaces(
+        &self,
+        call: &Call,
+        machines: &[&Machine],
+    ) -> Result<Vec<Option<Interface>>> {
+        if machines.len() <= FEW {
+            let each = machines.iter().map(|machine| self.interface(call, machine));
+            return try_join_all(each).await;
+        }
+        let parts = self.parts_of(machines.iter().copied()).await;
+        let parts = parts.map_err(|failure| failure.into_error(call, About::default()))?;
+        let each = machines.iter();
+        Ok(each
+            .map(|machine| parts.get(&folded(&machine.path)).cloned())
+            .collect())
     }
 
     pub(crate) fn info(

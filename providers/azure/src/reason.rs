@@ -80,6 +80,7 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
         | "InvalidParameter"
         | "BadRequest"
         | "LocationNotAvailableForResourceType" => Kind::Invalid,
+        code if status == 404 && code.ends_with("NotFound") => Kind::NotFound,
         _ => of_status(status),
     }
 }
@@ -89,7 +90,6 @@ fn of_status(status: u16) -> Kind {
         400 => Kind::Invalid,
         401 => Kind::Unauthenticated,
         403 => Kind::Forbidden,
-        404 => Kind::NotFound,
         409 | 412 => Kind::Conflict,
         429 => Kind::Throttled,
         _ => Kind::Other,

@@ -77,20 +77,26 @@ pub(crate) fn value<'a>(tags: &'a BTreeMap<String, String>, name: &str) -> Optio
     found.next().map(|(_, value)| value.as_str())
 }
 
-/// What a change leaves: the tags of a caller as they are to be, and ours as they were.
+/// What a change leaves: the tags of a caller as they are to be, and those that callers never see as they were.
 pub(crate) fn replaced(
     before: &BTreeMap<String, String>,
     after: &Tags,
 ) -> BTreeMap<String, String> {
-    let ours = [OWNER, CONFIG];
-    let kept = before
-        .iter()
-        .filter(|(key, _)| ours.iter().any(|name| same_name(key, name)));
+    let shown = Tags::from_observed(before.clone());
+    let kept = before.iter().filter(|(key, _)| shown.get(key).is_none());
     let kept = kept.map(|(key, value)| (key.clone(), value.clone()));
     let given = after
         .iter()
         .map(|(key, value)| (key.to_owned(), value.to_owned()));
     kept.chain(given).collect()
+}
+
+/// Those of `tags` that are not set on everything, which have their own room.
+pub(crate) fn without_own(tags: &Tags, own: &BTreeMap<String, String>) -> Tags {
+    let others = tags
+        .iter()
+        .filter(|(key, _)| !own.keys().any(|one| same_name(one, key)));
+    Tags::from_observed(others.map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
 
 fn same_name(one: &str, other: &str) -> bool {
@@ -130,9 +136,13 @@ mod tests {
         let shown = Tags::from_observed(all.clone());
         assert_eq!(shown.len(), 2, "ours are not shown");
         let after = Tags::new().with("new", "").unwrap();
-        let replaced = replaced(&all, &after);
+        let mut before = all.clone();
+        before.insert("fleetwright:later".to_owned(), "x".to_owned());
+        let replaced = replaced(&before, &after);
         assert_eq!(config_of(&replaced), Some((config, 1)));
-        assert_eq!((replaced.len(), value(&replaced, "new")), (3, Some("")));
+        assert_eq!((replaced.len(), value(&replaced, "new")), (4, Some("")));
+        let others = without_own(&shown, &map(&[("TEAM", "")]));
+        assert_eq!(others.iter().collect::<Vec<_>>(), [("site", "x")]);
     }
 
     #[test]

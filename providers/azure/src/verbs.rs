@@ -44,10 +44,10 @@ impl AzureProvisioner {
             let before = Tags::from_observed(machine.tags.clone());
             let refused = |value| call.invalid(value);
             let after = change.apply(&before).map_err(refused)?;
-            self.capabilities.tags.check(&after).map_err(refused)?;
-            if after == before {
-                return Ok(());
-            }
+            let given = tags::without_own(&after, &self.launch.tags);
+            self.capabilities.tags.check(&given).map_err(refused)?;
+            tags::limits(0).check(&after).map_err(refused)?;
+            // Sent also if it seems to change nothing: what was read may be of before another change.
             let edit = Edit::Tags(tags::replaced(&machine.tags, &after));
             let sent = self
                 .client
@@ -165,7 +165,7 @@ impl AzureProvisioner {
         let read = self.client.get(&at.name).await;
         let machine = read.map_err(|failure| told(failure).with_effect(Effect::None))?;
         let diskless = || call.unexpected(Effect::None, "the machine shows no disk");
-        let disk = machine.disk.filter(|_| machine.vm_id == at.vm_id);
+        let disk = machine.disk.clone().filter(|_| machine.vm_id == at.vm_id);
         let disk = disk.ok_or_else(diskless)?;
         self.capabilities
             .tags
@@ -177,7 +177,7 @@ impl AzureProvisioner {
         let tags = given.chain([source]).collect();
         let made = self
             .client
-            .make_image(&request.name, &machine.location, &disk, &tags);
+            .make_image(&request.name, &machine, &disk, &tags);
         let begun = made.await.map_err(told)?;
         let (tick, patience) = (self.options.poll_tick, self.options.launch_patience);
         match lro::followed(&self.client, &begun, tick, patience).await {

@@ -105,14 +105,18 @@ async fn broken_answers_are_errors_of_unknown_effect() {
 #[tokio::test]
 async fn a_page_that_leads_to_itself_is_an_error_and_no_circle() {
     let harness = AzureHarness::with(|knobs| knobs.page_size = NonZeroU32::new(5).unwrap());
-    let azure = harness.open().await;
+    // Who watches what it launches looks so rarely that no fault strikes it instead.
+    let mut options = harness.options();
+    options.poll_tick = Duration::from_secs(3600);
+    let azure = harness.behaving(AzureHarness::launch_config(), options);
     let mut config = harness.config();
     config.launch_token = Some("t-1".parse().unwrap());
     let twelve = NonZeroU32::new(12).unwrap();
     let launched = azure.launch_instances(&config, twelve).await.unwrap();
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     let policy = WaitPolicy::within(Duration::from_secs(60)).polling(TICK, TICK);
-    let running = wait::for_state(&*azure, &ids, CloudInstanceState::Running, &policy);
+    let looking = harness.open().await;
+    let running = wait::for_state(&*looking, &ids, CloudInstanceState::Running, &policy);
     running.await.unwrap();
     for operation in [
         Operation::VirtualMachinesList,
@@ -162,4 +166,9 @@ async fn a_provisioner_with_a_mistake_is_not_made() {
         assert!(error.to_string().contains("endpoint"), "{odd}: {error}");
     }
     assert!(made("http://[::1]:1", "rg").is_ok());
+    let mut options = AzureOptions::default();
+    options.poll_tick = Duration::ZERO;
+    let (who, launch) = (AzureCredentials::token("x"), AzureHarness::launch_config());
+    let error = AzureProvisioner::new(who, launch, options).unwrap_err();
+    assert!(error.to_string().contains("poll_tick"), "{error}");
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use azure_core::{
+    HttpClient, Request, Response,
     auth::{AccessToken, Secret, TokenCredential},
     error::{Error, ErrorKind},
 };
@@ -114,7 +115,7 @@ impl TokenSource for ServicePrincipal {
                 ..
             } = self;
             let made = ClientSecretCredential::new(
-                options.http_client(),
+                Arc::new(Authority(options.http_client())),
                 host,
                 tenant.clone(),
                 client.clone(),
@@ -127,6 +128,22 @@ impl TokenSource for ServicePrincipal {
     }
 }
 
+/// Who gives tokens, with words for being busy that survive the vendor's reading of them.
+#[derive(Debug)]
+struct Authority(Arc<dyn HttpClient>);
+
+#[async_trait]
+impl HttpClient for Authority {
+    async fn execute_request(&self, request: &Request) -> azure_core::Result<Response> {
+        let response = self.0.execute_request(request).await?;
+        let status = u16::from(response.status());
+        if status >= 500 || status == 429 || status == 408 {
+            return Err(Error::message(ErrorKind::Io, "busy"));
+        }
+        Ok(response)
+    }
+}
+
 /// Asks for a token. What the vendor says when it has none may quote what it was given, and is not told.
 async fn asked(credential: &dyn TokenCredential, scope: &str) -> Result<Token, TokenFailure> {
     // Its own cache would give again what was refused.
@@ -136,9 +153,22 @@ async fn asked(credential: &dyn TokenCredential, scope: &str) -> Result<Token, T
             let ends = DateTime::from_timestamp(token.expires_on.unix_timestamp(), 0);
             Ok(Token::new(token.token.secret(), ends.unwrap_or_default()))
         }
-        Err(error) if matches!(error.kind(), ErrorKind::Io) => Err(TokenFailure::Unavailable),
-        Err(_) => Err(TokenFailure::Refused),
+        Err(error) => Err(why(&error)),
     }
+}
+
+/// Whether somebody has refused, or nobody could be asked, which the vendor wraps in errors that all look alike.
+fn why(error: &Error) -> TokenFailure {
+    let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(inner) = at {
+        let kind = inner.downcast_ref::<Error>().map(Error::kind);
+        let passes = matches!(kind, Some(ErrorKind::Io)) || inner.is::<reqwest::Error>();
+        if passes {
+            return TokenFailure::Unavailable;
+        }
+        at = inner.source();
+    }
+    TokenFailure::Refused
 }
 
 /// The token of all calls: one is asked for at a time, and kept until it is about to end.

@@ -70,6 +70,14 @@ pub(super) fn status(document: VirtualMachine) -> Result<Machine, Failure> {
         statuses: statuses.collect(),
         interfaces: interfaces(&properties),
         disk: disk.and_then(|disk| disk.sub_resource.id.clone()),
+        generation: view
+            .and_then(|view| view.hyper_v_generation.as_ref())
+            .and_then(|one| {
+                serde_json::to_value(one)
+                    .ok()?
+                    .as_str()
+                    .map(ToOwned::to_owned)
+            }),
         etag: document.etag,
         path,
     })
@@ -165,7 +173,7 @@ mod tests {
                     { "id": "/second", "properties": { "primary": false } },
                     { "id": "/first", "properties": { "primary": true } },
                 ]},
-                "instanceView": { "statuses": [{ "code": "PowerState/running" }, { "level": "Info" }] },
+                "instanceView": { "hyperVGeneration": "V1", "statuses": [{ "code": "PowerState/running" }, { "level": "Info" }] },
             },
         }))
         .unwrap();
@@ -176,6 +184,7 @@ mod tests {
         assert_eq!(one.interfaces, ["/first", "/second"]);
         assert_eq!((one.spot, one.zone.as_deref()), (true, Some("2")));
         assert_eq!(one.disk.as_deref(), Some("/disk"));
+        assert_eq!(one.generation.as_deref(), Some("V1"));
         assert_eq!(one.tags.len(), 1);
         assert_eq!(one.statuses.len(), 1);
     }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::machine::{Interface, Public};
 
@@ -27,6 +27,7 @@ struct InterfaceProperties {
     ip_configurations: Vec<Configuration>,
     network_security_group: Option<Reference>,
     virtual_machine: Option<Reference>,
+    primary: Option<bool>,
     mac_address: Option<String>,
 }
 
@@ -40,7 +41,7 @@ struct Configuration {
 #[serde(default, rename_all = "camelCase")]
 struct ConfigurationProperties {
     primary: Option<bool>,
-    #[serde(rename = "privateIPAddress")]
+    #[serde(rename = "privateIPAddress", deserialize_with = "address")]
     private: Option<IpAddr>,
     #[serde(rename = "publicIPAddress")]
     public: Option<PublicDocument>,
@@ -63,9 +64,16 @@ pub(super) struct PublicDocument {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct PublicProperties {
+    #[serde(deserialize_with = "address")]
     ip_address: Option<IpAddr>,
     /// Only what is shown whole has it.
     provisioning_state: Option<String>,
+}
+
+/// An address, if it is one: what is odd about one interface must not hide all others.
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<IpAddr>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    Ok(text.and_then(|text| text.parse().ok()))
 }
 
 impl PublicDocument {
@@ -80,6 +88,7 @@ impl InterfaceDocument {
         let properties = self.properties;
         let bare = Interface {
             machine: properties.virtual_machine.map(|machine| machine.id),
+            primary: properties.primary == Some(true),
             mac: properties.mac_address,
             security_group: properties.network_security_group.map(|group| group.id),
             ..Interface::default()
@@ -149,6 +158,11 @@ mod tests {
         let empty = json!({ "id": "/pip", "properties": { "provisioningState": "Succeeded" } });
         assert_eq!(with(empty).public, None);
         assert_eq!(with(Value::Null).public, None);
+        let odd = json!({ "id": "/pip", "properties": { "ipAddress": "", "provisioningState": "Updating" } });
+        assert_eq!(with(odd).public, None);
+        let odd = json!([{ "properties": { "primary": true, "privateIPAddress": "not yet" } }]);
+        assert_eq!(read(&json!({ "ipConfigurations": odd })).private, None);
+        assert!(read(&json!({ "primary": true })).primary);
         assert_eq!(read(&json!({})), Interface::default());
     }
 }

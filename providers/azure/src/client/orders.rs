@@ -68,8 +68,13 @@ pub(super) fn update(edit: &Edit) -> VirtualMachineUpdate {
     update
 }
 
-/// The document of an image of a disk.
-pub(super) fn image(location: &str, disk: &str, tags: &BTreeMap<String, String>) -> Image {
+/// The document of an image of a disk, of the generation that its machine is of; where nobody says, Azure knows.
+pub(super) fn image(
+    location: &str,
+    disk: &str,
+    generation: Option<&str>,
+    tags: &BTreeMap<String, String>,
+) -> Image {
     let mut os_disk = ImageOsDisk::new(
         image_os_disk::OsType::Linux,
         image_os_disk::OsState::Generalized,
@@ -86,7 +91,8 @@ pub(super) fn image(location: &str, disk: &str, tags: &BTreeMap<String, String>)
             os_disk: Some(os_disk),
             ..ImageStorageProfile::default()
         }),
-        hyper_v_generation: Some(models::HyperVGenerationType::V2),
+        hyper_v_generation: generation
+            .map(|name| models::HyperVGenerationType::UnknownValue(name.to_owned())),
         ..ImageProperties::default()
     });
     image
@@ -304,6 +310,17 @@ mod tests {
             !network.contains("publicIPAddressConfiguration"),
             "{network}"
         );
+    }
+
+    #[test]
+    fn an_image_is_of_the_generation_of_its_machine() {
+        let generation = |name| {
+            let image = image("eastus", "/disk", name, &BTreeMap::new());
+            let document = serde_json::to_value(image).unwrap();
+            document["properties"]["hyperVGeneration"].clone()
+        };
+        assert_eq!(generation(Some("V1")), "V1");
+        assert_eq!(generation(None), Value::Null);
     }
 
     #[test]

@@ -3,7 +3,14 @@
 //! Owns the only place that adds a token, and that reads a refusal. The SDK asks whatever host a link
 //! names, sends its token along, writes it into its logs, and drops the headers of a refusal.
 
-use std::{error::Error as _, sync::Arc, time::Duration};
+use std::{
+    error::Error as _,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use azure_core::{
     HttpClient, Method, Request, Response, Url,
@@ -21,6 +28,9 @@ use crate::error::{Cause, Failure};
 /// The longest message of Azure's that is told.
 const LONGEST_MESSAGE: usize = 1000;
 
+/// The longest time to come back after that is believed.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// For how long a connection is kept that nobody uses.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -29,6 +39,10 @@ pub(super) struct Transport {
     http: reqwest::Client,
     endpoint: Url,
     tokens: Arc<Tokens>,
+    /// For how long a token is waited for: less than for a call, so that it is known that nothing was sent.
+    token_patience: Duration,
+    /// By how many milliseconds Azure's clock is ahead of ours, as the latest answer says.
+    ahead: Arc<AtomicI64>,
 }
 
 /// An answer with all of its body.
@@ -39,7 +53,11 @@ pub(super) struct Collected {
 }
 
 impl Transport {
-    pub(super) fn new(endpoint: Url, tokens: Arc<Tokens>) -> Result<Self, Failure> {
+    pub(super) fn new(
+        endpoint: Url,
+        tokens: Arc<Tokens>,
+        patience: Duration,
+    ) -> Result<Self, Failure> {
         let http = reqwest::Client::builder()
             // Whoever redirects us could have our token.
             .redirect(reqwest::redirect::Policy::none())
@@ -50,7 +68,15 @@ impl Transport {
             http: http.map_err(|_| Failure::new(Cause::NotSent, "no client can be built"))?,
             endpoint,
             tokens,
+            token_patience: patience / 2,
+            ahead: Arc::default(),
         })
+    }
+
+    /// By how much Azure's clock is ahead of ours. An answer that was long under way makes it less, and what is
+    /// judged by it younger.
+    pub(super) fn ahead(&self) -> chrono::Duration {
+        chrono::Duration::milliseconds(self.ahead.load(Ordering::Relaxed))
     }
 
     /// A URL of a path of Azure's.
@@ -102,7 +128,7 @@ impl Transport {
         Ok(Collected { headers, body })
     }
 
-    /// What anybody may read who has its URL, without our token: no more than `most` bytes of its end.
+    /// What anybody may read who has its URL, without our token. No error shows the URL, which is a secret.
     pub(super) async fn read_public(&self, url: &str) -> Result<Bytes, Failure> {
         let unread = |error: reqwest::Error| Failure {
             message: "what the machine wrote cannot be read".to_owned(),
@@ -119,12 +145,18 @@ impl Transport {
 
     async fn executed(&self, request: &Request) -> Result<Response, Failure> {
         self.checked(request.url())?;
-        let token = self.tokens.current().await?;
+        let token = tokio::time::timeout(self.token_patience, self.tokens.current());
+        let late = |_| Failure::new(Cause::NoCredentialsYet, "no token for Azure came in time");
+        let token = token.await.map_err(late)??;
         let mut request = request.clone();
         request.insert_header(AUTHORIZATION, format!("Bearer {}", token.secret));
         let response = self.http.execute_request(&request).await;
         let response = response.map_err(|error| failure(&error))?;
         let status = u16::from(response.status());
+        if let Some(told) = header(response.headers(), "date").and_then(date) {
+            let ahead = (told - Utc::now()).num_milliseconds();
+            self.ahead.store(ahead, Ordering::Relaxed);
+        }
         if response.status().is_success() {
             return Ok(response);
         }
@@ -189,12 +221,13 @@ pub(super) fn header<'h>(headers: &'h Headers, name: &'static str) -> Option<&'h
 pub(super) fn retry_after(headers: &Headers) -> Option<Duration> {
     let text = header(headers, "retry-after")?;
     if let Ok(seconds) = text.trim().parse() {
-        return Some(Duration::from_secs(seconds));
+        return Some(Duration::from_secs(seconds).min(LONGEST_WAIT));
     }
     let now = header(headers, "date")
         .and_then(date)
         .unwrap_or_else(Utc::now);
-    Some((date(text)? - now).to_std().unwrap_or_default())
+    let wait = (date(text)? - now).to_std().unwrap_or_default();
+    Some(wait.min(LONGEST_WAIT))
 }
 
 fn date(text: &str) -> Option<DateTime<Utc>> {
@@ -267,6 +300,8 @@ mod tests {
         assert_eq!(told(&[now, later]), Some(Duration::from_secs(125)));
         let past = ("retry-after", "Mon, 16 Nov 2026 09:00:00 GMT");
         assert_eq!(told(&[now, past]), Some(Duration::ZERO));
+        let never = u64::MAX.to_string();
+        assert_eq!(told(&[("retry-after", &never)]), Some(LONGEST_WAIT));
         for odd in ["soon", "-5", ""] {
             assert_eq!(told(&[("retry-after", odd)]), None, "{odd}");
         }
@@ -297,7 +332,7 @@ mod tests {
         let source = AzureCredentials::token("hush").source;
         let tokens = Arc::new(Tokens::new(source, String::new()));
         let endpoint = Url::parse("https://management.azure.com").unwrap();
-        let transport = Transport::new(endpoint, tokens).unwrap();
+        let transport = Transport::new(endpoint, tokens, Duration::from_secs(60)).unwrap();
         let own = "https://management.azure.com/x?y=z";
         assert_eq!(transport.own(own).unwrap().as_str(), own);
         for odd in [

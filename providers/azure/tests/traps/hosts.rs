@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use fleetwright_azure::{
-    AzureCredentials, AzureProvisioner,
-    fleetwright::{CloudInstanceState, ErrorKind, InstanceFilter, InstanceProvisioner as _},
+    AzureCredentials, AzureProvisioner, Token, TokenFailure, TokenSource,
+    fleetwright::{
+        CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _,
+        async_trait,
+    },
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulated::canned::{self, Reply, Request};
@@ -163,4 +166,35 @@ async fn without_credentials_nothing_is_sent_and_it_says_so() {
     assert!(!format!("{error:?}").contains("hush"), "{error:?}");
     assert!(seen.lock().unwrap().is_empty());
     assert!(!format!("{azure:?}").contains(TOKEN));
+}
+
+/// Gives no token, and does not say so.
+#[derive(Debug)]
+struct Silent;
+
+#[async_trait]
+impl TokenSource for Silent {
+    async fn token(&self, _: &str) -> Result<Token, TokenFailure> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn an_authority_that_is_away_is_not_one_that_refuses() {
+    let busy = canned::serve(|_| Reply::new("503 Service Unavailable", "busy")).unwrap();
+    let nobody = "http://127.0.0.1:1".to_owned();
+    let of = |authority| AzureCredentials::client_secret_at(authority, "tenant", "client", "hush");
+    for credentials in [of(busy), of(nobody), AzureCredentials::of(Silent)] {
+        let (arm, seen) = stranger();
+        let harness = AzureHarness::with(|_| {});
+        let mut options = harness.options();
+        options.endpoint = arm;
+        options.patience = std::time::Duration::from_secs(4);
+        let launch = AzureHarness::launch_config();
+        let azure = AzureProvisioner::new(credentials, launch, options).unwrap();
+        let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert_eq!(error.effect(), Effect::None, "nothing was sent: {error}");
+        assert!(seen.lock().unwrap().is_empty());
+    }
 }

@@ -6,7 +6,7 @@ use fleetwright_azure::fleetwright::{
     InstanceFilter, InstanceProvisioner as _, OptionalVerb, TagChange,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::Act;
+use fleetwright_emulators::azure::{Act, Fault, FaultRule, Operation};
 
 use crate::{
     emulated::{AzureHarness, SUBSCRIPTION, path_of},
@@ -123,4 +123,57 @@ async fn trap_46_addresses_cost_no_call_for_each_machine() {
     assert_eq!(info.private_ip, truth.private_ip.map(Into::into));
     assert_eq!(info.public_ip, truth.public_ip.map(Into::into));
     assert!(info.mac_address.is_some());
+}
+
+#[tokio::test]
+async fn a_machine_that_is_full_of_tags_can_be_given_others() {
+    let harness = AzureHarness::with(|_| {});
+    let mut launch = AzureHarness::launch_config();
+    launch.tags = [("site", "x"), ("team", "y")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into();
+    let azure = harness.launching(launch);
+    let mut config = harness.config();
+    let most = azure.capabilities().tags.max_tags;
+    for number in 0..most {
+        config.tags.insert(format!("k-{number}"), "").unwrap();
+    }
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    let running = fleetwright_azure::fleetwright::CloudInstanceState::Running;
+    crate::until(&azure, &id, running).await;
+    let change = TagChange::new().set("k-0", "changed").unwrap();
+    azure.update_tags(&id, &change).await.unwrap();
+    assert_eq!(harness.only_vm().tags["k-0"], "changed");
+    for (odd, full) in [("one-more", true), ("SITE", false)] {
+        let mut change = TagChange::new().set(odd, "").unwrap();
+        if !full {
+            change = change.remove("k-1").unwrap();
+        }
+        let error = azure.update_tags(&id, &change).await.unwrap_err();
+        assert!(error.to_string().contains("tag"), "{odd}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_tags_is_made_although_a_read_of_before_shows_it_already() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let id = running(&harness, &*azure).await;
+    let mut knobs = harness.emulator().knobs();
+    knobs.lag.reads = std::time::Duration::from_secs(10);
+    harness.emulator().set_knobs(knobs);
+    let set = |value: &str| TagChange::new().set("colour", value).unwrap();
+    // Reads may be of ten seconds ago, but not of an hour.
+    harness.emulator().advance(crate::HOUR);
+    azure.update_tags(&id, &set("blue")).await.unwrap();
+    harness.emulator().advance(crate::HOUR);
+    azure.update_tags(&id, &set("red")).await.unwrap();
+    for nth in 1..=2 {
+        let get = Operation::VirtualMachinesGet;
+        let stale = FaultRule::nth(get, nth, Fault::StaleRead);
+        harness.emulator().add_fault(stale);
+    }
+    let again = azure.update_tags(&id, &set("blue")).await;
+    let tags = harness.only_vm().tags;
+    assert!(again.is_err() || tags["colour"] == "blue", "{tags:?}");
 }

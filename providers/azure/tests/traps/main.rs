@@ -6,10 +6,13 @@
     reason = "a test says what is wrong by failing"
 )]
 
+mod absence;
+mod batches;
 mod configs;
 #[path = "../emulated/mod.rs"]
 mod emulated;
 mod errors;
+mod failures;
 mod hosts;
 mod lists;
 mod operations;

@@ -1,0 +1,184 @@
+//! Many at once: one by one in what becomes of them, and not in what they cost.
+
+use std::num::NonZeroU32;
+
+use fleetwright_azure::fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceProvisioner, LaunchRecord,
+};
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::azure::{Act, Failure, Fault, FaultRule, Operation};
+
+use crate::{
+    HOUR,
+    emulated::{AzureHarness, path_of},
+    until, until_nothing, with_token,
+};
+
+/// As many machines that run.
+async fn fleet(
+    harness: &AzureHarness,
+    azure: &dyn InstanceProvisioner,
+    count: u32,
+) -> Vec<InstanceId> {
+    let config = with_token(harness, "fleet-1");
+    let count = NonZeroU32::new(count).unwrap();
+    let launched = azure.launch_instances(&config, count).await.unwrap();
+    let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
+    for id in &ids {
+        until(azure, id, CloudInstanceState::Running).await;
+    }
+    ids
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_looked_at_is_no_matter_of_the_others() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let ids = fleet(&harness, &*azure, 5).await;
+    // The second one's name is another machine's by now, so that it is asked for by name, in vain.
+    harness
+        .emulator()
+        .act(Act::Delete {
+            id: path_of(&ids[1]),
+        })
+        .unwrap();
+    until(&*azure, &ids[1], CloudInstanceState::Terminated).await;
+    let azure = harness.open().await;
+    let config = with_token(&harness, "fleet-1");
+    let five = NonZeroU32::new(5).unwrap();
+    azure.launch_instances(&config, five).await.unwrap();
+    let get = Operation::VirtualMachinesGet;
+    let broken = Fault::ServerError {
+        phase: fleetwright_emulators::azure::Phase::Before,
+    };
+    harness.emulator().add_fault(FaultRule::always(get, broken));
+    let described = azure.describe_instances(&ids).await;
+    let terminated = azure.terminate_instances(&ids).await;
+    for at in [0, 2, 3, 4] {
+        let status = described[at].as_ref().unwrap();
+        assert_eq!(status.state, CloudInstanceState::Running);
+        terminated[at].as_ref().unwrap();
+    }
+    let blind = [
+        described[1].as_ref().unwrap_err(),
+        terminated[1].as_ref().unwrap_err(),
+    ];
+    for error in blind {
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+    assert_eq!(blind[1].effect(), Effect::None);
+}
+
+#[tokio::test]
+async fn what_is_gone_costs_no_call_for_each() {
+    for skewed in [false, true] {
+        let harness = AzureHarness::with(|_| {});
+        if skewed {
+            harness.emulator().advance(HOUR);
+        }
+        let azure = harness.open().await;
+        let ids = fleet(&harness, &*azure, 8).await;
+        for answer in azure.terminate_instances(&ids).await {
+            answer.unwrap();
+        }
+        until_nothing(&harness).await;
+        harness.emulator().advance(HOUR);
+        let before = harness.calls_of("VirtualMachines_Get");
+        for status in azure.describe_instances(&ids).await {
+            assert_eq!(status.unwrap().state, CloudInstanceState::Terminated);
+        }
+        assert_eq!(harness.calls_of("VirtualMachines_Get"), before, "{skewed}");
+    }
+}
+
+#[tokio::test]
+async fn who_has_no_address_needs_none_to_be_read() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let ids = fleet(&harness, &*azure, 6).await;
+    let mut knobs = harness.emulator().knobs();
+    knobs.timing.delete = HOUR;
+    harness.emulator().set_knobs(knobs);
+    azure.terminate_instance(&ids[0]).await.unwrap();
+    let azure = harness.open().await;
+    let refused = Fault::Throttled {
+        retry_after_secs: Some(7),
+    };
+    let list = Operation::NetworkInterfacesList;
+    harness
+        .emulator()
+        .add_fault(FaultRule::always(list, refused));
+    let described = azure.describe_instances(&ids).await;
+    let going = described[0].as_ref().unwrap();
+    assert_eq!(going.state, CloudInstanceState::Terminating);
+    for answer in &described[1..] {
+        let error = answer.as_ref().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_batch_has_launched_is_found_without_a_call_for_each() {
+    let harness = AzureHarness::with(|_| {});
+    let azure = harness.open().await;
+    let ids = fleet(&harness, &*azure, 8).await;
+    let azure = harness.open().await;
+    let before = harness.calls_of("NetworkInterfaces_Get");
+    let config = with_token(&harness, "fleet-1");
+    let eight = NonZeroU32::new(8).unwrap();
+    let again = azure.launch_instances(&config, eight).await.unwrap();
+    let found = azure
+        .find_launch(config.launch_token.as_ref().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(harness.calls_of("NetworkInterfaces_Get"), before);
+    let LaunchRecord::Found(found) = found else {
+        panic!("{found:?}")
+    };
+    for infos in [again, found] {
+        assert_eq!(infos.len(), ids.len());
+        assert!(infos.iter().all(|info| info.private_ip.is_some()));
+    }
+}
+
+#[tokio::test]
+async fn many_are_started_with_few_calls_for_each_and_told_who_has_no_machine() {
+    let harness = AzureHarness::with(|_| {});
+    let mut options = harness.options();
+    options.launch_patience = std::time::Duration::from_millis(200);
+    let azure = harness.behaving(AzureHarness::launch_config(), options);
+    let ids = fleet(&harness, &azure, 8).await;
+    for answer in azure.stop_instances(&ids).await {
+        answer.unwrap();
+    }
+    for id in &ids {
+        until(&azure, id, CloudInstanceState::Stopped).await;
+    }
+    let failing = Fault::OperationError {
+        errors: vec![Failure::new("AllocationFailed", "no")],
+    };
+    let start = Operation::VirtualMachinesStart;
+    harness
+        .emulator()
+        .add_fault(FaultRule::nth(start, 3, failing));
+    let names = [
+        "VirtualMachines_Start",
+        "Operations_Get",
+        "VirtualMachines_Get",
+        "NetworkInterfaces_Get",
+    ];
+    let before = names.map(|name| harness.calls_of(name));
+    let started = azure.start_instances(&ids).await;
+    let after = names.map(|name| harness.calls_of(name));
+    let sent: Vec<_> = after.iter().zip(before).map(|(a, b)| a - b).collect();
+    assert_eq!(sent, [8, 8, 0, 0]);
+    let (good, bad): (Vec<_>, Vec<_>) = started.into_iter().partition(Result::is_ok);
+    assert_eq!((good.len(), bad.len()), (7, 1));
+    let error = bad[0].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    for info in good {
+        let info = info.unwrap();
+        assert_ne!(info.state, CloudInstanceState::Stopped);
+        assert!(info.image.is_some() && info.launch_time.is_some());
+    }
+}
