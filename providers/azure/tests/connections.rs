@@ -1,0 +1,90 @@
+//! Connections are kept: a fleet's calls do not each begin with a handshake.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+mod emulated;
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+};
+
+use emulated::AzureHarness;
+use fleetwright_azure::{
+    AzureCredentials, AzureProvisioner, Token, TokenFailure, TokenSource,
+    fleetwright::{InstanceFilter, InstanceProvisioner as _, async_trait},
+};
+
+/// Answers empty lists on connections that it keeps, and counts both.
+fn serve(connections: Arc<AtomicU32>, requests: Arc<AtomicU32>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            connections.fetch_add(1, Ordering::SeqCst);
+            let requests = Arc::clone(&requests);
+            thread::spawn(move || answer(stream, &requests));
+        }
+    });
+    endpoint
+}
+
+/// Reads of this kind have no body, so that an empty line ends each.
+fn answer(mut stream: TcpStream, requests: &AtomicU32) {
+    let reader = BufReader::new(stream.try_clone().unwrap());
+    for line in reader.lines() {
+        let Ok(line) = line else {
+            return;
+        };
+        if line.is_empty() {
+            requests.fetch_add(1, Ordering::SeqCst);
+            let body = r#"{"value":[]}"#;
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json";
+            let _ = write!(
+                stream,
+                "{head}\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    }
+}
+
+/// Gives one token, and remembers what it was asked for.
+#[derive(Debug, Default)]
+struct Asked(Arc<Mutex<Vec<String>>>);
+
+#[async_trait]
+impl TokenSource for Asked {
+    async fn token(&self, scope: &str) -> Result<Token, TokenFailure> {
+        self.0.lock().unwrap().push(scope.to_owned());
+        Ok(Token::new(
+            "x",
+            chrono::Utc::now() + chrono::Duration::hours(1),
+        ))
+    }
+}
+
+#[tokio::test]
+async fn many_calls_go_over_one_connection_with_one_token_for_the_scope_that_was_named() {
+    let (connections, requests) = (Arc::default(), Arc::default());
+    let mut options = AzureHarness::with(|_| {}).options();
+    options.endpoint = serve(Arc::clone(&connections), Arc::clone(&requests));
+    options.scope = "https://management.usgovcloudapi.net/.default".to_owned();
+    let source = Asked::default();
+    let scopes = Arc::clone(&source.0);
+    let credentials = AzureCredentials::of(source);
+    let launch = AzureHarness::launch_config();
+    let azure = AzureProvisioner::new(credentials, launch, options).unwrap();
+    for _ in 0..20 {
+        let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
+        assert!(listed.is_empty());
+    }
+    assert_eq!(requests.load(Ordering::SeqCst), 40);
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+    let scopes = scopes.lock().unwrap().clone();
+    assert_eq!(scopes, ["https://management.usgovcloudapi.net/.default"]);
+}
