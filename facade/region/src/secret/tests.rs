@@ -205,7 +205,7 @@ fn keys_that_are_none_are_refused_without_being_shown() {
             .contains("FLEETWRIGHT_NO_SUCH_VARIABLE gives no keys"),
         "{error}"
     );
-    // Set by cargo for every test, and no keys.
+    // Set everywhere, and no keys.
     assert!(matches!(
         Keyring::from_env("PATH"),
         Err(BadKeyring::BadLine { .. })
