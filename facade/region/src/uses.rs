@@ -8,6 +8,8 @@ use fleetwright_store::{
     Check, Claim, IndexName, IndexValue, Invalid, Kind, Schema, SchemaBuilder,
 };
 
+/// The kind of the records of a tenant's instances, which are kept by whoever keeps servers for tenants.
+pub const INSTANCE: &str = "instance";
 /// The kind of the records of servers.
 pub const SERVER: &str = "server";
 /// The kind of the records of networks.
@@ -47,6 +49,24 @@ impl Use {
         index: "ssh-authority",
         path: "/spec/ssh_authority",
     };
+    /// An instance stands in one network, before it has a server and after it has none.
+    pub const INSTANCE_NETWORK: Self = Self {
+        by: INSTANCE,
+        index: "network",
+        path: "/network",
+    };
+    /// An instance has any number of security groups.
+    pub const INSTANCE_SECURITY_GROUPS: Self = Self {
+        by: INSTANCE,
+        index: "security-group",
+        path: "/spec/networking/security_groups",
+    };
+    /// An instance may trust one SSH certificate authority.
+    pub const INSTANCE_SSH_AUTHORITY: Self = Self {
+        by: INSTANCE,
+        index: "ssh-authority",
+        path: "/spec/ssh_authority",
+    };
     /// A security group is on one network.
     pub const SECURITY_GROUP_NETWORK: Self = Self {
         by: SECURITY_GROUP,
@@ -55,11 +75,34 @@ impl Use {
     };
 
     /// Who uses networks.
-    pub const OF_NETWORKS: &'static [Self] = &[Self::SERVER_NETWORK, Self::SECURITY_GROUP_NETWORK];
+    pub const OF_NETWORKS: &'static [Self] = &[
+        Self::SERVER_NETWORK,
+        Self::INSTANCE_NETWORK,
+        Self::SECURITY_GROUP_NETWORK,
+    ];
     /// Who uses security groups.
-    pub const OF_SECURITY_GROUPS: &'static [Self] = &[Self::SERVER_SECURITY_GROUPS];
+    pub const OF_SECURITY_GROUPS: &'static [Self] =
+        &[Self::SERVER_SECURITY_GROUPS, Self::INSTANCE_SECURITY_GROUPS];
     /// Who uses SSH certificate authorities.
-    pub const OF_SSH_AUTHORITIES: &'static [Self] = &[Self::SERVER_SSH_AUTHORITY];
+    pub const OF_SSH_AUTHORITIES: &'static [Self] =
+        &[Self::SERVER_SSH_AUTHORITY, Self::INSTANCE_SSH_AUTHORITY];
+
+    /// Those of them that a store can have: all, but for those of instances where it keeps none. A schema that keeps the kind and
+    /// lacks the index is refused.
+    pub fn found_in(uses: &[Self], schema: &Schema) -> Result<Vec<Self>, Invalid> {
+        let kept = |used: &Self| {
+            let (kind, _) = used.names()?;
+            Ok::<_, Invalid>(used.by != INSTANCE || schema.kinds().any(|(found, _)| *found == kind))
+        };
+        let mut found = Vec::new();
+        for used in uses {
+            if kept(used)? {
+                used.is_in(schema)?;
+                found.push(*used);
+            }
+        }
+        Ok(found)
+    }
 
     /// Adds the index to a builder whose last kind is [`by`](Self::by).
     #[must_use]

@@ -44,6 +44,9 @@ pub enum Deletion {
 #[derive(Debug)]
 pub struct Networks {
     shelf: Shelf<Network>,
+    /// Who stands in a network and goes before it, and who has its groups.
+    standing: Vec<Use>,
+    grouped: Vec<Use>,
     regions: BTreeSet<RegionId>,
     entropy: Arc<dyn Entropy>,
 }
@@ -56,8 +59,10 @@ impl Networks {
         regions: BTreeSet<RegionId>,
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, Invalid> {
-        Use::SERVER_SECURITY_GROUPS.is_in(store.schema())?;
+        let standing = [Use::SERVER_NETWORK, Use::INSTANCE_NETWORK];
         Ok(Self {
+            standing: Use::found_in(&standing, store.schema())?,
+            grouped: Use::found_in(Use::OF_SECURITY_GROUPS, store.schema())?,
             shelf: Shelf::new(store)?,
             regions,
             entropy,
@@ -174,7 +179,7 @@ impl Networks {
         Ok(Listed { items, damaged })
     }
 
-    /// Lets a network that is going be gone, with its security groups, if no server stands in it. Does nothing
+    /// Lets a network that is going be gone, with its security groups, if nothing stands in it. Does nothing
     /// otherwise, and may be called at any time. One that is not going is refused.
     pub async fn finish(
         &self,
@@ -207,13 +212,16 @@ impl Networks {
         Err(busy::<Network>(id))
     }
 
-    /// Begins the transaction that deletes a network with its groups, if no server stands in it or has any of them. New
+    /// Begins the transaction that deletes a network with its groups, if nothing stands in it or has any of them. New
     /// groups cannot come: a network that is going takes none. More than go into one transaction are deleted before.
     async fn remove_groups(&self, found: &Versioned<Network>) -> Result<Transaction, StoreError> {
         let id = found.value.id.to_string();
         let unused = || {
-            let check = Use::SERVER_NETWORK.absent(id.as_str())?;
-            Ok::<_, StoreError>(Transaction::new().check(check))
+            let mut transaction = Transaction::new();
+            for used in &self.standing {
+                transaction = transaction.check(used.absent(id.as_str())?);
+            }
+            Ok::<_, StoreError>(transaction)
         };
         let (kind, index) = Use::SECURITY_GROUP_NETWORK.names()?;
         let query = Query::by(kind, index, id.as_str());
@@ -230,9 +238,10 @@ impl Networks {
         let groups: Vec<_> = readable.chain(damaged).collect();
         let mut transaction = unused()?;
         for (count, (group, revision)) in (1..).zip(groups) {
-            transaction = transaction
-                .check(Use::SERVER_SECURITY_GROUPS.absent(group.key.as_str())?)
-                .remove(group, revision);
+            for used in &self.grouped {
+                transaction = transaction.check(used.absent(group.key.as_str())?);
+            }
+            transaction = transaction.remove(group, revision);
             if count % GROUPS_AT_ONCE == 0 {
                 self.shelf.store.commit(&transaction).await?;
                 transaction = unused()?;

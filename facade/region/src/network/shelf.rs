@@ -92,16 +92,16 @@ pub struct Listed<T> {
 pub(super) struct Shelf<T> {
     pub(super) table: Table<T>,
     pub(super) store: Arc<dyn Store>,
+    /// Who may stand on it in this store.
+    uses: Vec<Use>,
 }
 
 impl<T: Kept> Shelf<T> {
     /// Fails if the store's schema lacks the kind, or the index of one that may stand on it.
     pub(super) fn new(store: Arc<dyn Store>) -> Result<Self, Invalid> {
-        for used in T::USES {
-            used.is_in(store.schema())?;
-        }
+        let uses = Use::found_in(T::USES, store.schema())?;
         let table = Table::new(Arc::clone(&store))?;
-        Ok(Self { table, store })
+        Ok(Self { table, store, uses })
     }
 
     /// A record that the principal may do something to.
@@ -154,7 +154,7 @@ impl<T: Kept> Shelf<T> {
         for _ in 0..ATTEMPTS {
             let found = self.find(principal, Verb::Delete, id).await?;
             let mut transaction = Transaction::new();
-            for used in T::USES {
+            for used in &self.uses {
                 transaction = transaction.check(used.absent(id.to_string())?);
             }
             let transaction = self.table.remove(transaction, &found);

@@ -1,8 +1,9 @@
 //! What is asked for: a server to be made, and what may be lost for a change.
 
 use fleetwright_identity::{OrganizationId, ProjectId};
+use serde::{Deserialize, Serialize};
 
-use super::{Owner, Power, ServerId, ServerSpec};
+use super::{Intent, Owner, Power, ServerId, ServerSpec};
 use crate::ids::RegionId;
 
 /// How many bytes of user data a server takes, whatever its cloud would. A record holds them as they are asked for, as they were
@@ -28,8 +29,8 @@ pub struct NewServer {
     pub project: ProjectId,
     /// What it is to be.
     pub spec: ServerSpec,
-    /// Whether it is to run.
-    pub power: Power,
+    /// What is asked to be done with it. What was asked before it was made counts as done with its first machine.
+    pub intent: Intent,
 }
 
 impl NewServer {
@@ -48,13 +49,24 @@ impl NewServer {
             organization: tenant.0,
             project: tenant.1,
             spec,
-            power: Power::Running,
+            intent: Intent::new(Power::Running),
         }
     }
 }
 
+/// All that is asked of a server, by an owner who keeps it in a record of its own: not what is to change, but what is to be.
+/// Asking for the same again changes nothing, so that an owner who does not know whether it was heard asks again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// What it is to be.
+    pub spec: ServerSpec,
+    /// What is to be done with it. Its counts are the owner's, and are never lower than before.
+    pub intent: Intent,
+}
+
 /// What a caller agrees to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Consent {
     /// Nothing may be lost.
     KeepEverything,

@@ -7,8 +7,8 @@ use fleetwright_identity::Principal;
 use fleetwright_store::{Check, Transaction};
 
 use super::{
-    EventKind, Intent, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Server, ServerError,
-    ServerId, ServerSpec, Servers, Site, Writer,
+    EventKind, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Server, ServerError, ServerId,
+    ServerSpec, Servers, Site, Writer,
 };
 use crate::secret::SshKeys;
 
@@ -67,7 +67,7 @@ pub(super) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
         project: new.project,
         created_at: now,
         spec: new.spec.clone(),
-        intent: Intent::new(new.power),
+        intent: new.intent.clone(),
         generation: 1,
         observed_generation: 0,
         launch: None,

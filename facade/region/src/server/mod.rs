@@ -4,6 +4,7 @@
 //! cloud: the [controller](crate::controller) makes true what is asked for, the [monitor](crate::monitor) writes what is
 //! seen.
 
+mod apply;
 mod ask;
 mod error;
 mod ground;
@@ -20,7 +21,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Consent, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer};
+pub use ask::{Consent, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Wish};
 pub use error::ServerError;
 pub use ground::{Anywhere, Ground, GroundError, Site, TenantGround};
 pub use id::{Owner, ServerId};

@@ -239,7 +239,7 @@ impl Servers {
         }
     }
 
-    fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
+    pub(super) fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
         let verbs = self.regions.get(&server.region);
         let verbs = verbs.ok_or_else(|| ServerError::NoRegion(server.region.clone()))?;
         // What has no machine has nothing to lose.
@@ -248,7 +248,7 @@ impl Servers {
     }
 
     /// A wish that a server takes which is not being deleted.
-    async fn change(
+    pub(super) async fn change(
         &self,
         who: &Principal,
         verb: Verb,
@@ -354,7 +354,8 @@ impl Servers {
         }
     }
 
-    pub(super) async fn pulse(&self, region: &RegionId) -> Result<Option<Pulse>, ServerError> {
+    /// What the last look at a region came to, which says how old is what is known of its servers.
+    pub async fn pulse(&self, region: &RegionId) -> Result<Option<Pulse>, ServerError> {
         let pulse = self.pulses.get(&Pulse::key(region)?).await?;
         Ok(pulse.map(|pulse| pulse.value))
     }
