@@ -64,6 +64,8 @@ pub struct TrueInstance {
     pub network_interfaces: Vec<String>,
     /// Whether it holds a machine.
     pub holds_machine: bool,
+    /// How often it has booted, reboots among it.
+    pub boots: u64,
     /// Whether somebody else launched it.
     pub foreign: bool,
 }
@@ -189,6 +191,7 @@ fn truth(world: &World, instance: &Instance) -> TrueInstance {
             .map(|(_, nic)| nic.id.clone())
             .collect(),
         holds_machine: instance.holds_machine,
+        boots: instance.boots,
         foreign: fixed.foreign,
     }
 }

@@ -198,7 +198,7 @@ impl Oracle for Account {
                 user_data: truth.user_data.clone(),
                 disk_size_gb: root.map(|volume| volume.gib),
                 holds_machine: truth.holds_machine,
-                boots: None,
+                boots: u32::try_from(truth.boots).ok(),
             }
         })
         .collect()

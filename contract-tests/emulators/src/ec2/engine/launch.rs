@@ -212,6 +212,7 @@ impl World {
             holds_machine: false,
             doom: over_quota.then(too_many_volumes),
             console: Vec::new(),
+            boots: 0,
             transition: 0,
             versions: History::new(self.now(), version),
         };

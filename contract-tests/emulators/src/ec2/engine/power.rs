@@ -99,7 +99,7 @@ impl World {
         }
         mode.go()?;
         for seq in found {
-            self.log(seq, "rebooted");
+            self.booted(seq, "rebooted");
         }
         Ok(())
     }

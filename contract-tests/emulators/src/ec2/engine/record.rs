@@ -112,6 +112,8 @@ pub(crate) struct Instance {
     /// Why its launch is going to fail.
     pub(crate) doom: Option<Reason>,
     pub(crate) console: Vec<String>,
+    /// How often it has booted, reboots among it.
+    pub(crate) boots: u64,
     /// Counts transitions, so that the end of an overtaken one is ignored.
     pub(crate) transition: u64,
     pub(crate) versions: History<Version>,

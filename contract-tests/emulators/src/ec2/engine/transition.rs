@@ -106,7 +106,7 @@ impl World {
             version.public_ip = address;
             version.running_since = Some(now);
         });
-        self.log(seq, "booted");
+        self.booted(seq, "booted");
     }
 
     /// An instance is terminated, with all that goes with it.
@@ -141,8 +141,16 @@ impl World {
         }
     }
 
+    /// An instance has booted, which its console tells.
+    pub(super) fn booted(&mut self, seq: Seq, what: &str) {
+        if let Some(instance) = self.instances.get_mut(&seq) {
+            instance.boots += 1;
+        }
+        self.log(seq, what);
+    }
+
     /// Adds a line to an instance's console.
-    pub(super) fn log(&mut self, seq: Seq, what: &str) {
+    fn log(&mut self, seq: Seq, what: &str) {
         let line = format!("[{}] {what}", self.stamp(self.now()));
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.console.push(line);
