@@ -15,6 +15,7 @@ pub mod network;
 pub mod schema;
 pub mod secret;
 pub mod server;
+pub mod tags;
 #[cfg(test)]
 mod testing;
 pub mod uses;
