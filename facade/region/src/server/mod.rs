@@ -7,6 +7,7 @@
 mod apply;
 mod ask;
 mod error;
+mod foresee;
 mod ground;
 mod id;
 mod list;
