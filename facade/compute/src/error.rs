@@ -45,10 +45,12 @@ pub enum ComputeError {
     #[error(transparent)]
     Ground(#[from] GroundError),
     /// The network has an instance of this name.
-    #[error("there is an instance {name} in the network already: choose another name")]
+    #[error("there is an instance {name} in the network already, {id}: choose another name")]
     NameTaken {
         /// Which name.
         name: Name,
+        /// The instance that has it. Who asks again because an answer was lost reads it and compares.
+        id: InstanceId,
     },
     /// The network has an instance of this name, which is going.
     #[error(
