@@ -17,4 +17,5 @@ pub mod secret;
 pub mod server;
 #[cfg(test)]
 mod testing;
+pub mod user_data;
 pub mod uses;
