@@ -18,4 +18,5 @@ pub mod server;
 pub mod tags;
 #[cfg(test)]
 mod testing;
+pub mod user_data;
 pub mod uses;

@@ -95,6 +95,7 @@ use crate::{
     ids::RegionId,
     mapping::LaunchPlanner,
     monitor::Pulse,
+    network::SshAuthority,
     server::{REGION_INDEX, Server, ServerId},
 };
 
@@ -131,6 +132,7 @@ pub struct Controller {
     store: Arc<dyn Store>,
     servers: Table<Server>,
     pulses: Table<Pulse>,
+    authorities: Table<SshAuthority>,
     cloud: Arc<dyn InstanceProvisioner>,
     planner: Arc<dyn LaunchPlanner>,
     clock: Arc<dyn Clock>,
@@ -150,6 +152,7 @@ impl Controller {
             region,
             servers: Table::new(Arc::clone(&store))?,
             pulses: Table::new(Arc::clone(&store))?,
+            authorities: Table::new(Arc::clone(&store))?,
             store,
             cloud,
             planner,
