@@ -58,7 +58,7 @@ pub(super) fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
 }
 
 /// The record of a server of which nothing has happened yet.
-pub(super) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
+pub(crate) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
     let mut server = Server {
         id: new.id,
         owner: new.owner.clone(),
