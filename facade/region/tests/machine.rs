@@ -42,7 +42,14 @@ async fn ask(
         Verb::ConsoleSession => machines.console_session(who, id).await.map(drop),
         Verb::SshKey => machines.ssh_key(who, id).await.map(drop),
         Verb::Snapshot => machines.snapshot(who, id, &wish()).await.map(drop),
-        other => panic!("{other:?} is nothing to ask a machine"),
+        other @ (Verb::Create
+        | Verb::Read
+        | Verb::List
+        | Verb::Update
+        | Verb::Delete
+        | Verb::Start
+        | Verb::Stop
+        | Verb::Reboot) => panic!("{other:?} is nothing to ask a machine"),
     }
 }
 
