@@ -96,7 +96,7 @@ impl Keyed {
 }
 
 /// The record of a server of which nothing has happened yet.
-pub(super) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
+pub(crate) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
     let mut server = Server {
         id: new.id,
         owner: new.owner.clone(),
