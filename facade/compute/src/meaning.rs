@@ -17,7 +17,7 @@ impl ComputeError {
         match self {
             Self::BadField { .. } => Meaning::InvalidRequest,
             Self::Unprocessable { .. } | Self::NameImmutable { .. } => Meaning::Unprocessable,
-            Self::NotFound(_) => Meaning::NotFound,
+            Self::NotFound(_) | Self::NoKey(_) => Meaning::NotFound,
             Self::Refused(_) => Meaning::Forbidden,
             Self::Ground(error) => of_ground(error),
             Self::NameTaken { .. }
@@ -25,12 +25,13 @@ impl ComputeError {
             | Self::Deleting(_)
             | Self::NeedsConsent { .. }
             | Self::Changed { .. }
+            | Self::ImageTaken(_)
             | Self::NotReady { .. } => Meaning::Conflict,
             Self::Unsupported { .. } => Meaning::NotOffered,
             Self::Unavailable { .. } | Self::Busy(_) => Meaning::Unavailable,
             Self::Ledger(error) => of_ledger(error),
             Self::Server(error) => of_server(error),
-            Self::FlavorVanished(_) => Meaning::Internal,
+            Self::Machine { .. } | Self::FlavorVanished(_) => Meaning::Internal,
             Self::Store(error) => of_store(error),
         }
     }
@@ -52,6 +53,9 @@ impl ComputeError {
             | Self::NeedsConsent { .. }
             | Self::Changed { .. }
             | Self::Unsupported { .. }
+            | Self::NoKey(_)
+            | Self::ImageTaken(_)
+            | Self::Machine { .. }
             | Self::Ledger(_)
             | Self::Server(_)
             | Self::Busy(_)
@@ -132,6 +136,7 @@ fn of_server(error: &ServerError) -> Meaning {
         ServerError::UserDataTooLarge { .. } | ServerError::TooManySecurityGroups { .. } => {
             Meaning::InvalidRequest
         }
+        ServerError::UserData { .. } => Meaning::Unprocessable,
         ServerError::Ground(error) => of_ground(error),
         ServerError::Store(error) => of_store(error),
         _ => Meaning::Internal,

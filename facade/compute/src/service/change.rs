@@ -6,7 +6,7 @@ use fleetwright_store::{Revision, Transaction, Versioned};
 use super::{Instances, TRIES};
 use crate::{
     ComputeError,
-    instance::{DeletionMark, EventKind, Instance, InstanceId},
+    instance::{DeletionCause, EventKind, Instance, InstanceId},
     mutant::Mutant,
 };
 
@@ -20,11 +20,14 @@ pub struct Accepted {
     pub generation: u64,
 }
 
-/// What a wish comes to: an event, and whether something else is asked of the server by it.
-pub(super) struct Wished {
-    pub(super) kind: EventKind,
-    pub(super) words: String,
-    pub(super) raises: Raises,
+/// What a wish comes to.
+pub(super) enum Wished {
+    /// It is so already: nothing is written.
+    Already,
+    /// It is in the record, with all that belongs to it.
+    Written,
+    /// It is in the record but for this event, and perhaps for the next generation.
+    Told(EventKind, &'static str, Raises),
 }
 
 /// Whether a change is one of what is asked.
@@ -40,19 +43,18 @@ impl Instances {
     /// Asks for it to go. It is gone once its server is, and only then its name is free and its quota given back. Asking again
     /// is no error, and whatever is known of it is no obstacle.
     pub async fn delete(&self, who: &Principal, id: InstanceId) -> Result<(), ComputeError> {
-        let wish = |instance: &mut Instance, by: &Principal| {
-            if instance.deletion.is_some() {
-                return Ok(None);
+        let wish = |instance: &mut Instance| {
+            let before = (instance.generation, instance.events.clone());
+            if !instance.mark_deleted(self.clock.now(), who.actor(), DeletionCause::Asked) {
+                return Ok(Wished::Already);
             }
-            instance.deletion = Some(DeletionMark {
-                at: self.clock.now(),
-                by: by.actor().clone(),
-            });
-            Ok(Some(Wished {
-                kind: EventKind::DeletionAsked,
-                words: "is to be deleted".to_owned(),
-                raises: Raises::Generation,
-            }))
+            if self.chosen.is(Mutant::GenerationNotRaised) {
+                instance.generation = before.0;
+            }
+            if self.chosen.is(Mutant::EventLost) {
+                instance.events = before.1;
+            }
+            Ok(Wished::Written)
         };
         let work = async {
             self.write(who, Verb::Delete, id, wish).await?;
@@ -67,9 +69,9 @@ impl Instances {
         who: &Principal,
         verb: Verb,
         id: InstanceId,
-        wish: impl Fn(&mut Instance) -> Result<Option<Wished>, ComputeError> + Send + Sync,
+        wish: impl Fn(&mut Instance) -> Result<Wished, ComputeError> + Send + Sync,
     ) -> Result<Accepted, ComputeError> {
-        let written = self.write(who, verb, id, |instance, _| match instance.deletion {
+        let written = self.write(who, verb, id, |instance| match instance.deletion {
             None => wish(instance),
             Some(_) => Err(ComputeError::Deleting(id)),
         });
@@ -80,21 +82,24 @@ impl Instances {
         })
     }
 
-    async fn write(
+    pub(super) async fn write(
         &self,
         who: &Principal,
         verb: Verb,
         id: InstanceId,
-        wish: impl Fn(&mut Instance, &Principal) -> Result<Option<Wished>, ComputeError> + Send + Sync,
+        wish: impl Fn(&mut Instance) -> Result<Wished, ComputeError> + Send + Sync,
     ) -> Result<Versioned<Instance>, ComputeError> {
         for _ in 0..TRIES {
             let found = self.permitted(who, verb, id).await?;
             let mut instance = found.value.clone();
-            let Some(wished) = wish(&mut instance, who)? else {
-                return Ok(found);
-            };
-            self.raise(&mut instance, wished.raises);
-            self.tell(&mut instance, who, wished.kind, wished.words);
+            match wish(&mut instance)? {
+                Wished::Already => return Ok(found),
+                Wished::Written => {}
+                Wished::Told(kind, words, raises) => {
+                    self.raise(&mut instance, raises);
+                    self.tell(&mut instance, who, kind, words.to_owned());
+                }
+            }
             let transaction = self.table.replace(Transaction::new(), &found, &instance)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {

@@ -54,7 +54,7 @@ impl Instances {
                         revision,
                         value,
                     };
-                    return self.seen(made).await;
+                    return Ok(self.seen_after(made).await);
                 }
                 Err(error) => self.why_not_made(error, &instance).await?,
             }
@@ -207,6 +207,9 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::NotReady { .. }
         | ComputeError::Unsupported { .. }
         | ComputeError::Unavailable { .. }
+        | ComputeError::NoKey(_)
+        | ComputeError::ImageTaken(_)
+        | ComputeError::Machine { .. }
         | ComputeError::Ledger(_)
         | ComputeError::Server(_)
         | ComputeError::Busy(_)

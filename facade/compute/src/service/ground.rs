@@ -74,6 +74,14 @@ impl Instances {
         let mut checks = self.step(who, place, &wanted, &some_of(&CATALOG)).await?;
         let groups = some_of(&[Field::SecurityGroups]);
         checks.extend(self.step(who, place, &wanted, &groups).await?);
+        if !some_of(&[Field::UserData, Field::SshAuthority]).is_empty() {
+            self.servers
+                .check_user_data(&wanted)
+                .map_err(|bad| ComputeError::Unprocessable {
+                    field: "spec.userData".to_owned(),
+                    problem: bad.to_string(),
+                })?;
+        }
         let authority = some_of(&[Field::SshAuthority]);
         checks.extend(self.step(who, place, &wanted, &authority).await?);
         check_sources(spec)?;

@@ -5,6 +5,7 @@
 //! Nothing here waits for a cloud, but for the calls that show something of a machine: the console, the key, a snapshot.
 //! It never writes a record's status, which is the controller's.
 
+mod access;
 mod ask;
 mod change;
 mod create;
@@ -28,6 +29,7 @@ use fleetwright_region::{
     catalog::CatalogKeeper,
     clock::Clock,
     ids::NetworkId,
+    machine::Machines,
     name::Name,
     network::Networks,
     server::{Ground, Servers},
@@ -76,6 +78,8 @@ pub struct Parts {
     pub ledger: Ledger,
     /// The servers behind them.
     pub servers: Servers,
+    /// What is asked of machines at once: consoles, keys, images. Without it none of that is offered.
+    pub machines: Option<Machines>,
     /// In whose name servers are asked for; [`compute_principal`] if that is not said.
     pub service: Option<Principal>,
 }
@@ -99,8 +103,23 @@ impl Parts {
             catalog,
             ledger,
             servers,
+            machines: None,
             service: None,
         }
+    }
+
+    /// With what shows consoles and keys and makes images.
+    #[must_use]
+    pub fn with_machines(mut self, machines: Machines) -> Self {
+        self.machines = Some(machines);
+        self
+    }
+
+    /// With another principal than [`compute_principal`] to ask for servers in the name of.
+    #[must_use]
+    pub fn with_service(mut self, service: Principal) -> Self {
+        self.service = Some(service);
+        self
     }
 }
 
@@ -121,6 +140,7 @@ pub struct Instances {
     catalog: Arc<CatalogKeeper>,
     ledger: Ledger,
     servers: Servers,
+    machines: Option<Machines>,
     service: Principal,
     by_name: IndexName,
     chosen: Chosen,
@@ -142,6 +162,7 @@ impl Instances {
             catalog: parts.catalog,
             ledger: parts.ledger,
             servers: parts.servers,
+            machines: parts.machines,
             service,
             by_name: IndexName::new(NAME_INDEX)?,
             chosen: Chosen::default(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fleetwright_identity::{Amounts, Principal, Resource, Verb};
-use fleetwright_region::server::{Consent, Field, Plan, ServerError};
+use fleetwright_region::server::{Consent, Field, Plan, Power};
 use fleetwright_store::{Check, Revision, Transaction, Versioned};
 
 use super::{
@@ -44,7 +44,7 @@ impl Instances {
                 let draft = self.draft(who, id, wanted).await?;
                 let plan = draft.plan.clone();
                 match self.carry_out(who, draft, wanted).await {
-                    Ok(written) => return Ok((self.seen(written).await?, plan)),
+                    Ok(written) => return Ok((self.seen_after(written).await, plan)),
                     Err(error) if conflict(&error).is_some() => {}
                     Err(error) => return Err(error),
                 }
@@ -127,12 +127,11 @@ impl Instances {
         wanted: &UpdateInstance,
     ) -> Result<Plan, ComputeError> {
         let spec = wanted.spec.server(instance.network, &wanted.tags);
-        let planned = self.servers.foresee(&self.service, instance.server, &spec);
-        match planned.await {
-            Ok(plan) => Ok(plan),
-            Err(ServerError::NotFound(_)) => Ok(Plan::default()),
-            Err(ServerError::Store(error)) => Err(error.into()),
-            Err(error) => Err(error.into()),
+        match self.server_of(instance).await? {
+            Some(view) if view.server.intent.power != Power::Deleted => {
+                Ok(self.servers.plan(&view.server, &spec)?)
+            }
+            Some(_) | None => Ok(Plan::default()),
         }
     }
 

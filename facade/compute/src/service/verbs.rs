@@ -78,7 +78,7 @@ impl Instances {
     ) -> Result<Accepted, ComputeError> {
         let wish = |instance: &mut Instance| {
             if instance.intent.power == power {
-                return Ok(None);
+                return Ok(Wished::Already);
             }
             let forgotten = power == Power::Stopped && self.chosen.is(Mutant::StopNotStored);
             if !forgotten {
@@ -95,10 +95,6 @@ impl Instances {
     }
 }
 
-fn asked(kind: EventKind, words: &str) -> Option<Wished> {
-    Some(Wished {
-        kind,
-        words: words.to_owned(),
-        raises: Raises::Generation,
-    })
+fn asked(kind: EventKind, words: &'static str) -> Wished {
+    Wished::Told(kind, words, Raises::Generation)
 }

@@ -1,19 +1,18 @@
 //! What an instance is to its tenant: a pure projection of its record, the region's pulse, its server's patience and the date.
 
 use chrono::{DateTime, Utc};
-use fleetwright_identity::Principal;
 use fleetwright_region::{
     clock::between,
     ids::RegionId,
     monitor::Pulse,
-    server::{Health, Phase, Retry, ServerError},
+    server::{Health, Phase, Retry},
 };
 use fleetwright_store::{Revision, Versioned};
 
 use super::Instances;
 use crate::{
     ComputeError,
-    instance::{EventKind, Instance, InstanceId, Provisioning},
+    instance::{EventKind, Instance, Provisioning},
 };
 
 /// An instance as it is read.
@@ -193,19 +192,20 @@ impl Instances {
         if view.waiting.is_none() {
             return Ok(view);
         }
-        let retry = self.retry(&self.service, view.instance.id).await?;
+        let server = self.server_of(&view.instance).await?;
+        let retry = server.and_then(|view| view.server.retry);
         Ok(view.with_patience(retry.as_ref()))
+    }
+
+    /// The same of a record that was just written: what was done is not told as a failure because something else cannot be read.
+    pub(super) async fn seen_after(&self, written: Versioned<Instance>) -> InstanceView {
+        match self.seen(written.clone()).await {
+            Ok(view) => view,
+            Err(_) => InstanceView::new(written, None, self.clock.now()),
+        }
     }
 
     pub(super) async fn pulse(&self, region: &RegionId) -> Result<Option<Pulse>, ComputeError> {
         Ok(self.servers.pulse(region).await?)
-    }
-
-    async fn retry(&self, who: &Principal, id: InstanceId) -> Result<Option<Retry>, ComputeError> {
-        match self.servers.read(who, id.server()).await {
-            Ok(view) => Ok(view.server.retry),
-            Err(ServerError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
     }
 }

@@ -1,23 +1,25 @@
-//! What a spec would take of a machine, for an owner who wants to know it before it asks.
+//! What an owner wants to know of a spec before it asks for it.
 
-use fleetwright_identity::Principal;
-
-use super::{Plan, ServerError, ServerId, ServerSpec, Servers};
+use super::{
+    ServerSpec, Servers,
+    make::{Keyed, user_data_mode},
+};
+use crate::{
+    secret::SshKeys,
+    user_data::{self, BadUserData},
+};
 
 impl Servers {
-    /// What it would take to give a server's machine this spec, compared with what was last applied to it; nothing if it has no
-    /// machine. Who may read a server may ask.
-    ///
-    /// Unlike [`plan_spec`](Self::plan_spec) it does not ask whether the spec may be asked for: an owner that asks in a tenant's
-    /// stead has asked that in the tenant's name, of what the tenant changes. What the owner wished before and the server has not
-    /// heard yet is no obstacle then.
-    pub async fn foresee(
-        &self,
-        who: &Principal,
-        id: ServerId,
-        spec: &ServerSpec,
-    ) -> Result<Plan, ServerError> {
-        let view = self.read(who, id).await?;
-        self.plan(&view.server, spec)
+    /// Whether a machine of a server that is made now could boot with a spec's user data, beside the key that it gets and the
+    /// authority that it is to trust.
+    pub fn check_user_data(&self, spec: &ServerSpec) -> Result<(), BadUserData> {
+        let Some(data) = &spec.user_data else {
+            return Ok(());
+        };
+        let keyed = match &self.keys {
+            SshKeys::Without => Keyed::Without,
+            SshKeys::OnePerServer(_) => Keyed::With,
+        };
+        user_data::check(data.as_bytes(), user_data_mode(keyed, spec)).map(|_| ())
     }
 }

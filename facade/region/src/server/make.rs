@@ -63,14 +63,19 @@ pub(super) fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
 
 /// That a machine of a spec can boot with its user data, beside what is added to them: the server's key, if it has one, and its authority.
 pub(super) fn boots(id: ServerId, spec: &ServerSpec, key: Keyed) -> Result<(), ServerError> {
-    let mode = match (key, spec.ssh_authority) {
-        (Keyed::Without, None) => Mode::Alone,
-        (Keyed::With, _) | (_, Some(_)) => Mode::Merged,
-    };
+    let mode = user_data_mode(key, spec);
     let data = spec.user_data.as_ref().map_or(&[][..], UserData::as_bytes);
     let checked = user_data::check(data, mode);
     checked.map_err(|source| ServerError::UserData { id, source })?;
     Ok(())
+}
+
+/// Whether something is added to the user data of a spec.
+pub(super) fn user_data_mode(key: Keyed, spec: &ServerSpec) -> Mode {
+    match (key, spec.ssh_authority) {
+        (Keyed::Without, None) => Mode::Alone,
+        (Keyed::With, _) | (_, Some(_)) => Mode::Merged,
+    }
 }
 
 /// [`boots`], asked of a server that is to change, if what it boots with does.

@@ -242,7 +242,8 @@ impl Servers {
         }
     }
 
-    pub(super) fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
+    /// What it takes to give a server another spec, with what its region's cloud can do. Nothing is read for it.
+    pub fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
         let verbs = self.regions.get(&server.region);
         let verbs = verbs.ok_or_else(|| ServerError::NoRegion(server.region.clone()))?;
         // What has no machine has nothing to lose.
