@@ -6,6 +6,7 @@ pub mod controller;
 pub mod entropy;
 pub mod file;
 pub mod ids;
+pub mod machine;
 pub mod mapping;
 pub mod monitor;
 #[doc(hidden)]
@@ -15,6 +16,9 @@ pub mod network;
 pub mod schema;
 pub mod secret;
 pub mod server;
+pub mod snapshot;
+pub mod tags;
 #[cfg(test)]
 mod testing;
+pub mod user_data;
 pub mod uses;

@@ -70,7 +70,7 @@ mod decide;
 mod drawing;
 mod edit;
 mod launch;
-mod queue;
+pub(crate) mod queue;
 mod rules;
 mod stage;
 mod step;
@@ -95,12 +95,14 @@ use crate::{
     ids::RegionId,
     mapping::LaunchPlanner,
     monitor::Pulse,
+    network::SshAuthority,
     server::{REGION_INDEX, Server, ServerId},
 };
 
 pub use act::Next;
 pub use decide::{Facts, decide};
 pub use rules::Rules;
+pub(crate) use rules::doubling;
 pub use stage::Stage;
 pub use step::{Begin, GiveUp, Step, Wait};
 
@@ -131,6 +133,7 @@ pub struct Controller {
     store: Arc<dyn Store>,
     servers: Table<Server>,
     pulses: Table<Pulse>,
+    authorities: Table<SshAuthority>,
     cloud: Arc<dyn InstanceProvisioner>,
     planner: Arc<dyn LaunchPlanner>,
     clock: Arc<dyn Clock>,
@@ -150,6 +153,7 @@ impl Controller {
             region,
             servers: Table::new(Arc::clone(&store))?,
             pulses: Table::new(Arc::clone(&store))?,
+            authorities: Table::new(Arc::clone(&store))?,
             store,
             cloud,
             planner,
@@ -206,21 +210,21 @@ impl Controller {
             let room = working.len() < self.rules.concurrency.get();
             tokio::select! {
                 biased;
-                Some(ids) = woken.next() => ids.into_iter().for_each(|id| queue.wake(id)),
+                Some(ids) = woken.next() => ids.into_iter().for_each(|id| queue.wake(&id)),
                 Some((id, answer)) = working.next() => self.ended(&mut queue, id, answer),
                 () = until(due), if room => {}
             }
         }
     }
 
-    fn ended(&self, queue: &mut Queue, id: ServerId, answer: Result<Next, StoreError>) {
-        let failures = queue.ended(id, answer.is_err());
+    fn ended(&self, queue: &mut Queue<ServerId>, id: ServerId, answer: Result<Next, StoreError>) {
+        let failures = queue.ended(&id, answer.is_err());
         match answer {
-            Ok(Next::Again) => queue.wake(id),
-            Ok(Next::At(date)) => queue.wake_at(id, self.instant(date)),
-            Ok(Next::Idle) => queue.rest(id),
+            Ok(Next::Again) => queue.wake(&id),
+            Ok(Next::At(date)) => queue.wake_at(&id, self.instant(date)),
+            Ok(Next::Idle) => queue.rest(&id),
             // Somebody else wrote the record: it is read again, and they are ahead.
-            Err(error) if error.conflict().is_some() => queue.wake(id),
+            Err(error) if error.conflict().is_some() => queue.wake(&id),
             Err(error) => {
                 counter!("fleetwright_region_store_failures_total", "region" => self.label())
                     .increment(1);
@@ -229,7 +233,7 @@ impl Controller {
                     Advice::ReadAgain | Advice::Later => self.rules.backoff(id, failures),
                     Advice::GiveUp => self.rules.refused_backoff,
                 };
-                queue.wake_at(id, Instant::now() + delay);
+                queue.wake_at(&id, Instant::now() + delay);
             }
         }
     }
@@ -311,7 +315,7 @@ fn id_of(key: &Key) -> Option<ServerId> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-fn waiting(queue: &Queue) -> f64 {
+fn waiting(queue: &Queue<ServerId>) -> f64 {
     queue.waiting() as f64
 }
 

@@ -1,18 +1,16 @@
-//! Whose turn it is: each server at most once in the queue and once at work, and when to wake it without being told.
+//! Whose turn it is: each key at most once in the queue and once at work, and when to wake it without being told.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tokio::time::Instant;
 
-use crate::server::ServerId;
-
 /// Keys without payload: what is to be done is read when it is done. The cost of every call grows with the number of
-/// waiting servers at most as a logarithm.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    ready: VecDeque<ServerId>,
-    slots: BTreeMap<ServerId, Slot>,
-    timers: BTreeSet<(Instant, ServerId)>,
+/// waiting keys at most as a logarithm.
+#[derive(Debug)]
+pub(crate) struct Queue<K> {
+    ready: VecDeque<K>,
+    slots: BTreeMap<K, Slot>,
+    timers: BTreeSet<(Instant, K)>,
 }
 
 #[derive(Debug, Default)]
@@ -26,43 +24,52 @@ struct Slot {
     failures: u32,
 }
 
-impl Queue {
-    /// Something about a server has changed.
-    pub(super) fn wake(&mut self, id: ServerId) {
-        let slot = self.slots.entry(id).or_default();
+impl<K> Default for Queue<K> {
+    fn default() -> Self {
+        Self {
+            ready: VecDeque::new(),
+            slots: BTreeMap::new(),
+            timers: BTreeSet::new(),
+        }
+    }
+}
+
+impl<K: Clone + Ord> Queue<K> {
+    /// Something about a key has changed.
+    pub(crate) fn wake(&mut self, id: &K) {
+        let slot = self.slots.entry(id.clone()).or_default();
         if slot.working {
             slot.again = true;
         } else if !slot.queued {
             slot.queued = true;
-            self.ready.push_back(id);
+            self.ready.push_back(id.clone());
         }
     }
 
-    /// The next server to work on.
-    pub(super) fn take(&mut self, now: Instant) -> Option<ServerId> {
-        while let Some((due, id)) = self.timers.first().copied() {
-            if due > now {
+    /// The next key to work on.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<K> {
+        while self.next_due().is_some_and(|due| due <= now) {
+            let Some((_, id)) = self.timers.pop_first() else {
                 break;
-            }
-            self.timers.remove(&(due, id));
+            };
             if let Some(slot) = self.slots.get_mut(&id) {
                 slot.due = None;
             }
-            self.wake(id);
+            self.wake(&id);
         }
         let id = self.ready.pop_front()?;
-        let slot = self.slots.entry(id).or_default();
+        let slot = self.slots.entry(id.clone()).or_default();
         slot.queued = false;
         slot.working = true;
         if let Some(due) = slot.due.take() {
-            self.timers.remove(&(due, id));
+            self.timers.remove(&(due, id.clone()));
         }
         Some(id)
     }
 
-    /// The work on a server ended; `failed` if the store was in the way. Answers how often in a row that was so.
-    pub(super) fn ended(&mut self, id: ServerId, failed: bool) -> u32 {
-        let slot = self.slots.entry(id).or_default();
+    /// The work on a key ended; `failed` if the store was in the way. Answers how often in a row that was so.
+    pub(crate) fn ended(&mut self, id: &K, failed: bool) -> u32 {
+        let slot = self.slots.entry(id.clone()).or_default();
         slot.working = false;
         slot.failures = if failed {
             slot.failures.saturating_add(1)
@@ -76,33 +83,33 @@ impl Queue {
         failures
     }
 
-    /// Wakes a server then, unless it is woken before.
-    pub(super) fn wake_at(&mut self, id: ServerId, due: Instant) {
-        let slot = self.slots.entry(id).or_default();
+    /// Wakes a key then, unless it is woken before.
+    pub(crate) fn wake_at(&mut self, id: &K, due: Instant) {
+        let slot = self.slots.entry(id.clone()).or_default();
         if slot.queued || slot.due.is_some_and(|earlier| earlier <= due) {
             return;
         }
         if let Some(later) = slot.due.replace(due) {
-            self.timers.remove(&(later, id));
+            self.timers.remove(&(later, id.clone()));
         }
-        self.timers.insert((due, id));
+        self.timers.insert((due, id.clone()));
     }
 
-    /// Forgets a server that waits for nothing.
-    pub(super) fn rest(&mut self, id: ServerId) {
+    /// Forgets a key that waits for nothing.
+    pub(crate) fn rest(&mut self, id: &K) {
         let idle = |slot: &Slot| !slot.queued && !slot.working && slot.due.is_none();
-        if self.slots.get(&id).is_some_and(idle) {
-            self.slots.remove(&id);
+        if self.slots.get(id).is_some_and(idle) {
+            self.slots.remove(id);
         }
     }
 
-    /// When the next server wakes by itself.
-    pub(super) fn next_due(&self) -> Option<Instant> {
+    /// When the next key wakes by itself.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// How many servers wait for their turn.
-    pub(super) fn waiting(&self) -> usize {
+    /// How many keys wait for their turn.
+    pub(crate) fn waiting(&self) -> usize {
         self.ready.len()
     }
 }
@@ -114,6 +121,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::server::ServerId;
 
     fn id(number: u128) -> ServerId {
         ServerId::from_uuid(Uuid::from_u128(number))
@@ -121,33 +129,33 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_waits_once_and_is_worked_on_once() {
-        let (mut queue, now) = (Queue::default(), Instant::now());
-        queue.wake(id(1));
-        queue.wake(id(1));
+        let (mut queue, now) = (Queue::<ServerId>::default(), Instant::now());
+        queue.wake(&id(1));
+        queue.wake(&id(1));
         assert_eq!((queue.take(now), queue.take(now)), (Some(id(1)), None));
-        queue.wake(id(1));
+        queue.wake(&id(1));
         assert_eq!(queue.take(now), None, "it is being worked on");
-        queue.ended(id(1), false);
+        queue.ended(&id(1), false);
         assert_eq!(queue.take(now), Some(id(1)), "what was read may be old");
-        queue.ended(id(1), false);
+        queue.ended(&id(1), false);
         assert_eq!(queue.take(now), None);
-        queue.rest(id(1));
+        queue.rest(&id(1));
         assert!(queue.slots.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_earliest_of_its_times_wakes_a_server() {
-        let (mut queue, now) = (Queue::default(), Instant::now());
+        let (mut queue, now) = (Queue::<ServerId>::default(), Instant::now());
         let at = |seconds| now + Duration::from_secs(seconds);
-        queue.wake_at(id(1), at(9));
-        queue.wake_at(id(1), at(5));
-        queue.wake_at(id(1), at(7));
+        queue.wake_at(&id(1), at(9));
+        queue.wake_at(&id(1), at(5));
+        queue.wake_at(&id(1), at(7));
         assert_eq!(queue.next_due(), Some(at(5)));
         assert_eq!(queue.take(at(4)), None);
         assert_eq!(queue.take(at(5)), Some(id(1)));
         assert_eq!(queue.next_due(), None, "the others are needless");
-        assert_eq!(queue.ended(id(1), true), 1);
-        assert_eq!(queue.ended(id(1), true), 2);
-        assert_eq!(queue.ended(id(1), false), 0);
+        assert_eq!(queue.ended(&id(1), true), 1);
+        assert_eq!(queue.ended(&id(1), true), 2);
+        assert_eq!(queue.ended(&id(1), false), 0);
     }
 }

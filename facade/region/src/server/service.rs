@@ -16,7 +16,7 @@ use fleetwright_store::{
 use super::{
     Consent, EventKind, Ground, NewServer, OWNER_INDEX, Owner, Plan, Power, Server, ServerError,
     ServerId, ServerSpec, ServerView, Site, Writer,
-    make::{fits, made},
+    make::{Keyed, boots, fits, made, still_boots},
 };
 use crate::{clock::Clock, ids::RegionId, monitor::Pulse, secret::SshKeys};
 
@@ -88,6 +88,7 @@ impl Servers {
             let mut transaction = Transaction::new();
             transaction.checks = self.grounded(who, &site).await?;
             let (transaction, public_key) = self.keyed(transaction, new)?;
+            boots(new.id, &new.spec, Keyed::of(public_key.as_ref()))?;
             let mut server = made(new, self.clock.now());
             server.public_key = public_key;
             let transaction = self.table.create(transaction, &key, &server)?;
@@ -121,6 +122,7 @@ impl Servers {
         let mut plan = Plan::default();
         let view = self
             .change(who, Verb::Update, id, |server| {
+                still_boots(server, spec)?;
                 plan = self.plan(server, spec)?;
                 if consent == Consent::KeepEverything && plan.destructive().next().is_some() {
                     let plan = plan.clone();
@@ -151,6 +153,7 @@ impl Servers {
         let tenant = (server.organization, server.project);
         let site = Site::new(&server.region, tenant, spec).changed_from(&server.spec);
         self.grounded(who, &site).await?;
+        still_boots(&server, spec)?;
         self.plan(&server, spec)
     }
 
@@ -239,7 +242,8 @@ impl Servers {
         }
     }
 
-    pub(super) fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
+    /// What it takes to give a server another spec, with what its region's cloud can do. Nothing is read for it.
+    pub fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
         let verbs = self.regions.get(&server.region);
         let verbs = verbs.ok_or_else(|| ServerError::NoRegion(server.region.clone()))?;
         // What has no machine has nothing to lose.
