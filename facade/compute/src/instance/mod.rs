@@ -10,6 +10,6 @@ mod status;
 
 pub use id::InstanceId;
 pub use note::{Condition, ConditionKind, Event, EventKind};
-pub use record::{DeletionMark, EVENTS_KEPT, Instance, Modification};
+pub use record::{DeletionCause, DeletionMark, EVENTS_KEPT, Instance, Modification};
 pub use spec::{InstanceSpec, Networking};
 pub use status::{PendingAction, Provisioning, ServerLink, Status};

@@ -100,6 +100,20 @@ pub struct DeletionMark {
     pub at: DateTime<Utc>,
     /// By whose word.
     pub by: Actor,
+    /// What it goes with.
+    #[serde(default)]
+    pub cause: DeletionCause,
+}
+
+/// Why an instance is to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeletionCause {
+    /// Somebody asked for it.
+    #[default]
+    Asked,
+    /// Its network is going.
+    Network,
 }
 
 impl Instance {
@@ -114,6 +128,28 @@ impl Instance {
             spec: self.spec.server(self.network, &self.tags),
             intent: self.intent.clone(),
         }
+    }
+
+    /// Asks for it to go, and writes that down as an event. If that was asked already, nothing is changed and the answer is
+    /// `false`: who asked first is kept.
+    pub fn mark_deleted(&mut self, at: DateTime<Utc>, by: &Actor, cause: DeletionCause) -> bool {
+        if self.deletion.is_some() {
+            return false;
+        }
+        let mark = DeletionMark {
+            at,
+            by: by.clone(),
+            cause,
+        };
+        let words = match cause {
+            DeletionCause::Asked => format!("{by} wants it deleted"),
+            DeletionCause::Network => format!("its network {} is going, and it goes", self.network),
+        };
+        self.deletion = Some(mark);
+        self.generation = self.generation.saturating_add(1);
+        self.modified = Some(Modification { at, by: by.clone() });
+        self.note(at, by, EventKind::DeletionAsked, words);
+        true
     }
 
     /// Puts an event at the end, and forgets the oldest beyond [`EVENTS_KEPT`].
