@@ -2,9 +2,7 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use backon::{BackoffBuilder as _, ExponentialBuilder};
-
-use crate::{mutant::Chosen, server::ServerId};
+use crate::{mutant::Chosen, queue::backoff, server::ServerId};
 
 /// How persistent a controller is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,19 +47,8 @@ impl Rules {
     /// How long to wait after the `failures`th failure in a row, counted from 1: each server in its own step, and the
     /// same in every process.
     pub fn backoff(&self, server: ServerId, failures: u32) -> Duration {
-        let (high, low) = server.as_uuid().as_u64_pair();
-        let first = self.first_backoff.max(Duration::from_millis(1));
-        let mut delays = ExponentialBuilder::new()
-            .with_factor(2.0)
-            .with_min_delay(first)
-            .with_max_delay(self.max_backoff.max(first))
-            .without_max_times()
-            .with_jitter()
-            .with_jitter_seed(high ^ low.rotate_left(failures))
-            .build();
-        // Beyond so many the longest delay is reached, whatever it is.
-        let nth = failures.saturating_sub(1).min(64) as usize;
-        delays.nth(nth).unwrap_or(self.max_backoff)
+        let longest = self.max_backoff;
+        backoff(self.first_backoff, longest, server.as_uuid(), failures)
     }
 }
 

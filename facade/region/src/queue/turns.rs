@@ -1,18 +1,16 @@
-//! Whose turn it is: each server at most once in the queue and once at work, and when to wake it without being told.
+//! Whose turn it is: each key at most once in the queue and once at work, and when to wake it without being told.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tokio::time::Instant;
 
-use crate::server::ServerId;
-
 /// Keys without payload: what is to be done is read when it is done. The cost of every call grows with the number of
-/// waiting servers at most as a logarithm.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    ready: VecDeque<ServerId>,
-    slots: BTreeMap<ServerId, Slot>,
-    timers: BTreeSet<(Instant, ServerId)>,
+/// waiting keys at most as a logarithm.
+#[derive(Debug)]
+pub struct Queue<K> {
+    ready: VecDeque<K>,
+    slots: BTreeMap<K, Slot>,
+    timers: BTreeSet<(Instant, K)>,
 }
 
 #[derive(Debug, Default)]
@@ -26,9 +24,20 @@ struct Slot {
     failures: u32,
 }
 
-impl Queue {
-    /// Something about a server has changed.
-    pub(super) fn wake(&mut self, id: ServerId) {
+impl<K> Default for Queue<K> {
+    /// Nobody waits.
+    fn default() -> Self {
+        Self {
+            ready: VecDeque::new(),
+            slots: BTreeMap::new(),
+            timers: BTreeSet::new(),
+        }
+    }
+}
+
+impl<K: Copy + Ord> Queue<K> {
+    /// Something about a key has changed.
+    pub fn wake(&mut self, id: K) {
         let slot = self.slots.entry(id).or_default();
         if slot.working {
             slot.again = true;
@@ -38,8 +47,8 @@ impl Queue {
         }
     }
 
-    /// The next server to work on.
-    pub(super) fn take(&mut self, now: Instant) -> Option<ServerId> {
+    /// The next key to work on.
+    pub fn take(&mut self, now: Instant) -> Option<K> {
         while let Some((due, id)) = self.timers.first().copied() {
             if due > now {
                 break;
@@ -60,8 +69,8 @@ impl Queue {
         Some(id)
     }
 
-    /// The work on a server ended; `failed` if the store was in the way. Answers how often in a row that was so.
-    pub(super) fn ended(&mut self, id: ServerId, failed: bool) -> u32 {
+    /// The work on a key ended; `failed` if the store was in the way. Answers how often in a row that was so.
+    pub fn ended(&mut self, id: K, failed: bool) -> u32 {
         let slot = self.slots.entry(id).or_default();
         slot.working = false;
         slot.failures = if failed {
@@ -76,8 +85,8 @@ impl Queue {
         failures
     }
 
-    /// Wakes a server then, unless it is woken before.
-    pub(super) fn wake_at(&mut self, id: ServerId, due: Instant) {
+    /// Wakes a key then, unless it is woken before.
+    pub fn wake_at(&mut self, id: K, due: Instant) {
         let slot = self.slots.entry(id).or_default();
         if slot.queued || slot.due.is_some_and(|earlier| earlier <= due) {
             return;
@@ -88,21 +97,21 @@ impl Queue {
         self.timers.insert((due, id));
     }
 
-    /// Forgets a server that waits for nothing.
-    pub(super) fn rest(&mut self, id: ServerId) {
+    /// Forgets a key that waits for nothing.
+    pub fn rest(&mut self, id: K) {
         let idle = |slot: &Slot| !slot.queued && !slot.working && slot.due.is_none();
         if self.slots.get(&id).is_some_and(idle) {
             self.slots.remove(&id);
         }
     }
 
-    /// When the next server wakes by itself.
-    pub(super) fn next_due(&self) -> Option<Instant> {
+    /// When the next key wakes by itself.
+    pub fn next_due(&self) -> Option<Instant> {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// How many servers wait for their turn.
-    pub(super) fn waiting(&self) -> usize {
+    /// How many keys wait for their turn.
+    pub fn waiting(&self) -> usize {
         self.ready.len()
     }
 }
@@ -111,43 +120,37 @@ impl Queue {
 mod tests {
     use std::time::Duration;
 
-    use uuid::Uuid;
-
     use super::*;
 
-    fn id(number: u128) -> ServerId {
-        ServerId::from_uuid(Uuid::from_u128(number))
-    }
-
     #[tokio::test(start_paused = true)]
-    async fn a_server_waits_once_and_is_worked_on_once() {
+    async fn a_key_waits_once_and_is_worked_on_once() {
         let (mut queue, now) = (Queue::default(), Instant::now());
-        queue.wake(id(1));
-        queue.wake(id(1));
-        assert_eq!((queue.take(now), queue.take(now)), (Some(id(1)), None));
-        queue.wake(id(1));
+        queue.wake(1);
+        queue.wake(1);
+        assert_eq!((queue.take(now), queue.take(now)), (Some(1), None));
+        queue.wake(1);
         assert_eq!(queue.take(now), None, "it is being worked on");
-        queue.ended(id(1), false);
-        assert_eq!(queue.take(now), Some(id(1)), "what was read may be old");
-        queue.ended(id(1), false);
+        queue.ended(1, false);
+        assert_eq!(queue.take(now), Some(1), "what was read may be old");
+        queue.ended(1, false);
         assert_eq!(queue.take(now), None);
-        queue.rest(id(1));
+        queue.rest(1);
         assert!(queue.slots.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_earliest_of_its_times_wakes_a_server() {
+    async fn the_earliest_of_its_times_wakes_a_key() {
         let (mut queue, now) = (Queue::default(), Instant::now());
         let at = |seconds| now + Duration::from_secs(seconds);
-        queue.wake_at(id(1), at(9));
-        queue.wake_at(id(1), at(5));
-        queue.wake_at(id(1), at(7));
+        queue.wake_at(1, at(9));
+        queue.wake_at(1, at(5));
+        queue.wake_at(1, at(7));
         assert_eq!(queue.next_due(), Some(at(5)));
         assert_eq!(queue.take(at(4)), None);
-        assert_eq!(queue.take(at(5)), Some(id(1)));
+        assert_eq!(queue.take(at(5)), Some(1));
         assert_eq!(queue.next_due(), None, "the others are needless");
-        assert_eq!(queue.ended(id(1), true), 1);
-        assert_eq!(queue.ended(id(1), true), 2);
-        assert_eq!(queue.ended(id(1), false), 0);
+        assert_eq!(queue.ended(1, true), 1);
+        assert_eq!(queue.ended(1, true), 2);
+        assert_eq!(queue.ended(1, false), 0);
     }
 }
