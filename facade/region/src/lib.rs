@@ -13,6 +13,7 @@ pub mod monitor;
 pub mod mutant;
 pub mod name;
 pub mod network;
+pub mod queue;
 pub mod schema;
 pub mod secret;
 pub mod server;

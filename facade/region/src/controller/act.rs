@@ -12,27 +12,17 @@ use fleetwright::{
 use fleetwright_store::{StoreError, Transaction, Versioned};
 use metrics::counter;
 
-use super::{Controller, GiveUp, Step, edit, tags};
+use super::{Controller, GiveUp, Next, Step, edit, tags};
 use crate::{
     clock::later,
     mutant::Mutant,
+    queue::TURN,
     secret::ServerKeys,
     server::{Act, CloudInstance, Server, Why},
 };
 
 /// How often an answer is written down that others are in the way of.
 const TRIES: usize = 8;
-
-/// When a server is to be looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// At once.
-    Again,
-    /// Then, or when its record changes.
-    At(DateTime<Utc>),
-    /// When its record changes.
-    Idle,
-}
 
 pub(super) type Answer = Result<Next, StoreError>;
 pub(super) type Read = Versioned<Server>;
@@ -76,7 +66,7 @@ impl Controller {
         let shown_by = later(machine.recorded_at, window);
         match answer {
             Err(error) if error.kind() == ErrorKind::NotFound && now <= shown_by => {
-                Ok(Next::At(later(shown_by, super::TURN)))
+                Ok(Next::At(later(shown_by, TURN)))
             }
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 let failed = |server: &mut Server| self.failed(server, &error, now);

@@ -110,7 +110,7 @@ impl Controller {
         // Only past the window does its absence prove that there is no such machine.
         let proof = later(sent_at, self.cloud.capabilities().consistency_window);
         if now <= proof {
-            return Ok(Next::At(later(proof, super::TURN)));
+            return Ok(Next::At(later(proof, crate::queue::TURN)));
         }
         self.finish(read, edit::settled_without_effect).await
     }

@@ -70,48 +70,36 @@ mod decide;
 mod drawing;
 mod edit;
 mod launch;
-pub(crate) mod queue;
 mod rules;
 mod stage;
 mod step;
 pub mod tags;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
-use chrono::{DateTime, Utc};
 use fleetwright::InstanceProvisioner;
 use fleetwright_store::{
-    Advice, Document as _, IndexName, Interest, Invalid, Key, Store, StoreError, Table, Watch,
-};
-use futures_util::{
-    Stream, StreamExt as _,
-    stream::{self, FuturesUnordered},
+    Advice, Commit, Document as _, IndexName, Interest, Invalid, Key, Store, StoreError, Table,
+    Watch,
 };
 use metrics::{counter, gauge};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::Instant;
 
 use crate::{
-    clock::{Clock, between},
+    clock::Clock,
     ids::RegionId,
     mapping::LaunchPlanner,
     monitor::Pulse,
     network::SshAuthority,
+    queue::{self, Queue},
     server::{REGION_INDEX, Server, ServerId},
 };
 
-pub use act::Next;
+pub use crate::queue::Next;
 pub use decide::{Facts, decide};
 pub use rules::Rules;
-pub(crate) use rules::doubling;
 pub use stage::Stage;
 pub use step::{Begin, GiveUp, Step, Wait};
-
-use queue::Queue;
-
-/// The least time that passes between two moments that must differ.
-const TURN: Duration = Duration::from_millis(1);
-/// How long a watch that failed is left alone.
-const WATCH_AGAIN: Duration = Duration::from_secs(2);
 
 /// Makes of each server in a region what its record asks for.
 ///
@@ -194,37 +182,23 @@ impl Controller {
 
     /// Works until it is dropped.
     pub async fn run(&self) {
-        let mut queue = Queue::default();
-        let mut woken = Box::pin(self.wakes());
-        let mut working = FuturesUnordered::new();
-        loop {
-            while working.len() < self.rules.concurrency.get() {
-                let Some(id) = queue.take(Instant::now()) else {
-                    break;
-                };
-                working.push(async move { (id, self.reconcile(id).await) });
-            }
-            gauge!("fleetwright_region_servers_waiting", "region" => self.label())
-                .set(waiting(&queue));
-            let due = queue.next_due();
-            let room = working.len() < self.rules.concurrency.get();
-            tokio::select! {
-                biased;
-                Some(ids) = woken.next() => ids.into_iter().for_each(|id| queue.wake(&id)),
-                Some((id, answer)) = working.next() => self.ended(&mut queue, id, answer),
-                () = until(due), if room => {}
-            }
-        }
+        let woken = queue::wakes("servers", || self.all(), |commit| self.concerned(commit));
+        let pass = |id| self.reconcile(id);
+        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, id, answer);
+        let shown = |waiting| {
+            gauge!("fleetwright_region_servers_waiting", "region" => self.label()).set(waiting);
+        };
+        queue::work(self.rules.concurrency, woken, pass, ended, shown).await;
     }
 
     fn ended(&self, queue: &mut Queue<ServerId>, id: ServerId, answer: Result<Next, StoreError>) {
-        let failures = queue.ended(&id, answer.is_err());
+        let failures = queue.ended(id, answer.is_err());
         match answer {
-            Ok(Next::Again) => queue.wake(&id),
-            Ok(Next::At(date)) => queue.wake_at(&id, self.instant(date)),
+            Ok(Next::Again) => queue.wake(id),
+            Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
             Ok(Next::Idle) => queue.rest(&id),
             // Somebody else wrote the record: it is read again, and they are ahead.
-            Err(error) if error.conflict().is_some() => queue.wake(&id),
+            Err(error) if error.conflict().is_some() => queue.wake(id),
             Err(error) => {
                 counter!("fleetwright_region_store_failures_total", "region" => self.label())
                     .increment(1);
@@ -233,58 +207,22 @@ impl Controller {
                     Advice::ReadAgain | Advice::Later => self.rules.backoff(id, failures),
                     Advice::GiveUp => self.rules.refused_backoff,
                 };
-                queue.wake_at(&id, Instant::now() + delay);
+                queue.wake_at(id, Instant::now() + delay);
             }
         }
     }
 
-    /// The servers to look at: first all of the region, then each one whose record changes.
-    fn wakes(&self) -> impl Stream<Item = Vec<ServerId>> + Send {
-        stream::unfold(None, move |watch: Option<Watch>| async move {
-            let mut watch = match watch {
-                Some(watch) => watch,
-                None => return Some(self.catch_up().await),
-            };
-            loop {
-                match watch.next().await {
-                    Ok(commit) => {
-                        let ids = commit.changes.iter().filter_map(|change| {
-                            let record = change.record();
-                            let region = record.value.pointer("/region")?.as_str()?;
-                            (region == self.region.as_str()).then(|| id_of(&record.id.key))?
-                        });
-                        let ids: Vec<_> = ids.collect();
-                        if !ids.is_empty() {
-                            return Some((ids, Some(watch)));
-                        }
-                    }
-                    Err(error) if error.advice() == Advice::Later => {
-                        tracing::warn!(%error, "the watch of servers failed; it goes on");
-                        sleep(WATCH_AGAIN).await;
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "the watch of servers ended; all are listed again");
-                        sleep(WATCH_AGAIN).await;
-                        return Some((Vec::new(), None));
-                    }
-                }
-            }
-        })
+    /// The servers of the region that a commit is about.
+    fn concerned(&self, commit: &Commit) -> Vec<ServerId> {
+        let ids = commit.changes.iter().filter_map(|change| {
+            let record = change.record();
+            let region = record.value.pointer("/region")?.as_str()?;
+            (region == self.region.as_str()).then(|| id_of(&record.id.key))?
+        });
+        ids.collect()
     }
 
-    /// All servers of the region, and a watch from there; again until the store lets it.
-    async fn catch_up(&self) -> (Vec<ServerId>, Option<Watch>) {
-        loop {
-            match self.all().await {
-                Ok((ids, watch)) => return (ids, Some(watch)),
-                Err(error) => {
-                    tracing::warn!(%error, "servers cannot be listed; it is tried again");
-                    sleep(WATCH_AGAIN).await;
-                }
-            }
-        }
-    }
-
+    /// All servers of the region, and a watch from there.
     async fn all(&self) -> Result<(Vec<ServerId>, Watch), StoreError> {
         let by_region = IndexName::new(REGION_INDEX)?;
         let query = self.servers.by(&by_region, self.region.as_str());
@@ -299,12 +237,6 @@ impl Controller {
         Ok((ids, watch))
     }
 
-    fn instant(&self, date: DateTime<Utc>) -> Instant {
-        let delay = between(self.clock.now(), date).max(TURN);
-        let far = Duration::from_secs(3600);
-        Instant::now() + delay.min(far)
-    }
-
     fn label(&self) -> String {
         self.region.to_string()
     }
@@ -312,18 +244,6 @@ impl Controller {
 
 fn id_of(key: &Key) -> Option<ServerId> {
     key.as_str().parse().ok()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-fn waiting(queue: &Queue<ServerId>) -> f64 {
-    queue.waiting() as f64
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => std::future::pending().await,
-    }
 }
 
 impl fmt::Debug for Controller {

@@ -2,10 +2,7 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use backon::{BackoffBuilder as _, ExponentialBuilder};
-use uuid::Uuid;
-
-use crate::{mutant::Chosen, server::ServerId};
+use crate::{mutant::Chosen, queue::backoff, server::ServerId};
 
 /// How persistent a controller is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,30 +48,14 @@ impl Rules {
     /// same in every process.
     pub fn backoff(&self, server: ServerId, failures: u32) -> Duration {
         let longest = self.max_backoff;
-        doubling(self.first_backoff, longest, server.as_uuid(), failures)
+        backoff(self.first_backoff, longest, server.as_uuid(), failures)
     }
-}
-
-/// From the first delay to the longest, doubled with every failure in a row; each `key` in its own step.
-pub(crate) fn doubling(first: Duration, longest: Duration, key: Uuid, failures: u32) -> Duration {
-    let (high, low) = key.as_u64_pair();
-    let first = first.max(Duration::from_millis(1));
-    let mut delays = ExponentialBuilder::new()
-        .with_factor(2.0)
-        .with_min_delay(first)
-        .with_max_delay(longest.max(first))
-        .without_max_times()
-        .with_jitter()
-        .with_jitter_seed(high ^ low.rotate_left(failures))
-        .build();
-    // Beyond so many the longest delay is reached, whatever it is.
-    let nth = failures.saturating_sub(1).min(64) as usize;
-    delays.nth(nth).unwrap_or(longest)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use uuid::Uuid;
 
     use super::*;
 

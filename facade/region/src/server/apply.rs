@@ -1,6 +1,7 @@
 //! What an owner asks of its server, all at once: how a level is made of wishes.
 
 use fleetwright_identity::{Principal, Verb};
+use fleetwright_store::Check;
 
 use super::{
     Consent, Intent, Plan, Power, Server, ServerError, ServerId, ServerView, Servers, Wish,
@@ -18,6 +19,19 @@ impl Servers {
         wish: &Wish,
         consent: Consent,
     ) -> Result<(ServerView, Plan), ServerError> {
+        self.apply_while(who, id, wish, consent, &[]).await
+    }
+
+    /// The same while everything of `guards` holds in the transaction that writes it, such as that the owner still asks for this;
+    /// what does not is handed back as the store's conflict.
+    pub async fn apply_while(
+        &self,
+        who: &Principal,
+        id: ServerId,
+        wish: &Wish,
+        consent: Consent,
+        guards: &[Check],
+    ) -> Result<(ServerView, Plan), ServerError> {
         fits(id, &wish.spec)?;
         if wish.intent.power == Power::Deleted {
             return Err(ServerError::NotReady {
@@ -28,12 +42,12 @@ impl Servers {
         }
         let mut plan = Plan::default();
         let view = self
-            .change(who, Verb::Update, id, |server| {
+            .change_while(who, Verb::Update, id, guards, |server| {
                 plan = self.plan(server, &wish.spec)?;
-                let intent = raised(&server.intent, &wish.intent);
-                if server.spec == wish.spec && server.intent == intent {
+                if wish.holds_for(server) {
                     return Ok(None);
                 }
+                let intent = raised(&server.intent, &wish.intent);
                 let destroys = server.spec != wish.spec && plan.destructive().next().is_some();
                 if destroys && consent == Consent::KeepEverything {
                     let plan = plan.clone();
@@ -46,6 +60,13 @@ impl Servers {
             })
             .await?;
         Ok((view, plan))
+    }
+}
+
+impl Wish {
+    /// Whether the server was asked for just this: applying it would change nothing.
+    pub fn holds_for(&self, server: &Server) -> bool {
+        server.spec == self.spec && server.intent == raised(&server.intent, &self.intent)
     }
 }
 

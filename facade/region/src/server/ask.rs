@@ -1,6 +1,7 @@
 //! What is asked for: a server to be made, and what may be lost for a change.
 
 use fleetwright_identity::{OrganizationId, ProjectId};
+use fleetwright_store::Check;
 use serde::{Deserialize, Serialize};
 
 use super::{Intent, Owner, Power, ServerId, ServerSpec};
@@ -31,6 +32,9 @@ pub struct NewServer {
     pub spec: ServerSpec,
     /// What is asked to be done with it. What was asked before it was made counts as done with its first machine.
     pub intent: Intent,
+    /// What else must hold in the transaction that makes it: that its owner is still as it was when it asked. A check of these that
+    /// fails is handed back as the store's conflict. Where the server is there already, nothing is checked.
+    pub guards: Vec<Check>,
 }
 
 impl NewServer {
@@ -50,6 +54,7 @@ impl NewServer {
             project: tenant.1,
             spec,
             intent: Intent::new(Power::Running),
+            guards: Vec::new(),
         }
     }
 }

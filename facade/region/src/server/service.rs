@@ -10,7 +10,7 @@ use std::{
 use fleetwright::{OptionalVerb, Reboot};
 use fleetwright_identity::{Judgement, Principal, Resource, Scope, Verb};
 use fleetwright_store::{
-    IndexName, IndexValue, Scalar, Store, StoreError, Table, Transaction, Versioned,
+    Check, IndexName, IndexValue, Scalar, Store, StoreError, Table, Transaction, Versioned,
 };
 
 use super::{
@@ -87,6 +87,7 @@ impl Servers {
             let site = Site::new(&new.region, tenant, &new.spec);
             let mut transaction = Transaction::new();
             transaction.checks = self.grounded(who, &site).await?;
+            transaction.checks.extend(new.guards.iter().cloned());
             let (transaction, public_key) = self.keyed(transaction, new)?;
             boots(new.id, &new.spec, Keyed::of(public_key.as_ref()))?;
             let mut server = made(new, self.clock.now());
@@ -216,7 +217,18 @@ impl Servers {
     /// Asks for it to go, with everything. The record goes once the cloud has confirmed that. Asking again is no
     /// error.
     pub async fn delete(&self, who: &Principal, id: ServerId) -> Result<ServerView, ServerError> {
-        self.write(who, Verb::Delete, id, |server| {
+        self.delete_while(who, id, &[]).await
+    }
+
+    /// The same while everything of `guards` holds in the transaction that asks for it; what does not is handed back as the store's
+    /// conflict. So nobody who has read an owner that is no more ends the server of another one of the same id.
+    pub async fn delete_while(
+        &self,
+        who: &Principal,
+        id: ServerId,
+        guards: &[Check],
+    ) -> Result<ServerView, ServerError> {
+        self.write(who, Verb::Delete, id, guards, |server| {
             if server.intent.power == Power::Deleted {
                 return Ok(None);
             }
@@ -257,9 +269,21 @@ impl Servers {
         who: &Principal,
         verb: Verb,
         id: ServerId,
+        wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
+    ) -> Result<ServerView, ServerError> {
+        self.change_while(who, verb, id, &[], wish).await
+    }
+
+    /// The same while everything of `guards` holds.
+    pub(super) async fn change_while(
+        &self,
+        who: &Principal,
+        verb: Verb,
+        id: ServerId,
+        guards: &[Check],
         mut wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
-        self.write(who, verb, id, |server| match server.intent.power {
+        self.write(who, verb, id, guards, |server| match server.intent.power {
             Power::Running | Power::Stopped => wish(server),
             Power::Deleted => Err(ServerError::Deleting(id)),
         })
@@ -271,6 +295,7 @@ impl Servers {
         who: &Principal,
         verb: Verb,
         id: ServerId,
+        guards: &[Check],
         mut wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
         for _ in 0..TRIES {
@@ -290,6 +315,7 @@ impl Servers {
             let site = site.changed_from(&found.value.spec);
             let mut transaction = Transaction::new();
             transaction.checks = self.grounded(who, &site).await?;
+            transaction.checks.extend(guards.iter().cloned());
             let transaction = self.table.replace(transaction, &found, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
@@ -301,7 +327,7 @@ impl Servers {
                     };
                     return self.view(written).await;
                 }
-                Err(error) if error.conflict().is_some() => {}
+                Err(error) if error.conflict().is_some() && !guarded(&error, guards) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -347,7 +373,7 @@ impl Servers {
 
     /// Nothing if it may be tried again.
     async fn why_not_made(&self, error: StoreError, new: &NewServer) -> Result<(), ServerError> {
-        if error.conflict().is_none() {
+        if error.conflict().is_none() || guarded(&error, &new.guards) {
             return Err(error.into());
         }
         match self.of(&new.owner).await? {
@@ -368,6 +394,12 @@ impl Servers {
         let pulse = self.pulse(&found.value.region).await?;
         Ok(ServerView::new(found, pulse.as_ref(), self.clock.now()))
     }
+}
+
+/// Whether a commit failed by one of the caller's own checks, which the caller has to judge.
+fn guarded(error: &StoreError, guards: &[Check]) -> bool {
+    let conflict = error.conflict();
+    conflict.is_some_and(|conflict| guards.contains(&conflict.check))
 }
 
 fn taken(new: &NewServer, reason: &'static str) -> ServerError {

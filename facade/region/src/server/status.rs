@@ -116,23 +116,37 @@ impl Server {
 
     /// How it fares at `now`. What was not looked at within two ticks of the monitor is unknown.
     pub fn health(&self, pulse: Option<&Pulse>, now: DateTime<Utc>) -> Health {
+        let seen = match self.phase() {
+            Phase::Running | Phase::Stopping | Phase::Stopped => true,
+            Phase::Pending
+            | Phase::Building
+            | Phase::Replacing
+            | Phase::Deleting
+            | Phase::Failed
+            | Phase::Lost => false,
+        };
+        let fresh = match (self.observed_at(pulse), pulse) {
+            (Some(at), Some(pulse)) => between(at, now) <= pulse.tick * 2,
+            (Some(_) | None, None) | (None, Some(_)) => false,
+        };
+        if seen && !fresh {
+            return Health::Unknown;
+        }
+        self.health_when_seen()
+    }
+
+    /// How it fared when it was last seen, however long ago that is: for those who keep it, and judge its age when they are asked.
+    pub fn health_when_seen(&self) -> Health {
         match self.phase() {
             Phase::Failed | Phase::Lost => Health::Error,
             Phase::Pending | Phase::Building | Phase::Replacing | Phase::Deleting => {
                 Health::Unknown
             }
-            Phase::Running | Phase::Stopping | Phase::Stopped => self.health_of_machine(pulse, now),
+            Phase::Running | Phase::Stopping | Phase::Stopped => self.health_of_machine(),
         }
     }
 
-    fn health_of_machine(&self, pulse: Option<&Pulse>, now: DateTime<Utc>) -> Health {
-        let fresh = match (self.observed_at(pulse), pulse) {
-            (Some(at), Some(pulse)) => between(at, now) <= pulse.tick * 2,
-            (Some(_) | None, None) | (None, Some(_)) => false,
-        };
-        if !fresh {
-            return Health::Unknown;
-        }
+    fn health_of_machine(&self) -> Health {
         let drifted = |drift: &Drift| match drift {
             Drift::Missing | Drift::Destroyed | Drift::Power | Drift::Stuck => true,
             // Nothing that its user would notice.

@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, time::Duration};
 use uuid::Uuid;
 
 use super::NAMES;
-use crate::{controller::doubling, ids::ImageId};
+use crate::{ids::ImageId, queue::backoff};
 
 /// How persistent the making of images is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,6 @@ impl SnapshotRules {
     /// How long to wait after the `failures`th failure in a row, counted from 1.
     pub fn backoff(&self, image: &ImageId, failures: u32) -> Duration {
         let key = Uuid::new_v5(&NAMES, image.as_str().as_bytes());
-        doubling(self.first_backoff, self.max_backoff, key, failures)
+        backoff(self.first_backoff, self.max_backoff, key, failures)
     }
 }

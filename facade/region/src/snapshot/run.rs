@@ -1,41 +1,31 @@
 //! Who is woken when: by the store's watch with a key and no data, and by the clock.
 
-use std::{convert::Infallible, time::Duration};
-
-use fleetwright_store::{IndexName, IndexValue, Interest, Scalar, StoreError, Watch};
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use fleetwright_store::{Commit, IndexName, IndexValue, Interest, Scalar, StoreError, Watch};
 use metrics::{counter, gauge};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::Instant;
 
 use super::Snapshots;
 use crate::{
     catalog::{ImageError, ImageState},
-    clock::between,
-    controller::{Next, queue::Queue},
     ids::ImageId,
+    queue::{self, Next, Queue},
     schema::BY_MAKING,
 };
-
-/// How long a store that failed is left alone.
-const AGAIN: Duration = Duration::from_secs(2);
-/// The least time that passes before an image is looked at again that is not due yet.
-const TURN: Duration = Duration::from_millis(1);
-/// The longest time without looking at an image that waits.
-const FAR: Duration = Duration::from_secs(3600);
 
 impl Snapshots {
     /// Works until it is dropped.
     pub async fn run(&self) {
-        loop {
-            let error = match self.work().await {
-                Ok(never) => match never {},
-                Err(error) => error,
-            };
-            counter!("fleetwright_region_store_failures_total", "region" => self.label())
-                .increment(1);
-            tracing::warn!(%error, "images that are being made cannot be followed; they are listed again");
-            sleep(AGAIN).await;
-        }
+        let woken = queue::wakes(
+            "images",
+            || self.unfinished(),
+            |commit| self.concerned(commit),
+        );
+        let pass = |id: ImageId| async move { self.reconcile(&id).await };
+        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, id, answer);
+        let shown = |waiting| {
+            gauge!("fleetwright_region_snapshots_waiting", "region" => self.label()).set(waiting);
+        };
+        queue::work(self.rules.concurrency, woken, pass, ended, shown).await;
     }
 
     /// One pass over every image of the region that is not at its end, each as far as it goes now. The others are done
@@ -58,61 +48,31 @@ impl Snapshots {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Works until the store's watch fails.
-    async fn work(&self) -> Result<Infallible, StoreError> {
-        let mut queue = Queue::default();
-        let (ids, mut watch) = self.unfinished().await?;
-        ids.iter().for_each(|id| queue.wake(id));
-        let mut working = FuturesUnordered::new();
-        loop {
-            while working.len() < self.rules.concurrency.get() {
-                let Some(id) = queue.take(Instant::now()) else {
-                    break;
-                };
-                working.push(async move {
-                    let answer = self.reconcile(&id).await;
-                    (id, answer)
-                });
-            }
-            gauge!("fleetwright_region_snapshots_working", "region" => self.label())
-                .set(f64::from(u32::try_from(working.len()).unwrap_or(u32::MAX)));
-            let due = queue.next_due();
-            let room = working.len() < self.rules.concurrency.get();
-            tokio::select! {
-                biased;
-                commit = watch.next() => {
-                    for change in commit?.changes {
-                        let record = change.record();
-                        let region = record.value.pointer("/origin/made/region");
-                        let is_ours = region.and_then(|region| region.as_str()) == Some(self.region.as_str());
-                        if let (true, Ok(id)) = (is_ours, record.id.key.as_str().parse()) {
-                            queue.wake(&id);
-                        }
-                    }
-                }
-                Some((id, answer)) = working.next() => self.ended(&mut queue, &id, answer),
-                () = until(due), if room => {}
-            }
-        }
-    }
-
-    fn ended(&self, queue: &mut Queue<ImageId>, id: &ImageId, answer: Result<Next, ImageError>) {
-        let failures = queue.ended(id, answer.is_err());
+    fn ended(&self, queue: &mut Queue<ImageId>, id: ImageId, answer: Result<Next, ImageError>) {
+        let failures = queue.ended(id.clone(), answer.is_err());
         match answer {
             Ok(Next::Again) => queue.wake(id),
-            Ok(Next::At(date)) => {
-                let delay = between(self.clock.now(), date).clamp(TURN, FAR);
-                queue.wake_at(id, Instant::now() + delay);
-            }
-            Ok(Next::Idle) => queue.rest(id),
+            Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
+            Ok(Next::Idle) => queue.rest(&id),
             Err(error) => {
                 counter!("fleetwright_region_store_failures_total", "region" => self.label())
                     .increment(1);
                 tracing::warn!(image = %id, %error, "a pass over an image failed; it is made again");
-                let delay = self.rules.backoff(id, failures);
+                let delay = self.rules.backoff(&id, failures);
                 queue.wake_at(id, Instant::now() + delay);
             }
         }
+    }
+
+    /// The images of the region that a commit is about.
+    fn concerned(&self, commit: &Commit) -> Vec<ImageId> {
+        let ids = commit.changes.iter().filter_map(|change| {
+            let record = change.record();
+            let region = record.value.pointer("/origin/made/region")?.as_str()?;
+            let ours = region == self.region.as_str();
+            ours.then(|| record.id.key.as_str().parse().ok())?
+        });
+        ids.collect()
     }
 
     /// The images of the region that are not at their end, and a watch from there. What is at its end costs nothing.
@@ -136,12 +96,5 @@ impl Snapshots {
         let interest = Interest::kinds([self.images.kind().clone()]);
         let watch = self.store.watch(from.unwrap_or_default(), interest);
         Ok((ids, watch.await?))
-    }
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => std::future::pending().await,
     }
 }
