@@ -59,12 +59,7 @@ impl Ec2Harness {
 
     /// A handle that launches as `launch` says.
     pub(crate) fn launching(&self, launch: Ec2LaunchConfig) -> Ec2Provisioner {
-        let mut options = Ec2Options::default();
-        options.consistency_window = WINDOW * 2;
-        options.poll_tick = Duration::from_millis(5);
-        options.page_size = std::num::NonZeroUsize::new(5).expect("five");
-        let made = Ec2Provisioner::new(&self.sdk_config(), launch, options);
-        made.expect("a launch config without a mistake")
+        launching_at(&self.emulator.endpoint(), launch)
     }
 
     /// The latest call of an action, as it came over the wire.
@@ -76,17 +71,27 @@ impl Ec2Harness {
             .filter(|call| call.operation == action);
         of_it.next().expect("a call of it").parameters
     }
+}
 
-    fn sdk_config(&self) -> SdkConfig {
-        let keys = aws_credential_types::Credentials::new("test", "test", None, None, "emulator");
-        let keys = aws_credential_types::provider::SharedCredentialsProvider::new(keys);
-        SdkConfig::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("us-east-1"))
-            .endpoint_url(self.emulator.endpoint())
-            .credentials_provider(keys)
-            .build()
-    }
+/// A handle of the account at an endpoint.
+pub(crate) fn launching_at(endpoint: &str, launch: Ec2LaunchConfig) -> Ec2Provisioner {
+    let mut options = Ec2Options::default();
+    options.consistency_window = WINDOW * 2;
+    options.poll_tick = Duration::from_millis(5);
+    options.page_size = std::num::NonZeroUsize::new(5).expect("five");
+    let made = Ec2Provisioner::new(&sdk_config(endpoint), launch, options);
+    made.expect("a launch config without a mistake")
+}
+
+fn sdk_config(endpoint: &str) -> SdkConfig {
+    let keys = aws_credential_types::Credentials::new("test", "test", None, None, "emulator");
+    let keys = aws_credential_types::provider::SharedCredentialsProvider::new(keys);
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .endpoint_url(endpoint)
+        .credentials_provider(keys)
+        .build()
 }
 
 fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
