@@ -188,7 +188,7 @@ impl Instances {
         });
         if !draft.changed.is_empty() {
             let fields: Vec<_> = draft.changed.iter().map(|field| field.words()).collect();
-            let words = format!("is asked for with another {}", fields.join(", "));
+            let words = format!("is asked for otherwise: {}", fields.join(", "));
             self.tell(&mut instance, who, EventKind::Updated, words);
         }
         // What is in the record alone leaves the consent to what is asked of the server as it was.
