@@ -133,7 +133,13 @@ mod tests {
                                 let name = &read.image(id)?.name;
                                 Some(Revision(name.parse().unwrap()))
                             };
+                            let is_taken = Revision(at) >= current.read_at;
                             current.replace(Revision(at), catalog, written);
+                            let after = dates(&current);
+                            for image in read.images().filter(|_| is_taken) {
+                                let date: u64 = image.name.parse().unwrap();
+                                prop_assert!(after[image.id.as_str()] >= date);
+                            }
                         }
                         Heard::Written(at, image) => {
                             let id = image.id.to_string();
