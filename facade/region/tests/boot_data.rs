@@ -154,15 +154,13 @@ async fn without_its_authority_a_machine_is_refused_in_words_and_not_launched() 
 }
 
 fn why(error: &ServerError) -> BadUserData {
-    match error {
-        ServerError::UserData { id, source } => {
-            let said = format!("the user data of server {id} are not taken");
-            assert_eq!(error.to_string(), said);
-            assert_eq!(error.source().unwrap().to_string(), source.to_string());
-            *source
-        }
-        other => panic!("{other:?}"),
-    }
+    let ServerError::UserData { id, source } = error else {
+        panic!("{error:?}");
+    };
+    let said = format!("the user data of server {id} are not taken");
+    assert_eq!(error.to_string(), said);
+    assert_eq!(error.source().unwrap().to_string(), source.to_string());
+    *source
 }
 
 #[tokio::test]
