@@ -86,14 +86,12 @@ impl Chosen {
 
     /// Whether this mistake is made.
     #[cfg(feature = "mutants")]
-    #[expect(dead_code, reason = "asked where each mistake would be made")]
     pub(crate) fn is(self, mutant: Mutant) -> bool {
         self.mutant == Some(mutant)
     }
 
     /// Without the feature, none is.
     #[cfg(not(feature = "mutants"))]
-    #[expect(dead_code, reason = "asked where each mistake would be made")]
     pub(crate) fn is(self, _: Mutant) -> bool {
         false
     }
