@@ -199,10 +199,10 @@ async fn an_instance_that_cannot_be_read_holds_up_no_other() {
 }
 
 /// A controller that sees the store through a meddler: what it commits comes after what others did meanwhile.
-async fn late(place: &Place) -> (Controller, Arc<Meddler>) {
+fn late(place: &Place) -> (Controller, Arc<Meddler>) {
     let meddler = Arc::new(Meddler::new(Arc::clone(&place.store)));
-    let other = place.over(Arc::clone(&meddler) as Arc<dyn Store>).await;
-    (other.controller, meddler)
+    let controller = place.controller_over(Arc::clone(&meddler) as Arc<dyn Store>);
+    (controller, meddler)
 }
 
 /// A pass that has read an instance and comes late makes no server for it once it is gone, nor once it is to go.
@@ -212,7 +212,7 @@ async fn no_server_is_made_for_an_instance_that_is_gone() {
     let place = Place::new(&cloud).await;
     let network = place.network("net").await;
     let id = place.create(network, "web").await;
-    let (late, meddler) = late(&place).await;
+    let (late, meddler) = late(&place);
     let read = place.read(id).await.unwrap();
     let gone = place.table.remove(Transaction::new(), &read);
     let paid = place.table.id(&read.key);
@@ -235,7 +235,7 @@ async fn the_server_of_a_later_instance_is_not_ended_in_an_earlier_ones_name() {
     let id = place.create(network, "web").await;
     place.controller.reconcile(id).await.unwrap();
     place.delete(id).await;
-    let (late, meddler) = late(&place).await;
+    let (late, meddler) = late(&place);
     let read = place.read(id).await.unwrap();
     // Between its look and its wish the instance goes, and comes again with the server that there is.
     let again = support::instance(network, "web", place.clock.now());
@@ -255,7 +255,7 @@ async fn a_wish_that_was_taken_back_is_not_passed_on_late() {
     let id = place.create(network, "web").await;
     place.controller.reconcile(id).await.unwrap();
     place.ask(id, |its| its.spec.image = image("rocky")).await;
-    let (late, meddler) = late(&place).await;
+    let (late, meddler) = late(&place);
     let read = place.read(id).await.unwrap();
     let mut back = read.value.clone();
     back.spec.image = image("debian");

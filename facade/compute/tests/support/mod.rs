@@ -14,7 +14,7 @@ use fleetwright_compute::{
     schema,
 };
 use fleetwright_identity::{
-    Actor, ActorName, Allocation, Amounts, Ledger, OrganizationId, Permission, Principal,
+    Actor, ActorName, Allocation, Amounts, Defaults, Ledger, OrganizationId, Permission, Principal,
     ProjectId, QuotaKind, QuotaKinds,
 };
 use fleetwright_memory::MemoryCloud;
@@ -118,6 +118,7 @@ pub(crate) fn memory() -> Arc<dyn Store> {
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
+    catalog: Arc<CatalogKeeper>,
     pub(crate) networks: Arc<Networks>,
     pub(crate) groups: SecurityGroups,
     pub(crate) authorities: SshAuthorities,
@@ -160,7 +161,7 @@ impl Place {
             networks.clone(),
             Arc::new(groups()),
             Arc::new(authorities()),
-            catalog,
+            catalog.clone(),
         );
         let machines = cloud.clone();
         let cloud: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
@@ -172,7 +173,7 @@ impl Place {
             SshKeys::OnePerServer(keys),
         );
         let servers = servers.unwrap().with_region(here(), verbs);
-        let kinds = Arc::new(QuotaKinds::standard());
+        let kinds = Arc::new(quota_kinds());
         let ledger = Ledger::new(store.clone(), kinds).unwrap();
         let region = region::Controller::new(
             here(),
@@ -203,15 +204,40 @@ impl Place {
             region: region.unwrap(),
             monitor: monitor.unwrap().with_policy(policy),
             cloud: machines,
+            catalog,
             networks,
             store,
             clock,
         }
     }
 
-    /// The same façade as another process sees it, through another store.
-    pub(crate) async fn over(&self, store: Arc<dyn Store>) -> Self {
-        Self::open(&self.cloud, store, Arc::clone(&self.clock)).await
+    /// The controller of instances of another process, which sees the store in its own way.
+    pub(crate) fn controller_over(&self, store: Arc<dyn Store>) -> Controller {
+        let entropy = Arc::new(OsEntropy);
+        let networks = self.networks_over(Arc::clone(&store));
+        let groups = SecurityGroups::new(store.clone(), networks.clone(), entropy.clone());
+        let authorities = SshAuthorities::new(store.clone(), entropy.clone());
+        let ground = TenantGround::new(
+            networks,
+            Arc::new(groups.unwrap()),
+            Arc::new(authorities.unwrap()),
+            Arc::clone(&self.catalog),
+        );
+        let keyring = Arc::new(KEYS.parse().unwrap());
+        let keys = ServerKeys::new(store.clone(), keyring, entropy).unwrap();
+        let keys = SshKeys::OnePerServer(keys);
+        let clock = Arc::clone(&self.clock);
+        let servers = Servers::new(store.clone(), clock.clone(), Arc::new(ground), keys);
+        let verbs = self.cloud.provisioner().capabilities().verbs.clone();
+        let servers = servers.unwrap().with_region(here(), verbs);
+        let kinds = Arc::new(quota_kinds());
+        let ledger = Ledger::new(store.clone(), kinds).unwrap();
+        Controller::new(store, servers, ledger, clock, service()).unwrap()
+    }
+
+    pub(crate) fn networks_over(&self, store: Arc<dyn Store>) -> Arc<Networks> {
+        let regions = BTreeSet::from([here()]);
+        Arc::new(Networks::new(store, regions, Arc::new(OsEntropy)).unwrap())
     }
 
     pub(crate) fn rules(mut self, change: impl FnOnce(&mut Rules)) -> Self {
@@ -373,6 +399,11 @@ impl Place {
         assert_eq!(self.count("allocation").await, instances);
         assert_eq!(self.count("instance").await, instances);
     }
+}
+
+fn quota_kinds() -> QuotaKinds {
+    let servers = Defaults::organization(1_000).project(1_000);
+    QuotaKinds::standard().with(QuotaKind::servers(), servers)
 }
 
 /// The record of an instance that was just asked for.
