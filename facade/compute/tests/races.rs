@@ -1,5 +1,5 @@
-//! Two slow controllers at once, and a tenant who deletes an instance and makes it anew: at no commit is there a server without its
-//! instance, or two of them, or a payment for nothing.
+//! A slow controller whose place another one has taken, and a tenant who deletes an instance and makes it anew: at no commit is there
+//! a server without its instance, or two of them, or a payment for nothing.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -53,37 +53,40 @@ async fn replay(place: &Place, since: Revision) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_controllers_and_a_tenant_who_comes_and_goes_leave_no_server_alone() {
-    for seed in 0..24_u64 {
+async fn a_late_controller_and_a_tenant_who_comes_and_goes_leave_no_server_alone() {
+    for seed in 0..24_u32 {
         let cloud = MemoryCloud::new();
         let place = Place::new(&cloud).await;
         let network = place.network("net").await;
         let since = place.store.head().await.unwrap();
-        let controllers = [seed * 2, seed * 2 + 1].map(|seed| {
-            let slow = Meddler::new(Arc::clone(&place.store)).slow(seed);
-            place.controller_over(Arc::new(slow) as Arc<dyn Store>)
-        });
+        let slow = Meddler::new(Arc::clone(&place.store)).slow(seed.into());
+        let late = place.controller_over(Arc::new(slow) as Arc<dyn Store>);
         let story = async {
-            for round in 0..4 {
+            for round in 0..6 {
                 let id = place.create(network, "web").await;
-                let wait = Duration::from_millis(200) * ((seed as u32 * 7 + round * 5) % 23);
+                let wait = Duration::from_millis(150) * ((seed * 7 + round * 5) % 23);
                 tokio::time::sleep(wait).await;
                 place.ask(id, |its| its.intent.power = Power::Stopped).await;
                 tokio::time::sleep(wait / 3).await;
                 place.delete(id).await;
-                place.until_gone(id).await;
+                // Here another process takes over, while the first is somewhere between its look and its write.
+                tokio::select! {
+                    () = place.until_gone(id) => {}
+                    () = place.controller.run() => {}
+                }
             }
+            // Until the first has done whatever it was about to do.
+            tokio::time::sleep(Duration::from_secs(30)).await;
         };
         tokio::select! {
             biased;
             () = story => {}
-            () = controllers[0].run() => {}
-            () = controllers[1].run() => {}
+            () = late.run() => {}
             () = place.region.run() => {}
             () = place.monitor.run() => {}
         }
         let made = replay(&place, since).await;
-        assert!(made <= 4, "seed {seed}: {made} servers for four instances");
+        assert!(made <= 6, "seed {seed}: {made} servers for six instances");
         place.is_empty(&cloud).await;
     }
 }

@@ -97,7 +97,11 @@ impl Meddler {
                 }
                 std::future::pending().await
             }
-            Some(_) | None => work.await,
+            Some(_) | None => {
+                let answer = work.await;
+                self.pause().await;
+                answer
+            }
         }
     }
 
