@@ -357,7 +357,8 @@ async fn a_deletion_at_any_time_leaves_nothing() {
 /// The same in every phase that lasts.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_in_every_phase_leaves_nothing() {
-    let stories: [(Phase, fn(&mut Instance)); 4] = [
+    type Wish = fn(&mut Instance);
+    let stories: [(Phase, Wish); 4] = [
         (Phase::Running, |_| {}),
         (Phase::Stopping, |its| its.intent.power = Power::Stopped),
         (Phase::Stopped, |its| its.intent.power = Power::Stopped),

@@ -28,7 +28,7 @@ use support::{Place, record, settled};
 /// Copies of a settled instance with its server, each its own.
 async fn crowd(place: &Place, model: InstanceId, count: usize) {
     let read = async |kind| {
-        let id = record(kind, model);
+        let id = record(kind, &model);
         let mut value = place.store.get(&id).await.unwrap().unwrap().value;
         value["events"] = json!([]);
         value
@@ -39,19 +39,19 @@ async fn crowd(place: &Place, model: InstanceId, count: usize) {
     for batch in numbers.chunks(50) {
         let mut transaction = Transaction::new();
         for number in batch {
-            let name = Name::new(&format!("copy-{number}")).unwrap();
+            let name = Name::new(format!("copy-{number}")).unwrap();
             let id = InstanceId::derive(network, &name);
             let mut copy = instance.clone();
             copy["id"] = json!(id);
             copy["server"] = json!(id);
             copy["name"] = json!(name);
-            transaction = transaction.create(record("instance", id), copy);
+            transaction = transaction.create(record("instance", &id), copy);
             let mut copy = server.clone();
             copy["id"] = json!(id);
             copy["owner"]["id"] = json!(id);
             copy["instance"]["id"] = json!(id);
             copy["observed"]["instance"] = json!(id);
-            transaction = transaction.create(record("server", id), copy);
+            transaction = transaction.create(record("server", &id), copy);
         }
         place.store.commit(&transaction).await.unwrap();
     }

@@ -187,7 +187,7 @@ async fn an_instance_that_cannot_be_read_holds_up_no_other() {
         "network": network, "name": "broken", "organization": tenant().0, "project": tenant().1,
         "region": "here", "spec": "nonsense",
     });
-    let written = Transaction::new().create(record("instance", broken), nonsense);
+    let written = Transaction::new().create(record("instance", &broken), nonsense);
     place.store.commit(&written).await.unwrap();
     place
         .during(async {

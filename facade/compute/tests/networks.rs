@@ -101,7 +101,7 @@ async fn only_a_network_that_is_asked_to_go_takes_its_instances_along() {
             place.until(id, runs).await;
             place.keeper.reconcile(network).await.unwrap();
             // As if its record had been lost.
-            let lost = Transaction::new().delete(record("network", network));
+            let lost = Transaction::new().delete(record("network", &network));
             place.store.commit(&lost).await.unwrap();
             place.keeper.reconcile(network).await.unwrap();
             tokio::time::sleep(Duration::from_secs(600)).await;
@@ -120,7 +120,7 @@ async fn what_cannot_be_marked_holds_up_its_network_and_no_other_instance() {
         "network": network, "name": "broken", "organization": tenant().0, "project": tenant().1,
         "region": "here", "spec": "nonsense",
     });
-    let broken = record("instance", broken);
+    let broken = record("instance", &broken);
     let written = Transaction::new().create(broken.clone(), nonsense);
     place.store.commit(&written).await.unwrap();
     place

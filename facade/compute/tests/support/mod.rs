@@ -437,7 +437,7 @@ pub(crate) fn has(instance: &Instance, kind: ConditionKind) -> bool {
     instance.status.condition(kind).is_some()
 }
 
-pub(crate) fn record(kind: &str, key: impl ToString) -> RecordId {
+pub(crate) fn record(kind: &str, key: &impl ToString) -> RecordId {
     RecordId {
         kind: Kind::new(kind).unwrap(),
         key: Key::new(key.to_string()).unwrap(),
