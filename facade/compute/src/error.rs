@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use fleetwright_identity::{LedgerError, Refused};
 use fleetwright_region::{
-    ids::FlavorId,
+    ids::{FlavorId, ImageId},
+    machine::MachineError,
     name::Name,
     network::RecordError,
     server::{GroundError, Plan, ServerError},
@@ -45,10 +46,12 @@ pub enum ComputeError {
     #[error(transparent)]
     Ground(#[from] GroundError),
     /// The network has an instance of this name.
-    #[error("there is an instance {name} in the network already: choose another name")]
+    #[error("there is an instance {name} in the network already, {id}: choose another name")]
     NameTaken {
         /// Which name.
         name: Name,
+        /// The instance that has it. Who asks again because an answer was lost reads it and compares.
+        id: InstanceId,
     },
     /// The network has an instance of this name, which is going.
     #[error(
@@ -122,6 +125,22 @@ pub enum ComputeError {
         reason: String,
         /// When to ask again.
         retry_after: Duration,
+    },
+    /// It has no key pair of its own.
+    #[error(
+        "instance {0} has no key pair: let people in by a certificate authority, or by its user data"
+    )]
+    NoKey(InstanceId),
+    /// Another image has the id.
+    #[error("there is an image {0} already, and it is another one: choose another id")]
+    ImageTaken(ImageId),
+    /// What is asked of its machine failed on this side of the cloud.
+    #[error("instance {id}: its machine could not be asked; an operator has to look at it")]
+    Machine {
+        /// Which instance.
+        id: InstanceId,
+        /// Why. It holds no secret, and is not for tenants.
+        source: MachineError,
     },
     /// Quota would be exceeded, or the ledger failed.
     #[error(transparent)]

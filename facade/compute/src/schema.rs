@@ -9,6 +9,8 @@ use crate::instance::Instance;
 pub const NAME_INDEX: &str = "name";
 /// The index of an instance's tenant: organization, project.
 pub const PROJECT_INDEX: &str = "project";
+/// The index of an instance's organization alone: with it a list of an organization is in the order of its ids.
+pub const ORGANIZATION_INDEX: &str = "organization";
 /// The index of an instance's region.
 pub const REGION_INDEX: &str = "region";
 
@@ -20,6 +22,7 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
         .kind(Instance::KIND)
         .unique(NAME_INDEX, ["/network", "/name"])
         .index(PROJECT_INDEX, ["/organization", "/project"])
+        .index(ORGANIZATION_INDEX, ["/organization"])
         .index(REGION_INDEX, ["/region"]);
     let instance = Use::INSTANCE_NETWORK.declare(instance);
     let instance = Use::INSTANCE_SECURITY_GROUPS.declare(instance);

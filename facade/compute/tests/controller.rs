@@ -191,7 +191,9 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
             assert_eq!(action.reason, "image: the machine is replaced");
             assert_eq!(
                 action.lost.as_deref(),
-                Some("its disk and its addresses are lost")
+                Some(
+                    "everything on its root disk and its addresses are lost, by the change of image"
+                )
             );
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
             let done = place.until(id, runs).await;

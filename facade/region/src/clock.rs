@@ -44,16 +44,26 @@ impl Clock for TokioClock {
     }
 }
 
-/// `after` a date; the end of the calendar if that is beyond it.
-pub(crate) fn later(date: DateTime<Utc>, after: std::time::Duration) -> DateTime<Utc> {
+/// The date that is `after` past `date`; the end of the calendar if that is beyond it. It never panics.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use chrono::{DateTime, Utc};
+/// use fleetwright_region::clock::{between, later};
+///
+/// let (epoch, minute) = (DateTime::<Utc>::UNIX_EPOCH, Duration::from_secs(60));
+/// assert_eq!(between(epoch, later(epoch, minute)), minute);
+/// assert_eq!(later(epoch, Duration::MAX), DateTime::<Utc>::MAX_UTC);
+/// ```
+pub fn later(date: DateTime<Utc>, after: std::time::Duration) -> DateTime<Utc> {
     TimeDelta::from_std(after)
         .ok()
         .and_then(|delta| date.checked_add_signed(delta))
         .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// How long after `earlier` a date is; nothing if it is before it.
-pub(crate) fn between(earlier: DateTime<Utc>, date: DateTime<Utc>) -> std::time::Duration {
+/// How long after `earlier` a date is; no time at all if it is before it.
+pub fn between(earlier: DateTime<Utc>, date: DateTime<Utc>) -> std::time::Duration {
     date.signed_duration_since(earlier)
         .to_std()
         .unwrap_or_default()

@@ -6,6 +6,7 @@ pub mod controller;
 pub mod entropy;
 pub mod file;
 pub mod ids;
+pub mod machine;
 pub mod mapping;
 pub mod monitor;
 #[doc(hidden)]
@@ -16,6 +17,9 @@ pub mod queue;
 pub mod schema;
 pub mod secret;
 pub mod server;
+pub mod snapshot;
+pub mod tags;
 #[cfg(test)]
 mod testing;
+pub mod user_data;
 pub mod uses;

@@ -14,6 +14,8 @@ pub(crate) const BY_NAME: &str = "name";
 /// The index by which lists are narrowed to an organization or a project.
 pub(crate) const BY_PROJECT: &str = "project";
 
+/// The index by which images that were made in a region are found, by how far they are. Those of the file are not in it.
+pub(crate) const BY_MAKING: &str = "making";
 /// The index by which networks that are going are found.
 pub(crate) const BY_STATE: &str = "state";
 
@@ -22,7 +24,10 @@ pub(crate) const BY_STATE: &str = "state";
 #[must_use]
 pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     const PROJECT: [&str; 2] = ["/organization", "/project"];
-    let builder = builder.kind(Flavor::KIND).kind(Image::KIND);
+    let builder = builder
+        .kind(Flavor::KIND)
+        .kind(Image::KIND)
+        .index(BY_MAKING, ["/origin/made/region", "/state"]);
     let builder = builder
         .kind(NETWORK)
         .unique(BY_NAME, ["/organization", "/project", "/region", "/name"])

@@ -35,7 +35,8 @@ async fn the_largest_user_data_goes_through_a_whole_launch() {
     let region = Region::new(Arc::new(cloud.provisioner()));
     let mut new = support::new_server(1);
     // What this cloud takes at most; what the record takes is twice that, and is sent four times over in it.
-    let data = UserData::new(vec![b'x'; 16 * 1024]).unwrap();
+    let script = |bytes: usize| UserData::new(format!("{:x<bytes$}", "#!/bin/sh\n")).unwrap();
+    let data = script(16 * 1024);
     new.spec.user_data = Some(data.clone());
     let who = support::somebody();
     region.servers.ensure(&who, &new).await.unwrap();
@@ -45,7 +46,7 @@ async fn the_largest_user_data_goes_through_a_whole_launch() {
     assert_eq!(truth.user_data, Some(data));
     // As a record at the limit would be, whatever its cloud: it fits.
     let mut server = region.read(new.id).await.server;
-    let data = Some(UserData::new(vec![b'x'; MAX_USER_DATA_BYTES]).unwrap());
+    let data = Some(script(MAX_USER_DATA_BYTES));
     server.spec.user_data.clone_from(&data);
     let launch = server.launch.as_mut().unwrap();
     launch.spec.user_data.clone_from(&data);

@@ -17,8 +17,9 @@ use fleetwright_region::{
     entropy::{Entropy, NoEntropy},
     mapping::{LaunchPlanner, LaunchSpec, Unplannable},
     monitor::Monitor,
-    secret::{KeyError, SshKeys, with_public_key},
+    secret::{KeyError, SshKeys},
     server::{Anywhere, MAX_USER_DATA_BYTES, Phase, ServerError, Servers},
+    user_data::{MAX_ASSEMBLED_BYTES, Managed, assemble},
 };
 use fleetwright_store::{Interest, Revision};
 
@@ -220,9 +221,14 @@ async fn the_largest_user_data_and_a_key_fit_into_a_record() {
     let read = town.servers.read(&service(), server_id(1)).await;
     let mut server = read.unwrap().server;
     // As a record at the limit would be, of data that have to be encoded, whatever its cloud takes.
-    let own = UserData::new(vec![0xff; MAX_USER_DATA_BYTES]).unwrap();
+    let own = format!("{:\u{e9}<1$}", "#!/bin/sh\n", MAX_USER_DATA_BYTES / 2 + 5);
+    let own = UserData::new(own).unwrap();
+    assert_eq!(own.as_bytes().len(), MAX_USER_DATA_BYTES);
     let key = server.public_key.as_ref().unwrap();
-    let composed = with_public_key(server.id.as_uuid(), key, Some(&own)).unwrap();
+    let managed = Managed::nothing(server.id.as_uuid()).with_public_key(key);
+    let composed = assemble(Some(&own), &managed).unwrap().unwrap();
+    assert!(composed.as_bytes().len() < MAX_ASSEMBLED_BYTES);
+    let composed = UserData::new(vec![0xff; MAX_ASSEMBLED_BYTES]).unwrap();
     server.spec.user_data = Some(own.clone());
     let launch = server.launch.as_mut().unwrap();
     launch.spec.user_data = Some(own.clone());

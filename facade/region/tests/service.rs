@@ -274,7 +274,8 @@ async fn a_list_has_what_is_asked_for_and_may_be_seen() {
 async fn user_data_fits_into_a_record_or_is_refused() {
     let (servers, who) = (servers(), somebody());
     let mut new = new_server(1);
-    new.spec.user_data = Some(UserData::new(vec![b'x'; MAX_USER_DATA_BYTES + 1]).unwrap());
+    let script = |bytes: usize| UserData::new(format!("{:x<bytes$}", "#!/bin/sh\n")).ok();
+    new.spec.user_data = script(MAX_USER_DATA_BYTES + 1);
     let error = servers.ensure(&who, &new).await.unwrap_err();
     assert!(
         error
@@ -282,6 +283,6 @@ async fn user_data_fits_into_a_record_or_is_refused() {
             .starts_with("user data of 32769 bytes is too large"),
         "{error}"
     );
-    new.spec.user_data = Some(UserData::new(vec![b'x'; MAX_USER_DATA_BYTES]).unwrap());
+    new.spec.user_data = script(MAX_USER_DATA_BYTES);
     servers.ensure(&who, &new).await.unwrap();
 }

@@ -169,13 +169,13 @@ impl Controller {
         id: InstanceId,
         answer: Result<Next, ComputeError>,
     ) {
-        let failures = queue.ended(id, answer.is_err());
+        let failures = queue.ended(&id, answer.is_err());
         match answer {
-            Ok(Next::Again) => queue.wake(id),
-            Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(id),
+            Ok(Next::Again) => queue.wake(&id),
+            Ok(Next::At(date)) => queue.wake_at(&id, queue::instant(self.clock.now(), date)),
+            Ok(Next::Idle) => queue.rest(&id),
             // Somebody else wrote what was read: it is read again, and they are ahead.
-            Err(error) if is_conflict(&error) => queue.wake(id),
+            Err(error) if is_conflict(&error) => queue.wake(&id),
             Err(error) => {
                 counter!("fleetwright_compute_pass_failures_total").increment(1);
                 let cause = &error as &dyn std::error::Error;
@@ -184,7 +184,7 @@ impl Controller {
                     Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
                     Advice::GiveUp => self.rules.refused_backoff,
                 };
-                queue.wake_at(id, Instant::now() + delay);
+                queue.wake_at(&id, Instant::now() + delay);
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::{
         Condition, ConditionKind, DeletionCause, EventKind, Instance, PendingAction, ServerLink,
         Status,
     },
+    lost::lost,
     mutant::Mutant,
 };
 
@@ -176,11 +177,11 @@ fn pending(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Option
     let replace = server.intent.replaces > launch.replaces;
     let changes = found.plan.ways.values().any(|way| *way != Way::NextLaunch);
     let seen = standing(server).map(|seen| seen.state);
-    let (reason, lost) = if replace {
+    let (reason, destroyed) = if replace {
         let reason = "another machine was asked for".to_owned();
-        (reason, Some(words::ALL_LOST))
+        (reason, Some(words::ALL_LOST.to_owned()))
     } else if changes {
-        (words::changes(found.plan), words::lost(found.plan))
+        (words::changes(found.plan), lost(found.plan))
     } else if server.observed_generation == server.generation {
         return None;
     } else if server.intent.power == Power::Stopped && seen == Some(CloudInstanceState::Running) {
@@ -199,7 +200,7 @@ fn pending(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Option
         since: held.map_or(now, |held| held.since),
         plan,
         reason,
-        lost: lost.map(str::to_owned),
+        lost: destroyed,
     })
 }
 

@@ -6,7 +6,7 @@ use fleetwright_region::{
 };
 
 use super::{Obstacle, Wait, words};
-use crate::instance::ConditionKind;
+use crate::{instance::ConditionKind, lost::lost};
 
 /// What a wish that was not granted comes to.
 pub(super) enum Trouble {
@@ -71,6 +71,7 @@ pub(super) fn trouble(error: ServerError) -> Trouble {
         ServerError::UserDataTooLarge { actual, .. } => refused(format!(
             "user data of {actual} bytes is too large: ask for less"
         )),
+        ServerError::UserData { source, .. } => refused(source.to_string()),
         ServerError::TooManySecurityGroups { actual, .. } => refused(format!(
             "{actual} security groups are too many: put their rules into fewer"
         )),
@@ -101,7 +102,7 @@ fn passes(ground: &GroundError) -> bool {
 
 /// Its machine came up after this was asked for, and now something would be lost by it.
 fn consent_needed(plan: &Plan) -> Obstacle {
-    let lost = words::lost(plan).unwrap_or(words::ALL_LOST);
+    let lost = lost(plan).unwrap_or_else(|| words::ALL_LOST.to_owned());
     let changes = words::changes(plan);
     let words = format!(
         "its machine came up before this could be done without loss ({changes}): {lost}; consent to it, or ask for what it has"

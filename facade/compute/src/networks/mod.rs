@@ -142,12 +142,12 @@ impl NetworkKeeper {
         id: NetworkId,
         answer: Result<Next, ComputeError>,
     ) {
-        let failures = queue.ended(id, answer.is_err());
+        let failures = queue.ended(&id, answer.is_err());
         match answer {
-            Ok(Next::Again) => queue.wake(id),
-            Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(id),
-            Err(error) if is_conflict(&error) => queue.wake(id),
+            Ok(Next::Again) => queue.wake(&id),
+            Ok(Next::At(date)) => queue.wake_at(&id, queue::instant(self.clock.now(), date)),
+            Ok(Next::Idle) => queue.rest(&id),
+            Err(error) if is_conflict(&error) => queue.wake(&id),
             Err(error) => {
                 counter!("fleetwright_compute_network_failures_total").increment(1);
                 let cause = &error as &dyn std::error::Error;
@@ -156,7 +156,7 @@ impl NetworkKeeper {
                     Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
                     Advice::GiveUp => self.rules.refused_backoff,
                 };
-                queue.wake_at(id, Instant::now() + delay);
+                queue.wake_at(&id, Instant::now() + delay);
             }
         }
     }

@@ -1,11 +1,12 @@
 //! What servers boot from.
 
+use fleetwright::Tags;
 use fleetwright_identity::{OrganizationId, Scope};
 use fleetwright_store::Document;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Architecture, ByteSize, entry::Entry, flavor::size};
+use super::{Architecture, ByteSize, Snapshot, entry::Entry, flavor::size};
 use crate::{
     file::{Fields, among, found_instead, text},
     ids::{ImageId, RegionId},
@@ -34,6 +35,15 @@ pub struct Image {
     /// Where it comes from.
     #[serde(default, skip_serializing_if = "Origin::is_file")]
     pub origin: Origin,
+    /// What whoever had it made says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is tagged with at the provider, with the system's own tags; none if it is of the file.
+    #[serde(default, skip_serializing_if = "Tags::is_empty")]
+    pub tags: Tags,
+    /// Of which machine it is made, and how that goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Snapshot>,
     /// Whether it is no longer offered.
     #[serde(default)]
     pub retired: bool,
@@ -183,6 +193,9 @@ impl Image {
             state: ImageState::Ready,
             visibility,
             origin: Origin::File,
+            description: None,
+            tags: Tags::new(),
+            snapshot: None,
             retired: false,
         }
     }
@@ -286,7 +299,11 @@ impl Entry for Image {
             os,
             state,
             visibility,
+            // No file has these.
             origin: _,
+            description: _,
+            tags: _,
+            snapshot: _,
             retired: _,
         } = self;
         let differs = [

@@ -3,7 +3,7 @@
 use fleetwright_identity::{OrganizationId, Principal, Refused, Resource, Scope, Verb};
 use fleetwright_store::{Invalid, Key, StoreError, Transaction, Versioned};
 
-use super::{CatalogKeeper, Image, ImageState, Origin, Visibility};
+use super::{CatalogKeeper, Details, Image, ImageState, Intent, Origin, Visibility};
 use crate::{
     ids::{ImageId, RegionId},
     name::Name,
@@ -87,6 +87,16 @@ impl CatalogKeeper {
         principal: &Principal,
         new: &NewImage,
     ) -> Result<Image, ImageError> {
+        self.add_detailed(principal, new, Details::default()).await
+    }
+
+    /// The same, with all that may be said of it.
+    pub(crate) async fn add_detailed(
+        &self,
+        principal: &Principal,
+        new: &NewImage,
+        details: Details,
+    ) -> Result<Image, ImageError> {
         let scope = Scope::Organization(new.organization);
         principal.may(Verb::Create, Resource::Images, &scope)?;
         let source = self
@@ -96,13 +106,18 @@ impl CatalogKeeper {
         let mut image = Image::new(
             new.id.clone(),
             source.architecture,
-            source.size,
+            details
+                .disk
+                .map_or(source.size, |disk| disk.max(source.size)),
             source.os,
             visibility,
         );
         image.name = new.name.to_string();
         image.virtualization = source.virtualization;
         image.state = ImageState::Pending;
+        image.description = details.description;
+        image.tags = details.tags;
+        image.snapshot = details.snapshot;
         image.origin = Origin::Made {
             region: new.region.clone(),
             native: None,
@@ -112,15 +127,27 @@ impl CatalogKeeper {
         let made = match self.store.commit(&transaction).await {
             Ok(_) => Ok(image),
             Err(error) if error.conflict().is_some() => {
-                let found = self.images.get(&key).await?;
-                let found = found.map(|found| found.value);
-                let same = found.filter(|found| is_same(found, &image));
-                same.ok_or_else(|| ImageError::Taken(new.id.clone()))
+                let found = self.same_intent(&new.id, &Intent::of(&image)).await?;
+                found.ok_or_else(|| ImageError::Busy(new.id.clone()))
             }
             Err(error) => Err(error.into()),
         }?;
         self.refresh().await?;
         Ok(made)
+    }
+
+    /// The image of this id, if there is one, and it was asked for in the same words.
+    pub(crate) async fn same_intent(
+        &self,
+        id: &ImageId,
+        intent: &Intent,
+    ) -> Result<Option<Image>, ImageError> {
+        let found = self.images.get(&Key::new(id.as_str())?).await?;
+        match found {
+            Some(found) if Intent::of(&found.value) == *intent => Ok(Some(found.value)),
+            Some(_) => Err(ImageError::Taken(id.clone())),
+            None => Ok(None),
+        }
     }
 
     /// Stores how the making went on. The same again is no error; going back is.
@@ -147,7 +174,8 @@ impl CatalogKeeper {
         self.change(principal, Verb::Delete, id, retire).await
     }
 
-    async fn change(
+    /// Changes an image that was made, as it is found, again if somebody else is faster.
+    pub(crate) async fn change(
         &self,
         principal: &Principal,
         verb: Verb,
@@ -197,17 +225,8 @@ impl CatalogKeeper {
     }
 }
 
-/// Whether two are one intent, however far it has gone.
-fn is_same(found: &Image, asked: &Image) -> bool {
-    let region = |image: &Image| match &image.origin {
-        Origin::File => None,
-        Origin::Made { region, .. } => Some(region.clone()),
-    };
-    let intent = |image: &Image| (image.name.clone(), image.visibility, region(image));
-    intent(found) == intent(asked)
-}
-
-fn advance(image: &mut Image, making: &Making) -> Result<(), ImageError> {
+/// Takes an image on to how its making went on, or says that it does not go like that.
+pub(crate) fn advance(image: &mut Image, making: &Making) -> Result<(), ImageError> {
     let next = match making {
         Making::Begun(_) => ImageState::Creating,
         Making::Ready => ImageState::Ready,

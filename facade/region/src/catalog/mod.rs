@@ -12,6 +12,7 @@ mod keeper;
 mod made;
 mod reload;
 mod size;
+mod snapshot;
 
 pub use compat::{Mismatch, NotOffered, Unfit, fit};
 pub use entry::EntryId;
@@ -19,9 +20,12 @@ pub use file::CatalogFile;
 pub use flavor::{Architecture, Flavor, Gpu, GpuVendor};
 pub use image::{Image, ImageState, Kernel, Origin, Os, Virtualization, Visibility};
 pub use keeper::{CatalogKeeper, LoadError, MAX_FILE_BYTES};
+pub(crate) use made::advance;
 pub use made::{ImageError, Making, NewImage};
 pub use reload::{Catalog, Change, Reload};
 pub use size::{BadSize, ByteSize, Unit};
+pub use snapshot::Snapshot;
+pub(crate) use snapshot::{Details, Intent};
 
 #[cfg(test)]
 mod tests;

@@ -89,7 +89,7 @@ impl Controller {
             return Ok(Next::Again);
         };
         let token = read.value.token(machine.incarnation);
-        let config = match self.config_of(&read.value, machine.incarnation, token) {
+        let config = match self.config_of(&read.value, machine.incarnation, token, None) {
             Ok(config) => Some(config),
             Err(refusal) if matches!(act, Act::Resize | Act::Reimage) => {
                 let now = self.clock.now();

@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    Effect, ErrorKind, InstanceConfig, InstanceInfo, InvalidValue, LaunchRecord, LaunchToken,
-    ProvisionError, UserData,
+    Effect, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError,
+    UserData,
 };
+use fleetwright_store::{Key, StoreError};
 
 use super::{
     Begin, Controller, Next,
@@ -13,17 +14,21 @@ use super::{
 };
 use crate::{
     clock::later,
+    ids::SshAuthorityId,
     mapping::LaunchSpec,
     mutant::Mutant,
-    secret::with_public_key,
+    network::SshAuthority,
     server::{EventKind, Launch, Server},
+    user_data::{Managed, assemble},
 };
 
 impl Controller {
     /// Writes down a new launch with an incarnation of its own, and sends it.
     pub(super) async fn begin(&self, mut read: Read, why: Begin) -> Answer {
+        let user_data = self.user_data(&read.value).await?;
         let now = self.clock.now();
-        let launch = match self.planned(&read.value, why, now) {
+        let planned = user_data.and_then(|data| self.planned(&read.value, why, now, data));
+        let launch = match planned {
             Ok(launch) => launch,
             Err(refusal) => {
                 let message = format!("cannot be launched: {refusal}");
@@ -133,6 +138,7 @@ impl Controller {
         server: &Server,
         incarnation: u64,
         token: LaunchToken,
+        user_data: Option<UserData>,
     ) -> Result<InstanceConfig, String> {
         let spec = &server.spec;
         let spec = LaunchSpec {
@@ -141,7 +147,7 @@ impl Controller {
             network: spec.network,
             security_groups: spec.security_groups.clone(),
             public_ip: spec.public_ip,
-            user_data: user_data(server).map_err(|invalid| invalid.to_string())?,
+            user_data,
             tags: tags::of(server, incarnation),
             token: token.clone(),
         };
@@ -158,7 +164,56 @@ impl Controller {
         Ok(config)
     }
 
-    fn planned(&self, server: &Server, why: Begin, now: DateTime<Utc>) -> Result<Launch, String> {
+    /// What a machine runs at its first boot: what is asked for, and what lets in the server's key and those whom its authority
+    /// vouches for. Or why there is no such thing, in words: no machine is launched without what it should trust.
+    async fn user_data(
+        &self,
+        server: &Server,
+    ) -> Result<Result<Option<UserData>, String>, StoreError> {
+        let mut managed = Managed::nothing(server.id.as_uuid());
+        if let Some(key) = &server.public_key {
+            managed = managed.with_public_key(key);
+        }
+        if let Some(id) = server.spec.ssh_authority {
+            match self.authority(server, id).await? {
+                Ok(found) => managed = managed.with_authority(found.id, &found.public_key),
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
+        let whole = assemble(server.spec.user_data.as_ref(), &managed);
+        Ok(whole.map_err(|bad| bad.to_string()))
+    }
+
+    /// The authority that a server trusts. It does not change, and is not deleted while the server claims it.
+    async fn authority(
+        &self,
+        server: &Server,
+        id: SshAuthorityId,
+    ) -> Result<Result<SshAuthority, String>, StoreError> {
+        let what = format!("SSH certificate authority {id}");
+        let found = match self.authorities.get(&Key::new(id.to_string())?).await {
+            Ok(found) => found.map(|found| found.value),
+            Err(StoreError::Corrupt { .. }) => {
+                let do_this = "mend its record, or have the server trust another one";
+                return Ok(Err(format!("{what} cannot be read: {do_this}")));
+            }
+            Err(error) => return Err(error),
+        };
+        let tenant = (server.organization, server.project);
+        let own =
+            |found: &SshAuthority| (found.organization, found.project) == tenant && found.id == id;
+        let do_this = "have the server trust one that is there, or none";
+        let refusal = || format!("there is no {what} in its project: {do_this}");
+        Ok(found.filter(own).ok_or_else(refusal))
+    }
+
+    fn planned(
+        &self,
+        server: &Server,
+        why: Begin,
+        now: DateTime<Utc>,
+        user_data: Option<UserData>,
+    ) -> Result<Launch, String> {
         let before = server.launch.as_ref();
         let last = before.map_or(0, |launch| launch.incarnation);
         let raised = last.saturating_add(1);
@@ -190,21 +245,12 @@ impl Controller {
             replaces,
             reboots: server.intent.reboots,
             spec: server.spec.clone(),
-            config: self.config_of(server, incarnation, token.clone())?,
+            config: self.config_of(server, incarnation, token.clone(), user_data)?,
             token,
             sent_at: Some(now),
             spent: false,
         })
     }
-}
-
-/// What a machine runs at its first boot: what is asked for, and what lets the server's key in.
-fn user_data(server: &Server) -> Result<Option<UserData>, InvalidValue> {
-    let own = server.spec.user_data.as_ref();
-    let Some(key) = &server.public_key else {
-        return Ok(own.cloned());
-    };
-    with_public_key(server.id.as_uuid(), key, own).map(Some)
 }
 
 /// An error with those below it, in one line.

@@ -90,6 +90,7 @@ use crate::{
     ids::RegionId,
     mapping::LaunchPlanner,
     monitor::Pulse,
+    network::SshAuthority,
     queue::{self, Queue},
     server::{REGION_INDEX, Server, ServerId},
 };
@@ -120,6 +121,7 @@ pub struct Controller {
     store: Arc<dyn Store>,
     servers: Table<Server>,
     pulses: Table<Pulse>,
+    authorities: Table<SshAuthority>,
     cloud: Arc<dyn InstanceProvisioner>,
     planner: Arc<dyn LaunchPlanner>,
     clock: Arc<dyn Clock>,
@@ -139,6 +141,7 @@ impl Controller {
             region,
             servers: Table::new(Arc::clone(&store))?,
             pulses: Table::new(Arc::clone(&store))?,
+            authorities: Table::new(Arc::clone(&store))?,
             store,
             cloud,
             planner,
@@ -189,13 +192,13 @@ impl Controller {
     }
 
     fn ended(&self, queue: &mut Queue<ServerId>, id: ServerId, answer: Result<Next, StoreError>) {
-        let failures = queue.ended(id, answer.is_err());
+        let failures = queue.ended(&id, answer.is_err());
         match answer {
-            Ok(Next::Again) => queue.wake(id),
-            Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(id),
+            Ok(Next::Again) => queue.wake(&id),
+            Ok(Next::At(date)) => queue.wake_at(&id, queue::instant(self.clock.now(), date)),
+            Ok(Next::Idle) => queue.rest(&id),
             // Somebody else wrote the record: it is read again, and they are ahead.
-            Err(error) if error.conflict().is_some() => queue.wake(id),
+            Err(error) if error.conflict().is_some() => queue.wake(&id),
             Err(error) => {
                 counter!("fleetwright_region_store_failures_total", "region" => self.label())
                     .increment(1);
@@ -204,7 +207,7 @@ impl Controller {
                     Advice::ReadAgain | Advice::Later => self.rules.backoff(id, failures),
                     Advice::GiveUp => self.rules.refused_backoff,
                 };
-                queue.wake_at(id, Instant::now() + delay);
+                queue.wake_at(&id, Instant::now() + delay);
             }
         }
     }

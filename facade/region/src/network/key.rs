@@ -7,8 +7,6 @@ use ssh_key::{Algorithm, PublicKey, public::KeyData};
 
 /// The shortest modulus of an RSA key that is taken.
 const MIN_RSA_BITS: usize = 2048;
-/// The longest line that is looked at.
-const MAX_CHARS: usize = 8192;
 
 /// One line as `authorized_keys` has it: an algorithm, a key, perhaps a comment, and no options. Always in the same form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +40,9 @@ pub enum BadAuthorityKey {
 }
 
 impl AuthorityKey {
+    /// The longest line that is looked at.
+    pub const MAX_CHARS: usize = 8192;
+
     /// Reads a line, and writes it in its one form.
     pub fn new(text: &str) -> Result<Self, BadAuthorityKey> {
         let text = text.trim();
@@ -49,7 +50,7 @@ impl AuthorityKey {
             return Err(BadAuthorityKey::Private);
         }
         let bad = |c: char| c.is_control() && c != '\t';
-        if text.is_empty() || text.len() > MAX_CHARS || text.contains(bad) {
+        if text.is_empty() || text.len() > Self::MAX_CHARS || text.contains(bad) {
             return Err(BadAuthorityKey::NotOneLine);
         }
         let mut words = text.split_ascii_whitespace();
@@ -71,6 +72,13 @@ impl AuthorityKey {
     /// The line.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The algorithm and the key, which are plain characters without exception.
+    pub fn without_comment(&self) -> &str {
+        let end = self.0.match_indices(' ').nth(1);
+        end.and_then(|(end, _)| self.0.get(..end))
+            .unwrap_or(&self.0)
     }
 }
 

@@ -37,12 +37,12 @@ pub async fn work<K, P, F, T>(
     mut ended: impl FnMut(&mut Queue<K>, K, T) + Send,
     shown: impl Fn(f64) + Send,
 ) where
-    K: Copy + Ord + Send,
+    K: Clone + Ord + Send + Sync,
     T: Send,
     P: Fn(K) -> F + Send + Sync,
     F: Future<Output = T> + Send,
 {
-    let (mut queue, mut woken) = (Queue::default(), pin!(woken));
+    let (mut queue, mut woken) = (Queue::<K>::default(), pin!(woken));
     let mut working = FuturesUnordered::new();
     let at_work = |key, passing: F| async move { (key, passing.await) };
     loop {
@@ -50,14 +50,15 @@ pub async fn work<K, P, F, T>(
             let Some(key) = queue.take(Instant::now()) else {
                 break;
             };
-            working.push(at_work(key, pass(key)));
+            let passing = pass(key.clone());
+            working.push(at_work(key, passing));
         }
         shown(float(queue.waiting()));
         let due = queue.next_due();
         let room = working.len() < most.get();
         tokio::select! {
             biased;
-            Some(keys) = woken.next() => keys.into_iter().for_each(|key| queue.wake(key)),
+            Some(keys) = woken.next() => keys.iter().for_each(|key| queue.wake(key)),
             Some((key, answer)) = working.next() => ended(&mut queue, key, answer),
             () = until(due), if room => {}
         }

@@ -2,14 +2,12 @@
 //!
 //! A sealed value says which key it was sealed with. Several keys may be given: the first seals, all of them open.
 
-mod boot;
 mod keyring;
 mod seal;
 mod server_key;
 mod ssh;
 mod value;
 
-pub use boot::with_public_key;
 pub use keyring::{BadKeyring, KeyId, Keyring};
 pub use seal::{CannotOpen, CannotSeal, Sealed};
 pub use server_key::{KeyError, Resealed, ServerKey, ServerKeys, SshKeys};

@@ -6,7 +6,7 @@ use fleetwright_store::{Invalid, StoreError};
 use super::{
     Field, GroundError, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, Owner, Plan, ServerId, Way,
 };
-use crate::{ids::RegionId, secret::KeyError};
+use crate::{ids::RegionId, secret::KeyError, user_data::BadUserData};
 
 /// Why a call of [`Servers`](super::Servers) failed. Nothing was changed, unless the store says that it does not know.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -33,6 +33,14 @@ pub enum ServerError {
         id: ServerId,
         /// How large it is.
         actual: usize,
+    },
+    /// A machine would not boot with the user data as they are meant.
+    #[error("the user data of server {id} are not taken")]
+    UserData {
+        /// Which server.
+        id: ServerId,
+        /// Why. It never shows them.
+        source: BadUserData,
     },
     /// There are more security groups than a server takes.
     #[error(

@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
+use fleetwright::UserData;
 use fleetwright_identity::Principal;
 use fleetwright_store::{Check, Transaction};
 
 use super::{
-    EventKind, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Server, ServerError, ServerId,
-    ServerSpec, Servers, Site, Writer,
+    EventKind, Field, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Server, ServerError,
+    ServerId, ServerSpec, Servers, Site, Writer,
 };
-use crate::secret::SshKeys;
+use crate::{
+    secret::SshKeys,
+    user_data::{self, Mode},
+};
 
 impl Servers {
     /// What must hold of the ground of a server when it is written. Where nothing changed, nothing is asked.
@@ -57,8 +61,47 @@ pub(super) fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
     }
 }
 
+/// That a machine of a spec can boot with its user data, beside what is added to them: the server's key, if it has one, and its authority.
+pub(super) fn boots(id: ServerId, spec: &ServerSpec, key: Keyed) -> Result<(), ServerError> {
+    let mode = user_data_mode(key, spec);
+    let data = spec.user_data.as_ref().map_or(&[][..], UserData::as_bytes);
+    let checked = user_data::check(data, mode);
+    checked.map_err(|source| ServerError::UserData { id, source })?;
+    Ok(())
+}
+
+/// Whether something is added to the user data of a spec.
+pub(super) fn user_data_mode(key: Keyed, spec: &ServerSpec) -> Mode {
+    match (key, spec.ssh_authority) {
+        (Keyed::Without, None) => Mode::Alone,
+        (Keyed::With, _) | (_, Some(_)) => Mode::Merged,
+    }
+}
+
+/// [`boots`], asked of a server that is to change, if what it boots with does.
+pub(super) fn still_boots(server: &Server, spec: &ServerSpec) -> Result<(), ServerError> {
+    let changed = server.spec.changed(spec);
+    if !changed.contains(&Field::UserData) && !changed.contains(&Field::SshAuthority) {
+        return Ok(());
+    }
+    boots(server.id, spec, Keyed::of(server.public_key.as_ref()))
+}
+
+/// Whether a server has a key pair.
+#[derive(Clone, Copy)]
+pub(super) enum Keyed {
+    With,
+    Without,
+}
+
+impl Keyed {
+    pub(super) fn of(public_key: Option<&String>) -> Self {
+        public_key.map_or(Self::Without, |_| Self::With)
+    }
+}
+
 /// The record of a server of which nothing has happened yet.
-pub(super) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
+pub(crate) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
     let mut server = Server {
         id: new.id,
         owner: new.owner.clone(),

@@ -7,6 +7,7 @@
 mod apply;
 mod ask;
 mod error;
+mod foresee;
 mod ground;
 mod id;
 mod list;
@@ -29,6 +30,8 @@ pub use list::{ListServers, ServerPage};
 pub use machine::{
     Act, Acted, Booted, CloudInstance, Doubt, Drift, Ending, Launch, Observed, Presence, Why,
 };
+#[cfg(test)]
+pub(crate) use make::made;
 pub use note::{Condition, ConditionKind, Event, EventKind, Writer};
 pub use record::{EVENTS_KEPT, Intent, Power, Retry, Server};
 pub(crate) use schema::add_to_schema;

@@ -16,7 +16,7 @@ use fleetwright_store::{
 use super::{
     Consent, EventKind, Ground, NewServer, OWNER_INDEX, Owner, Plan, Power, Server, ServerError,
     ServerId, ServerSpec, ServerView, Site, Writer,
-    make::{fits, made},
+    make::{Keyed, boots, fits, made, still_boots},
 };
 use crate::{clock::Clock, ids::RegionId, monitor::Pulse, secret::SshKeys};
 
@@ -89,6 +89,7 @@ impl Servers {
             transaction.checks = self.grounded(who, &site).await?;
             transaction.checks.extend(new.guards.iter().cloned());
             let (transaction, public_key) = self.keyed(transaction, new)?;
+            boots(new.id, &new.spec, Keyed::of(public_key.as_ref()))?;
             let mut server = made(new, self.clock.now());
             server.public_key = public_key;
             let transaction = self.table.create(transaction, &key, &server)?;
@@ -122,6 +123,7 @@ impl Servers {
         let mut plan = Plan::default();
         let view = self
             .change(who, Verb::Update, id, |server| {
+                still_boots(server, spec)?;
                 plan = self.plan(server, spec)?;
                 if consent == Consent::KeepEverything && plan.destructive().next().is_some() {
                     let plan = plan.clone();
@@ -152,6 +154,7 @@ impl Servers {
         let tenant = (server.organization, server.project);
         let site = Site::new(&server.region, tenant, spec).changed_from(&server.spec);
         self.grounded(who, &site).await?;
+        still_boots(&server, spec)?;
         self.plan(&server, spec)
     }
 

@@ -1,0 +1,224 @@
+//! Where the instances of a list are: ranges of indexes, each in the order of ids, walked side by side as if they were one.
+//!
+//! A range has one exact value under its index, so its order is that of its records' keys. A list that begins behind an id begins
+//! there in each of them. What the caller may not see is in none, but for an operator's, who sees all.
+
+use std::collections::BTreeSet;
+
+use fleetwright_identity::{OrganizationId, ProjectId, Reach, Scope};
+use fleetwright_region::{network::RecordError, uses::Use};
+use fleetwright_store::{
+    Cursor, Damaged, IndexName, IndexValue, Key, Query, Store as _, TypedPage, Versioned,
+};
+
+use super::{Instances, ListInstances};
+use crate::{
+    ComputeError,
+    instance::Instance,
+    schema::{ORGANIZATION_INDEX, PROJECT_INDEX, REGION_INDEX},
+};
+
+/// How many records are read of a range at once, at the least.
+const LEAST_AT_ONCE: u32 = 8;
+
+/// One range, as far as it was read.
+pub(super) struct Source {
+    query: Query,
+    /// What was read and not taken yet, the next one last.
+    read: Vec<Versioned<Instance>>,
+    next: Next,
+}
+
+enum Next {
+    Page(Option<Cursor>),
+    End,
+}
+
+/// Ranges that are walked side by side.
+pub(super) struct Walk<'a> {
+    of: &'a Instances,
+    sources: Vec<Source>,
+    pub(super) damaged: Vec<Damaged>,
+}
+
+impl<'a> Walk<'a> {
+    /// The next instance by id, of all ranges.
+    pub(super) async fn next(&mut self) -> Result<Option<Versioned<Instance>>, ComputeError> {
+        for source in &mut self.sources {
+            while let (true, Next::Page(cursor)) = (source.read.is_empty(), &source.next) {
+                let mut query = source.query.clone();
+                query.after.clone_from(cursor);
+                let TypedPage {
+                    mut items,
+                    damaged,
+                    next,
+                    ..
+                } = self.of.table.list(&query).await?;
+                self.damaged.extend(damaged);
+                items.reverse();
+                for item in items {
+                    match self.of.undisguised(item) {
+                        Ok(item) => source.read.push(item),
+                        Err(damaged) => self.damaged.push(damaged),
+                    }
+                }
+                source.next = next.map_or(Next::End, |cursor| Next::Page(Some(cursor)));
+            }
+        }
+        let heads = self.sources.iter().enumerate();
+        let heads = heads.filter_map(|(at, source)| Some((&source.read.last()?.key, at)));
+        let first = heads.min().map(|(_, at)| at);
+        Ok(first.and_then(|at| self.sources[at].read.pop()))
+    }
+}
+
+impl Instances {
+    /// The ranges that have everything that is wanted and may be seen, behind an id.
+    pub(super) async fn walk<'a>(
+        &'a self,
+        wanted: &ListInstances,
+        reach: &Reach,
+        limit: u32,
+    ) -> Result<Walk<'a>, ComputeError> {
+        let after = wanted.after.map(|id| id.key()).transpose()?;
+        let ranges = self.ranges(wanted, reach).await?;
+        let share = limit / u32::try_from(ranges.len()).unwrap_or(u32::MAX).max(1);
+        let at_once = share.max(LEAST_AT_ONCE);
+        let mut sources = Vec::new();
+        for (index, value) in ranges {
+            let mut query = self.table.by(&index, value.clone()).limit(at_once);
+            if let Some(key) = &after {
+                query.after = Some(self.behind(&query, key.clone(), &value)?);
+            }
+            sources.push(source(query));
+        }
+        let narrowed = !wanted.networks.is_empty() || !wanted.regions.is_empty();
+        let all = matches!(reach, Reach::Everywhere) && wanted.organizations.is_empty();
+        if all && !narrowed {
+            let mut query = self.table.all().limit(at_once);
+            if let Some(key) = after {
+                query.after = Some(query.plan(self.store.schema())?.cursor_behind(key, None));
+            }
+            sources.push(source(query));
+        }
+        Ok(Walk {
+            of: self,
+            sources,
+            damaged: Vec::new(),
+        })
+    }
+
+    /// A place in a range that no page ended at.
+    fn behind(&self, query: &Query, key: Key, value: &IndexValue) -> Result<Cursor, ComputeError> {
+        let plan = query.plan(self.store.schema())?;
+        Ok(plan.cursor_behind(key, Some(value.encoded()?)))
+    }
+
+    async fn ranges(
+        &self,
+        wanted: &ListInstances,
+        reach: &Reach,
+    ) -> Result<Vec<(IndexName, IndexValue)>, ComputeError> {
+        if !wanted.networks.is_empty() {
+            return self.by_networks(wanted, reach).await;
+        }
+        let scopes: BTreeSet<Scope> = match reach {
+            Reach::Everywhere if wanted.organizations.is_empty() => {
+                let regions = wanted.regions.iter();
+                let index = IndexName::new(REGION_INDEX)?;
+                let each = regions.map(|region| (index.clone(), region.as_str().into()));
+                return Ok(each.collect());
+            }
+            Reach::Everywhere => {
+                let organizations = wanted.organizations.iter();
+                organizations.copied().map(Scope::Organization).collect()
+            }
+            Reach::Within(scopes) => scopes.clone(),
+        };
+        let (by_organization, by_project) = (
+            IndexName::new(ORGANIZATION_INDEX)?,
+            IndexName::new(PROJECT_INDEX)?,
+        );
+        let mut ranges = Vec::new();
+        for scope in narrowed(scopes, wanted) {
+            ranges.push(match scope {
+                Scope::Global => continue,
+                Scope::Organization(organization) => {
+                    let value = organization.to_string();
+                    (by_organization.clone(), value.into())
+                }
+                Scope::Project(organization, project) => {
+                    let value = [organization.to_string(), project.to_string()];
+                    (by_project.clone(), value.into())
+                }
+            });
+        }
+        Ok(ranges)
+    }
+
+    /// One for each network. All instances in a network are of its project, so a network that is not in the caller's reach is
+    /// not looked into at all, however much there is in it.
+    async fn by_networks(
+        &self,
+        wanted: &ListInstances,
+        reach: &Reach,
+    ) -> Result<Vec<(IndexName, IndexValue)>, ComputeError> {
+        let (_, index) = Use::INSTANCE_NETWORK.names()?;
+        let mut ranges = Vec::new();
+        for network in &wanted.networks {
+            let seen = match reach {
+                Reach::Everywhere => true,
+                Reach::Within(_) => match self.networks.get(&self.service, *network).await {
+                    Ok(found) => {
+                        let found = found.value;
+                        reach.covers(&Scope::Project(found.organization, found.project))
+                    }
+                    Err(RecordError::NotFound { .. }) => false,
+                    Err(error) => return Err(error.into()),
+                },
+            };
+            if seen {
+                ranges.push((index.clone(), network.to_string().into()));
+            }
+        }
+        Ok(ranges)
+    }
+}
+
+fn source(query: Query) -> Source {
+    let next = Next::Page(query.after.clone());
+    Source {
+        query,
+        read: Vec::new(),
+        next,
+    }
+}
+
+/// The scopes of a caller as far as the organizations and projects that are wanted lie in them.
+fn narrowed(scopes: BTreeSet<Scope>, wanted: &ListInstances) -> BTreeSet<Scope> {
+    let has_organization =
+        |id: OrganizationId| wanted.organizations.is_empty() || wanted.organizations.contains(&id);
+    let has_project = |id: ProjectId| wanted.projects.is_empty() || wanted.projects.contains(&id);
+    let mut found = BTreeSet::new();
+    for scope in scopes {
+        match scope {
+            Scope::Global => {}
+            Scope::Project(organization, project) => {
+                if has_organization(organization) && has_project(project) {
+                    found.insert(scope);
+                }
+            }
+            Scope::Organization(organization) if !has_organization(organization) => {}
+            Scope::Organization(organization) => {
+                // Few enough to be ranges of their own: both sets have a limit.
+                let projects = wanted.projects.iter();
+                let each = projects.map(|project| Scope::Project(organization, *project));
+                found.extend(each);
+                if wanted.projects.is_empty() {
+                    found.insert(scope);
+                }
+            }
+        }
+    }
+    found
+}

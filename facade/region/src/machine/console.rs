@@ -1,0 +1,93 @@
+//! The console of a machine: what it printed, and a seat in front of it.
+
+use std::num::NonZeroUsize;
+
+use fleetwright::{ConsoleOutput, ConsoleSession, OptionalVerb};
+use fleetwright_identity::{Principal, Verb};
+
+use super::{MachineError, Machines, Needs, answer::told, reach};
+use crate::server::{Server, ServerId};
+
+impl Machines {
+    /// What the machine of a server has printed: all that the cloud still has, or the last lines of it. It may be read
+    /// as soon as there is a machine, also while that does not boot.
+    pub async fn console_output(
+        &self,
+        who: &Principal,
+        id: ServerId,
+        lines: Option<NonZeroUsize>,
+    ) -> Result<ConsoleOutput, MachineError> {
+        let verb = Verb::ConsoleOutput;
+        let server = match self.permitted(who, verb, id).await {
+            Ok(server) => server,
+            Err(error) => return Self::ended(verb, id, None, Err(error)),
+        };
+        let answer = self.read_console(&server, lines).await;
+        Self::ended(verb, id, Some(&server.region), answer)
+    }
+
+    /// A session on the console of a server that runs. Whoever has its address is in.
+    pub async fn console_session(
+        &self,
+        who: &Principal,
+        id: ServerId,
+    ) -> Result<ConsoleSession, MachineError> {
+        let verb = Verb::ConsoleSession;
+        let server = match self.permitted(who, verb, id).await {
+            Ok(server) => server,
+            Err(error) => return Self::ended(verb, id, None, Err(error)),
+        };
+        let answer = self.open_console(&server).await;
+        Self::ended(verb, id, Some(&server.region), answer)
+    }
+
+    async fn read_console(
+        &self,
+        server: &Server,
+        lines: Option<NonZeroUsize>,
+    ) -> Result<ConsoleOutput, MachineError> {
+        let verb = Verb::ConsoleOutput;
+        let cloud = self.offering(server, verb, OptionalVerb::ConsoleOutput)?;
+        let machine = reach(server, Needs::Machine)?;
+        let answer = cloud.console_output(&machine.id).await;
+        let mut output = answer.map_err(|error| told(server, verb, error))?;
+        if let Some(lines) = lines {
+            let start = last_lines(&output.text, lines);
+            output.text.drain(..start);
+        }
+        Ok(output)
+    }
+
+    async fn open_console(&self, server: &Server) -> Result<ConsoleSession, MachineError> {
+        let verb = Verb::ConsoleSession;
+        let cloud = self.offering(server, verb, OptionalVerb::ConsoleSession)?;
+        let machine = reach(server, Needs::Running)?;
+        let answer = cloud.console_session(&machine.id).await;
+        answer.map_err(|error| told(server, verb, error))
+    }
+}
+
+/// Where the last lines of a text begin. A line break at the end ends the last line, and begins none.
+fn last_lines(text: &str, lines: NonZeroUsize) -> usize {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let breaks = body.rmatch_indices('\n');
+    let before = breaks.map(|(at, _)| at).nth(lines.get() - 1);
+    before.map_or(0, |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_last_lines_are_what_a_reader_counts(text in "[ab\u{e9}\r\n]{0,24}", lines in 1_usize..6) {
+            let start = last_lines(&text, NonZeroUsize::new(lines).unwrap());
+            let all: Vec<_> = text.split_inclusive('\n').collect();
+            let kept = all.len().saturating_sub(lines);
+            prop_assert_eq!(&text[start..], all[kept..].concat());
+        }
+    }
+}

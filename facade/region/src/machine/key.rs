@@ -1,0 +1,38 @@
+//! The private key of a server.
+
+use fleetwright_identity::{Principal, Verb};
+
+use super::{MachineError, Machines};
+use crate::{
+    secret::{KeyError, Secret, SshKeys},
+    server::{Server, ServerId},
+};
+
+impl Machines {
+    /// The private half of a server's key pair. It is the server's own, so that it opens no other machine, and it is there
+    /// from the first moment, whether or not there is a machine.
+    pub async fn ssh_key(&self, who: &Principal, id: ServerId) -> Result<Secret, MachineError> {
+        let verb = Verb::SshKey;
+        let server = match self.permitted(who, verb, id).await {
+            Ok(server) => server,
+            Err(error) => return Self::ended(verb, id, None, Err(error)),
+        };
+        let answer = self.reveal(&server).await;
+        Self::ended(verb, id, Some(&server.region), answer)
+    }
+
+    async fn reveal(&self, server: &Server) -> Result<Secret, MachineError> {
+        let id = server.id;
+        let keys = match (&self.keys, &server.public_key) {
+            (_, None) => return Err(MachineError::NoKey(id)),
+            (SshKeys::Without, Some(_)) => return Err(MachineError::NoKeyring(id)),
+            (SshKeys::OnePerServer(keys), Some(_)) => keys,
+        };
+        match keys.reveal(&self.own, id.as_uuid()).await {
+            Ok(secret) => Ok(secret),
+            Err(KeyError::NotFound(_)) => Err(MachineError::NoKey(id)),
+            Err(KeyError::Store(error)) => Err(error.into()),
+            Err(source) => Err(MachineError::Key { id, source }),
+        }
+    }
+}

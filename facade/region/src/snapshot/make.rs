@@ -1,0 +1,193 @@
+//! Carrying out a step: at most one call of the cloud, and what is written down of its answer.
+
+use chrono::{DateTime, Utc};
+use fleetwright::{ErrorKind, InvalidValue, ProvisionError, SnapshotRequest};
+use fleetwright_identity::Verb;
+use fleetwright_store::Key;
+use metrics::counter;
+
+use super::{Snapshots, Step, decide, native_name};
+use crate::{
+    catalog::{Image, ImageError, ImageState, Making, Snapshot, advance},
+    clock::{between, later},
+    controller::Next,
+    ids::ImageId,
+    machine::{Needs, reach},
+};
+
+/// What a failed call means for an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It may be done later.
+    Again,
+    /// It depends on whether there still is such a machine.
+    AskRecord,
+    /// It will never be done.
+    Never,
+}
+
+impl Snapshots {
+    /// One pass over one image: reads it, decides, carries out one step.
+    pub async fn reconcile(&self, id: &ImageId) -> Result<Next, ImageError> {
+        let Some(read) = self.images.get(&Key::new(id.as_str())?).await? else {
+            return Ok(Next::Idle);
+        };
+        let image = read.value;
+        let step = decide(&image, &self.region, &self.rules, self.clock.now());
+        tracing::debug!(image = %id, step = step.name(), "reconcile");
+        match (step, &image.snapshot) {
+            (Step::Nothing, _) | (_, None) => Ok(Next::Idle),
+            (Step::Wait(date), _) => Ok(Next::At(date)),
+            (Step::Fail(why), _) => self.fail(id, why.to_owned()).await,
+            (Step::Finish, _) => self.finish(id).await,
+            (Step::Ask, Some(snapshot)) => self.ask(&image, snapshot).await,
+        }
+    }
+
+    async fn ask(&self, image: &Image, snapshot: &Snapshot) -> Result<Next, ImageError> {
+        let request = match request(image) {
+            Ok(request) => request,
+            Err(invalid) => return self.fail(&image.id, invalid.to_string()).await,
+        };
+        let answer = self.cloud.snapshot_image(&snapshot.machine, &request).await;
+        let now = self.clock.now();
+        match answer {
+            Ok(native) => self.begun(&image.id, native, now).await,
+            Err(error) => self.unmade(image, snapshot, &error, now).await,
+        }
+    }
+
+    async fn begun(
+        &self,
+        id: &ImageId,
+        native: fleetwright::ImageId,
+        now: DateTime<Utc>,
+    ) -> Result<Next, ImageError> {
+        let begun = Making::Begun(native);
+        self.write(id, "begun", |image, snapshot| {
+            snapshot.begun_at = Some(now);
+            snapshot.failures = 0;
+            (snapshot.not_before, snapshot.trouble) = (None, None);
+            advance(image, &begun)
+        })
+        .await?;
+        Ok(Next::Again)
+    }
+
+    async fn finish(&self, id: &ImageId) -> Result<Next, ImageError> {
+        self.write(id, "ready", |image, _| advance(image, &Making::Ready))
+            .await?;
+        Ok(Next::Idle)
+    }
+
+    async fn fail(&self, id: &ImageId, why: String) -> Result<Next, ImageError> {
+        tracing::warn!(image = %id, why, "an image cannot be made");
+        self.write(id, "failed", |image, snapshot| {
+            snapshot.trouble = Some(why.clone());
+            snapshot.not_before = None;
+            advance(image, &Making::Failed)
+        })
+        .await?;
+        Ok(Next::Idle)
+    }
+
+    /// The cloud did not do it: later, or never.
+    async fn unmade(
+        &self,
+        image: &Image,
+        snapshot: &Snapshot,
+        error: &ProvisionError,
+        now: DateTime<Utc>,
+    ) -> Result<Next, ImageError> {
+        let said = format!("{} failed: {}", error.operation(), error.message());
+        let is_over = between(snapshot.asked_at, now) >= self.rules.patience;
+        let left = || {
+            let name = native_name(&image.id);
+            format!("if it was made all the same, the cloud has it as {name}")
+        };
+        match verdict(error.kind()) {
+            Verdict::Never => return self.fail(&image.id, said).await,
+            Verdict::AskRecord if self.is_gone(snapshot).await? => {
+                let why = format!("its machine is gone; {}", left());
+                return self.fail(&image.id, why).await;
+            }
+            Verdict::Again | Verdict::AskRecord if is_over => {
+                let why = format!("given up: {said}; {}", left());
+                return self.fail(&image.id, why).await;
+            }
+            Verdict::Again | Verdict::AskRecord => {}
+        }
+        let failures = snapshot.failures.saturating_add(1);
+        let asked = error.retry().delay().unwrap_or_default();
+        let delay = self.rules.backoff(&image.id, failures).max(asked);
+        let not_before = later(now, delay);
+        self.write(&image.id, "retried", |_, snapshot| {
+            snapshot.failures = failures;
+            snapshot.not_before = Some(not_before);
+            snapshot.trouble = Some(said.clone());
+            Ok(())
+        })
+        .await?;
+        Ok(Next::At(not_before))
+    }
+
+    /// Whether the machine is, by its server's record, no longer there or about to go.
+    async fn is_gone(&self, snapshot: &Snapshot) -> Result<bool, ImageError> {
+        let found = self.servers.get(&snapshot.server.key()?).await?;
+        let machine = found
+            .as_ref()
+            .and_then(|found| reach(&found.value, Needs::Machine).ok());
+        Ok(machine.is_none_or(|machine| machine.id != snapshot.machine))
+    }
+
+    /// Changes an image that is still being made; one that came to its end meanwhile is left as it is.
+    async fn write(
+        &self,
+        id: &ImageId,
+        outcome: &'static str,
+        edit: impl Fn(&mut Image, &mut Snapshot) -> Result<(), ImageError>,
+    ) -> Result<(), ImageError> {
+        let change = |image: &mut Image| match (image.state, image.snapshot.clone()) {
+            (ImageState::Pending | ImageState::Creating, Some(mut snapshot)) => {
+                edit(image, &mut snapshot)?;
+                image.snapshot = Some(snapshot);
+                Ok(())
+            }
+            (ImageState::Ready | ImageState::Failed, _) | (_, None) => Ok(()),
+        };
+        self.catalog
+            .change(&self.own, Verb::Update, id, change)
+            .await?;
+        let labels = [("region", self.label()), ("outcome", outcome.to_owned())];
+        counter!("fleetwright_region_snapshots_total", &labels).increment(1);
+        Ok(())
+    }
+}
+
+/// What the cloud is asked for: the same in every process, as often as it is asked.
+fn request(image: &Image) -> Result<SnapshotRequest, InvalidValue> {
+    let mut request = SnapshotRequest::new(native_name(&image.id))?;
+    request.tags = image.tags.clone();
+    Ok(request)
+}
+
+fn verdict(kind: ErrorKind) -> Verdict {
+    match kind {
+        ErrorKind::Invalid | ErrorKind::Unsupported => Verdict::Never,
+        ErrorKind::NotFound | ErrorKind::WrongState => Verdict::AskRecord,
+        ErrorKind::Conflict
+        | ErrorKind::TokenConflict
+        | ErrorKind::TokenSpent
+        | ErrorKind::Capacity
+        | ErrorKind::Quota
+        | ErrorKind::Throttled
+        | ErrorKind::Unauthenticated
+        | ErrorKind::Forbidden
+        | ErrorKind::Incomplete
+        | ErrorKind::Timeout
+        | ErrorKind::Unavailable
+        | ErrorKind::Unexpected
+        // Every kind there is is named above; of one that comes later nobody knows that it is final.
+        | _ => Verdict::Again,
+    }
+}

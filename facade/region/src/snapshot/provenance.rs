@@ -1,0 +1,115 @@
+//! Where an image comes from, as it is written on the image itself. Pure.
+
+use fleetwright::Tags;
+
+use crate::{
+    controller::tags::{REGION, SERVER},
+    ids::{ImageId, RegionId},
+    server::{Server, ServerId},
+    tags::strip_reserved,
+};
+
+/// Which image of the catalog it is.
+pub const IMAGE: &str = "fleetwright-image";
+/// What the machine was booted from of which it was made.
+pub const SOURCE_IMAGE: &str = "fleetwright-source-image";
+
+/// Where an image comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Provenance {
+    /// The region that had it made.
+    pub region: RegionId,
+    /// The server of which it was made.
+    pub server: ServerId,
+    /// The image itself.
+    pub image: ImageId,
+    /// What that server's machine was booted from.
+    pub source: ImageId,
+}
+
+impl Provenance {
+    /// Of an image of a server.
+    pub fn new(server: &Server, image: &ImageId, source: &ImageId) -> Self {
+        Self {
+            region: server.region.clone(),
+            server: server.id,
+            image: image.clone(),
+            source: source.clone(),
+        }
+    }
+
+    /// What an image is tagged with: what is asked for without anything [reserved](crate::tags), and where it comes from.
+    /// Nobody who asks can forge, change or hide that.
+    #[must_use]
+    pub fn added_to(&self, asked: &Tags) -> Tags {
+        // No key of tags is empty, and the keys below are neither empty nor the providers': there is nothing to refuse.
+        let mut tags = strip_reserved(asked).unwrap_or_default();
+        for (key, value) in self.tags() {
+            let _ = tags.insert(key, value);
+        }
+        tags
+    }
+
+    fn tags(&self) -> [(&'static str, String); 4] {
+        [
+            (REGION, self.region.to_string()),
+            (SERVER, self.server.to_string()),
+            (IMAGE, self.image.to_string()),
+            (SOURCE_IMAGE, self.source.to_string()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::tags::is_reserved;
+
+    /// Keys of which many are reserved, or nearly.
+    fn keys() -> impl Strategy<Value = String> {
+        let known = [
+            REGION,
+            SERVER,
+            IMAGE,
+            SOURCE_IMAGE,
+            "fleetwright/server",
+            "fleetwrights",
+        ];
+        let known = prop::sample::select(known.map(str::to_owned).to_vec());
+        prop_oneof![
+            known.clone(),
+            known.prop_map(|key| key.to_uppercase()),
+            "[a-z]{1,4}"
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn provenance_is_always_there_and_never_forged(
+            asked in prop::collection::btree_map(keys(), "[a-z]{0,4}", 0..12),
+            server: u128,
+        ) {
+            let provenance = Provenance {
+                region: RegionId::new("here").unwrap(),
+                server: ServerId::from_uuid(Uuid::from_u128(server)),
+                image: ImageId::new("copy").unwrap(),
+                source: ImageId::new("linux").unwrap(),
+            };
+            let tags = provenance.added_to(&Tags::try_from(asked.clone()).unwrap());
+            let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                tags.iter().partition(|(key, _)| is_reserved(key));
+            let expected = provenance.tags();
+            let expected = expected.iter().map(|(key, value)| (*key, value.as_str()));
+            prop_assert_eq!(own, expected.collect::<BTreeMap<_, _>>());
+            let asked = asked.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            let asked: BTreeMap<_, _> = asked.filter(|(key, _)| !is_reserved(key)).collect();
+            prop_assert_eq!(others, asked);
+        }
+    }
+}

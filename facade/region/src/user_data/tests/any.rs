@@ -1,0 +1,140 @@
+//! Whatever is sent: nothing panics, and what is taken is found again to the byte.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use fleetwright::UserData;
+use proptest::prelude::*;
+
+use super::{
+    assembled::{KEY, authority, key},
+    *,
+};
+
+/// A part as a reader of mail takes it out: its type and its content. Reads by the rules of RFC 2046 and shares nothing with the module.
+fn parts(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let head_end = find(whole, b"\n\n").unwrap();
+    let head = std::str::from_utf8(&whole[..head_end]).unwrap();
+    let boundary = head.split('"').nth(1).unwrap();
+    let mark = format!("\n--{boundary}");
+    let mut rest = &whole[head_end + 1..];
+    let mut found = Vec::new();
+    while let Some(at) = find(rest, mark.as_bytes()) {
+        found.push(&rest[..at]);
+        rest = &rest[at + mark.len()..];
+    }
+    assert_eq!(rest, b"--\n");
+    found
+        .into_iter()
+        .skip(1)
+        .map(|part| part_of(&part[1..]))
+        .collect()
+}
+
+fn part_of(part: &[u8]) -> (String, Vec<u8>) {
+    let end = find(part, b"\n\n").unwrap();
+    let head = std::str::from_utf8(&part[..end]).unwrap();
+    let of = head.lines().next().unwrap();
+    let of = of.strip_prefix("Content-Type: ").unwrap_or("?").to_owned();
+    let body = &part[end + 2..];
+    if head.lines().count() == 2 && head.ends_with("base64") {
+        let body: Vec<u8> = body.iter().copied().filter(|byte| *byte != b'\n').collect();
+        return (of, STANDARD.decode(body).unwrap());
+    }
+    (of, body.to_vec())
+}
+
+fn find(within: &[u8], what: &[u8]) -> Option<usize> {
+    within.windows(what.len()).position(|found| found == what)
+}
+
+fn first_line() -> impl Strategy<Value = String> {
+    let lines = [
+        "#cloud-config",
+        "#cloud-config-archive",
+        "#cloud-config-jsonp",
+        "#!",
+        "#cloud-boothook",
+        "#include",
+        "#include-once",
+        "#part-handler",
+        "## template: jinja",
+        "",
+        "Content-Type: multipart/mixed; boundary=b",
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n",
+        "\u{1f}\u{8b}",
+    ];
+    prop::sample::select(lines.to_vec()).prop_map(str::to_owned)
+}
+
+fn data() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop_oneof![
+        "[ -~\t]{0,30}",
+        "[a-z_]{1,8}: [a-z0-9 ]{0,8}",
+        "- [a-z]{0,8}",
+        "\\PC{0,12}\r?",
+        Just("--b".to_owned()),
+        Just("--b--".to_owned()),
+        Just("MIME-Version: 1.0".to_owned()),
+        Just("Content-Type: multipart/mixed; boundary=\"c\"".to_owned()),
+    ];
+    let text = (first_line(), prop::collection::vec(line, 0..12))
+        .prop_map(|(first, lines)| format!("{first}{}", lines.concat_lines()).into_bytes());
+    let plain = prop_oneof![
+        4 => text,
+        1 => prop::collection::vec(any::<u8>(), 0..300),
+    ];
+    (plain, prop::bool::weighted(0.2))
+        .prop_map(|(data, pack)| if pack { packed(data) } else { data })
+}
+
+trait Lines {
+    fn concat_lines(&self) -> String;
+}
+
+impl Lines for Vec<String> {
+    fn concat_lines(&self) -> String {
+        self.iter().map(|line| format!("\n{line}")).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_user_data_that_are_taken_are_found_again_in_the_archive(own in data()) {
+        let _ = check(&own, Mode::Alone);
+        let Ok(format) = check(&own, Mode::Merged) else { return Ok(()) };
+        let Ok(data) = UserData::new(&own) else { return Ok(()) };
+        let whole = assemble(Some(&data), &authority(key())).unwrap().unwrap();
+        prop_assert!(whole.as_bytes().len() <= MAX_ASSEMBLED_BYTES);
+        let (sort, own, whole) = match format {
+            Format::Empty => unreachable!("it is not empty"),
+            Format::Plain(sort) => (sort, own, whole.as_bytes().to_vec()),
+            Format::Gzip(sort) => (sort, gzip::inflate(&own).unwrap(), gzip::inflate(whole.as_bytes()).unwrap()),
+        };
+        if sort == Sort::Mime {
+            prop_assert!(find(&whole, &own).is_some());
+            return Ok(());
+        }
+        let parts = parts(&whole);
+        prop_assert_eq!(parts.len(), 2);
+        prop_assert_eq!(&parts[0], &(sort.content_type().to_owned(), own));
+        prop_assert_eq!(&parts[1].0, "text/cloud-config");
+        let ours = std::str::from_utf8(&parts[1].1).unwrap();
+        prop_assert!(ours.contains(KEY) && ours.contains("merge_how:") && ours.contains("runcmd:"));
+    }
+
+    #[test]
+    fn any_bytes_are_taken_or_refused(own in prop::collection::vec(any::<u8>(), 0..200), first in first_line()) {
+        for bytes in [own.clone(), [first.as_bytes(), &own].concat(), packed(&own), [&[0x1f, 0x8b, 8, 0][..], &own].concat()] {
+            let _ = check(&bytes, Mode::Alone);
+            let _ = check(&bytes, Mode::Merged);
+        }
+    }
+
+    #[test]
+    fn what_is_merged_can_be_alone(own in data()) {
+        if let Ok(format) = check(&own, Mode::Merged) {
+            prop_assert_eq!(check(&own, Mode::Alone), Ok(format));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+use super::*;
+
+const HEAD: &str = "Content-Type: multipart/mixed; boundary=\"b\"\nMIME-Version: 1.0\n\n";
+
+fn with(body: &str) -> String {
+    format!("{HEAD}{body}")
+}
+
+#[test]
+fn an_archive_may_be_written_in_many_ways() {
+    let plain = with("--b\n\n#!/bin/sh\n--b--\n");
+    let nested = "--b\nContent-Type: multipart/alternative; boundary=c\n\nhi\n--c\n\nx\n--c--\n--b\n\ny\n--b--";
+    for text in [
+        plain.clone(),
+        plain.replace('\n', "\r\n"),
+        plain.replace('\n', "\r"),
+        plain.replace(
+            "Content-Type: multipart/mixed;",
+            "cOnTeNt-tYpE:\n\tMULTIPART/Mixed;\n ",
+        ),
+        plain.replace("boundary=\"b\"", "x=\"a;boundary=no\"; BOUNDARY = b "),
+        format!(
+            "MIME-Version: 1.0\nX-Other: 1\n{}",
+            plain.replace("MIME-Version: 1.0\n", "")
+        ),
+        with("before\n--b\nContent-Type: text/plain\n\n--bc\n--b-- \t\nafter\n"),
+        with("--b\n#!/bin/sh\n--b--"),
+        with(nested),
+    ] {
+        assert_eq!(taken(&text), Format::Plain(Sort::Mime), "{text:?}");
+        assert_eq!(taken(packed(&text)), Format::Gzip(Sort::Mime), "{text:?}");
+    }
+}
+
+#[test]
+fn an_archive_that_cloud_init_would_not_open_is_told_why() {
+    let plain = with("--b\n\nhunter2\n--b--\n");
+    let version = "the archive has no MIME-Version header in its first 4096 bytes, and cloud-init would not open it: want \"MIME-Version: 1.0\" among its first headers";
+    let late = plain.replace(
+        "MIME-Version",
+        &format!("X-Long: {:x<4096}\nMIME-Version", ""),
+    );
+    for text in [plain.replace("MIME-Version: 1.0\n", ""), late] {
+        assert_eq!(refused(text, Mode::Alone), version);
+    }
+    let multipart = "the user data have MIME headers and are not multipart: want \"Content-Type: multipart/mixed\" with a boundary, or no headers at all";
+    for text in [
+        "MIME-Version: 1.0\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n",
+        "#cloud-config:\n# mime-version: 1.0\n",
+        " #cloud-config\n# mime-version: 1.0\n",
+        "MIME-Version: 1.0\nContent-Type: multipart\n",
+    ] {
+        assert_eq!(refused(text, Mode::Alone), multipart, "{text:?}");
+    }
+    let boundary = "a multipart header of the archive has no boundary: want boundary=\"...\" in its Content-Type";
+    for of in [
+        "multipart/mixed",
+        "multipart/mixed; boundary=\"\"",
+        "multipart/mixed; boundary",
+    ] {
+        let text = plain.replace("multipart/mixed; boundary=\"b\"", of);
+        assert_eq!(refused(text, Mode::Alone), boundary);
+    }
+    let inner = with("--b\nContent-Type: multipart/mixed\n\n--b--\n");
+    assert_eq!(refused(inner, Mode::Alone), boundary);
+    let part =
+        "an archive holds no part: want at least one, after a line of two dashes and its boundary";
+    for body in ["--b--\n", "", "hunter2\n"] {
+        assert_eq!(refused(with(body), Mode::Alone), part, "{body:?}");
+    }
+    let end = "an archive has no end, and may have been cut off: want its last line to be two dashes, its boundary and two dashes";
+    for body in [
+        "--b\n\nhunter2\n",
+        "--b\n\nhunter2\n--b-",
+        "--b\n\nhunter2\n--b\n\n",
+        "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\nhunter2\n--b--\n",
+        "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\nhunter2\n--c--\n",
+    ] {
+        assert_eq!(refused(with(body), Mode::Alone), end, "{body:?}");
+    }
+    assert_eq!(
+        refused(with("--b\n\nh\u{e9} hunter2\n--b--\n"), Mode::Alone),
+        "the archive has characters beyond ASCII, which cloud-init would change: want its parts in base64 or quoted-printable"
+    );
+}
+
+#[test]
+fn archives_in_archives_have_an_end() {
+    let within = |depth: usize| {
+        let mut text = "#!/bin/sh".to_owned();
+        for at in (0..depth).rev() {
+            let version = if at == 0 { "MIME-Version: 1.0\n" } else { "" };
+            text = format!(
+                "{version}Content-Type: multipart/mixed; boundary=b{at}x\n\n--b{at}x\n{text}\n--b{at}x--"
+            );
+        }
+        text
+    };
+    assert_eq!(taken(within(8)), Format::Plain(Sort::Mime));
+    for depth in [9, 500] {
+        assert_eq!(
+            refused(within(depth), Mode::Alone),
+            "archives are in archives too deep to follow: want at most 8"
+        );
+    }
+}

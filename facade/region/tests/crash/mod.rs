@@ -1,0 +1,227 @@
+//! A process that can die, or be lied to, at each thing it does to the world: a commit, or the call that makes an image.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    Call, Capabilities, Effect, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Operation, SnapshotRequest,
+};
+use fleetwright_store::{
+    Interest, Page, Query, Record, RecordId, Revision, Schema, Store, StoreError, Transaction,
+    Watch,
+};
+use tokio::sync::Notify;
+
+/// What goes wrong at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The process dies, and nothing was done.
+    CrashBefore,
+    /// It is done, and the process dies.
+    CrashAfter,
+    /// It is refused.
+    Error,
+    /// It is done, and nobody hears of it.
+    LostReply,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::CrashBefore,
+        Self::CrashAfter,
+        Self::Error,
+        Self::LostReply,
+    ];
+}
+
+/// What goes wrong when. Steps are counted through all lives.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    strikes: Vec<(u64, Kind)>,
+    steps: AtomicU64,
+    listed: AtomicU64,
+    dead: AtomicBool,
+    died: Notify,
+    told: Mutex<Vec<String>>,
+}
+
+impl Plan {
+    pub(crate) fn new(strikes: Vec<(u64, Kind)>) -> Arc<Self> {
+        Arc::new(Self {
+            strikes,
+            ..Self::default()
+        })
+    }
+
+    /// How many steps there were.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// How many records lists have handed out.
+    pub(crate) fn listed(&self) -> u64 {
+        self.listed.load(Ordering::Relaxed)
+    }
+
+    /// What happened, for whoever wonders.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.told.lock().unwrap().clone()
+    }
+
+    /// Until the process dies; then it may live again.
+    pub(crate) async fn died(&self) {
+        self.died.notified().await;
+        self.dead.store(false, Ordering::Relaxed);
+    }
+
+    fn strike(&self, what: &str) -> Option<Kind> {
+        let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
+        let found = self.strikes.iter().find(|(nth, _)| *nth == step);
+        let found = found.map(|(_, kind)| *kind);
+        let line = format!("{step} {what} {found:?}");
+        self.told.lock().unwrap().push(line);
+        found
+    }
+
+    async fn die(&self) {
+        self.dead.store(true, Ordering::Relaxed);
+        self.died.notify_one();
+        std::future::pending().await
+    }
+
+    /// The dead do nothing any more.
+    async fn live(&self) {
+        if self.dead.load(Ordering::Relaxed) {
+            std::future::pending().await
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Flaky<T: ?Sized> {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) inner: Arc<T>,
+}
+
+impl<T: ?Sized> Flaky<T> {
+    pub(crate) fn new(plan: &Arc<Plan>, inner: &Arc<T>) -> Arc<Self> {
+        Arc::new(Self {
+            plan: Arc::clone(plan),
+            inner: Arc::clone(inner),
+        })
+    }
+
+    async fn step<A, E>(
+        &self,
+        what: &str,
+        call: impl Future<Output = Result<A, E>>,
+        refused: impl FnOnce() -> E,
+        lost: impl FnOnce() -> E,
+    ) -> Result<A, E> {
+        self.plan.live().await;
+        match self.plan.strike(what) {
+            None => call.await,
+            Some(Kind::CrashBefore) => {
+                self.plan.die().await;
+                call.await
+            }
+            Some(Kind::CrashAfter) => {
+                let answer = call.await;
+                self.plan.die().await;
+                answer
+            }
+            Some(Kind::Error) => Err(refused()),
+            Some(Kind::LostReply) => {
+                let _ = call.await;
+                Err(lost())
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Flaky<dyn Store> {
+    fn schema(&self) -> &Schema {
+        self.inner.schema()
+    }
+    async fn get(&self, id: &RecordId) -> Result<Option<Record>, StoreError> {
+        self.plan.live().await;
+        self.inner.get(id).await
+    }
+    async fn list(&self, query: &Query) -> Result<Page, StoreError> {
+        self.plan.live().await;
+        let page = self.inner.list(query).await?;
+        let count = page.records.len() as u64;
+        self.plan.listed.fetch_add(count, Ordering::Relaxed);
+        Ok(page)
+    }
+    async fn commit(&self, transaction: &Transaction) -> Result<Revision, StoreError> {
+        let reason = || "injected".to_owned();
+        let refused = || StoreError::Unavailable {
+            reason: reason(),
+            source: None,
+        };
+        let lost = || StoreError::UnknownOutcome {
+            reason: reason(),
+            source: None,
+        };
+        let call = self.inner.commit(transaction);
+        self.step("commit", call, refused, lost).await
+    }
+    async fn head(&self) -> Result<Revision, StoreError> {
+        self.inner.head().await
+    }
+    async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch, StoreError> {
+        self.inner.watch(after, interest).await
+    }
+    async fn compact(&self, through: Revision) -> Result<(), StoreError> {
+        self.inner.compact(through).await
+    }
+}
+
+#[async_trait]
+impl InstanceProvisioner for Flaky<dyn InstanceProvisioner> {
+    fn capabilities(&self) -> &Capabilities {
+        self.inner.capabilities()
+    }
+    async fn launch_instance(&self, config: &InstanceConfig) -> fleetwright::Result<InstanceInfo> {
+        self.inner.launch_instance(config).await
+    }
+    async fn terminate_instance(&self, id: &InstanceId) -> fleetwright::Result<()> {
+        self.inner.terminate_instance(id).await
+    }
+    async fn stop_instance(&self, id: &InstanceId) -> fleetwright::Result<()> {
+        self.inner.stop_instance(id).await
+    }
+    async fn start_instance(&self, id: &InstanceId) -> fleetwright::Result<InstanceInfo> {
+        self.inner.start_instance(id).await
+    }
+    async fn describe_instance(&self, id: &InstanceId) -> fleetwright::Result<InstanceStatus> {
+        self.inner.describe_instance(id).await
+    }
+    async fn list_instances(
+        &self,
+        filter: &InstanceFilter,
+    ) -> fleetwright::Result<Vec<InstanceInfo>> {
+        self.inner.list_instances(filter).await
+    }
+    async fn find_launch(&self, token: &LaunchToken) -> fleetwright::Result<LaunchRecord> {
+        self.inner.find_launch(token).await
+    }
+    async fn snapshot_image(
+        &self,
+        id: &InstanceId,
+        request: &SnapshotRequest,
+    ) -> fleetwright::Result<ImageId> {
+        let call = Call::new("injected", Operation::SnapshotImage);
+        let refused = || call.unavailable(Effect::None, "the cloud is busy");
+        let lost = || call.timeout(Effect::Unknown);
+        let made = self.inner.snapshot_image(id, request);
+        self.step("snapshot", made, refused, lost).await
+    }
+}

@@ -1,0 +1,321 @@
+//! What is asked of a server's machine at once: its console and its key, and what is answered while there is none.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod town;
+mod yard;
+
+use std::{num::NonZeroUsize, time::Duration};
+
+use fleetwright::{OptionalVerb, Reboot};
+use fleetwright_identity::{
+    Actor, ActorName, Binding, Permission, Principal, Resource, Role, RoleName, Roles, Scope, Verb,
+};
+use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Refused, Rule, WireCall};
+use fleetwright_region::{
+    machine::{MachineError, Machines},
+    secret::SshKeys,
+    server::{Phase, Power, ServerId},
+};
+
+use town::{Tenant, north, server_id, service, tenant};
+use yard::{Yard, wish};
+
+const VERBS: [Verb; 4] = [
+    Verb::ConsoleOutput,
+    Verb::ConsoleSession,
+    Verb::SshKey,
+    Verb::Snapshot,
+];
+
+async fn ask(
+    machines: &Machines,
+    who: &Principal,
+    id: ServerId,
+    verb: Verb,
+) -> Result<(), MachineError> {
+    match verb {
+        Verb::ConsoleOutput => machines.console_output(who, id, None).await.map(drop),
+        Verb::ConsoleSession => machines.console_session(who, id).await.map(drop),
+        Verb::SshKey => machines.ssh_key(who, id).await.map(drop),
+        Verb::Snapshot => machines.snapshot(who, id, &wish()).await.map(drop),
+        other @ (Verb::Create
+        | Verb::Read
+        | Verb::List
+        | Verb::Update
+        | Verb::Delete
+        | Verb::Start
+        | Verb::Stop
+        | Verb::Reboot) => panic!("{other:?} is nothing to ask a machine"),
+    }
+}
+
+/// Somebody in a project who may do these things to servers.
+fn somebody(tenant: Tenant, verbs: &[Verb]) -> Principal {
+    let name = RoleName::new("some").unwrap();
+    let permissions = verbs
+        .iter()
+        .map(|verb| Permission::new(*verb, Resource::Servers).unwrap());
+    let scope = Scope::Project(tenant.0, tenant.1);
+    let role = Role::new(name.clone(), scope.level(), permissions).unwrap();
+    let roles = Roles::built_in().with(role).unwrap();
+    let actor = Actor::User(ActorName::new("bob").unwrap());
+    let binding = Binding::new(name, scope);
+    roles.principal(actor, &[binding]).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_verb_takes_its_own_permission_and_what_is_hidden_looks_absent() {
+    let yard = Yard::new(&MemoryCloud::new()).await;
+    yard.running().await;
+    let (here, elsewhere) = (tenant(1, 1), tenant(1, 2));
+    for verb in VERBS {
+        let with = somebody(here, &[verb]);
+        ask(&yard.machines, &with, server_id(1), verb)
+            .await
+            .unwrap();
+        let all_but = Verb::ALL.into_iter().filter(|other| *other != verb);
+        let all_but = somebody(here, &all_but.collect::<Vec<_>>());
+        let refused = ask(&yard.machines, &all_but, server_id(1), verb).await;
+        assert!(
+            matches!(refused, Err(MachineError::Refused(_))),
+            "{verb:?}: {refused:?}"
+        );
+        let stranger = somebody(elsewhere, &Verb::ALL);
+        let hidden = ask(&yard.machines, &stranger, server_id(1), verb).await;
+        let absent = ask(&yard.machines, &service(), server_id(9), verb).await;
+        let words = |answer: Result<(), MachineError>| answer.unwrap_err().to_string();
+        let of_nine = server_id(9).to_string();
+        assert_eq!(
+            words(hidden),
+            words(absent).replace(&of_nine, &server_id(1).to_string())
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_console_is_read_whole_or_by_its_last_lines_and_never_shown_by_accident() {
+    let cloud = MemoryCloud::new();
+    let yard = Yard::new(&cloud).await;
+    yard.running().await;
+    let who = service();
+    yard.during(async {
+        let reboot = yard
+            .town
+            .servers
+            .request_reboot(&who, server_id(1), Reboot::Hard);
+        reboot.await.unwrap();
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        yard.until(Phase::Running).await;
+    })
+    .await;
+    let machines = &yard.machines;
+    let whole = machines.console_output(&who, server_id(1), None).await;
+    let whole = whole.unwrap();
+    let lines: Vec<_> = whole.text.lines().collect();
+    assert!(
+        lines.len() >= 2 && lines.concat().contains("boot 1 from img-7"),
+        "{lines:?}"
+    );
+    let one = NonZeroUsize::new(1);
+    let last = machines.console_output(&who, server_id(1), one).await;
+    assert_eq!(last.as_ref().unwrap().text, *lines.last().unwrap());
+    let many = NonZeroUsize::new(1000);
+    let all = machines.console_output(&who, server_id(1), many).await;
+    assert_eq!(all.unwrap().text, whole.text);
+
+    let session = machines.console_session(&who, server_id(1)).await.unwrap();
+    assert!(session.url.starts_with("memory://console/"));
+    let key = machines.ssh_key(&who, server_id(1)).await.unwrap();
+    let text = key.expose_text().unwrap();
+    assert!(text.contains("PRIVATE KEY"));
+    let shown = format!("{whole:?} {last:?} {session:?} {key:?} {machines:?}");
+    for secret in [
+        "boot 1",
+        "memory://",
+        "PRIVATE",
+        text.lines().nth(1).unwrap(),
+    ] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+/// How each verb is answered now, in the order of [`VERBS`].
+async fn answers(yard: &Yard) -> [String; 4] {
+    let mut answers = VERBS.map(|_| String::new());
+    for (verb, answer) in VERBS.into_iter().zip(&mut answers) {
+        *answer = match ask(&yard.machines, &service(), server_id(1), verb).await {
+            Ok(()) => "ok".to_owned(),
+            Err(MachineError::NotReady {
+                found,
+                wanted,
+                retry_after,
+                ..
+            }) => {
+                assert!(!retry_after.is_zero());
+                format!("{found}, not {wanted}")
+            }
+            Err(MachineError::NoMachine { found, .. }) => found.to_owned(),
+            Err(MachineError::Deleting(_)) => "deleting".to_owned(),
+            Err(other) => panic!("{verb:?} is answered as {other:?}"),
+        };
+    }
+    answers
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
+    let cloud = MemoryCloud::new();
+    let yard = Yard::new(&cloud).await;
+    let who = service();
+    yard.ensure().await;
+    let waits = |found: &str| {
+        let [output, session, snapshot] = ["launched", "running", "running or stopped"]
+            .map(|wanted| format!("{found}, not {wanted}"));
+        [output, session, "ok".to_owned(), snapshot]
+    };
+    assert_eq!(answers(&yard).await, waits("not launched yet"));
+    let busy = Fault::Refused(Refused::Throttled(Duration::from_secs(1)));
+    cloud.faults().add(Rule::nth(WireCall::Launch, 1, busy));
+    yard.controller.reconcile(server_id(1)).await.unwrap();
+    assert_eq!(answers(&yard).await, waits("being launched"));
+    while yard.read().await.server.instance.is_none() {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        yard.controller.reconcile(server_id(1)).await.unwrap();
+    }
+    let [output, session, _, snapshot] = answers(&yard).await;
+    assert_eq!(
+        [output, session, snapshot],
+        [
+            "ok",
+            "booting, not running",
+            "booting, not running or stopped"
+        ]
+    );
+
+    let servers = &yard.town.servers;
+    yard.during(async {
+        let stop = servers.set_power(&who, server_id(1), Power::Stopped).await;
+        stop.unwrap();
+        yard.until(Phase::Stopped).await;
+    })
+    .await;
+    assert_eq!(
+        answers(&yard).await,
+        ["ok", "stopped, not running", "ok", "ok"]
+    );
+    yard.during(async {
+        let start = servers.set_power(&who, server_id(1), Power::Running).await;
+        start.unwrap();
+        yard.until(Phase::Running).await;
+        assert_eq!(answers(&yard).await, ["ok"; 4]);
+        servers.request_replace(&who, server_id(1)).await.unwrap();
+        yard.until(Phase::Replacing).await;
+    })
+    .await;
+    let [output, session, ..] = answers(&yard).await;
+    assert_eq!(
+        [output, session],
+        [
+            "being replaced, not launched",
+            "being replaced, not running"
+        ]
+    );
+
+    let machine = yard
+        .during(yard.until(Phase::Running))
+        .await
+        .server
+        .instance;
+    cloud.operator().terminate(&machine.unwrap().id).unwrap();
+    // The record still says that it runs: the cloud has the last word.
+    let [output, session, ..] = answers(&yard).await;
+    for answer in [output, session] {
+        assert_eq!(answer, "no longer as it was last seen, not seen again");
+    }
+    yard.during(yard.until(Phase::Lost)).await;
+    let [output, session, key, _] = answers(&yard).await;
+    assert_eq!(
+        [output, session, key],
+        ["has lost its machine", "has lost its machine", "ok"]
+    );
+    servers.delete(&who, server_id(1)).await.unwrap();
+    let [output, session, ..] = answers(&yard).await;
+    assert_eq!([output, session], ["deleting", "deleting"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_s_trouble_is_told_with_a_time_to_ask_again() {
+    let cloud = MemoryCloud::new();
+    let yard = Yard::new(&cloud).await;
+    yard.running().await;
+    let faults = [
+        (
+            Fault::Refused(Refused::Throttled(Duration::from_secs(77))),
+            77,
+        ),
+        (Fault::Refused(Refused::AccessDenied), 15),
+        (Fault::Refused(Refused::BadCredentials), 15),
+        (Fault::Lost(When::Before), 15),
+        (Fault::ServerError(When::After), 15),
+        (Fault::Malformed, 15),
+    ];
+    let calls = [
+        (Verb::ConsoleOutput, WireCall::ConsoleOutput),
+        (Verb::ConsoleSession, WireCall::ConsoleSession),
+    ];
+    for (fault, seconds) in faults {
+        for (verb, call) in calls {
+            cloud.faults().add(Rule::nth(call, 1, fault.clone()));
+            let error = ask(&yard.machines, &service(), server_id(1), verb).await;
+            let error = error.unwrap_err();
+            assert!(
+                matches!(error, MachineError::Unavailable { .. }),
+                "{fault:?}: {error:?}"
+            );
+            let expected = Some(Duration::from_secs(seconds));
+            assert_eq!(error.retry_after(), expected, "{fault:?}");
+            ask(&yard.machines, &service(), server_id(1), verb)
+                .await
+                .unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_region_does_not_have_is_told_as_such() {
+    let optional = [
+        OptionalVerb::ConsoleOutput,
+        OptionalVerb::ConsoleSession,
+        OptionalVerb::SnapshotImage,
+    ];
+    let builder = MemoryCloud::builder();
+    let cloud = optional
+        .into_iter()
+        .fold(builder, |builder, verb| builder.without(verb));
+    let cloud = cloud.build();
+    let yard = Yard::new(&cloud).await;
+    yard.running().await;
+    let before = cloud.oracle().total_calls();
+    for verb in [Verb::ConsoleOutput, Verb::ConsoleSession, Verb::Snapshot] {
+        let error = ask(&yard.machines, &service(), server_id(1), verb).await;
+        let error = error.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("the cloud of region north does not offer {}", verb.as_str())
+        );
+    }
+    assert_eq!(cloud.oracle().total_calls(), before, "nobody was asked");
+
+    let town = &yard.town;
+    let (store, clock) = (town.store.clone(), town.clock.clone());
+    let keyless = Machines::new(store, clock, town.catalog.clone(), SshKeys::Without).unwrap();
+    let error = keyless.ssh_key(&service(), server_id(1)).await.unwrap_err();
+    assert!(matches!(error, MachineError::NoKeyring(_)), "{error:?}");
+    let error = keyless.console_session(&service(), server_id(1)).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, MachineError::NoRegion(region) if region == north()));
+}

@@ -1,0 +1,183 @@
+//! Something goes wrong at every step of making an image, and at every two: there is one image in the end, or none.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod crash;
+mod town;
+mod yard;
+
+use std::{sync::Arc, time::Duration};
+
+use fleetwright::InstanceProvisioner;
+use fleetwright_memory::{MemoryCloud, Timing};
+use fleetwright_region::{
+    catalog::{ImageState, Origin},
+    ids::ImageId,
+    monitor::Policy,
+    schema,
+    server::{Phase, ServerView},
+};
+use fleetwright_store::{Schema, Store};
+use fleetwright_store_sqlite::SqliteStore;
+
+use crash::{Flaky, Kind, Plan};
+use town::{image, server_id, service};
+use yard::{COPY, Yard, wish};
+
+/// What whoever asks does when no answer comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Client {
+    AsksAgain,
+    IsGone,
+}
+
+/// Asks for an image, and lives until it is at its end, however often it dies.
+async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
+    let cloud = MemoryCloud::new();
+    let yard = Yard::new(&cloud).await;
+    yard.running().await;
+    let plan = Plan::new(strikes.clone());
+    let handle: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
+    let mut asks = true;
+    loop {
+        let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &yard.town.store);
+        let flaky = Flaky::<dyn InstanceProvisioner>::new(&plan, &handle);
+        let (machines, snapshots) = Yard::reopened(&yard.town, store, flaky).await;
+        let story = async {
+            let (who, new) = (service(), wish());
+            while asks && machines.snapshot(&who, server_id(1), &new).await.is_err() {
+                asks = client == Client::AsksAgain;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+        };
+        tokio::select! {
+            biased;
+            () = plan.died() => asks &= client == Client::AsksAgain,
+            () = story => break,
+            () = snapshots.run() => panic!("it works until it is dropped"),
+        }
+    }
+    let what = format!("{strikes:?}, and the client {client:?}: {:?}", plan.told());
+    yard.town.catalog.refresh().await.unwrap();
+    let found = yard.town.catalog.image(&service(), &image(COPY));
+    let made = cloud.oracle().images();
+    match (found, client) {
+        (Some(found), _) => {
+            assert_eq!(found.state, ImageState::Ready, "{what}");
+            assert_eq!(made.len(), 1, "{what}");
+            let native = match found.origin {
+                Origin::File => None,
+                Origin::Made { native, .. } => native,
+            };
+            assert_eq!(native.as_ref(), Some(&made[0].id), "{what}");
+        }
+        (None, Client::IsGone) => assert_eq!(made.len(), 0, "{what}"),
+        (None, Client::AsksAgain) => panic!("it was asked for, and forgotten: {what}"),
+    }
+    plan.steps()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_goes_wrong_at_every_step_leaves_one_image_or_none() {
+    let steps = history(Vec::new(), Client::AsksAgain).await;
+    assert_eq!(steps, 4, "the wish, the call, the cloud's name, ready");
+    for client in [Client::AsksAgain, Client::IsGone] {
+        for kind in Kind::ALL {
+            for step in 1..=steps {
+                let struck = history(vec![(step, kind)], client).await;
+                assert!(struck >= step, "{kind:?} at {step} never came");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_goes_wrong_at_any_two_steps_leaves_one_image() {
+    for first in 1..=4 {
+        for second in first + 1..=first + 4 {
+            for one in Kind::ALL {
+                for other in Kind::ALL {
+                    let strikes = vec![(first, one), (second, other)];
+                    history(strikes, Client::AsksAgain).await;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_at_its_end_costs_a_pass_nothing() {
+    let plan = Plan::new(Vec::new());
+    let cloud = MemoryCloud::new();
+    let yard = Yard::new(&cloud).await;
+    yard.running().await;
+    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &yard.town.store);
+    let (_, idle) = Yard::reopened(&yard.town, store, yard.cloud.clone()).await;
+    for number in 0..40 {
+        let mut new = wish();
+        new.image = ImageId::new(format!("copy-{number}")).unwrap();
+        let asked = yard.machines.snapshot(&service(), server_id(1), &new).await;
+        asked.unwrap();
+        yard.snapshots.pass().await.unwrap();
+        let before = plan.listed();
+        idle.pass().await.unwrap();
+        assert_eq!(plan.listed(), before, "after {number}");
+    }
+    assert_eq!(cloud.oracle().images().len(), 40);
+}
+
+/// In real time, since a file's threads do not know of a paused clock.
+#[tokio::test]
+async fn an_image_is_made_over_a_file_by_the_process_that_comes_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("region.db");
+    let open = async || {
+        let schema = schema::add_kinds(Schema::builder()).build().unwrap();
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, schema).await.unwrap());
+        store
+    };
+    let soon = Duration::from_millis(1);
+    let cloud = MemoryCloud::builder()
+        .timing(Timing::all(soon))
+        .poll_tick(soon)
+        .build();
+    let handle: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
+    let mut yard = Yard::over(open().await, handle.clone()).await;
+    let mut policy = Policy::default();
+    policy.tick = Duration::from_millis(20);
+    yard.monitor = yard.monitor.with_policy(policy);
+    yard.ensure().await;
+    let up = async {
+        let is_up = |view: &ServerView| view.phase == Phase::Running;
+        while !is_up(&yard.read().await) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    yard.during(up).await;
+    let plan = Plan::new(vec![(2, Kind::CrashAfter)]);
+    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &yard.town.store);
+    let flaky = Flaky::<dyn InstanceProvisioner>::new(&plan, &handle);
+    let (machines, snapshots) = Yard::reopened(&yard.town, store, flaky).await;
+    let asked = machines.snapshot(&service(), server_id(1), &wish()).await;
+    assert_eq!(asked.unwrap().state, ImageState::Pending);
+    tokio::select! {
+        biased;
+        () = plan.died() => {}
+        () = snapshots.run() => panic!("it works until it is dropped"),
+    }
+    assert_eq!(
+        cloud.oracle().images().len(),
+        1,
+        "the cloud did it, and nobody heard"
+    );
+    drop((machines, snapshots));
+
+    let (_, next) = Yard::reopened(&yard.town, open().await, handle).await;
+    next.pass().await.unwrap();
+    assert_eq!(yard.copy().await.state, ImageState::Ready);
+    assert_eq!(cloud.oracle().images().len(), 1);
+}
