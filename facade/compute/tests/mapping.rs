@@ -14,7 +14,6 @@ use fleetwright_compute::{
     controller::Controller,
     instance::{ConditionKind, EventKind, Instance, InstanceId, Provisioning},
 };
-use fleetwright_identity::{Actor, Binding, Principal, RoleName, Roles, Scope};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     name::Name,
@@ -23,7 +22,7 @@ use fleetwright_region::{
 use fleetwright_store::{Store, Transaction};
 use meddler::Meddler;
 
-use support::{Place, alice, flavor, has, here, image, record, service, settled, tenant};
+use support::{Place, flavor, has, here, image, record, service, settled, tenant};
 
 fn runs(instance: &Instance) -> bool {
     instance.status.phase == Phase::Running && settled(instance)
@@ -162,13 +161,11 @@ async fn a_server_whose_instance_does_not_exist_is_shown_to_operators_and_left()
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert_eq!(place.server(id).await.unwrap().phase, Phase::Running);
             // A tenant has no servers to list.
-            let scope = Scope::Project(tenant().0, tenant().1);
-            let binding = Binding::new(RoleName::new("project-user").unwrap(), scope);
-            let tenant: Principal = {
-                let actor: Actor = alice();
-                Roles::built_in().principal(actor, &[binding]).unwrap()
-            };
-            place.controller.orphans(&tenant).await.unwrap_err();
+            place
+                .controller
+                .orphans(&support::user())
+                .await
+                .unwrap_err();
             // An instance of that name takes it over as it is.
             place.create(network, "web").await;
             place.until(id, runs).await;

@@ -12,10 +12,11 @@ use fleetwright_compute::{
     instance::{ConditionKind, DeletionCause, Instance, InstanceId},
     networks::NetworkKeeper,
     schema,
+    service::{Instances, Parts, compute_principal},
 };
 use fleetwright_identity::{
-    Actor, ActorName, Allocation, Amounts, Defaults, Ledger, OrganizationId, Permission, Principal,
-    ProjectId, QuotaKind, QuotaKinds,
+    Actor, ActorName, Allocation, Amounts, Binding, Defaults, Ledger, OrganizationId, Permission,
+    Principal, ProjectId, QuotaKind, QuotaKinds, RoleName, Roles, Scope,
 };
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
@@ -32,7 +33,7 @@ use fleetwright_region::{
         SecurityGroups, SshAuthorities,
     },
     secret::{ServerKeys, SshKeys},
-    server::{ServerView, Servers, TenantGround},
+    server::{Ground, ServerView, Servers, TenantGround},
 };
 use fleetwright_store::{
     Key, Kind, MemoryStore, Query, RecordId, Schema, Store, Table, Transaction, Versioned,
@@ -87,6 +88,14 @@ pub(crate) fn alice() -> Actor {
     Actor::User(ActorName::new("alice").unwrap())
 }
 
+/// Whoever works in the tenant's project.
+pub(crate) fn user() -> Principal {
+    let scope = Scope::Project(tenant().0, tenant().1);
+    let binding = Binding::new(RoleName::new("project-user").unwrap(), scope);
+    Roles::built_in().principal(alice(), &[binding]).unwrap()
+}
+
+/// Whoever may do everything.
 pub(crate) fn service() -> Principal {
     Principal::service(ActorName::new("compute").unwrap(), Permission::all())
 }
@@ -125,6 +134,7 @@ pub(crate) struct Place {
     pub(crate) servers: Servers,
     pub(crate) ledger: Ledger,
     pub(crate) table: Table<Instance>,
+    pub(crate) instances: Instances,
     pub(crate) controller: Controller,
     pub(crate) keeper: NetworkKeeper,
     pub(crate) region: region::Controller,
@@ -163,18 +173,28 @@ impl Place {
             Arc::new(authorities()),
             catalog.clone(),
         );
+        let ground: Arc<dyn Ground> = Arc::new(ground);
         let machines = cloud.clone();
         let cloud: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
         let verbs: BTreeSet<OptionalVerb> = cloud.capabilities().verbs.clone();
         let servers = Servers::new(
             store.clone(),
             clock.clone(),
-            Arc::new(ground),
+            Arc::clone(&ground),
             SshKeys::OnePerServer(keys),
         );
         let servers = servers.unwrap().with_region(here(), verbs);
         let kinds = Arc::new(quota_kinds());
         let ledger = Ledger::new(store.clone(), kinds).unwrap();
+        let parts = Parts::new(
+            store.clone(),
+            clock.clone(),
+            ground,
+            networks.clone(),
+            catalog.clone(),
+            ledger.clone(),
+            servers.clone(),
+        );
         let region = region::Controller::new(
             here(),
             store.clone(),
@@ -190,15 +210,17 @@ impl Place {
             servers.clone(),
             ledger.clone(),
             clock.clone(),
-            service(),
+            compute_principal().unwrap(),
         );
-        let keeper = NetworkKeeper::new(store.clone(), networks.clone(), clock.clone(), service());
+        let principal = compute_principal().unwrap();
+        let keeper = NetworkKeeper::new(store.clone(), networks.clone(), clock.clone(), principal);
         Self {
             groups: groups(),
             authorities: authorities(),
             servers,
             ledger,
             table: Table::new(store.clone()).unwrap(),
+            instances: Instances::new(parts).unwrap(),
             controller: controller.unwrap(),
             keeper: keeper.unwrap(),
             region: region.unwrap(),
@@ -232,7 +254,8 @@ impl Place {
         let servers = servers.unwrap().with_region(here(), verbs);
         let kinds = Arc::new(quota_kinds());
         let ledger = Ledger::new(store.clone(), kinds).unwrap();
-        Controller::new(store, servers, ledger, clock, service()).unwrap()
+        let principal = compute_principal().unwrap();
+        Controller::new(store, servers, ledger, clock, principal).unwrap()
     }
 
     pub(crate) fn networks_over(&self, store: Arc<dyn Store>) -> Arc<Networks> {
