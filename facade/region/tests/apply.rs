@@ -157,9 +157,11 @@ async fn a_guard_that_does_not_hold_lets_nothing_be_written() {
         vec![Check::At(owner.clone(), revision)],
         vec![Check::Absent(owner)],
     ];
-    let conflict = |error: ServerError| match error {
-        ServerError::Store(error) => error.conflict().unwrap().check.clone(),
-        other => panic!("{other}"),
+    let conflict = |error: ServerError| {
+        let ServerError::Store(error) = error else {
+            panic!("{error}");
+        };
+        error.conflict().unwrap().check.clone()
     };
     let mut asked = wish(&made);
     asked.intent.power = Power::Stopped;
