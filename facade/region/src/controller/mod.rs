@@ -192,13 +192,13 @@ impl Controller {
     }
 
     fn ended(&self, queue: &mut Queue<ServerId>, id: ServerId, answer: Result<Next, StoreError>) {
-        let failures = queue.ended(id, answer.is_err());
+        let failures = queue.ended(&id, answer.is_err());
         match answer {
-            Ok(Next::Again) => queue.wake(id),
-            Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
+            Ok(Next::Again) => queue.wake(&id),
+            Ok(Next::At(date)) => queue.wake_at(&id, queue::instant(self.clock.now(), date)),
             Ok(Next::Idle) => queue.rest(&id),
             // Somebody else wrote the record: it is read again, and they are ahead.
-            Err(error) if error.conflict().is_some() => queue.wake(id),
+            Err(error) if error.conflict().is_some() => queue.wake(&id),
             Err(error) => {
                 counter!("fleetwright_region_store_failures_total", "region" => self.label())
                     .increment(1);
@@ -207,7 +207,7 @@ impl Controller {
                     Advice::ReadAgain | Advice::Later => self.rules.backoff(id, failures),
                     Advice::GiveUp => self.rules.refused_backoff,
                 };
-                queue.wake_at(id, Instant::now() + delay);
+                queue.wake_at(&id, Instant::now() + delay);
             }
         }
     }

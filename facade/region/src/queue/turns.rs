@@ -37,13 +37,13 @@ impl<K> Default for Queue<K> {
 
 impl<K: Clone + Ord> Queue<K> {
     /// Something about a key has changed.
-    pub fn wake(&mut self, id: K) {
+    pub fn wake(&mut self, id: &K) {
         let slot = self.slots.entry(id.clone()).or_default();
         if slot.working {
             slot.again = true;
         } else if !slot.queued {
             slot.queued = true;
-            self.ready.push_back(id);
+            self.ready.push_back(id.clone());
         }
     }
 
@@ -56,7 +56,7 @@ impl<K: Clone + Ord> Queue<K> {
             if let Some(slot) = self.slots.get_mut(&id) {
                 slot.due = None;
             }
-            self.wake(id);
+            self.wake(&id);
         }
         let id = self.ready.pop_front()?;
         let slot = self.slots.entry(id.clone()).or_default();
@@ -69,7 +69,7 @@ impl<K: Clone + Ord> Queue<K> {
     }
 
     /// The work on a key ended; `failed` if the store was in the way. Answers how often in a row that was so.
-    pub fn ended(&mut self, id: K, failed: bool) -> u32 {
+    pub fn ended(&mut self, id: &K, failed: bool) -> u32 {
         let slot = self.slots.entry(id.clone()).or_default();
         slot.working = false;
         slot.failures = if failed {
@@ -85,7 +85,7 @@ impl<K: Clone + Ord> Queue<K> {
     }
 
     /// Wakes a key then, unless it is woken before.
-    pub fn wake_at(&mut self, id: K, due: Instant) {
+    pub fn wake_at(&mut self, id: &K, due: Instant) {
         let slot = self.slots.entry(id.clone()).or_default();
         if slot.queued || slot.due.is_some_and(|earlier| earlier <= due) {
             return;
@@ -93,7 +93,7 @@ impl<K: Clone + Ord> Queue<K> {
         if let Some(later) = slot.due.replace(due) {
             self.timers.remove(&(later, id.clone()));
         }
-        self.timers.insert((due, id));
+        self.timers.insert((due, id.clone()));
     }
 
     /// Forgets a key that waits for nothing.
@@ -119,37 +119,44 @@ impl<K: Clone + Ord> Queue<K> {
 mod tests {
     use std::time::Duration;
 
+    use uuid::Uuid;
+
     use super::*;
+    use crate::server::ServerId;
+
+    fn id(number: u128) -> ServerId {
+        ServerId::from_uuid(Uuid::from_u128(number))
+    }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_waits_once_and_is_worked_on_once() {
-        let (mut queue, now) = (Queue::default(), Instant::now());
-        queue.wake(1);
-        queue.wake(1);
-        assert_eq!((queue.take(now), queue.take(now)), (Some(1), None));
-        queue.wake(1);
+    async fn a_server_waits_once_and_is_worked_on_once() {
+        let (mut queue, now) = (Queue::<ServerId>::default(), Instant::now());
+        queue.wake(&id(1));
+        queue.wake(&id(1));
+        assert_eq!((queue.take(now), queue.take(now)), (Some(id(1)), None));
+        queue.wake(&id(1));
         assert_eq!(queue.take(now), None, "it is being worked on");
-        queue.ended(1, false);
-        assert_eq!(queue.take(now), Some(1), "what was read may be old");
-        queue.ended(1, false);
+        queue.ended(&id(1), false);
+        assert_eq!(queue.take(now), Some(id(1)), "what was read may be old");
+        queue.ended(&id(1), false);
         assert_eq!(queue.take(now), None);
-        queue.rest(&1);
+        queue.rest(&id(1));
         assert!(queue.slots.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_earliest_of_its_times_wakes_a_key() {
-        let (mut queue, now) = (Queue::default(), Instant::now());
+    async fn the_earliest_of_its_times_wakes_a_server() {
+        let (mut queue, now) = (Queue::<ServerId>::default(), Instant::now());
         let at = |seconds| now + Duration::from_secs(seconds);
-        queue.wake_at(1, at(9));
-        queue.wake_at(1, at(5));
-        queue.wake_at(1, at(7));
+        queue.wake_at(&id(1), at(9));
+        queue.wake_at(&id(1), at(5));
+        queue.wake_at(&id(1), at(7));
         assert_eq!(queue.next_due(), Some(at(5)));
         assert_eq!(queue.take(at(4)), None);
-        assert_eq!(queue.take(at(5)), Some(1));
+        assert_eq!(queue.take(at(5)), Some(id(1)));
         assert_eq!(queue.next_due(), None, "the others are needless");
-        assert_eq!(queue.ended(1, true), 1);
-        assert_eq!(queue.ended(1, true), 2);
-        assert_eq!(queue.ended(1, false), 0);
+        assert_eq!(queue.ended(&id(1), true), 1);
+        assert_eq!(queue.ended(&id(1), true), 2);
+        assert_eq!(queue.ended(&id(1), false), 0);
     }
 }

@@ -37,7 +37,7 @@ pub async fn work<K, P, F, T>(
     mut ended: impl FnMut(&mut Queue<K>, K, T) + Send,
     shown: impl Fn(f64) + Send,
 ) where
-    K: Clone + Ord + Send,
+    K: Clone + Ord + Send + Sync,
     T: Send,
     P: Fn(K) -> F + Send + Sync,
     F: Future<Output = T> + Send,
@@ -50,14 +50,15 @@ pub async fn work<K, P, F, T>(
             let Some(key) = queue.take(Instant::now()) else {
                 break;
             };
-            working.push(at_work(key.clone(), pass(key)));
+            let passing = pass(key.clone());
+            working.push(at_work(key, passing));
         }
         shown(float(queue.waiting()));
         let due = queue.next_due();
         let room = working.len() < most.get();
         tokio::select! {
             biased;
-            Some(keys) = woken.next() => keys.into_iter().for_each(|key| queue.wake(key)),
+            Some(keys) = woken.next() => keys.iter().for_each(|key| queue.wake(key)),
             Some((key, answer)) = working.next() => ended(&mut queue, key, answer),
             () = until(due), if room => {}
         }

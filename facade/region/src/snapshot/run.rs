@@ -16,12 +16,12 @@ impl Snapshots {
     /// Works until it is dropped.
     pub async fn run(&self) {
         let woken = queue::wakes(
-            "images",
+            "images that are being made",
             || self.unfinished(),
             |commit| self.concerned(commit),
         );
         let pass = |id: ImageId| async move { self.reconcile(&id).await };
-        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, id, answer);
+        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, &id, answer);
         let shown = |waiting| {
             gauge!("fleetwright_region_snapshots_waiting", "region" => self.label()).set(waiting);
         };
@@ -48,22 +48,6 @@ impl Snapshots {
         failed.map_or(Ok(()), Err)
     }
 
-    fn ended(&self, queue: &mut Queue<ImageId>, id: ImageId, answer: Result<Next, ImageError>) {
-        let failures = queue.ended(id.clone(), answer.is_err());
-        match answer {
-            Ok(Next::Again) => queue.wake(id),
-            Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(&id),
-            Err(error) => {
-                counter!("fleetwright_region_store_failures_total", "region" => self.label())
-                    .increment(1);
-                tracing::warn!(image = %id, %error, "a pass over an image failed; it is made again");
-                let delay = self.rules.backoff(&id, failures);
-                queue.wake_at(id, Instant::now() + delay);
-            }
-        }
-    }
-
     /// The images of the region that a commit is about.
     fn concerned(&self, commit: &Commit) -> Vec<ImageId> {
         let ids = commit.changes.iter().filter_map(|change| {
@@ -73,6 +57,24 @@ impl Snapshots {
             ours.then(|| record.id.key.as_str().parse().ok())?
         });
         ids.collect()
+    }
+
+    fn ended(&self, queue: &mut Queue<ImageId>, id: &ImageId, answer: Result<Next, ImageError>) {
+        let failures = queue.ended(id, answer.is_err());
+        match answer {
+            Ok(Next::Again) => queue.wake(id),
+            Ok(Next::At(date)) => {
+                queue.wake_at(id, queue::instant(self.clock.now(), date));
+            }
+            Ok(Next::Idle) => queue.rest(id),
+            Err(error) => {
+                counter!("fleetwright_region_store_failures_total", "region" => self.label())
+                    .increment(1);
+                tracing::warn!(image = %id, %error, "a pass over an image failed; it is made again");
+                let delay = self.rules.backoff(id, failures);
+                queue.wake_at(id, Instant::now() + delay);
+            }
+        }
     }
 
     /// The images of the region that are not at their end, and a watch from there. What is at its end costs nothing.
