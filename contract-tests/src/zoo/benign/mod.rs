@@ -3,12 +3,15 @@
 //! A clause that one of them fails asks for more than the contract says.
 
 mod odd;
+mod patient;
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use fleetwright::{BatchLaunch, OptionalVerb, PlacementField, Tags};
 use fleetwright_memory::{MemoryCloudBuilder, Timing};
 use futures_util::FutureExt as _;
+
+pub(super) use patient::{End, awaited, refusal};
 
 use super::{Factory, MemoryHarness, TwistedHarness};
 use crate::Outsider as _;
@@ -153,6 +156,10 @@ const ALL: &[Benign] = &[
     Benign {
         name: "waits out a stop before it starts",
         make: TwistedHarness::factory::<odd::PatientStart>,
+    },
+    Benign {
+        name: "waits for the end of a launch",
+        make: TwistedHarness::factory::<patient::PatientLaunch>,
     },
     Benign {
         name: "answers streams in drops",

@@ -1,6 +1,7 @@
 //! Backends that break the family state.
 
 mod ends;
+mod patient;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,6 +20,7 @@ use self::ends::{
     BootsForEver, ComesBack, ComesBackByReplay, DoesNotDescribeTerminating, DropsTheReason,
     FailsWithoutTrace, ListsNoReasons, SpoiledByStop,
 };
+use self::patient::{RefusesInDoubt, RefusesWithoutReason};
 use super::{Mutant, Twist, token::lock};
 use crate::zoo::{At, TwistedHarness};
 
@@ -93,6 +95,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "launch that failed late is not found",
         dies_of: "STATE-04",
         make: TwistedHarness::factory::<FailsWithoutTrace>,
+    },
+    Mutant {
+        name: "launch that failed refused without the reason",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<RefusesWithoutReason>,
+    },
+    Mutant {
+        name: "launch that failed refused in doubt",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<RefusesInDoubt>,
     },
     Mutant {
         name: "private address lost through a stop",
