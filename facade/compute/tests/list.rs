@@ -308,7 +308,7 @@ async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
     let key = made[1].id.to_string();
     map.town
         .patch("instance", &key, |value| {
-            value["generation"] = "much".into()
+            value["generation"] = "much".into();
         })
         .await;
     let key = made[2].id.to_string();

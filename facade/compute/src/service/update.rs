@@ -8,8 +8,8 @@ use fleetwright_region::server::{Consent, Field, Plan, Power};
 use fleetwright_store::{Check, Revision, Transaction, Versioned};
 
 use super::{
-    InstanceField, InstanceView, Instances, Reaches, TRIES, UpdateInstance, change::Raises,
-    create::conflict, form, ground::Place,
+    InstanceField, InstanceView, Instances, Reaches, TRIES, UpdateInstance, access::inside,
+    change::Raises, create::conflict, form, ground::Place,
 };
 use crate::{
     ComputeError,
@@ -129,7 +129,8 @@ impl Instances {
         let spec = wanted.spec.server(instance.network, &wanted.tags);
         match self.server_of(instance).await? {
             Some(view) if view.server.intent.power != Power::Deleted => {
-                Ok(self.servers.plan(&view.server, &spec)?)
+                let plan = self.servers.plan(&view.server, &spec);
+                plan.map_err(|error| inside(instance.id, error))
             }
             Some(_) | None => Ok(Plan::default()),
         }
