@@ -18,7 +18,7 @@ const LINE: usize = 76;
 /// - Otherwise a MIME archive of the tenant's, under the type that they are of, and that cloud-config. What the tenant compressed is
 ///   opened for it, since cloud-init spoils what is compressed in an archive, and the whole is compressed instead.
 ///
-/// Fails where [`check`](super::check()) of the same bytes in the same [mode](Managed::mode) does; alone, it looks at nothing.
+/// Never fails for what [`check`](super::check()) takes in the same [mode](Managed::mode). With nothing to add it looks at nothing.
 pub fn assemble(
     own: Option<&UserData>,
     managed: &Managed,
@@ -37,7 +37,7 @@ pub fn assemble(
     Ok(UserData::new(whole).ok())
 }
 
-/// An archive that is compressed, if that makes it small enough.
+/// A compressed archive, or that it is too large.
 pub(super) fn packed(
     sort: Sort,
     content: &[u8],

@@ -32,12 +32,8 @@ pub enum Mode {
 }
 
 /// What user data are, or why they are not taken: too large, of no format of cloud-init's, broken in a way that can be seen for sure, or not to
-/// be merged. What is taken in a mode is [assembled](assemble()) in it without an error.
+/// be merged. What is taken in a mode is [assembled](assemble()) in it without an error, whatever is added.
 pub fn check(bytes: &[u8], mode: Mode) -> Result<Format, BadUserData> {
-    let (actual, limit) = (bytes.len(), MAX_USER_DATA_BYTES);
-    if actual > limit {
-        return Err(BadUserData::TooLarge { actual, limit });
-    }
     let (format, content) = read(bytes, mode)?;
     match (format, mode) {
         (Format::Gzip(sort), Mode::Merged) => {
@@ -51,6 +47,10 @@ pub fn check(bytes: &[u8], mode: Mode) -> Result<Format, BadUserData> {
 
 /// What user data are, and their bytes, inflated if they are compressed.
 fn read(bytes: &[u8], mode: Mode) -> Result<(Format, Vec<u8>), BadUserData> {
+    let (actual, limit) = (bytes.len(), MAX_USER_DATA_BYTES);
+    if actual > limit {
+        return Err(BadUserData::TooLarge { actual, limit });
+    }
     if bytes.is_empty() {
         return Ok((Format::Empty, Vec::new()));
     }

@@ -128,9 +128,9 @@ impl Outline {
             let Some(shape) = Shape::of(&event) else {
                 continue;
             };
-            match (depth, outline.root) {
-                (0, _) => outline.root = shape,
-                (1, Shape::Mapping) => match (key.take(), event) {
+            match depth {
+                0 => outline.root = shape,
+                1 => match (key.take(), event) {
                     // Of a key that is there twice, the last one counts.
                     (Some(named), _) => outline.lists.extend(named.map(|name| (name, shape))),
                     (None, Event::Scalar(name, ..)) => {
@@ -138,7 +138,7 @@ impl Outline {
                     }
                     (None, _) => key = Some(None),
                 },
-                (_, _) => {}
+                _ => {}
             }
             depth += usize::from(shape.is_open());
         }

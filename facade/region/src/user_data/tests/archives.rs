@@ -26,6 +26,14 @@ fn an_archive_may_be_written_in_many_ways() {
         with("before\n--b\nContent-Type: text/plain\n\n--bc\n--b-- \t\nafter\n"),
         with("--b\n#!/bin/sh\n--b--"),
         with(nested),
+        with(&format!(
+            "{}--b--",
+            "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\n--c--\n".repeat(20)
+        )),
+        plain.replace("=\"b\"", "=\"b \t\""),
+        plain
+            .replace("=\"b\"", "=\"x\\\"; boundary=y\\\\\"")
+            .replace("--b", "--x\"; boundary=y\\"),
     ] {
         assert_eq!(taken(&text), Format::Plain(Sort::Mime), "{text:?}");
         assert_eq!(taken(packed(&text)), Format::Gzip(Sort::Mime), "{text:?}");
@@ -75,6 +83,7 @@ fn an_archive_that_cloud_init_would_not_open_is_told_why() {
         "--b\n\nhunter2\n--b\n\n",
         "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\nhunter2\n--b--\n",
         "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\nhunter2\n--c--\n",
+        "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\nhunter2\n--b\n\n--c--\n--b--\n",
     ] {
         assert_eq!(refused(with(body), Mode::Alone), end, "{body:?}");
     }

@@ -128,6 +128,22 @@ fn what_came_compressed_is_opened_and_goes_compressed() {
 }
 
 #[test]
+fn what_a_reader_of_mail_would_change_is_encoded() {
+    // The end of the line before a boundary goes with the boundary, and a carriage return with it.
+    for own in [
+        "#!/bin/sh\r",
+        "#!/bin/sh\n\u{e9}",
+        "#!/bin/sh\n\0",
+        "#!/bin/sh\n\x7f",
+    ] {
+        let whole = text(Some(own), &key());
+        let head =
+            "\nContent-Type: text/x-shellscript\nContent-Transfer-Encoding: base64\n\nIyEvYmluL3No";
+        assert!(whole.contains(head), "{whole}");
+    }
+}
+
+#[test]
 fn plain_text_grows_by_no_more_than_what_is_added() {
     let own = format!("#!/bin/sh\n{}", "echo hello\n".repeat(1000));
     assert!(text(Some(&own), &key()).len() < own.len() + 600);
@@ -153,6 +169,9 @@ fn what_is_not_taken_is_not_assembled() {
         error,
         BadUserData::NotAppendable { key: "runcmd" }
     ));
+    let large = UserData::new(vec![b'#'; MAX_USER_DATA_BYTES + 1]).unwrap();
+    let error = assemble(Some(&large), &key()).unwrap_err();
+    assert_eq!(Err(error), check(large.as_bytes(), Mode::Merged));
 }
 
 #[test]

@@ -186,6 +186,7 @@ fn a_cloud_config_is_a_mapping_or_nothing() {
     for text in [
         "#cloud-config\n- hunter2\n",
         "#cloud-config\nhunter2\n",
+        "#cloud-config\n!!str ~\n",
         "#cloud-config\n'hunter2: 1'",
     ] {
         assert_eq!(refused(text, Mode::Alone), said);
@@ -215,7 +216,7 @@ fn a_cloud_config_is_a_mapping_or_nothing() {
 fn what_is_added_to_must_be_a_list() {
     for key in ["ssh_authorized_keys", "write_files", "runcmd"] {
         for value in ["", "~", "null", "hunter2", "{a: 1}"] {
-            let text = format!("#cloud-config\nhostname: a\n{key}: {value}\npackages: [b]\n");
+            let text = format!("#cloud-config\na: {{b: [c]}}\n{key}: {value}\npackages: [b]\n");
             assert_eq!(
                 check(text.as_bytes(), Mode::Alone),
                 Ok(Format::Plain(Sort::CloudConfig))
