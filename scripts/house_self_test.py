@@ -63,7 +63,18 @@ CASES = [
     (rules.rust_file_is_small, ("src/a.rs", LONG, {"src/a.rs": "a table"}), None),
     (rules.rust_file_is_small, ("src/a.rs", SHORT), None),
 
+    (rules.every_item_has_its_row, ("a.md", ROW, ["B1"]), None),
+    (rules.every_item_has_its_row, ("a.md", ROW + "\ntext\n" + ROW.replace("B1", "C1"), ["B1", "C1"]), None),
+    (rules.every_item_has_its_row, ("a.md", ROW, ["B1", "B2"]), "a.md: has no row for B2"),
+    (rules.every_item_has_its_row, ("a.md", ROW + "\n" + ROW.replace("B1", "B10"), ["B1"]), "a.md:2: B10 is no item"),
+    (rules.every_item_has_its_row, ("a.md", ROW + "\n" + ROW, ["B1"]), "a.md:2: B1 has a row already"),
+    (rules.every_item_has_its_row, ("a.md", ROW.replace("B1", "B1 (in part)"), ["B1"]), "a.md:1: B1 (in part) is resolved in part"),
+    (rules.every_item_has_its_row, ("a.md", ROW.replace("what", "what. Missing: how"), ["B1"]), "a.md:1: B1 is resolved in part"),
+
     (rules.cited_tests_exist, ("a.md", "no table", {}), "a.md: has no row"),
+    (rules.cited_tests_exist, ("a.md", ROW.replace("b.rs", "b.sh"), {"x/b.sh": "it_works() {\n}"}), None),
+    (rules.cited_tests_exist, ("a.md", ROW.replace("b.rs", "b.py"), {"x/b.py": "def it_works():"}), None),
+    (rules.cited_tests_exist, ("a.md", ROW.replace("b.rs", "b.sh"), {"x/b.sh": "  it_works"}), "a.md:1: there is no test it_works in x/b.sh"),
     (rules.cited_tests_exist, ("a.md", ROW, {"x/b.rs": "fn it_works() {}"}), "a.md:1: there is no test it_works in x/b.rs"),
     (rules.cited_tests_exist, ("a.md", ROW, {"y/b.rs": TEST}), "a.md:1: there is no file x/b.rs"),
     (rules.cited_tests_exist, ("a.md", "| B1 (in part) | why | `it_works` |", {}), "does not say which file"),

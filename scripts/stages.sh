@@ -62,6 +62,7 @@ stage_doctests() {
 }
 
 # Each: what its last line must contain (empty for anything), then the arguments of cargo, as the README has them.
+# The example compute is run by its own tests alone: here it would build EC2's SDK once more, with the features that it needs by itself.
 stage_examples() {
     run_example 'nothing left' run --locked
     run_example 'nothing left' run --locked --bin direct

@@ -1,0 +1,153 @@
+//! The example is run as a person would run it, and must tell its whole story.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+fn compute(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compute"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn told(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// Where the fleet process is killed, what the cloud then has of the old machine, and whether it has a successor.
+const KILLS: [(&str, &[&str], Option<&str>); 5] = [
+    (
+        "the end of its machine is sent and unheard",
+        &["m5.large, running"],
+        None,
+    ),
+    (
+        "its machine is ending and nobody is told",
+        &["m5.large, shutting-down", "m5.large, terminated"],
+        None,
+    ),
+    (
+        "the launch of its successor is stored, sent and unheard",
+        &["m5.large, terminated"],
+        None,
+    ),
+    (
+        "its successor is launched and nobody is told",
+        &["m5.large, terminated"],
+        Some("(m6g.large, "),
+    ),
+    (
+        "its successor is on record and boots",
+        &["m5.large, terminated"],
+        Some("(m6g.large, pending)"),
+    ),
+];
+
+#[test]
+fn the_fleet_process_is_lost_in_every_replacement_and_nothing_is() {
+    let output = compute(&[]);
+    let (told, complaints) = told(&output);
+    assert!(output.status.success(), "{told}{complaints}");
+    let mut lines = told.lines();
+    let mut next = |what: &str, wanted: &[&str]| {
+        let line = lines.next().unwrap_or_default().to_owned();
+        let has = |part: &&str| line.contains(*part);
+        let is_it = line.starts_with(what) && wanted.iter().all(has);
+        assert!(is_it, "{what} {wanted:?} is not in {line:?} of:\n{told}");
+        line
+    };
+    next("cloud: ", &["http://127.0.0.1:"]);
+    next(
+        "catalog: ",
+        &["flavor arm-2 is new", "image debian-13 is new"],
+    );
+    next("fleet: process ", &["fleet.db"]);
+    next("create: 5 instances", &["run on 5 machines"]);
+    next("quota: one more is refused: ", &["servers"]);
+    next(
+        "misfit: web-1: image debian-13 does not boot on flavor arm-2",
+        &["aarch64"],
+    );
+    for (number, (moment, old, successor)) in (1..).zip(KILLS) {
+        let name = format!("web-{number}");
+        let of_it = format!("{name}: ");
+        next(
+            &format!("plan: {name} "),
+            &["flavor by resize", "image by replace"],
+        );
+        next(
+            "refused: ",
+            &[
+                &of_it,
+                "everything on its root disk and its addresses are lost",
+            ],
+        );
+        next("agreed: ", &[&name]);
+        let killed = next("killed: ", &[&of_it, "process ", "signal: 9", moment]);
+        assert!(old.iter().any(|state| killed.contains(state)), "{killed}");
+        match successor {
+            Some(state) => assert!(killed.contains(state), "{killed}"),
+            None => assert!(!killed.contains("m6g.large"), "{killed}"),
+        }
+        let restarted = next(
+            "restarted: ",
+            &[&of_it, "(m5.large, terminated)", "(m6g.large, running)"],
+        );
+        assert_eq!(restarted.matches("m6g.large").count(), 1, "{restarted}");
+    }
+    next("ledger: 5 servers", &["the sum of 5 allocations"]);
+    next(
+        "delete: 5 instances are gone",
+        &["network", "exit status: 0"],
+    );
+    next(
+        "compute: instances=5 machines=5 killed=5 launched=10 charged=5 leftovers=0",
+        &[],
+    );
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn a_catalog_with_a_mistake_is_told_and_nothing_is_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let catalog = include_str!("../catalog.toml").replace("\"20 GiB\"", "20");
+    fs::write(folder.path().join("catalog.toml"), catalog).unwrap();
+    let output = compute(&["--folder", path]);
+    let (told, complaints) = told(&output);
+    assert!(!output.status.success());
+    assert!(complaints.contains("20 has no unit"), "{complaints}");
+    assert!(!told.contains("fleet:"), "{told}");
+}
+
+#[test]
+fn a_folder_with_a_database_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("fleet.db");
+    fs::write(&database, "mine").unwrap();
+    let output = compute(&["--folder", folder.path().to_str().unwrap()]);
+    let (_, complaints) = told(&output);
+    assert!(!output.status.success());
+    assert!(complaints.contains("give another folder"), "{complaints}");
+    assert_eq!(fs::read(&database).unwrap(), b"mine");
+}
+
+#[test]
+fn the_usage_is_told() {
+    let output = compute(&["--help"]);
+    let (told, _) = told(&output);
+    assert!(output.status.success());
+    for wanted in ["--folder", "fleet", "emulated EC2"] {
+        assert!(told.contains(wanted), "{told}");
+    }
+    assert!(!compute(&["--surprise"]).status.success());
+}
