@@ -1,0 +1,289 @@
+//! What is asked before an instance is made, in its order, and what each answer means.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod town;
+
+use fleetwright::{PublicAddress, Tags, UserData};
+use fleetwright_compute::{
+    ComputeError, Meaning,
+    instance::{EventKind, InstanceId, Provisioning},
+    service::{MAX_DESCRIPTION_CHARS, NewInstance},
+};
+use fleetwright_identity::{Amounts, QuotaKind};
+use fleetwright_region::{
+    ids::SecurityGroupId,
+    network::{Deletion, IfUsed},
+    server::MAX_USER_DATA_BYTES,
+};
+use fleetwright_store::{RecordId, Transaction};
+use uuid::Uuid;
+
+use town::{
+    CATALOG, Town, everybody, flavor, image, memory, name, new, north, people::scope, tenant, user,
+    whole, without,
+};
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_is_made_with_its_event_and_its_payment() {
+    let town = Town::new().await;
+    let blue = town.network("blue").await;
+    let alice = user(tenant(1, 1));
+    let view = town.create(blue, "web-1").await.unwrap();
+    let instance = &view.instance;
+    assert_eq!(instance.id, InstanceId::derive(blue, &instance.name));
+    assert_eq!(instance.server, instance.id.server());
+    assert_eq!(
+        (instance.generation, view.provisioning),
+        (1, Provisioning::Pending)
+    );
+    assert_eq!(
+        (&instance.created_by, instance.region.as_str()),
+        (alice.actor(), "north")
+    );
+    let kinds: Vec<_> = instance.events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::Created]);
+    let waiting = view.waiting.clone().unwrap();
+    assert_eq!(
+        (waiting.what.as_str(), waiting.since),
+        ("its server to be made", instance.created_at)
+    );
+    assert_eq!(town.read(instance.id).await, view);
+    let one = Amounts::new().with(QuotaKind::servers(), 1);
+    assert_eq!(town.paid(instance.id).await, one);
+    let mut two = new(blue, "web-2");
+    two.spec.flavor = town::flavor("gpu");
+    two.spec.networking.public_ip = fleetwright::PublicAddress::Assigned;
+    let two = town.instances.create(&alice, &two).await.unwrap();
+    let paid = one
+        .with(QuotaKind::gpus(), 4)
+        .with(QuotaKind::public_ips(), 1);
+    assert_eq!(town.paid(two.instance.id).await, paid);
+}
+
+/// What went wrong, as a caller is told: the number, and the words with their causes.
+fn told(error: &ComputeError) -> (u16, String) {
+    (error.meaning().status(), whole(error))
+}
+
+/// A request that is wrong in everything, put right step by step: each step tells of the first that is still wrong.
+#[tokio::test(start_paused = true)]
+async fn the_checks_come_in_their_order_with_their_codes() {
+    let town = Town::over(memory(), 1).await;
+    let (here, alice) = (tenant(1, 1), user(tenant(1, 1)));
+    let blue = town.network("blue").await;
+    let green = town.network("green").await;
+    let (on_blue, on_green) = (
+        town.group(blue, "ssh").await,
+        town.group(green, "ssh").await,
+    );
+    let theirs = town.network_in(tenant(2, 1), north(), "blue").await;
+    let (ours, others) = (
+        town.authority(here).await,
+        town.authority(tenant(1, 2)).await,
+    );
+    town.create(blue, "taken").await.unwrap();
+    town.catalog.load(&without(CATALOG, "large")).await.unwrap();
+
+    let mut asked = new(theirs, "taken");
+    asked.organization = tenant(3, 3).0;
+    asked.project = tenant(3, 3).1;
+    asked.description = Some("x".repeat(MAX_DESCRIPTION_CHARS + 1));
+    asked.spec.flavor = flavor("huge");
+    asked.spec.image = image("golden");
+    asked.spec.networking.security_groups = [on_green].into();
+    asked.spec.networking.allowed_sources = ["2001:db8::/48".parse().unwrap()].into();
+    asked.spec.networking.public_ip = PublicAddress::Assigned;
+    asked.spec.user_data = Some(UserData::new("hunter2").unwrap());
+    asked.spec.ssh_authority = Some(others);
+    let nowhere = scope(tenant(3, 3));
+    let steps: Vec<(u16, String, Mend)> = vec![
+        (400, "metadata.description: 1025 characters are too many: at most 1024 are taken".into(), Box::new(|new| new.description = None)),
+        (403, format!("not permitted: user alice may not create instances in {nowhere}"), Box::new(move |new| (new.organization, new.project) = here)),
+        (404, format!("there is no network {theirs}"), Box::new(move |new| new.network = blue)),
+        (400, "there is no flavor huge: choose one that is offered".into(), Box::new(|new| new.spec.flavor = flavor("large"))),
+        (400, "flavor large is retired: choose one that is offered".into(), Box::new(|new| new.spec.flavor = flavor("arm"))),
+        (400, "there is no image golden: choose one that is offered".into(), Box::new(|new| new.spec.image = image("debian"))),
+        (400, "image debian does not boot on flavor arm: choose another of either: the image is for x86_64 processors and the flavor has aarch64 ones".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("small"), image("wide")))),
+        (400, "image wide does not boot on flavor small: choose another of either: the image needs a disk of 20 GiB and the flavor has one of 20 GB".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("metal"), image("virtual")))),
+        (400, "image virtual does not boot on flavor metal: choose another of either: the image needs a virtualized flavor".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("small"), image("debian")))),
+        (422, format!("security group {on_green} is not in network {blue}: choose one that is"), Box::new(move |new| new.spec.networking.security_groups = [on_blue].into())),
+        (422, "spec.userData: the user data are in no format of cloud-init".into(), Box::new(|new| new.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap()))),
+        (404, format!("there is no SSH certificate authority {others}"), Box::new(move |new| new.spec.ssh_authority = Some(ours))),
+        (422, "spec.networking.allowedSourceAddresses: no region here lets a machine send from addresses that are not its own, as the IPv6 range 2001:db8::/48: leave it out".into(), Box::new(|new| new.spec.networking.allowed_sources.clear())),
+        (409, format!("there is an instance taken in the network already, {}: choose another name", InstanceId::derive(blue, &name("taken"))), Box::new(|new| new.name = name("free"))),
+        (403, "total servers allocation of 2 would exceed the limit of 1".into(), Box::new(|_| ())),
+    ];
+    for (code, words, mend) in steps {
+        let error = town.instances.create(&alice, &asked).await.unwrap_err();
+        let (status, said) = told(&error);
+        assert!(said.starts_with(&words), "{said}\ninstead of\n{words}");
+        assert_eq!(status, code, "{said}");
+        assert!(!said.contains("hunter2"), "{said}");
+        assert_eq!(
+            (town.count("instance").await, town.count("allocation").await),
+            (1, 1)
+        );
+        mend(&mut asked);
+    }
+}
+
+type Mend = Box<dyn Fn(&mut NewInstance)>;
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_a_form_that_is_taken_is_told_by_its_field() {
+    let town = Town::new().await;
+    let blue = town.network("blue").await;
+    let alice = user(tenant(1, 1));
+    let tags = |key: &str, value: &str| Tags::new().with(key, value).unwrap();
+    let many = |count: usize| {
+        let each = (0..count).map(|n| (format!("k{n}"), "v".to_owned()));
+        Tags::from_observed(each)
+    };
+    let groups = (0..33).map(|n| SecurityGroupId::from_uuid(Uuid::from_u128(n)));
+    let mut crowded = town::spec();
+    crowded.networking.security_groups = groups.collect();
+    let mut large = town::spec();
+    large.user_data = Some(UserData::new(vec![b'#'; MAX_USER_DATA_BYTES + 1]).unwrap());
+    let table = [
+        (
+            tags("fleetwright/server", "x"),
+            town::spec(),
+            "metadata.tags[\"fleetwright/server\"]: keys that begin with fleetwright and",
+        ),
+        (
+            tags("Fleetwright-Region", "x"),
+            town::spec(),
+            "metadata.tags[\"Fleetwright-Region\"]: keys that begin with fleetwright and",
+        ),
+        (
+            tags("a\nb", "x"),
+            town::spec(),
+            "metadata.tags[\"a\\nb\"]: there is a control character in it",
+        ),
+        (
+            tags(&"k".repeat(129), "x"),
+            town::spec(),
+            "metadata.tags[\"kkkk",
+        ),
+        (
+            tags("k", &"v".repeat(257)),
+            town::spec(),
+            "metadata.tags[\"k\"]: a value of 257 characters is too long",
+        ),
+        (
+            many(33),
+            town::spec(),
+            "metadata.tags: 33 are given, and at most 32 are taken",
+        ),
+        (
+            tags("k", &"v".repeat(4096)),
+            town::spec(),
+            "metadata.tags: their 4097 bytes are too many",
+        ),
+        (
+            Tags::new(),
+            crowded,
+            "spec.networking.securityGroups: 33 are given, and at most 32 are taken",
+        ),
+        (
+            Tags::new(),
+            large,
+            "spec.userData: 32769 bytes are too many",
+        ),
+    ];
+    for (tags, spec, words) in table {
+        let mut asked = new(blue, "web");
+        (asked.tags, asked.spec) = (tags, spec);
+        let error = town.instances.create(&alice, &asked).await.unwrap_err();
+        assert_eq!(error.meaning().status(), 400, "{error}");
+        assert!(
+            error.to_string().starts_with(words),
+            "{error}\ninstead of\n{words}"
+        );
+    }
+    // In the colon's form they are no tags at all, wherever they come from.
+    assert!(Tags::new().with("fleetwright:token", "x").is_err());
+    assert_eq!(town.count("instance").await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_range_of_either_family_is_told_apart_and_refused() {
+    let town = Town::new().await;
+    let blue = town.network("blue").await;
+    for (range, family) in [("10.1.0.0/16", "IPv4"), ("2001:db8::/64", "IPv6")] {
+        let mut asked = new(blue, "web");
+        asked.spec.networking.allowed_sources = [range.parse().unwrap()].into();
+        let made = town.instances.create(&user(tenant(1, 1)), &asked).await;
+        let error = made.unwrap_err();
+        assert_eq!(error.meaning(), Meaning::Unprocessable);
+        let words = format!("as the {family} range {range}");
+        assert!(error.to_string().contains(&words), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_free_again_once_its_instance_is_gone_and_not_before() {
+    let town = Town::over(memory(), 1).await;
+    let blue = town.network("blue").await;
+    let alice = user(tenant(1, 1));
+    let id = town.create(blue, "web").await.unwrap().instance.id;
+    // Also where there is no quota left.
+    let error = town.create(blue, "web").await.unwrap_err();
+    assert!(
+        matches!(&error, ComputeError::NameTaken { id: found, .. } if *found == id),
+        "{error}"
+    );
+    assert_eq!(error.retry_after(), None);
+    town.instances.delete(&alice, id).await.unwrap();
+    let error = town.create(blue, "web").await.unwrap_err();
+    assert_eq!(error.meaning(), Meaning::Conflict);
+    assert!(
+        error.retry_after().is_some() && error.to_string().contains("is being deleted"),
+        "{error}"
+    );
+    // Elsewhere the name is another one's.
+    let green = town.network("green").await;
+    let error = town.create(green, "web").await.unwrap_err();
+    assert_eq!(error.meaning(), Meaning::Forbidden, "{error}");
+}
+
+/// A record that was made by other means has its name in the same index, whatever its id is.
+#[tokio::test(start_paused = true)]
+async fn a_name_is_taken_also_by_an_instance_of_another_id() {
+    let town = Town::new().await;
+    let blue = town.network("blue").await;
+    let made = town.create(blue, "web").await.unwrap().instance;
+    let other = InstanceId::from_uuid(Uuid::from_u128(0xabc));
+    let mut value = serde_json::to_value(&made).unwrap();
+    (value["id"], value["server"]) = (other.to_string().into(), other.to_string().into());
+    let record = |id: InstanceId| RecordId::new("instance", id.to_string()).unwrap();
+    let moved = Transaction::new()
+        .delete(record(made.id))
+        .create(record(other), value);
+    town.store.commit(&moved).await.unwrap();
+    let error = town.create(blue, "web").await.unwrap_err();
+    assert!(
+        matches!(error, ComputeError::NameTaken { id, .. } if id == other),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_new_comes_into_a_network_that_is_going() {
+    let town = Town::new().await;
+    let blue = town.network("blue").await;
+    town.create(blue, "web").await.unwrap();
+    let operator = everybody();
+    let going = town.networks.delete(&operator, blue, IfUsed::DeleteFirst);
+    assert_eq!(going.await.unwrap(), Deletion::Waiting);
+    let error = town.create(blue, "another").await.unwrap_err();
+    assert_eq!(
+        told(&error),
+        (409, format!("network {blue} is being deleted"))
+    );
+    assert_eq!(town.count("instance").await, 1);
+}

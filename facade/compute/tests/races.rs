@@ -1,0 +1,283 @@
+//! Many at once: one instance for a name, no more than the quota, and no wish that is lost.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod town;
+
+use std::sync::Arc;
+
+use fleetwright::{PublicAddress, Reboot, Tags};
+use fleetwright_compute::{
+    ComputeError, Meaning,
+    service::{InstanceView, UpdateInstance},
+};
+use fleetwright_identity::{Account, Actor, QuotaKind};
+use fleetwright_region::{
+    network::IfUsed,
+    server::{Consent, Power},
+};
+use fleetwright_store::Store;
+use fleetwright_store_sqlite::SqliteStore;
+use futures_util::future::join_all;
+
+use town::{
+    Town, everybody, flavor, memory, new,
+    stores::{Moody, Slow},
+    tenant, user,
+};
+
+async fn sqlite(folder: &tempfile::TempDir) -> Arc<dyn Store> {
+    let path = folder.path().join("store.db");
+    Arc::new(SqliteStore::open(path, town::schema()).await.unwrap())
+}
+
+/// How many were made, and that all others were told the same.
+fn made(answers: Vec<Result<InstanceView, ComputeError>>, otherwise: Meaning) -> usize {
+    let mut count = 0;
+    for answer in answers {
+        match answer {
+            Ok(_) => count += 1,
+            Err(error) => assert_eq!(error.meaning(), otherwise, "{error:?}"),
+        }
+    }
+    count
+}
+
+async fn fifty_of_one_name(town: &Town) {
+    let blue = town.network("blue").await;
+    let alice = user(tenant(1, 1));
+    let asked: Vec<_> = (0..50)
+        .map(|number| {
+            // Of two prices, so that no payment passes for another.
+            let mut asked = new(blue, "web");
+            if number % 2 == 0 {
+                asked.spec.flavor = flavor("gpu");
+            }
+            asked
+        })
+        .collect();
+    let asks = asked.iter().map(|new| town.instances.create(&alice, new));
+    let answers = join_all(asks).await;
+    assert_eq!(made(answers, Meaning::Conflict), 1);
+    assert_eq!(town.count("instance").await, 1);
+    assert_eq!(town.count("allocation").await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fifty_creations_of_one_name_make_one_instance_and_one_payment() {
+    for seed in 0..20 {
+        // With quota for one, so that who is late is told of the name and not of quota.
+        let town = Town::over(Moody::new(memory(), Slow::new(seed)), 1).await;
+        fifty_of_one_name(&town).await;
+    }
+}
+
+#[tokio::test]
+async fn fifty_creations_of_one_name_make_one_instance_and_one_payment_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let town = Town::over(sqlite(&folder).await, 1).await;
+    fifty_of_one_name(&town).await;
+}
+
+/// Two processes, which share no queue for the organization.
+#[tokio::test(start_paused = true)]
+async fn two_processes_make_one_instance_of_a_name() {
+    for seed in 0..20 {
+        let store = memory();
+        let slow = |seed| Moody::new(store.clone(), Slow::new(seed));
+        let one = Town::over(slow(seed), 1).await;
+        let two = Town::reopened(slow(seed + 100), one.clock.clone(), one.catalog.clone(), 1);
+        let blue = one.network("blue").await;
+        let alice = user(tenant(1, 1));
+        let asked = new(blue, "web");
+        let mut dear = asked.clone();
+        dear.spec.flavor = flavor("gpu");
+        let asks = [
+            one.instances.create(&alice, &asked),
+            two.instances.create(&alice, &dear),
+            one.instances.create(&alice, &dear),
+            two.instances.create(&alice, &asked),
+        ];
+        let answers = join_all(asks).await;
+        assert_eq!(made(answers, Meaning::Conflict), 1, "seed {seed}");
+        assert_eq!(
+            (one.count("instance").await, one.count("allocation").await),
+            (1, 1)
+        );
+    }
+}
+
+async fn thirty_for_a_quota_of_seven(town: &Town, other: &Town) {
+    let blue = town.network("blue").await;
+    let alice = user(tenant(1, 1));
+    let asked: Vec<_> = (0..30)
+        .map(|number| new(blue, &format!("i{number}")))
+        .collect();
+    let asks = asked.iter().enumerate().map(|(number, new)| {
+        let town = if number % 3 == 0 { other } else { town };
+        town.instances.create(&alice, new)
+    });
+    let answers = join_all(asks).await;
+    assert_eq!(made(answers, Meaning::Forbidden), 7);
+    assert_eq!(town.count("instance").await, 7);
+    assert_eq!(town.count("allocation").await, 7);
+    let account = Account::Organization(tenant(1, 1).0);
+    let quota = town.ledger.quota(&everybody(), &account).await.unwrap();
+    let line = quota
+        .lines
+        .iter()
+        .find(|line| line.kind == QuotaKind::servers());
+    assert_eq!(line.unwrap().used, 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn creations_at_once_never_exceed_a_quota() {
+    for seed in 0..10 {
+        let store = memory();
+        let slow = |seed| Moody::new(store.clone(), Slow::new(seed));
+        let town = Town::over(slow(seed), 7).await;
+        let (clock, catalog) = (town.clock.clone(), town.catalog.clone());
+        let other = Town::reopened(slow(seed + 100), clock, catalog, 7);
+        thirty_for_a_quota_of_seven(&town, &other).await;
+    }
+}
+
+#[tokio::test]
+async fn creations_at_once_never_exceed_a_quota_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = sqlite(&folder).await;
+    let town = Town::over(store.clone(), 7).await;
+    let other = Town::reopened(store, town.clock.clone(), town.catalog.clone(), 7);
+    thirty_for_a_quota_of_seven(&town, &other).await;
+}
+
+/// Everything at once to one instance: what was accepted is in the record, and nothing was taken of a deletion that came first.
+#[tokio::test(start_paused = true)]
+async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
+    for seed in 0..30 {
+        let town = Town::over(Moody::new(memory(), Slow::new(seed)), 5).await;
+        let blue = town.network("blue").await;
+        let alice = user(tenant(1, 1));
+        let before = town.create(blue, "web").await.unwrap().instance;
+        let (id, instances) = (before.id, &town.instances);
+        let updates: Vec<_> = (0..4)
+            .map(|number| {
+                let mut update = UpdateInstance::of(&before);
+                update.tags = Tags::new().with("n", number.to_string()).unwrap();
+                update.spec.networking.public_ip = PublicAddress::Assigned;
+                update.consent = Consent::Destroy;
+                update
+            })
+            .collect();
+        let updates = join_all(updates.iter().map(|one| instances.update(&alice, id, one)));
+        let reboots = join_all((0..5).map(|_| instances.reboot(&alice, id, Reboot::Hard)));
+        let (updated, rebooted, replaced, stopped, deleted) = tokio::join!(
+            updates,
+            reboots,
+            instances.replace(&alice, id),
+            instances.stop(&alice, id),
+            async {
+                tokio::time::sleep(std::time::Duration::from_millis(40 * seed)).await;
+                instances.delete(&alice, id).await
+            },
+        );
+        deleted.unwrap();
+        let after = town.read(id).await.instance;
+        let late = |error: &ComputeError| {
+            // After the deletion, or after the stop.
+            let expected = matches!(
+                error,
+                ComputeError::Deleting(_) | ComputeError::NotReady { .. }
+            );
+            assert!(expected, "{error:?}");
+        };
+        let accepted = rebooted.iter().filter(|answer| answer.is_ok()).count() as u64;
+        rebooted
+            .iter()
+            .filter_map(|answer| answer.as_ref().err())
+            .for_each(late);
+        updated
+            .iter()
+            .filter_map(|answer| answer.as_ref().err())
+            .for_each(late);
+        assert_eq!(after.intent.reboots, accepted);
+        assert_eq!(after.intent.replaces, u64::from(replaced.is_ok()));
+        assert_eq!(after.intent.power == Power::Stopped, stopped.is_ok());
+        let changes = updated
+            .iter()
+            .flatten()
+            .map(|(view, _)| view.instance.generation);
+        let last = updated
+            .iter()
+            .flatten()
+            .max_by_key(|(view, _)| view.instance.generation);
+        if let Some((view, _)) = last {
+            assert_eq!(after.spec, view.instance.spec);
+        }
+        let distinct: std::collections::BTreeSet<_> = changes.collect();
+        let wishes = accepted + after.intent.replaces + u64::from(stopped.is_ok());
+        assert_eq!(
+            after.generation,
+            2 + wishes + distinct.len() as u64,
+            "seed {seed}"
+        );
+        // What pays for it is what it is asked to be.
+        let addresses = u64::from(!distinct.is_empty());
+        assert_eq!(town.paid(id).await.of(&QuotaKind::public_ips()), addresses);
+        assert!(matches!(after.created_by, Actor::User(_)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_and_the_deletion_of_its_network_leave_both_or_neither() {
+    for seed in 0..40 {
+        let town = Town::over(Moody::new(memory(), Slow::new(seed)), 100).await;
+        let blue = town.network("blue").await;
+        let (operator, alice) = (everybody(), user(tenant(1, 1)));
+        let asked: Vec<_> = (0..6)
+            .map(|number| new(blue, &format!("i{number}")))
+            .collect();
+        let creations = join_all(asked.iter().map(|new| town.instances.create(&alice, new)));
+        let (answers, deleted) = tokio::join!(creations, async {
+            tokio::time::sleep(std::time::Duration::from_millis(20 * seed)).await;
+            town.networks.delete(&operator, blue, IfUsed::Refuse).await
+        });
+        let there = town.networks.get(&operator, blue).await.is_ok();
+        assert_eq!(deleted.is_ok(), !there);
+        let made = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(
+            (town.count("instance").await, town.count("allocation").await),
+            (made, made)
+        );
+        assert!(there || made == 0, "seed {seed}");
+        for error in answers.into_iter().filter_map(Result::err) {
+            assert_eq!(error.meaning(), Meaning::NotFound, "{error:?}");
+        }
+    }
+}
+
+#[cfg(feature = "mutants")]
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_overwrites_and_ground_that_is_not_checked_are_found() {
+    use fleetwright_compute::mutant::{Chosen, Mutant};
+    let mut town = Town::over(memory(), 100).await;
+    let blue = town.network("blue").await;
+    let correct = town.instances.clone();
+    town.instances = correct
+        .clone()
+        .with_chosen(Chosen::new(Mutant::CreateOverwrites));
+    town.create(blue, "web").await.unwrap();
+    assert!(town.create(blue, "web").await.is_ok());
+    town.instances = correct
+        .clone()
+        .with_chosen(Chosen::new(Mutant::GroundNotChecked));
+    let operator = everybody();
+    let going = town.networks.delete(&operator, blue, IfUsed::DeleteFirst);
+    let _ = going.await.unwrap();
+    assert!(town.create(blue, "late").await.is_ok());
+    town.instances = correct;
+    assert!(town.create(blue, "later").await.is_err());
+}
