@@ -47,7 +47,8 @@ pub struct Status {
 /// That an instance has, or had, a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerLink {
-    /// The number of requests for another machine that it was made for. If it is gone, only a later one makes another.
+    /// The number of requests for another machine that it was made for or has heard of. If it is gone, only a later one makes
+    /// another.
     pub replaces: u64,
     /// Its generation as it was last seen.
     pub generation: u64,
@@ -144,13 +145,14 @@ impl Instance {
         let stuck = |condition: &Condition| condition.kind.needs_a_word();
         match self.status.phase {
             Phase::Failed | Phase::Lost => return Provisioning::Error,
+            // Its server goes, and not by its own word.
+            Phase::Deleting => return Provisioning::Provisioning,
             Phase::Pending
             | Phase::Building
             | Phase::Running
             | Phase::Stopping
             | Phase::Stopped
-            | Phase::Replacing
-            | Phase::Deleting => {}
+            | Phase::Replacing => {}
         }
         if self.status.conditions.iter().any(stuck) {
             Provisioning::Error

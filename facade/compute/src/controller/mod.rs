@@ -1,0 +1,316 @@
+//! The controller of instances: has each instance realised by one server, and tells its tenant what became of it.
+//!
+//! It asks the region for servers and never a cloud. It is woken by the store's watch: by a change of an instance's own record, and by
+//! one of its server's, which names its owner. It reads the instance and its server, [decides](decide()), carries out one
+//! [step](Step) and writes the instance's status if that is news. Nothing in a pass grows with the fleet.
+//!
+//! # Steps
+//!
+//! | the instance | its server | step | then |
+//! | --- | --- | --- | --- |
+//! | is asked for | never was | make | it is there |
+//! | is asked for | is gone, by nobody's word here | wait | its tenant asks for a replacement: make |
+//! | is asked for | is another owner's | wait | an operator has seen to it |
+//! | is asked for | is being deleted by an operator | wait | it is gone |
+//! | is asked for | was asked for something else | pass | it has heard; or consent is needed, or it is refused, in words |
+//! | is asked for | has heard, and is not there yet | wait | it is |
+//! | is asked for | is as asked for | rest | |
+//! | is to go | is there | end | it is being deleted |
+//! | is to go | is being deleted | wait | it is gone |
+//! | is to go | is not there, or another owner's | forget | the instance and what pays for it are gone, in one transaction |
+//!
+//! # What a crash leaves
+//!
+//! A wish of a server is one transaction, and so is a status. Whoever dies between the two leaves a server that has heard and a status
+//! that does not say so; the next pass finds nothing to ask for and writes the status. The transaction that makes a server
+//! checks the instance's record, and the one that lets an instance be gone checks that it has no server: so there is never a server
+//! without its instance, whoever is late.
+
+mod act;
+#[cfg(test)]
+mod any;
+mod board;
+mod decide;
+mod orphans;
+mod project;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::{fmt, sync::Arc};
+
+use chrono::{DateTime, Utc};
+use fleetwright_identity::{Ledger, LedgerError, Principal};
+use fleetwright_region::{
+    clock::Clock,
+    network::RecordError,
+    queue::{self, Next, Queue},
+    server::{GroundError, Server, ServerError, Servers},
+    uses,
+};
+use fleetwright_store::{
+    Advice, Commit, Document as _, Interest, Invalid, Kind, Query, Record, Revision, Store,
+    StoreError, Table, Watch,
+};
+use metrics::{counter, gauge};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+pub use decide::{Step, Wait, decide};
+pub use orphans::OrphanServer;
+pub use project::{Found, Obstacle, happened, project};
+pub use rules::Rules;
+pub(crate) use rules::after;
+
+use crate::{
+    ComputeError,
+    instance::{Instance, InstanceId},
+};
+use board::Board;
+
+/// Has each instance realised by one server. Clones are the same.
+///
+/// # Guarantees
+///
+/// - At most one server for each instance, and none without one, whatever is dropped, dies, fails or is lost, and whenever.
+/// - Every instance comes to what its record asks for, once the region, the store and what its tenant consented to let it. What is in
+///   the way is in its status, in words.
+/// - Nothing that destroys a disk or addresses is asked of a server unless the tenant consented to that in the record.
+/// - An instance and what pays for it end together, and not before its server.
+/// - Dropping [`run`](Self::run) at any point is as safe as killing the process.
+///
+/// # Assumptions
+///
+/// The region's controllers and monitors work on the same store. One controller works on it at a time; several do the same work
+/// several times, and are held apart by the records' revisions.
+#[derive(Clone)]
+pub struct Controller {
+    store: Arc<dyn Store>,
+    instances: Table<Instance>,
+    server_kind: Kind,
+    servers: Servers,
+    ledger: Ledger,
+    clock: Arc<dyn Clock>,
+    service: Principal,
+    rules: Rules,
+    board: Board,
+}
+
+impl Controller {
+    /// The controller of all instances of a store with [every kind](crate::schema::add_all_kinds). The servers know every
+    /// region; `service` is whom they are asked by, who may do everything to them and see what they stand on.
+    pub fn new(
+        store: Arc<dyn Store>,
+        servers: Servers,
+        ledger: Ledger,
+        clock: Arc<dyn Clock>,
+        service: Principal,
+    ) -> Result<Self, Invalid> {
+        Ok(Self {
+            instances: Table::new(Arc::clone(&store))?,
+            server_kind: Kind::new(Server::KIND)?,
+            store,
+            servers,
+            ledger,
+            clock,
+            service,
+            rules: Rules::default(),
+            board: Board::default(),
+        })
+    }
+
+    /// With other rules.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// One pass over one instance: reads it and its server, decides, carries out one step.
+    pub async fn reconcile(&self, id: InstanceId) -> Result<Next, ComputeError> {
+        let span = tracing::info_span!("instance", %id);
+        self.one_pass(id).instrument(span).await
+    }
+
+    async fn one_pass(&self, id: InstanceId) -> Result<Next, ComputeError> {
+        let Some(read) = self.instances.get(&id.key()?).await? else {
+            return self.without_instance(id).await;
+        };
+        let server = match self.servers.read(&self.service, read.value.server).await {
+            Ok(view) => Some(view.server),
+            Err(ServerError::NotFound(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let step = decide(&read.value, server.as_ref(), &self.rules);
+        counter!("fleetwright_compute_steps_total", "step" => step.name()).increment(1);
+        tracing::debug!(step = step.name(), "decided");
+        let answer = self.act(read, server.as_ref(), step).await;
+        let waits_for = match step {
+            Step::Forget if answer.is_ok() => None,
+            Step::Rest => None,
+            Step::Make | Step::Pass | Step::End | Step::Forget | Step::Wait(_) => Some(step.name()),
+        };
+        self.board.set(id, waits_for);
+        answer
+    }
+
+    /// Works until it is dropped.
+    pub async fn run(&self) {
+        let woken = queue::wakes("instances", || self.all(), concerned);
+        let pass = |id| self.reconcile(id);
+        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, id, answer);
+        let shown = |waiting| gauge!("fleetwright_compute_instances_queued").set(waiting);
+        queue::work(self.rules.concurrency, woken, pass, ended, shown).await;
+    }
+
+    fn ended(
+        &self,
+        queue: &mut Queue<InstanceId>,
+        id: InstanceId,
+        answer: Result<Next, ComputeError>,
+    ) {
+        let failures = queue.ended(id, answer.is_err());
+        match answer {
+            Ok(Next::Again) => queue.wake(id),
+            Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
+            Ok(Next::Idle) => queue.rest(id),
+            // Somebody else wrote what was read: it is read again, and they are ahead.
+            Err(error) if is_conflict(&error) => queue.wake(id),
+            Err(error) => {
+                counter!("fleetwright_compute_pass_failures_total").increment(1);
+                let cause = &error as &dyn std::error::Error;
+                tracing::warn!(instance = %id, error = cause, failures, "a pass failed; it is made again");
+                let delay = match advice(&error) {
+                    Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
+                    Advice::GiveUp => self.rules.refused_backoff,
+                };
+                queue.wake_at(id, Instant::now() + delay);
+            }
+        }
+    }
+
+    /// All instances, and all that servers name as their owners; and a watch from there.
+    async fn all(&self) -> Result<(Vec<InstanceId>, Watch), StoreError> {
+        let mut ids = Vec::new();
+        let instance = |record: &Record| ids.push(id_of(record.id.key.as_str()));
+        let begun = self.each(self.instances.kind(), instance).await?;
+        let server = |record: &Record| ids.push(owner_of(record));
+        self.each(&self.server_kind, server).await?;
+        let kinds = [self.instances.kind().clone(), self.server_kind.clone()];
+        let watch = self.store.watch(begun, Interest::kinds(kinds)).await?;
+        let mut ids: Vec<_> = ids.into_iter().flatten().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok((ids, watch))
+    }
+
+    /// Shows every record of a kind, page by page. Answers the moment of the first page.
+    async fn each(
+        &self,
+        kind: &Kind,
+        mut show: impl FnMut(&Record) + Send,
+    ) -> Result<Revision, StoreError> {
+        let mut query = Query::all(kind.clone());
+        let mut begun = None;
+        loop {
+            let page = self.store.list(&query).await?;
+            begun.get_or_insert(page.revision);
+            page.records.iter().for_each(&mut show);
+            for damaged in &page.damaged {
+                unreadable(&damaged.id, &damaged.reason);
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(begun.unwrap_or(page.revision)),
+            }
+        }
+    }
+
+    fn seconds_since(&self, date: DateTime<Utc>) -> f64 {
+        let since = self.clock.now().signed_duration_since(date);
+        since.to_std().unwrap_or_default().as_secs_f64()
+    }
+}
+
+/// The instances that a commit is about: those that it wrote, and the owners of the servers that it wrote.
+fn concerned(commit: &Commit) -> Vec<InstanceId> {
+    let ids = commit.changes.iter().filter_map(|change| {
+        let record = change.record();
+        match record.id.kind.as_str() {
+            uses::INSTANCE => id_of(record.id.key.as_str()),
+            _ => owner_of(record),
+        }
+    });
+    ids.collect()
+}
+
+/// The instance that owns a server. A server that cannot be read has its instance's id.
+fn owner_of(record: &Record) -> Option<InstanceId> {
+    let part = |path| record.value.pointer(path).and_then(|part| part.as_str());
+    match (part("/owner/kind"), part("/owner/id")) {
+        (Some(uses::INSTANCE), Some(id)) => {
+            let found = id_of(id);
+            if found.is_none() {
+                unreadable(&record.id, "its owner has no id of an instance");
+            }
+            found
+        }
+        (Some(_), _) => None,
+        (None, _) => id_of(record.id.key.as_str()),
+    }
+}
+
+fn id_of(text: &str) -> Option<InstanceId> {
+    text.parse().ok()
+}
+
+fn unreadable(record: &fleetwright_store::RecordId, reason: &str) {
+    counter!("fleetwright_compute_unreadable_total").increment(1);
+    tracing::warn!(%record, %reason, "a record cannot be read; an operator has to see to it");
+}
+
+/// The store's error that an error comes from, if it does.
+pub(crate) fn store_error(error: &ComputeError) -> Option<&StoreError> {
+    if let ComputeError::Store(source)
+    | ComputeError::Ledger(LedgerError::Store(source))
+    | ComputeError::Server(ServerError::Store(source)) = error
+    {
+        return Some(source);
+    }
+    let (ComputeError::Ground(ground) | ComputeError::Server(ServerError::Ground(ground))) = error
+    else {
+        return None;
+    };
+    if let GroundError::Record(RecordError::Store(source)) = ground {
+        Some(source)
+    } else {
+        None
+    }
+}
+
+/// Whether a pass failed only because somebody else was faster.
+pub(crate) fn is_conflict(error: &ComputeError) -> bool {
+    store_error(error).is_some_and(|error| error.conflict().is_some())
+}
+
+/// When it is worth trying again.
+pub(crate) fn advice(error: &ComputeError) -> Advice {
+    match (store_error(error), error) {
+        (Some(source), _) => source.advice(),
+        (None, ComputeError::Server(_) | ComputeError::Busy(_)) => Advice::Later,
+        (
+            None,
+            ComputeError::Ledger(LedgerError::Contended { .. } | LedgerError::Moving { .. }),
+        ) => Advice::Later,
+        (None, _) => Advice::GiveUp,
+    }
+}
+
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller")
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,60 @@
+//! What is done to a machine and what is lost by it, in words for its tenant.
+
+use fleetwright_region::server::{Field, Phase, Plan, Way};
+
+/// What a plan destroys; nothing if it destroys nothing.
+pub(crate) fn lost(plan: &Plan) -> Option<&'static str> {
+    if plan.has(Way::Replace) {
+        Some(ALL_LOST)
+    } else if plan.has(Way::Reimage) {
+        Some("what is on its root disk is lost")
+    } else {
+        None
+    }
+}
+
+/// What another machine costs.
+pub(super) const ALL_LOST: &str = "its disk and its addresses are lost";
+
+/// Which fields become something else, and how.
+pub(super) fn changes(plan: &Plan) -> String {
+    let changes = plan.ways.iter().map(|(field, way)| {
+        let how = match way {
+            Way::Retag => "changed in place",
+            Way::NextLaunch => "takes effect with the next launch",
+            Way::Resize => "the machine is stopped, resized and started",
+            Way::Reimage => "the machine gets another image",
+            Way::Replace => "the machine is replaced",
+        };
+        format!("{}: {how}", name(*field))
+    });
+    changes.collect::<Vec<_>>().join("; ")
+}
+
+fn name(field: Field) -> &'static str {
+    match field {
+        Field::Flavor => "flavor",
+        Field::Image => "image",
+        Field::Network => "network",
+        Field::SecurityGroups => "security groups",
+        Field::PublicIp => "public address",
+        Field::SshAuthority => "SSH certificate authority",
+        Field::UserData => "user data",
+        Field::Tags => "tags",
+    }
+}
+
+/// What an event says of a phase.
+pub(super) fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Pending => "it waits to be launched",
+        Phase::Building => "it is being launched",
+        Phase::Running => "it runs",
+        Phase::Stopping => "it is shutting down",
+        Phase::Stopped => "it is stopped",
+        Phase::Replacing => "its machine is being exchanged for another",
+        Phase::Deleting => "it is being deleted",
+        Phase::Failed => "it cannot be made as it is asked for",
+        Phase::Lost => "its machine is gone, and its disk with it",
+    }
+}

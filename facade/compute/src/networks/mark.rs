@@ -1,0 +1,90 @@
+//! Marking everything that stands in a network, one transaction for each.
+
+use fleetwright_region::{ids::NetworkId, uses::Use};
+use fleetwright_store::{Query, StoreError, Transaction, Versioned};
+use metrics::counter;
+
+use super::NetworkKeeper;
+use crate::{
+    ComputeError,
+    instance::{DeletionCause, Instance},
+};
+
+/// How often an instance is read again that others write.
+const TRIES: usize = 16;
+
+impl NetworkKeeper {
+    /// Marks every instance of a network. One that cannot be marked holds up no other one; the first such error is answered when all
+    /// others are.
+    pub(super) async fn mark_all(&self, network: NetworkId) -> Result<(), ComputeError> {
+        let mut query = self.standing(network)?;
+        let mut first = None;
+        loop {
+            let page = self.instances.list(&query).await?;
+            let damaged = page.damaged.into_iter().map(|damaged| {
+                let error = StoreError::from(damaged);
+                Err(ComputeError::from(error))
+            });
+            let mut outcomes: Vec<_> = damaged.collect();
+            for read in page.items {
+                outcomes.push(self.mark(read).await);
+            }
+            for error in outcomes.into_iter().filter_map(Result::err) {
+                counter!("fleetwright_compute_network_marks_total", "outcome" => "failed")
+                    .increment(1);
+                let cause = &error as &dyn std::error::Error;
+                tracing::warn!(
+                    error = cause,
+                    "an instance of a network that is going was not marked; it is tried again"
+                );
+                first.get_or_insert(error);
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => break,
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Marks an instance, unless it is or is gone.
+    async fn mark(&self, mut read: Versioned<Instance>) -> Result<(), ComputeError> {
+        let id = read.value.id;
+        for _ in 0..TRIES {
+            let mut instance = read.value.clone();
+            let actor = self.service.actor();
+            if !instance.mark_deleted(self.clock.now(), actor, DeletionCause::Network) {
+                return Ok(());
+            }
+            let transaction = self
+                .instances
+                .replace(Transaction::new(), &read, &instance)?;
+            match self.store.commit(&transaction).await {
+                Ok(_) => {
+                    counter!("fleetwright_compute_network_marks_total", "outcome" => "marked")
+                        .increment(1);
+                    return Ok(());
+                }
+                Err(error) if error.conflict().is_some() => {}
+                Err(error) => return Err(error.into()),
+            }
+            match self.instances.get(&read.key).await? {
+                Some(newer) => read = newer,
+                None => return Ok(()),
+            }
+        }
+        Err(ComputeError::Busy(id))
+    }
+
+    /// Whether no instance stands in a network, readable or not.
+    pub(super) async fn is_empty(&self, network: NetworkId) -> Result<bool, ComputeError> {
+        let query = self.standing(network)?.limit(1);
+        let page = self.store.list(&query).await?;
+        Ok(page.records.is_empty() && page.damaged.is_empty())
+    }
+
+    fn standing(&self, network: NetworkId) -> Result<Query, ComputeError> {
+        let (kind, index) = Use::INSTANCE_NETWORK.names()?;
+        Ok(Query::by(kind, index, network.to_string().as_str()))
+    }
+}

@@ -1,0 +1,382 @@
+//! An instance's life, as its tenant is told of it, with everybody at work over a simulated cloud.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod support;
+
+use std::time::Duration;
+
+use fleetwright_compute::instance::{ConditionKind, EventKind, Instance, InstanceId, Provisioning};
+use fleetwright_memory::{Capacity, Fault, MemoryCloud, Refused, Rule, WireCall};
+use fleetwright_region::server::{Consent, Field, Health, Phase, Power, Way};
+
+use support::{Place, flavor, has, image, settled};
+
+fn runs(instance: &Instance) -> bool {
+    instance.status.phase == Phase::Running && settled(instance)
+}
+
+fn kinds(instance: &Instance) -> Vec<EventKind> {
+    instance.events.iter().map(|event| event.kind).collect()
+}
+
+async fn machine(place: &Place, id: InstanceId) -> String {
+    let view = place.server(id).await.unwrap();
+    view.server.instance.unwrap().id.to_string()
+}
+
+/// How many writes an instance's record has seen.
+async fn revision(place: &Place, id: InstanceId) -> fleetwright_store::Revision {
+    place.read(id).await.unwrap().revision
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
+    let cloud = MemoryCloud::builder()
+        .latency(Duration::from_millis(20))
+        .read_lag(Duration::from_secs(3))
+        .build();
+    let place = Place::new(&cloud).await;
+    place
+        .during(async {
+            let network = place.network("net").await;
+            let id = place.create(network, "web").await;
+            assert_eq!(
+                place.read(id).await.unwrap().value.provisioning(),
+                Provisioning::Pending
+            );
+            let up = place.until(id, runs).await;
+            let status = &up.status;
+            assert_eq!(up.provisioning(), Provisioning::Provisioned);
+            assert_eq!(
+                (status.health, status.passed_generation),
+                (Health::Healthy, 1)
+            );
+            assert!(status.private_ip.is_some() && status.mac_address.is_some());
+            assert!(status.observed_at.is_some() && status.pending.is_none());
+            assert!(status.conditions.is_empty(), "{status:#?}");
+            assert_eq!(status.server.unwrap().replaces, 0);
+            let told = kinds(&up);
+            assert_eq!(told.first(), Some(&EventKind::ServerMade), "{told:?}");
+            assert_eq!(told.last(), Some(&EventKind::Settled), "{told:?}");
+            assert!(told.contains(&EventKind::Phase), "{told:?}");
+            assert_eq!(place.count("server").await, 1);
+            // Looks that see no change write nothing, however many there are.
+            let before = revision(&place, id).await;
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            assert_eq!(revision(&place, id).await, before);
+
+            place.delete(id).await;
+            assert_eq!(
+                place.read(id).await.unwrap().value.provisioning(),
+                Provisioning::Deprovisioning
+            );
+            place.until_gone(id).await;
+            place.is_empty(&cloud).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_healthy_and_survives_a_replacement() {
+    let cloud = MemoryCloud::new();
+    let place = Place::new(&cloud).await;
+    place
+        .during(async {
+            let network = place.network("net").await;
+            let id = place.create(network, "web").await;
+            place.until(id, runs).await;
+            let first = machine(&place, id).await;
+
+            place.ask(id, |its| its.intent.power = Power::Stopped).await;
+            let down = |its: &Instance| its.status.phase == Phase::Stopped && settled(its);
+            let stopped = place.until(id, down).await;
+            assert_eq!(stopped.status.health, Health::Healthy, "stopped on purpose");
+            assert_eq!(stopped.provisioning(), Provisioning::Provisioned);
+            assert!(kinds(&stopped).contains(&EventKind::PassedOn));
+
+            place.ask(id, |its| its.intent.replaces += 1).await;
+            let replaced = place.until(id, down).await;
+            assert_ne!(machine(&place, id).await, first);
+            assert_eq!(replaced.status.server.unwrap().replaces, 1);
+            let view = place.server(id).await.unwrap();
+            assert_eq!(view.server.intent.power, Power::Stopped);
+            assert_eq!(place.count("server").await, 1);
+        })
+        .await;
+}
+
+/// Whatever a tenant asked for when there was nothing to lose is not done once there is, unless the tenant says so.
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing() {
+    let cloud = MemoryCloud::new();
+    let place = Place::new(&cloud).await;
+    let network = place.network("net").await;
+    let id = place.create(network, "web").await;
+    place.controller.reconcile(id).await.unwrap();
+    let region = async {
+        tokio::select! {
+            () = place.region.run() => {}
+            () = place.monitor.run() => {}
+            () = tokio::time::sleep(Duration::from_secs(120)) => {}
+        }
+    };
+    region.await;
+    assert_eq!(place.server(id).await.unwrap().phase, Phase::Running);
+    // It was asked for while nothing ran, as far as the instance's record knows.
+    place.ask(id, |its| its.spec.image = image("rocky")).await;
+    place
+        .during(async {
+            let first = machine(&place, id).await;
+            let asks = |its: &Instance| has(its, ConditionKind::ConsentNeeded);
+            let found = place.until(id, asks).await;
+            let condition = found
+                .status
+                .condition(ConditionKind::ConsentNeeded)
+                .unwrap();
+            assert!(
+                condition
+                    .message
+                    .contains("image: the machine gets another image"),
+                "{condition:?}"
+            );
+            assert!(
+                condition.message.contains("root disk is lost"),
+                "{condition:?}"
+            );
+            assert_eq!(found.provisioning(), Provisioning::Error);
+            assert_eq!(found.status.pending, None, "nothing is being done");
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            let still = place.read(id).await.unwrap().value;
+            assert_eq!(still.status.conditions, found.status.conditions);
+            assert_eq!(still.status.passed_generation, 1);
+            assert_eq!(machine(&place, id).await, first);
+            assert_eq!(cloud.oracle().calls_of(WireCall::Reimage), 0);
+
+            place.ask(id, |its| its.consent = Consent::Destroy).await;
+            let done = place.until(id, runs).await;
+            assert!(!asks(&done), "{done:#?}");
+            let applied = place.server(id).await.unwrap().server.instance.unwrap();
+            assert_eq!(applied.applied.image, image("rocky"));
+        })
+        .await;
+}
+
+/// What is under way, why, what is lost by it and since when, until it is true.
+#[tokio::test(start_paused = true)]
+async fn what_is_being_done_is_shown_until_it_is_true() {
+    let cloud = MemoryCloud::builder()
+        .without(fleetwright::OptionalVerb::ReimageInstance)
+        .build();
+    let place = Place::new(&cloud).await;
+    place
+        .during(async {
+            let network = place.network("net").await;
+            let id = place.create(network, "web").await;
+            place.until(id, runs).await;
+            let first = machine(&place, id).await;
+            place
+                .ask(id, |its| {
+                    its.spec.image = image("rocky");
+                    its.consent = Consent::Destroy;
+                })
+                .await;
+            let pending = |its: &Instance| its.status.pending.is_some();
+            let found = place.until(id, pending).await;
+            let action = found.status.pending.clone().unwrap();
+            assert_eq!(action.plan.ways[&Field::Image], Way::Replace);
+            assert_eq!(action.reason, "image: the machine is replaced");
+            assert_eq!(
+                action.lost.as_deref(),
+                Some("its disk and its addresses are lost")
+            );
+            assert_eq!(found.provisioning(), Provisioning::Provisioning);
+            let done = place.until(id, runs).await;
+            assert_eq!(done.status.pending, None);
+            assert_ne!(machine(&place, id).await, first);
+            // Addresses of the machine that went were not shown as if they were there.
+            let replacing = |its: &Instance| its.status.phase == Phase::Replacing;
+            place.ask(id, |its| its.intent.replaces += 1).await;
+            let between = place
+                .until(id, |its| replacing(its) && its.status.private_ip.is_none())
+                .await;
+            assert!(between.status.pending.is_some() || between.status.mac_address.is_none());
+            place.until(id, runs).await;
+
+            place.ask(id, |its| its.spec.flavor = flavor("large")).await;
+            let resizing = place.until(id, pending).await.status.pending.unwrap();
+            assert_eq!(resizing.lost, None, "a resize loses nothing");
+            place.until(id, runs).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_lost_is_shown_as_lost_until_a_replacement_is_asked_for() {
+    let cloud = MemoryCloud::new();
+    let place = Place::new(&cloud).await;
+    place
+        .during(async {
+            let network = place.network("net").await;
+            let id = place.create(network, "web").await;
+            place.until(id, runs).await;
+            let machine = cloud.oracle().instances().remove(0).info.id;
+            cloud.operator().terminate(&machine).unwrap();
+            let lost = |its: &Instance| has(its, ConditionKind::Lost);
+            let found = place.until(id, lost).await;
+            assert_eq!(found.status.phase, Phase::Lost);
+            assert_eq!(found.status.health, Health::Error);
+            assert_eq!(found.provisioning(), Provisioning::Error);
+            assert_eq!(
+                (found.status.private_ip, found.status.mac_address),
+                (None, None)
+            );
+            assert!(kinds(&found).contains(&EventKind::Trouble));
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            assert!(lost(&place.read(id).await.unwrap().value));
+
+            place.ask(id, |its| its.intent.replaces += 1).await;
+            let up = place.until(id, runs).await;
+            assert!(up.status.conditions.is_empty(), "{up:#?}");
+            assert_eq!(up.provisioning(), Provisioning::Provisioned);
+        })
+        .await;
+}
+
+/// A failure of the cloud while a machine is to go is told to the tenant, and the end comes all the same.
+#[tokio::test(start_paused = true)]
+async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
+    let cloud = MemoryCloud::new();
+    let place = Place::new(&cloud).await;
+    place
+        .during(async {
+            let network = place.network("net").await;
+            let id = place.create(network, "web").await;
+            place.until(id, runs).await;
+            let down = Fault::Refused(Refused::BadCredentials);
+            let always = Rule::always(WireCall::Terminate, down);
+            cloud.faults().add(always);
+            place.delete(id).await;
+            let told = |its: &Instance| has(its, ConditionKind::CloudTrouble);
+            let found = place.until(id, told).await;
+            assert!(kinds(&found).contains(&EventKind::Trouble), "{found:#?}");
+            assert_eq!(found.status.phase, Phase::Deleting);
+            place.is_paid(1).await;
+            cloud.faults().clear();
+            place.until_gone(id).await;
+            place.is_empty(&cloud).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_is_said_in_words_and_asked_for_again() {
+    let cloud = MemoryCloud::new();
+    let place = Place::new(&cloud).await;
+    place
+        .during(async {
+            let network = place.network("net").await;
+            let mut wrong = support::instance(network, "web", place.clock.now());
+            wrong.spec.flavor = flavor("huge");
+            let id = place.create_as(wrong).await;
+            let refused = |its: &Instance| has(its, ConditionKind::Refused);
+            let found = place.until(id, refused).await;
+            let condition = found.status.condition(ConditionKind::Refused).unwrap();
+            assert_eq!(
+                condition.message,
+                "there is no flavor huge: choose one that is offered"
+            );
+            assert_eq!(found.provisioning(), Provisioning::Error);
+            assert_eq!(
+                (found.status.phase, place.count("server").await),
+                (Phase::Failed, 0)
+            );
+            // Asking again and again in vain is no news.
+            let before = revision(&place, id).await;
+            tokio::time::sleep(Duration::from_secs(7200)).await;
+            assert_eq!(revision(&place, id).await, before);
+            place.ask(id, |its| its.spec.flavor = flavor("small")).await;
+            let up = place.until(id, runs).await;
+            assert!(up.status.conditions.is_empty());
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_capacity_is_told_and_a_deletion_does_not_wait_for_it() {
+    let cloud = MemoryCloud::builder().capacity(Capacity::of(0)).build();
+    let place = Place::new(&cloud).await;
+    place
+        .during(async {
+            let network = place.network("net").await;
+            let id = place.create(network, "web").await;
+            let short = |its: &Instance| has(its, ConditionKind::NoCapacity);
+            let found = place.until(id, short).await;
+            assert_eq!(found.provisioning(), Provisioning::Provisioning);
+            let since = found
+                .status
+                .condition(ConditionKind::NoCapacity)
+                .unwrap()
+                .since;
+            tokio::time::sleep(Duration::from_secs(1200)).await;
+            let later = place.read(id).await.unwrap().value;
+            let still = later.status.condition(ConditionKind::NoCapacity).unwrap();
+            assert_eq!(still.since, since, "it has been so all the time");
+            place.delete(id).await;
+            place.until_gone(id).await;
+            place.is_empty(&cloud).await;
+        })
+        .await;
+}
+
+/// At each half second of its life an instance is deleted, and nothing of it is left.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_at_any_time_leaves_nothing() {
+    for half_seconds in 0..60 {
+        let cloud = MemoryCloud::builder()
+            .latency(Duration::from_millis(50))
+            .read_lag(Duration::from_secs(2))
+            .build();
+        let place = Place::new(&cloud).await;
+        place
+            .during(async {
+                let network = place.network("net").await;
+                let id = place.create(network, "web").await;
+                tokio::time::sleep(Duration::from_millis(500) * half_seconds).await;
+                place.delete(id).await;
+                place.until_gone(id).await;
+                place.is_empty(&cloud).await;
+            })
+            .await;
+    }
+}
+
+/// The same in every phase that lasts.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_in_every_phase_leaves_nothing() {
+    let stories: [(Phase, fn(&mut Instance)); 4] = [
+        (Phase::Running, |_| {}),
+        (Phase::Stopping, |its| its.intent.power = Power::Stopped),
+        (Phase::Stopped, |its| its.intent.power = Power::Stopped),
+        (Phase::Replacing, |its| its.intent.replaces += 1),
+    ];
+    for (phase, wish) in stories {
+        let cloud = MemoryCloud::new();
+        let place = Place::new(&cloud).await;
+        place
+            .during(async {
+                let network = place.network("net").await;
+                let id = place.create(network, "web").await;
+                place.until(id, runs).await;
+                place.ask(id, wish).await;
+                place.until(id, |its| its.status.phase == phase).await;
+                place.delete(id).await;
+                place.until_gone(id).await;
+                place.is_empty(&cloud).await;
+            })
+            .await;
+    }
+}
