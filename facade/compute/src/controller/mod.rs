@@ -174,7 +174,7 @@ impl Controller {
         match answer {
             Ok(Next::Again) => queue.wake(id),
             Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(id),
+            Ok(Next::Idle) => queue.rest(&id),
             // Somebody else wrote what was read: it is read again, and they are ahead.
             Err(error) if is_conflict(&error) => queue.wake(id),
             Err(error) => {

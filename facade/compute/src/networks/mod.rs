@@ -146,7 +146,7 @@ impl NetworkKeeper {
         match answer {
             Ok(Next::Again) => queue.wake(id),
             Ok(Next::At(date)) => queue.wake_at(id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(id),
+            Ok(Next::Idle) => queue.rest(&id),
             Err(error) if is_conflict(&error) => queue.wake(id),
             Err(error) => {
                 counter!("fleetwright_compute_network_failures_total").increment(1);
