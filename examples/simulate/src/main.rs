@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use fleetwright_region::mutant::Mutant;
 use simulate::{
+    mutant::Mutant,
     scenario::Scenario,
     shrink::shrink,
     sweep::{Until, sweep},
     world::run,
 };
 
-/// Runs the region under virtual time, with a crash, an error or a lost reply at every step.
+/// Runs the whole façade under virtual time, with a crash, an error or a lost reply at every step.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How many seeds to run, from 0 on.
@@ -29,8 +29,9 @@ struct Arguments {
 }
 
 fn mutant(name: &str) -> Result<Mutant, String> {
-    let names = Mutant::ALL.map(Mutant::as_str).join(", ");
-    let mut all = Mutant::ALL.into_iter();
+    let names: Vec<_> = Mutant::all().map(Mutant::as_str).collect();
+    let names = names.join(", ");
+    let mut all = Mutant::all();
     all.find(|mutant| mutant.as_str() == name)
         .ok_or_else(|| format!("one of: {names}"))
 }
@@ -79,7 +80,7 @@ fn show(seed: u64, mutant: Option<Mutant>) -> ExitCode {
 
 fn all_mutants(seeds: u64) -> ExitCode {
     let mut survivors = 0;
-    for mutant in Mutant::ALL {
+    for mutant in Mutant::all() {
         let found = sweep(seeds, Some(mutant), Until::Violation);
         match found.violations.first() {
             Some(seed) => {
@@ -93,7 +94,7 @@ fn all_mutants(seeds: u64) -> ExitCode {
             }
         }
     }
-    println!("mutants: {} made, {survivors} not found", Mutant::ALL.len());
+    println!("mutants: {} made, {survivors} not found", Mutant::all().count());
     if survivors == 0 {
         ExitCode::SUCCESS
     } else {

@@ -10,10 +10,9 @@ use std::{
     thread,
 };
 
-use fleetwright_region::mutant::Mutant;
-
 use crate::{
     fault::{Kind, PAIRS, Site},
+    mutant::Mutant,
     scenario::Scenario,
     world::run,
 };
@@ -53,7 +52,7 @@ impl fmt::Display for Sum {
 impl Sum {
     /// The pairs that no run came to.
     pub fn missed(&self) -> Vec<(Site, Kind)> {
-        let all = Site::ALL.into_iter();
+        let all = Site::ALL.iter().copied();
         let all = all.flat_map(|site| Kind::ALL.map(|kind| (site, kind)));
         all.filter(|pair| !self.hit.contains(pair)).collect()
     }

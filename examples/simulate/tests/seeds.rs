@@ -1,6 +1,6 @@
 //! A hundred histories hold, and every mistake is found: the same as the program does, with fewer seeds.
 
-use fleetwright_region::mutant::Mutant;
+use fleetwright_region::mutant as region;
 use simulate::{
     fault::PAIRS,
     scenario::Scenario,
