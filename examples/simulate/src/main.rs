@@ -48,6 +48,11 @@ fn main() -> ExitCode {
     for seed in sum.violations.iter().take(3) {
         show(*seed, arguments.mutant);
     }
+    for seed in sum.violations.iter().skip(3) {
+        let outcome = run(&Scenario::of(*seed), arguments.mutant);
+        let rule = outcome.violation.unwrap_or_default();
+        println!("seed {seed} breaks a rule: {rule}");
+    }
     for (site, kind) in sum.missed() {
         eprintln!("never hit: {kind:?} at {site:?}");
     }

@@ -1,5 +1,6 @@
 //! Every call that was accepted has come true, or the instance says why not.
 
+use fleetwright::OptionalVerb;
 use fleetwright_compute::{
     instance::{Condition, ConditionKind, Instance, InstanceId, InstanceSpec, Provisioning},
     service::InstanceView,
@@ -82,9 +83,12 @@ impl Check<'_> {
             ConditionKind::ConsentNeeded => {
                 instance.consent == Consent::KeepEverything && server.is_some()
             }
+            ConditionKind::Unsupported => {
+                let offered = self.rules.verbs.contains(&OptionalVerb::RebootInstance);
+                !offered && instance.intent.reboots > 0
+            }
             // The catalog is whole again, and everything else was refused when it was asked for.
             ConditionKind::Refused
-            | ConditionKind::Unsupported
             | ConditionKind::ServerTaken
             | ConditionKind::NoCapacity
             | ConditionKind::AccountLimit

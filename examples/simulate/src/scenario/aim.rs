@@ -20,8 +20,17 @@ pub(super) fn before(site: Site) -> Vec<Timed> {
         (0..FIRST).map(|slot| (None, Op::Decoy(slot))).collect()
     } else if site == Site::Status {
         // While nothing is known of its server yet.
-        vec![(None, Op::Create(0)), soon(300, Op::Delete(0))]
-    } else if matches!(site, Site::PassOn | Site::ReadInstances) {
+        vec![(None, Op::Create(0)), soon(100, Op::Delete(0))]
+    } else if site == Site::PassOn {
+        // While there is no machine and none can come; then one comes before its server has heard.
+        vec![
+            (None, Op::Capacity(0)),
+            (None, Op::Create(0)),
+            soon(2_000, agreed(Change::Tag(1))),
+            soon(1_000, kept(Change::Bsd)),
+            soon(100, Op::Recover),
+        ]
+    } else if site == Site::ReadInstances {
         // While there is a server, and no machine yet.
         vec![
             (None, Op::Create(0)),
@@ -53,7 +62,15 @@ pub(super) fn wishes(site: Site) -> Vec<Timed> {
         Site::Resize => vec![agreed(0, Change::Large), agreed(1, Change::Gpu)],
         Site::Reimage | Site::Attempt => vec![agreed(0, Change::Bsd), agreed(1, Change::Bsd)],
         Site::Retag => vec![agreed(0, Change::Tag(1)), agreed(1, Change::Tag(2))],
-        Site::Sweep => vec![Op::Orphan, Op::Orphan],
+        Site::Sweep => {
+            let long = Some(Duration::from_secs(40));
+            return vec![
+                (None, Op::Orphan),
+                (None, Op::CutOff),
+                (None, Op::Orphan),
+                (long, Op::Recover),
+            ];
+        }
         Site::Recharge => vec![
             kept(0, Change::Gpu),
             agreed(1, Change::Gpu),

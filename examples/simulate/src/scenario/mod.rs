@@ -74,6 +74,11 @@ impl Scenario {
             let (site, kind) = (Site::Launch, Kind::LostReply);
             faults.extend((1..=3).map(|nth| Fault { site, nth, kind }));
         }
+        if site == Site::Status {
+            // Each change of its server has it written again.
+            let kind = Kind::Error;
+            faults.extend((1..=8).map(|nth| Fault { site, nth, kind }));
+        }
         for _ in 0..pick(&mut dice, 6) {
             let (site, kind) = fault::pair(dice.bits() >> 8);
             let nth = turn(&mut dice, site, 6);
