@@ -94,6 +94,14 @@ stage_peers() {
     rm -f "$output"
 }
 
+stage_cloudinit() {
+    local output
+    output=$(mktemp)
+    python3 scripts/check-cloud-init | tee "$output" || { rm -f "$output"; return 1; }
+    note "$(tail -n 1 "$output")"
+    rm -f "$output"
+}
+
 stage_house() {
     python3 scripts/check-house --self-test
     python3 scripts/check-house

@@ -124,7 +124,7 @@ async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
         match again {
             Ok(_) => assert!(!there),
             Err(ComputeError::NameTaken { id: found, .. }) => {
-                assert_eq!((found, there), (id, true))
+                assert_eq!((found, there), (id, true));
             }
             Err(other) => panic!("{other:?}"),
         }

@@ -259,6 +259,32 @@ async fn a_creation_and_the_deletion_of_its_network_leave_both_or_neither() {
     }
 }
 
+/// An update that comes to stand on something meets its deletion: one of the two is refused.
+#[tokio::test(start_paused = true)]
+async fn an_update_and_the_deletion_of_what_it_comes_to_stand_on_leave_both_or_neither() {
+    let mut outcomes = std::collections::BTreeSet::new();
+    for seed in 0..40 {
+        let town = Town::over(Moody::new(memory(), Slow::new(seed)), 100).await;
+        let blue = town.network("blue").await;
+        let (operator, alice) = (everybody(), user(tenant(1, 1)));
+        let group = town.group(blue, "ssh").await;
+        let before = town.create(blue, "web").await.unwrap().instance;
+        let mut wanted = UpdateInstance::of(&before);
+        wanted.spec.networking.security_groups = [group].into();
+        let (updated, deleted) =
+            tokio::join!(town.instances.update(&alice, before.id, &wanted), async {
+                tokio::time::sleep(std::time::Duration::from_millis(5 * seed)).await;
+                town.groups.delete(&operator, group).await
+            },);
+        let has = town.read(before.id).await.instance.spec == wanted.spec;
+        let there = town.groups.get(&operator, group).await.is_ok();
+        assert_eq!((has, there), (updated.is_ok(), deleted.is_err()));
+        assert_eq!(has, there, "seed {seed}");
+        outcomes.insert(has);
+    }
+    assert_eq!(outcomes.len(), 2);
+}
+
 #[cfg(feature = "mutants")]
 #[tokio::test(start_paused = true)]
 async fn a_creation_that_overwrites_and_ground_that_is_not_checked_are_found() {

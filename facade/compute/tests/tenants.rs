@@ -321,6 +321,25 @@ async fn a_creation_tells_nothing_of_what_others_have() {
     assert_eq!(words[0], words[1]);
 }
 
+/// The network is the root of an instance's scope: one of another project is none, also to somebody who sees both.
+#[tokio::test(start_paused = true)]
+async fn a_network_of_another_project_is_none_also_to_who_sees_it() {
+    let town = Town::new().await;
+    let beside = town.network_in(tenant(1, 2), north(), "blue").await;
+    let absent = NetworkId::from_uuid(Uuid::from_u128(0xdead));
+    let organization = Scope::Organization(tenant(1, 1).0);
+    let ada = with_roles("ada", &[("organization-administrator", organization)]);
+    town.networks.get(&ada, beside).await.unwrap();
+    let mut words = Vec::new();
+    for network in [beside, absent] {
+        let asked = new(network, "web");
+        let error = town.instances.create(&ada, &asked).await.unwrap_err();
+        assert_eq!(error.meaning().status(), 404);
+        words.push(whole(&error).replace(&network.to_string(), "ID"));
+    }
+    assert_eq!(words[0], words[1]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn lists_show_what_the_caller_may_list_and_no_error_for_the_rest() {
     let town = Town::new().await;

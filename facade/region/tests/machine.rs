@@ -67,6 +67,29 @@ fn somebody(tenant: Tenant, verbs: &[Verb]) -> Principal {
     roles.principal(actor, &[binding]).unwrap()
 }
 
+/// What a web server does with each request.
+fn may_move_between_threads<T: Send>(work: T) -> T {
+    work
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_may_move_between_threads() {
+    let yard = Yard::new(&MemoryCloud::new()).await;
+    yard.running().await;
+    let (who, new, id) = (service(), wish(), server_id(1));
+    let machines = &yard.machines;
+    let output = may_move_between_threads(machines.console_output(&who, id, None));
+    let session = may_move_between_threads(machines.console_session(&who, id));
+    let key = may_move_between_threads(machines.ssh_key(&who, id));
+    let copy = may_move_between_threads(machines.snapshot(&who, id, &new));
+    let (output, session, key, copy) = tokio::join!(output, session, key, copy);
+    assert!(output.is_ok() && session.is_ok() && key.is_ok() && copy.is_ok());
+    may_move_between_threads(yard.snapshots.pass())
+        .await
+        .unwrap();
+    drop(may_move_between_threads(yard.snapshots.run()));
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_verb_takes_its_own_permission_and_what_is_hidden_looks_absent() {
     let yard = Yard::new(&MemoryCloud::new()).await;

@@ -6,6 +6,8 @@
 )]
 
 mod support;
+mod town;
+mod yard;
 
 use std::{
     collections::BTreeMap,
@@ -158,5 +160,49 @@ async fn everything_that_an_operator_should_see_is_counted() {
         "drift missing",
     ] {
         assert_eq!(book.get(quiet), 0.0, "{quiet}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_of_machines_is_counted_by_verb_and_outcome() {
+    let book = Book::default();
+    let _guard = metrics::set_default_local_recorder(&book);
+    let cloud = MemoryCloud::new();
+    let yard = yard::Yard::new(&cloud).await;
+    let (who, id) = (town::service(), town::server_id(1));
+    let machines = &yard.machines;
+    let stranger = town::user(town::tenant(9, 9));
+    yard.ensure().await;
+    assert!(machines.console_session(&who, id).await.is_err());
+    assert!(machines.console_session(&stranger, id).await.is_err());
+    yard.during(yard.until(Phase::Running)).await;
+    machines.console_session(&who, id).await.unwrap();
+    machines.console_output(&who, id, None).await.unwrap();
+    machines.ssh_key(&who, id).await.unwrap();
+    machines.snapshot(&who, id, &yard::wish()).await.unwrap();
+    let lost = Fault::Refused(Refused::Throttled(Duration::from_secs(1)));
+    cloud
+        .faults()
+        .add(Rule::nth(WireCall::Snapshot, 1, lost.clone()));
+    cloud
+        .faults()
+        .add(Rule::nth(WireCall::ConsoleOutput, 1, lost));
+    assert!(machines.console_output(&who, id, None).await.is_err());
+    yard.snapshots.pass().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    yard.snapshots.pass().await.unwrap();
+    for counted in [
+        "machine_calls_total console-session not-ready",
+        "machine_calls_total console-session not-found",
+        "machine_calls_total console-session ok",
+        "machine_calls_total console-output ok",
+        "machine_calls_total console-output unavailable",
+        "machine_calls_total ssh-key ok",
+        "machine_calls_total snapshot ok",
+        "snapshots_total retried",
+        "snapshots_total begun",
+        "snapshots_total ready",
+    ] {
+        assert_eq!(book.get(counted), 1.0, "{counted}");
     }
 }

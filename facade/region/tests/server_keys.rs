@@ -7,72 +7,24 @@
 
 mod town;
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc};
 
-use fleetwright::{InstanceConfig, InstanceProvisioner, UserData};
+use fleetwright::UserData;
 use fleetwright_identity::{Actor, ActorName, Binding, Principal, RoleName, Roles, Scope};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
-    controller::Controller,
     entropy::{Entropy, NoEntropy},
-    mapping::{LaunchPlanner, LaunchSpec, Unplannable},
-    monitor::Monitor,
     secret::{KeyError, SshKeys},
     server::{Anywhere, MAX_USER_DATA_BYTES, Phase, ServerError, Servers},
     user_data::{MAX_ASSEMBLED_BYTES, Managed, assemble},
 };
 use fleetwright_store::{Interest, Revision};
 
-use town::{Town, memory, new_server, north, server_id, service, spec, tenant, user};
-
-/// Launches with whatever user data it is given.
-struct Plain;
-
-impl LaunchPlanner for Plain {
-    fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, Unplannable> {
-        let mut config = InstanceConfig::builder("img-1", "m1").build().unwrap();
-        config.user_data.clone_from(&spec.user_data);
-        Ok(config)
-    }
-}
-
-/// Controller and monitor of a town, until `story` is over.
-async fn during<T>(town: &Town, cloud: &MemoryCloud, story: impl Future<Output = T>) -> T {
-    let cloud: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
-    let (store, clock) = (&town.store, &town.clock);
-    let controller = Controller::new(
-        north(),
-        store.clone(),
-        cloud.clone(),
-        Arc::new(Plain),
-        clock.clone(),
-    );
-    let monitor = Monitor::new(north(), store.clone(), cloud, clock.clone());
-    let (controller, monitor) = (controller.unwrap(), monitor.unwrap());
-    tokio::select! {
-        told = story => told,
-        () = controller.run() => panic!("a controller works until it is dropped"),
-        () = monitor.run() => panic!("a monitor works until it is dropped"),
-    }
-}
-
-async fn until(what: impl AsyncFn() -> bool) {
-    for _ in 0..600 {
-        if what().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
-    panic!("never came");
-}
-
-async fn runs(servers: &Servers) {
-    let is_up = async || {
-        let read = servers.read(&service(), server_id(1)).await;
-        read.unwrap().phase == Phase::Running
-    };
-    until(is_up).await;
-}
+use town::{
+    Town,
+    live::{during, runs, until, user_data_of},
+    memory, new_server, north, server_id, service, spec, tenant, user,
+};
 
 async fn goes(town: &Town) {
     let (who, id) = (service(), server_id(1));
@@ -86,12 +38,6 @@ fn reader() -> Principal {
     let binding = Binding::new(role, Scope::Project(organization, project));
     let actor = Actor::User(ActorName::new("bob").unwrap());
     Roles::built_in().principal(actor, &[binding]).unwrap()
-}
-
-fn user_data_of(cloud: &MemoryCloud) -> String {
-    let truth = cloud.oracle().instances().pop().unwrap();
-    let data = truth.user_data.unwrap();
-    String::from_utf8(data.as_bytes().to_vec()).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

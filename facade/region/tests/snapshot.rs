@@ -393,6 +393,11 @@ async fn what_is_being_changed_on_a_disk_is_not_copied_as_if_it_were_known() {
     let servers = &yard.town.servers;
     let asked = servers.set_spec(&who, server_id(1), &spec, Consent::Destroy);
     asked.await.unwrap();
+    let mut early = wish();
+    early.image = ImageId::new("early").unwrap();
+    let made = yard.machines.snapshot(&who, server_id(1), &early).await;
+    let source = made.unwrap().snapshot.unwrap().source;
+    assert_eq!(source, image("debian"), "nothing was changed yet");
     yard.controller.reconcile(server_id(1)).await.unwrap();
     let answer = yard.machines.snapshot(&who, server_id(1), &wish()).await;
     let doubt = answer.unwrap_err();

@@ -10,6 +10,7 @@ use fleetwright::{ConsoleOutput, ConsoleSession};
 use fleetwright_identity::{Principal, Verb};
 use fleetwright_region::{
     catalog::Image,
+    ids::RegionId,
     machine::{MachineError, Machines},
     secret::Secret,
     server::{ServerError, ServerId, ServerView},
@@ -129,8 +130,7 @@ impl Instances {
                 Ok(own.then_some(view))
             }
             Err(ServerError::NotFound(_)) => Ok(None),
-            Err(ServerError::Store(error)) => Err(error.into()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(inside(instance.id, error)),
         }
     }
 
@@ -144,6 +144,22 @@ impl Instances {
         let wish = |_: &mut Instance| Ok(Wished::Told(EventKind::Accessed, words, Raises::Nothing));
         self.write(who, verb, id, wish).await?;
         Ok(())
+    }
+}
+
+/// A failure of what stands behind an instance, in words about the instance.
+pub(super) fn inside(id: InstanceId, error: ServerError) -> ComputeError {
+    if let ServerError::NoRegion(region) = &error {
+        return unserved(id, region);
+    }
+    error.into()
+}
+
+fn unserved(id: InstanceId, region: &RegionId) -> ComputeError {
+    ComputeError::Unavailable {
+        id,
+        reason: format!("the cloud of region {region} is not served from here"),
+        retry_after: RETRY_AFTER,
     }
 }
 
@@ -192,11 +208,7 @@ fn told(id: InstanceId, error: MachineError) -> ComputeError {
             reason: "it is busy, or does not answer".to_owned(),
             retry_after,
         },
-        MachineError::NoRegion(region) => ComputeError::Unavailable {
-            id,
-            reason: format!("the cloud of region {region} is not served from here"),
-            retry_after: RETRY_AFTER,
-        },
+        MachineError::NoRegion(region) => unserved(id, &region),
         MachineError::Declined { verb, .. } => ComputeError::Unprocessable {
             field: verb.as_str().to_owned(),
             problem: "the cloud declines it for this instance, and will again".to_owned(),

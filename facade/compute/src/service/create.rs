@@ -118,14 +118,8 @@ impl Instances {
             let transaction = self.table.create(standing, key, instance)?;
             return Ok(self.store.commit(&transaction).await?);
         }
-        let build = || async {
-            // In the turn of the organization, so that one who waited for it is told of the name and not of quota.
-            if let Some(found) = self.named(instance.network, &instance.name).await? {
-                return Err(taken(&found.value));
-            }
-            let transaction = self.table.create(standing.clone(), key, instance)?;
-            Ok(self.ledger.charge(transaction, &payment).await?)
-        };
+        let made = self.table.create(standing, key, instance)?;
+        let build = || async { Ok(self.ledger.charge(made.clone(), &payment).await?) };
         self.ledger.commit(organization, build).await
     }
 
@@ -135,7 +129,7 @@ impl Instances {
         error: ComputeError,
         instance: &Instance,
     ) -> Result<(), ComputeError> {
-        // Quota, or a payment of another size, is told only of a name that is free: another process may have taken it since.
+        // Quota, or a payment of another size, is told only of a name that is free: another may have taken it since.
         let about_ledger = matches!(
             &error,
             ComputeError::Ledger(LedgerError::Exceeded(_) | LedgerError::ChargedOtherwise { .. })

@@ -86,11 +86,17 @@ impl InstanceField {
 
     /// As an event names it.
     pub(super) fn words(self) -> &'static str {
-        match (self.reaches(), self) {
-            (Reaches::Server(field), _) => lost::name(field),
-            (Reaches::Nothing | Reaches::Record, Self::Name) => "name",
-            (Reaches::Nothing | Reaches::Record, Self::Description) => "description",
-            (Reaches::Nothing | Reaches::Record, _) => "allowed source addresses",
+        match self {
+            Self::Name => "name",
+            Self::Description => "description",
+            Self::AllowedSources => "allowed source addresses",
+            Self::Tags => lost::name(Field::Tags),
+            Self::Flavor => lost::name(Field::Flavor),
+            Self::Image => lost::name(Field::Image),
+            Self::SecurityGroups => lost::name(Field::SecurityGroups),
+            Self::PublicIp => lost::name(Field::PublicIp),
+            Self::SshAuthority => lost::name(Field::SshAuthority),
+            Self::UserData => lost::name(Field::UserData),
         }
     }
 }

@@ -83,7 +83,8 @@ impl Instances {
         let after = wanted.after.map(|id| id.key()).transpose()?;
         let ranges = self.ranges(wanted, reach).await?;
         let share = limit / u32::try_from(ranges.len()).unwrap_or(u32::MAX).max(1);
-        let at_once = share.max(LEAST_AT_ONCE);
+        // One more than is wanted shows whether there are more.
+        let at_once = share.max(LEAST_AT_ONCE).saturating_add(1);
         let mut sources = Vec::new();
         for (index, value) in ranges {
             let mut query = self.table.by(&index, value.clone()).limit(at_once);

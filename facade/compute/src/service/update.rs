@@ -8,8 +8,8 @@ use fleetwright_region::server::{Consent, Field, Plan, Power};
 use fleetwright_store::{Check, Revision, Transaction, Versioned};
 
 use super::{
-    InstanceField, InstanceView, Instances, Reaches, TRIES, UpdateInstance, change::Raises,
-    create::conflict, form, ground::Place,
+    InstanceField, InstanceView, Instances, Reaches, TRIES, UpdateInstance, access::inside,
+    change::Raises, create::conflict, form, ground::Place,
 };
 use crate::{
     ComputeError,
@@ -129,7 +129,8 @@ impl Instances {
         let spec = wanted.spec.server(instance.network, &wanted.tags);
         match self.server_of(instance).await? {
             Some(view) if view.server.intent.power != Power::Deleted => {
-                Ok(self.servers.plan(&view.server, &spec)?)
+                let plan = self.servers.plan(&view.server, &spec);
+                plan.map_err(|error| inside(instance.id, error))
             }
             Some(_) | None => Ok(Plan::default()),
         }
@@ -178,7 +179,33 @@ impl Instances {
                 lost: lost.clone(),
             });
         }
-        let mut instance = found.value.clone();
+        let raises = if of_server || agrees_late {
+            Raises::Generation
+        } else {
+            Raises::Nothing
+        };
+        let agreed = loss.filter(|_| agrees);
+        let instance = self.edited(who, &draft, wanted, raises, (given, agreed));
+        let amounts = self.reprice(&found.value, wanted, &draft.changed)?;
+        let revision = self.commit_changed(found, &instance, &draft.checks, amounts.as_ref());
+        Ok(Versioned {
+            revision: revision.await?,
+            key: draft.found.key,
+            value: instance,
+        })
+    }
+
+    /// The record as it is asked for, with its events.
+    fn edited(
+        &self,
+        who: &Principal,
+        draft: &Draft,
+        wanted: &UpdateInstance,
+        raises: Raises,
+        (given, agreed): (Consent, Option<String>),
+    ) -> Instance {
+        let before = &draft.found.value;
+        let mut instance = before.clone();
         instance.description.clone_from(&wanted.description);
         instance.tags = wanted.tags.clone();
         instance.spec = wanted.spec.clone();
@@ -188,36 +215,24 @@ impl Instances {
         });
         if !draft.changed.is_empty() {
             let fields: Vec<_> = draft.changed.iter().map(|field| field.words()).collect();
-            let words = format!("is asked for with another {}", fields.join(", "));
+            let words = format!("is asked for otherwise: {}", fields.join(", "));
             self.tell(&mut instance, who, EventKind::Updated, words);
         }
-        // What is in the record alone leaves the consent to what is asked of the server as it was.
-        let raises = if of_server || agrees_late {
-            Raises::Generation
-        } else {
-            Raises::Nothing
-        };
         self.raise(&mut instance, raises);
-        if raises == Raises::Generation {
-            let kept =
-                self.chosen.is(Mutant::ConsentKept) && found.value.consent == Consent::Destroy;
-            instance.consent = if kept { Consent::Destroy } else { given };
-            if let (true, Some(lost)) = (agrees, &loss) {
-                self.tell(
-                    &mut instance,
-                    who,
-                    EventKind::DestructionAgreed,
-                    lost.clone(),
-                );
+        match raises {
+            Raises::Generation => {
+                let kept = self.chosen.is(Mutant::ConsentKept);
+                if !kept || before.consent == Consent::KeepEverything {
+                    instance.consent = given;
+                }
+                if let Some(lost) = agreed {
+                    self.tell(&mut instance, who, EventKind::DestructionAgreed, lost);
+                }
             }
+            // What is in the record alone leaves the consent to what is asked of the server as it was.
+            Raises::Nothing => {}
         }
-        let amounts = self.reprice(&found.value, wanted, &draft.changed)?;
-        let revision = self.commit_changed(found, &instance, &draft.checks, amounts.as_ref());
-        Ok(Versioned {
-            revision: revision.await?,
-            key: draft.found.key,
-            value: instance,
-        })
+        instance
     }
 
     async fn commit_changed(

@@ -178,6 +178,25 @@ impl Town {
         }
     }
 
+    /// A service that was not told how machines are asked.
+    pub(crate) fn without_machines(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        catalog: Arc<CatalogKeeper>,
+    ) -> Instances {
+        let town = Self::reopened(store, clock, catalog, 1000);
+        let parts = Parts::new(
+            town.store,
+            town.clock,
+            town.ground,
+            town.networks,
+            town.catalog,
+            town.ledger,
+            town.servers,
+        );
+        Instances::new(parts).unwrap()
+    }
+
     pub(crate) async fn network_in(
         &self,
         tenant: Tenant,

@@ -13,11 +13,13 @@ use std::{
 
 use fleetwright_identity::{Principal, Refused, Resource, Scope, Verb};
 use fleetwright_store::{
-    Check, Damaged, Interest, Invalid, Key, Revision, Store, StoreError, Table, Transaction,
-    TypedPage,
+    Change as Written, Check, Damaged, Interest, Invalid, Key, Revision, Store, StoreError, Table,
+    Transaction, TypedPage,
 };
 
-use super::{Catalog, CatalogFile, Change, EntryId, Flavor, Image, Reload, entry::Entry};
+use super::{
+    Catalog, CatalogFile, Change, EntryId, Flavor, Image, Reload, current::Current, entry::Entry,
+};
 use crate::{
     file::Problems,
     ids::{FlavorId, ImageId},
@@ -68,8 +70,7 @@ pub struct CatalogKeeper {
     flavors: Table<Flavor>,
     pub(super) images: Table<Image>,
     pub(super) store: Arc<dyn Store>,
-    /// With the moment it was read at, so that a slow reader puts nothing back.
-    current: RwLock<(Revision, Arc<Catalog>)>,
+    current: RwLock<Current>,
 }
 
 impl CatalogKeeper {
@@ -90,10 +91,16 @@ impl CatalogKeeper {
     pub async fn refresh(&self) -> Result<Vec<Damaged>, StoreError> {
         let stored = self.stored().await?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        if stored.read_at >= current.0 {
-            *current = (stored.read_at, Arc::new(stored.catalog));
-        }
+        let revisions = stored.revisions;
+        let written = |id: &ImageId| revisions.get(&EntryId::from(id.clone())).copied();
+        current.replace(stored.read_at, stored.catalog, written);
         Ok(stored.damaged)
+    }
+
+    /// Puts one image into force as it was written, without reading all the others.
+    pub(super) fn put_current(&self, written_at: Revision, image: Image) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        current.put(written_at, image);
     }
 
     /// Puts into force whatever others load, as they do, until the store fails. For a task of its own in each process
@@ -109,10 +116,24 @@ impl CatalogKeeper {
         let kinds = [self.flavors.kind().clone(), self.images.kind().clone()];
         let head = self.store.head().await?;
         let mut watch = self.store.watch(head, Interest::kinds(kinds)).await?;
+        self.refresh().await?;
         loop {
-            // What changed is read from the records: a catalog is small, and what was there before the watch counts too.
-            self.refresh().await?;
-            watch.next().await?;
+            let commit = watch.next().await?;
+            let images = commit.changes.iter().map(|change| match change {
+                Written::Put(_) => {
+                    let image = self.images.changed(change)?.ok();
+                    image.filter(|image| image.value.id.as_str() == image.key.as_str())
+                }
+                Written::Deleted(_) => None,
+            });
+            match images.collect::<Option<Vec<_>>>() {
+                // What tenants have made grows with them, and each of these comes alone.
+                Some(images) => images
+                    .into_iter()
+                    .for_each(|image| self.put_current(image.revision, image.value)),
+                // A file was loaded, or something cannot be read: that is rare, and all is read.
+                None => drop(self.refresh().await?),
+            }
         }
     }
 
@@ -151,7 +172,7 @@ impl CatalogKeeper {
     /// The catalog in force, whole: for planners. Nobody outside reads it without a principal.
     pub(crate) fn current(&self) -> Arc<Catalog> {
         let current = self.current.read();
-        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner).1)
+        current.unwrap_or_else(PoisonError::into_inner).catalog()
     }
 
     /// The flavors on offer.

@@ -99,9 +99,15 @@ impl CatalogKeeper {
     ) -> Result<Image, ImageError> {
         let scope = Scope::Organization(new.organization);
         principal.may(Verb::Create, Resource::Images, &scope)?;
-        let source = self
-            .image(principal, &new.source)
-            .ok_or_else(|| ImageError::NotFound(new.source.clone()))?;
+        let source = match self.image(principal, &new.source) {
+            Some(source) => source,
+            // Another process may have had it made a moment ago.
+            None => {
+                self.refresh().await?;
+                let source = self.image(principal, &new.source);
+                source.ok_or_else(|| ImageError::NotFound(new.source.clone()))?
+            }
+        };
         let visibility = Visibility::Organization(new.organization);
         let mut image = Image::new(
             new.id.clone(),
@@ -124,16 +130,17 @@ impl CatalogKeeper {
         };
         let key = Key::new(new.id.as_str())?;
         let transaction = self.images.create(Transaction::new(), &key, &image)?;
-        let made = match self.store.commit(&transaction).await {
-            Ok(_) => Ok(image),
+        match self.store.commit(&transaction).await {
+            Ok(revision) => {
+                self.put_current(revision, image.clone());
+                Ok(image)
+            }
             Err(error) if error.conflict().is_some() => {
                 let found = self.same_intent(&new.id, &Intent::of(&image)).await?;
                 found.ok_or_else(|| ImageError::Busy(new.id.clone()))
             }
             Err(error) => Err(error.into()),
-        }?;
-        self.refresh().await?;
-        Ok(made)
+        }
     }
 
     /// The image of this id, if there is one, and it was asked for in the same words.
@@ -144,7 +151,10 @@ impl CatalogKeeper {
     ) -> Result<Option<Image>, ImageError> {
         let found = self.images.get(&Key::new(id.as_str())?).await?;
         match found {
-            Some(found) if Intent::of(&found.value) == *intent => Ok(Some(found.value)),
+            Some(found) if Intent::of(&found.value) == *intent => {
+                self.put_current(found.revision, found.value.clone());
+                Ok(Some(found.value))
+            }
             Some(_) => Err(ImageError::Taken(id.clone())),
             None => Ok(None),
         }
@@ -187,12 +197,13 @@ impl CatalogKeeper {
             let mut image = found.value.clone();
             change(&mut image)?;
             if image == found.value {
+                self.put_current(found.revision, image.clone());
                 return Ok(image);
             }
             let transaction = self.images.replace(Transaction::new(), &found, &image)?;
             match self.store.commit(&transaction).await {
-                Ok(_) => {
-                    self.refresh().await?;
+                Ok(revision) => {
+                    self.put_current(revision, image.clone());
                     return Ok(image);
                 }
                 Err(error) if error.conflict().is_some() => {}

@@ -4,6 +4,7 @@
 //! is no longer in the file is retired and never destroyed: nobody is offered it, and what stands on it goes on.
 
 mod compat;
+mod current;
 mod entry;
 mod file;
 mod flavor;

@@ -18,10 +18,7 @@ impl Machines {
         lines: Option<NonZeroUsize>,
     ) -> Result<ConsoleOutput, MachineError> {
         let verb = Verb::ConsoleOutput;
-        let server = match self.permitted(who, verb, id).await {
-            Ok(server) => server,
-            Err(error) => return Self::ended(verb, id, None, Err(error)),
-        };
+        let server = self.permitted(who, verb, id).await?;
         let answer = self.read_console(&server, lines).await;
         Self::ended(verb, id, Some(&server.region), answer)
     }
@@ -33,10 +30,7 @@ impl Machines {
         id: ServerId,
     ) -> Result<ConsoleSession, MachineError> {
         let verb = Verb::ConsoleSession;
-        let server = match self.permitted(who, verb, id).await {
-            Ok(server) => server,
-            Err(error) => return Self::ended(verb, id, None, Err(error)),
-        };
+        let server = self.permitted(who, verb, id).await?;
         let answer = self.open_console(&server).await;
         Self::ended(verb, id, Some(&server.region), answer)
     }

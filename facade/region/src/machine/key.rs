@@ -13,10 +13,7 @@ impl Machines {
     /// from the first moment, whether or not there is a machine.
     pub async fn ssh_key(&self, who: &Principal, id: ServerId) -> Result<Secret, MachineError> {
         let verb = Verb::SshKey;
-        let server = match self.permitted(who, verb, id).await {
-            Ok(server) => server,
-            Err(error) => return Self::ended(verb, id, None, Err(error)),
-        };
+        let server = self.permitted(who, verb, id).await?;
         let answer = self.reveal(&server).await;
         Self::ended(verb, id, Some(&server.region), answer)
     }

@@ -72,8 +72,20 @@ impl Machines {
         self
     }
 
-    /// The server, if there is one to which the caller may do that.
+    /// The server, if there is one to which the caller may do that; if not, that is counted.
     pub(crate) async fn permitted(
+        &self,
+        who: &Principal,
+        verb: Verb,
+        id: ServerId,
+    ) -> Result<Server, MachineError> {
+        match self.find(who, verb, id).await {
+            Ok(server) => Ok(server),
+            Err(error) => Self::ended(verb, id, None, Err(error)),
+        }
+    }
+
+    async fn find(
         &self,
         who: &Principal,
         verb: Verb,

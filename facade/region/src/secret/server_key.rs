@@ -96,7 +96,7 @@ pub enum SshKeys {
     /// with them.
     Without,
     /// Every server that is made has one, made in the transaction that makes it. Its public half is in the server's record, and is put
-    /// onto each of its machines [with the launch](super::with_public_key).
+    /// onto each of its machines [with the launch](crate::user_data::assemble()).
     OnePerServer(ServerKeys),
 }
 

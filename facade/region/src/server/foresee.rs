@@ -23,3 +23,51 @@ impl Servers {
         user_data::check(data.as_bytes(), user_data_mode(keyed, spec)).map(|_| ())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fleetwright::UserData;
+    use fleetwright_store::{MemoryStore, Schema, Store};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        clock::SystemClock,
+        entropy::OsEntropy,
+        ids::{FlavorId, ImageId, NetworkId, SshAuthorityId},
+        schema,
+        secret::ServerKeys,
+        server::Anywhere,
+    };
+
+    fn servers(keys: impl FnOnce(Arc<dyn Store>) -> SshKeys) -> Servers {
+        let schema = schema::add_kinds(Schema::builder()).build().unwrap();
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(schema));
+        let keys = keys(Arc::clone(&store));
+        Servers::new(store, Arc::new(SystemClock), Arc::new(Anywhere), keys).unwrap()
+    }
+
+    #[test]
+    fn user_data_are_judged_with_what_will_be_beside_them() {
+        let without = servers(|_| SshKeys::Without);
+        let with = servers(|store| {
+            let keyring = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+            let keyring = Arc::new(keyring.parse().unwrap());
+            SshKeys::OnePerServer(ServerKeys::new(store, keyring, Arc::new(OsEntropy)).unwrap())
+        });
+        let network = NetworkId::from_uuid(Uuid::from_u128(1));
+        let (small, linux) = (FlavorId::new("small"), ImageId::new("linux"));
+        let mut spec = ServerSpec::new(small.unwrap(), linux.unwrap(), network);
+        assert_eq!(with.check_user_data(&spec), Ok(()));
+        // What is to be a list, and is none that could be added to.
+        spec.user_data = Some(UserData::new("#cloud-config\nwrite_files: 1\n").unwrap());
+        assert_eq!(without.check_user_data(&spec), Ok(()));
+        assert!(with.check_user_data(&spec).is_err());
+        spec.ssh_authority = Some(SshAuthorityId::from_uuid(Uuid::from_u128(2)));
+        assert!(without.check_user_data(&spec).is_err());
+        spec.user_data = Some(UserData::new("nothing known").unwrap());
+        assert!(without.check_user_data(&spec).is_err());
+    }
+}

@@ -25,7 +25,7 @@ pub struct ServerSpec {
     pub security_groups: BTreeSet<SecurityGroupId>,
     /// Whether it gets a public address.
     pub public_ip: PublicAddress,
-    /// The authority whose certificates it trusts; what makes it so is in the user data.
+    /// The authority whose certificates it trusts; what makes it so comes with each launch, beside the user data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh_authority: Option<SshAuthorityId>,
     /// What it runs at its first boot. Never shown by `Debug`.

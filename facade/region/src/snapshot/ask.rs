@@ -59,10 +59,7 @@ impl Machines {
         new: &NewSnapshot,
     ) -> Result<Image, MachineError> {
         let verb = Verb::Snapshot;
-        let server = match self.permitted(who, verb, id).await {
-            Ok(server) => server,
-            Err(error) => return Self::ended(verb, id, None, Err(error)),
-        };
+        let server = self.permitted(who, verb, id).await?;
         let answer = self.write_down(&server, new).await;
         Self::ended(verb, id, Some(&server.region), answer)
     }

@@ -8,7 +8,7 @@ use super::{MAX_ASSEMBLED_BYTES, MAX_INFLATED_BYTES, Sort};
 pub enum BadUserData {
     /// There is more of it than a server takes.
     #[error(
-        "the user data have {actual} bytes: want at most {limit}; compress them by gzip, or have them include the rest from an address"
+        "the user data have {actual} bytes: want at most {limit}, compressed by gzip or not; the rest can be included from an address"
     )]
     TooLarge {
         /// How many there are.

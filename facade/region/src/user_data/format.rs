@@ -63,8 +63,8 @@ impl Sort {
             .take(LOOKED_AT)
             .flat_map(char::to_lowercase)
             .collect();
-        let told = Self::TOLD.into_iter();
-        told.into_iter()
+        Self::TOLD
+            .into_iter()
             .find(|sort| begin.starts_with(sort.first_line()))
     }
 

@@ -1,7 +1,7 @@
 //! User data: what a machine runs at its first boot, in the formats of cloud-init.
 //!
 //! Owns two things, both pure. [`check`] recognises what a tenant sends, and refuses in words what cloud-init would ignore, or would spoil.
-//! [`assemble`] adds what the region puts onto a machine, so that all the tenant asked for still happens, and happens first. It never changes
+//! [`assemble()`] adds what the region puts onto a machine, so that all the tenant asked for still happens, and happens first. It never changes
 //! what the tenant sent and never shows it: user data hold secrets.
 //!
 //! Nothing here is guessed: `scripts/check-cloud-init` has cloud-init's own code read what is assembled and judge what is refused.

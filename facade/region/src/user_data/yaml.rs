@@ -2,6 +2,8 @@
 //!
 //! Reads events and builds nothing, so that nothing grows with what is referred to. What cloud-init makes of the settings is its own.
 
+use std::collections::BTreeMap;
+
 use saphyr_parser::{Event, Parser};
 use serde_json::{Map, Value};
 
@@ -14,13 +16,12 @@ pub(super) fn check_config(text: &str, mode: Mode) -> Result<(), BadUserData> {
         Shape::Nothing | Shape::Mapping => {}
         Shape::Scalar | Shape::List | Shape::Unknown => return Err(BadUserData::NotMapping),
     }
-    for (key, shape) in outline.settings {
-        let list = LISTS.into_iter().find(|list| *list == key);
-        match (list, shape, mode) {
-            (Some(key), Shape::Nothing | Shape::Scalar | Shape::Mapping, Mode::Merged) => {
+    for (key, shape) in outline.lists {
+        match (shape, mode) {
+            (Shape::Nothing | Shape::Scalar | Shape::Mapping, Mode::Merged) => {
                 return Err(BadUserData::NotAppendable { key });
             }
-            (_, _, Mode::Alone) | (None, _, _) | (_, Shape::List | Shape::Unknown, _) => {}
+            (Shape::List | Shape::Unknown, _) | (_, Mode::Alone) => {}
         }
     }
     Ok(())
@@ -96,21 +97,21 @@ impl Shape {
     }
 }
 
-/// A document from above: what it is, and the settings at its top.
+/// A document from above: what it is, and what is at its top under the names that are added to.
 struct Outline {
     root: Shape,
-    settings: Vec<(String, Shape)>,
+    lists: BTreeMap<&'static str, Shape>,
 }
 
 impl Outline {
     fn read(text: &str, sort: Sort) -> Result<Self, BadUserData> {
         let mut outline = Self {
             root: Shape::Nothing,
-            settings: Vec::new(),
+            lists: BTreeMap::new(),
         };
         let (mut documents, mut depth) = (0_usize, 0_usize);
-        // The key at the top whose value comes next; a key that is no word has no name.
-        let mut key: Option<Option<String>> = None;
+        // The key at the top whose value comes next, and which of the lists it names.
+        let mut key: Option<Option<&'static str>> = None;
         for event in Parser::new_from_str(text) {
             let (event, _) = event.map_err(|error| BadUserData::NotYaml {
                 sort,
@@ -130,22 +131,16 @@ impl Outline {
             match (depth, outline.root) {
                 (0, _) => outline.root = shape,
                 (1, Shape::Mapping) => match (key.take(), event) {
-                    (Some(named), _) => {
-                        let named = named.into_iter().map(|name| (name, shape));
-                        outline.settings.extend(named);
+                    // Of a key that is there twice, the last one counts.
+                    (Some(named), _) => outline.lists.extend(named.map(|name| (name, shape))),
+                    (None, Event::Scalar(name, ..)) => {
+                        key = Some(LISTS.into_iter().find(|list| *list == name));
                     }
-                    (None, Event::Scalar(name, ..)) => key = Some(Some(name.into_owned())),
                     (None, _) => key = Some(None),
                 },
                 (_, _) => {}
             }
             depth += usize::from(shape.is_open());
-        }
-        // Of a key that is there twice, the last one counts.
-        let all = std::mem::take(&mut outline.settings);
-        for (name, shape) in all {
-            outline.settings.retain(|(other, _)| *other != name);
-            outline.settings.push((name, shape));
         }
         Ok(outline)
     }

@@ -91,13 +91,13 @@ impl Plan {
     async fn die(&self) {
         self.dead.store(true, Ordering::Relaxed);
         self.died.notify_one();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// The dead do nothing any more.
     async fn live(&self) {
         if self.dead.load(Ordering::Relaxed) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -1,5 +1,11 @@
 //! A region as tenants have it: a catalog, networks, groups, authorities, keys, and servers that stand on them.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(
+    dead_code,
+    clippy::panic,
+    reason = "each test binary uses a part of it, and says what is wrong by failing"
+)]
+
+pub(crate) mod live;
 
 use std::{
     collections::BTreeSet,

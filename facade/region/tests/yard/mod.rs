@@ -151,7 +151,7 @@ impl Yard {
     }
 
     pub(crate) async fn until_copy(&self, state: ImageState) -> Image {
-        for _ in 0..90_000 {
+        for _ in 0..3600 {
             let found = self.copy().await;
             if found.state == state {
                 return found;

@@ -112,7 +112,7 @@ fn there_is_a_limit_and_what_is_compressed_cannot_evade_it() {
     taken(of(MAX_USER_DATA_BYTES));
     assert_eq!(
         refused(of(MAX_USER_DATA_BYTES + 1), Mode::Alone),
-        "the user data have 32769 bytes: want at most 32768; compress them by gzip, or have them include the rest from an address"
+        "the user data have 32769 bytes: want at most 32768, compressed by gzip or not; the rest can be included from an address"
     );
     taken(packed(of(MAX_INFLATED_BYTES)));
     let bomb = packed(of(32 * MAX_INFLATED_BYTES));

@@ -1,0 +1,355 @@
+//! Which instances there are: as a naive reader would find them, in pages, whatever index serves it, at a cost that others do not raise.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod town;
+
+use std::collections::BTreeSet;
+
+use fleetwright::Tags;
+use fleetwright_compute::{
+    ComputeError,
+    instance::{Instance, InstanceId, Provisioning},
+    service::{InstancePage, ListInstances, MAX_FILTER},
+};
+use fleetwright_identity::{OrganizationId, Principal, ProjectId, Scope};
+use fleetwright_region::{
+    ids::{NetworkId, RegionId},
+    server::Phase,
+};
+use fleetwright_store::{RecordId, Store, Transaction};
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use town::{
+    Tenant, Town, everybody, memory, north,
+    people::{reader, scope, with_roles},
+    south,
+    stores::{Counting, Moody},
+    tenant, user,
+};
+
+/// A number of an instance to be put into the store: its id, its place, and how far it is.
+#[derive(Clone, Debug)]
+struct Given {
+    id: u128,
+    place: usize,
+    tag: Option<u8>,
+    phase: usize,
+    deleting: bool,
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    let tag = prop::option::of(0_u8..2);
+    (any::<u128>(), 0_usize..6, tag, 0_usize..3, any::<bool>()).prop_map(
+        |(id, place, tag, phase, deleting)| Given {
+            id,
+            place,
+            tag,
+            phase,
+            deleting,
+        },
+    )
+}
+
+const PHASES: [Phase; 3] = [Phase::Pending, Phase::Running, Phase::Failed];
+
+/// Six networks in five projects of three organizations, in two regions.
+const PLACES: [(u128, u128); 6] = [(1, 1), (1, 1), (1, 2), (2, 1), (2, 3), (3, 3)];
+
+struct Map {
+    town: Town,
+    networks: Vec<(Tenant, RegionId, NetworkId)>,
+    pattern: Instance,
+}
+
+impl Map {
+    async fn new(store: std::sync::Arc<dyn Store>) -> Self {
+        let town = Town::over(store, 1000).await;
+        let mut networks = Vec::new();
+        for (number, (organization, project)) in PLACES.into_iter().enumerate() {
+            let tenant = tenant(organization, project);
+            let region = if number % 2 == 0 { north() } else { south() };
+            let called = format!("n{number}");
+            let network = town.network_in(tenant, region.clone(), &called).await;
+            networks.push((tenant, region, network));
+        }
+        let first = networks[0].2;
+        let pattern = town.create(first, "pattern").await.unwrap().instance;
+        let key = pattern.id.to_string();
+        town.remove("instance", &key).await;
+        Self {
+            town,
+            networks,
+            pattern,
+        }
+    }
+
+    /// Puts instances into the store as if the service and the controller had.
+    async fn put(&self, given: &[Given]) -> Vec<Instance> {
+        let mut made = Vec::new();
+        for one in given {
+            let (tenant, region, network) = self.networks[one.place].clone();
+            let mut instance = self.pattern.clone();
+            instance.id = InstanceId::from_uuid(Uuid::from_u128(one.id));
+            instance.server = instance.id.server();
+            instance.name = town::name(&format!("i{:x}", one.id));
+            (instance.organization, instance.project) = tenant;
+            (instance.region, instance.network) = (region, network);
+            if let Some(tag) = one.tag {
+                instance.tags = Tags::new().with("tag", tag.to_string()).unwrap();
+            }
+            instance.status.phase = PHASES[one.phase];
+            if one.deleting {
+                let by = instance.created_by.clone();
+                let cause = fleetwright_compute::instance::DeletionCause::Asked;
+                instance.mark_deleted(instance.created_at, &by, cause);
+            }
+            let id = RecordId::new("instance", instance.id.to_string()).unwrap();
+            let value = serde_json::to_value(&instance).unwrap();
+            let transaction = Transaction::new().put(id, value);
+            self.town.store.commit(&transaction).await.unwrap();
+            made.push(instance);
+        }
+        made
+    }
+
+    /// All pages of a list. None is larger than it may be, and the last one alone says that it is.
+    async fn walk(&self, who: &Principal, wanted: &ListInstances) -> Vec<InstanceId> {
+        let mut wanted = wanted.clone();
+        let mut found = Vec::new();
+        loop {
+            let page: InstancePage = self.town.instances.list(who, &wanted).await.unwrap();
+            assert!(page.instances.len() <= wanted.limit as usize);
+            assert!(page.instances.len() == wanted.limit as usize || page.next.is_none());
+            found.extend(page.instances.iter().map(|view| view.instance.id));
+            match page.next {
+                Some(next) => wanted.after = Some(next),
+                None => return found,
+            }
+        }
+    }
+}
+
+/// Those who list, and where they may.
+fn readers() -> Vec<(Principal, Vec<Scope>)> {
+    let whole = |number| Scope::Organization(tenant(number, 0).0);
+    let several = [
+        ("project-reader", scope(tenant(1, 2))),
+        ("project-reader", scope(tenant(2, 1))),
+        ("organization-auditor", whole(3)),
+    ];
+    let where_several = several.iter().map(|(_, scope)| *scope).collect();
+    let auditor = with_roles("otto", &[("organization-auditor", whole(1))]);
+    vec![
+        (everybody(), vec![Scope::Global]),
+        (user(tenant(1, 1)), vec![scope(tenant(1, 1))]),
+        (reader(tenant(9, 9)), vec![scope(tenant(9, 9))]),
+        (auditor, vec![whole(1)]),
+        (with_roles("rita", &several), where_several),
+    ]
+}
+
+/// A subset of some values, often none.
+fn some<T: Clone + Ord + std::fmt::Debug + 'static>(
+    of: Vec<T>,
+) -> impl Strategy<Value = BTreeSet<T>> {
+    let count = of.len();
+    prop_oneof![
+        2 => Just(BTreeSet::new()),
+        1 => prop::sample::subsequence(of, 0..=count).prop_map(|some| some.into_iter().collect()),
+    ]
+}
+
+type Filters = (
+    BTreeSet<OrganizationId>,
+    BTreeSet<ProjectId>,
+    BTreeSet<RegionId>,
+    BTreeSet<usize>,
+    BTreeSet<Provisioning>,
+    BTreeSet<Phase>,
+);
+
+fn filters() -> impl Strategy<Value = Filters> {
+    (
+        some((1..=4).map(|n| tenant(n, 0).0).collect()),
+        some((1..=4).map(|n| tenant(0, n).1).collect()),
+        some(vec![north(), south()]),
+        some((0..PLACES.len()).collect()),
+        some(vec![
+            Provisioning::Pending,
+            Provisioning::Deprovisioning,
+            Provisioning::Error,
+        ]),
+        some(PHASES.into()),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_list_is_what_a_naive_reader_finds_in_the_order_of_ids(
+        given in prop::collection::vec(given(), 0..40),
+        filters in filters(),
+        tag in prop::option::of(0_u8..2),
+        who in 0_usize..5,
+        limit in 1_u32..12,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let map = Map::new(memory()).await;
+            let all = map.put(&given).await;
+            let (who, may) = readers().swap_remove(who);
+            let mut wanted = ListInstances::default();
+            let networks;
+            (wanted.organizations, wanted.projects, wanted.regions, networks, wanted.provisioning, wanted.phases) = filters;
+            wanted.networks = networks.into_iter().map(|number| map.networks[number].2).collect();
+            wanted.limit = limit;
+            if let Some(tag) = tag {
+                wanted.tags = Tags::new().with("tag", tag.to_string()).unwrap();
+            }
+            let among = |set: &BTreeSet<_>, value: &_| set.is_empty() || set.contains(value);
+            let fits = |one: &&Instance| {
+                may.iter().any(|scope| scope.contains(&one.scope()))
+                    && (wanted.organizations.is_empty() || wanted.organizations.contains(&one.organization))
+                    && (wanted.projects.is_empty() || wanted.projects.contains(&one.project))
+                    && (wanted.regions.is_empty() || wanted.regions.contains(&one.region))
+                    && (wanted.networks.is_empty() || wanted.networks.contains(&one.network))
+                    && (wanted.provisioning.is_empty() || wanted.provisioning.contains(&one.provisioning()))
+                    && among(&wanted.phases, &one.status.phase)
+                    && tag.is_none_or(|tag| one.tags.get("tag") == Some(tag.to_string().as_str()))
+            };
+            let naive: BTreeSet<_> = all.iter().filter(fits).map(|one| one.id).collect();
+            let naive: Vec<_> = naive.into_iter().collect();
+            assert_eq!(map.walk(&who, &wanted).await, naive);
+        });
+    }
+}
+
+/// What others have is not even read.
+#[tokio::test(start_paused = true)]
+async fn a_page_costs_the_same_whatever_others_have() {
+    let counting = Moody::new(memory(), Counting::default());
+    let map = Map::new(counting.clone()).await;
+    let of = |place: usize, count: u128| {
+        let each = (0..count).map(move |number| Given {
+            id: ((place as u128) << 100) + (number << 64) * 7919,
+            place,
+            tag: None,
+            phase: 1,
+            deleting: false,
+        });
+        each.collect::<Vec<_>>()
+    };
+    map.put(&of(0, 30)).await;
+    let alice = user(tenant(1, 1));
+    let mut foreign = ListInstances::default();
+    foreign.networks = [map.networks[5].2].into();
+    let mut costs = Vec::new();
+    for others in [5, 400] {
+        map.put(&of(5, others)).await;
+        map.put(&of(2, others)).await;
+        let mut cost = Vec::new();
+        for wanted in [&ListInstances::default(), &foreign] {
+            counting.whim.take();
+            map.town.instances.list(&alice, wanted).await.unwrap();
+            cost.push(counting.whim.take());
+        }
+        costs.push(cost);
+    }
+    assert_eq!(costs[0], costs[1]);
+    // A page of the tenant's own: one range, and the region's pulse.
+    assert_eq!(costs[0][0], [2, 0, 30]);
+    // Another's network: it is seen whose it is, and left.
+    assert_eq!(costs[0][1], [1, 0, 1]);
+}
+
+/// A filter that fits nothing ends a page after a while, and the pages add up all the same.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_finds_nothing_ends_and_says_where_to_go_on() {
+    let map = Map::new(memory()).await;
+    let given: Vec<_> = (0..2100)
+        .map(|number| Given {
+            id: number << 64,
+            place: 0,
+            tag: (number == 2099).then_some(1),
+            phase: 0,
+            deleting: false,
+        })
+        .collect();
+    map.put(&given).await;
+    let mut wanted = ListInstances::default();
+    wanted.tags = Tags::new().with("tag", "1").unwrap();
+    let alice = user(tenant(1, 1));
+    let first = map.town.instances.list(&alice, &wanted).await.unwrap();
+    assert!(first.instances.is_empty());
+    wanted.after = Some(first.next.unwrap());
+    let second = map.town.instances.list(&alice, &wanted).await.unwrap();
+    assert_eq!((second.instances.len(), second.next), (1, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
+    let map = Map::new(memory()).await;
+    let given: Vec<_> = (0..5)
+        .map(|number| Given {
+            id: number << 64,
+            place: 0,
+            tag: None,
+            phase: 0,
+            deleting: false,
+        })
+        .collect();
+    let made = map.put(&given).await;
+    let key = made[1].id.to_string();
+    map.town
+        .patch("instance", &key, |value| {
+            value["generation"] = "much".into();
+        })
+        .await;
+    let key = made[2].id.to_string();
+    let other = made[4].id.to_string();
+    map.town
+        .patch("instance", &key, |value| value["id"] = other.into())
+        .await;
+    for (who, damaged) in [(everybody(), 2), (user(tenant(1, 1)), 0)] {
+        let page = map
+            .town
+            .instances
+            .list(&who, &ListInstances::default())
+            .await
+            .unwrap();
+        assert_eq!((page.instances.len(), page.damaged.len()), (3, damaged));
+    }
+    let error = map
+        .town
+        .instances
+        .read(&everybody(), made[2].id)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ComputeError::Store(_)), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_too_much_at_once_is_refused_by_its_field() {
+    let town = Town::new().await;
+    let alice = user(tenant(1, 1));
+    let mut wanted = ListInstances::default();
+    wanted.networks = (0..=MAX_FILTER as u128)
+        .map(|number| NetworkId::from_uuid(Uuid::from_u128(number)))
+        .collect();
+    let error = town.instances.list(&alice, &wanted).await.unwrap_err();
+    let words = "networkID: 101 are given, and at most 100 are taken";
+    assert_eq!(
+        (error.meaning().status(), error.to_string().as_str()),
+        (400, words)
+    );
+    let mut none = ListInstances::default();
+    none.limit = 0;
+    let error = town.instances.list(&alice, &none).await.unwrap_err();
+    assert_eq!(error.meaning().status(), 400);
+}

@@ -1,0 +1,486 @@
+//! Asking for something else: planned against the machine, agreed to by its tenant, paid for, and judged by what changes alone.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod town;
+
+use std::collections::BTreeMap;
+
+use fleetwright::{PublicAddress, Tags, UserData};
+use fleetwright_compute::{
+    ComputeError, Meaning,
+    instance::{EventKind, Instance, InstanceId},
+    service::{InstanceField, Reaches, UpdateInstance},
+};
+use fleetwright_identity::{Amounts, QuotaKind};
+use fleetwright_region::server::{Consent, Field, Plan, Way};
+use fleetwright_store::{Revision, Transaction};
+
+use town::{
+    CATALOG, Town, flavor, image, memory, name, people::with_roles, tenant, user, whole, without,
+};
+
+/// A town with an instance that has a machine.
+async fn settled() -> (Town, Instance) {
+    let town = Town::new().await;
+    let blue = town.network("blue").await;
+    let instance = town.create(blue, "web").await.unwrap().instance;
+    town.make_machine(&instance).await;
+    (town, instance)
+}
+
+fn plan(ways: &[(Field, Way)]) -> Plan {
+    let ways: BTreeMap<_, _> = ways.iter().copied().collect();
+    Plan { ways }
+}
+
+fn kinds(instance: &Instance) -> Vec<EventKind> {
+    instance.events.iter().map(|event| event.kind).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destructive_change_is_planned_refused_and_then_agreed_to() {
+    let (town, before) = settled().await;
+    let (id, alice) = (before.id, user(tenant(1, 1)));
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.spec.image = image("rocky");
+    wanted.spec.networking.public_ip = PublicAddress::Assigned;
+    wanted.tags = Tags::new().with("team", "blue").unwrap();
+    let revision = town.read(id).await.revision;
+    let planned = town.instances.plan_update(&alice, id, &wanted).await;
+    let planned = planned.unwrap();
+    let ways = plan(&[
+        (Field::Image, Way::Reimage),
+        (Field::PublicIp, Way::Replace),
+        (Field::Tags, Way::Retag),
+    ]);
+    assert_eq!(planned, ways);
+
+    let error = town
+        .instances
+        .update(&alice, id, &wanted)
+        .await
+        .unwrap_err();
+    let words = "is destructive: everything on its root disk and its addresses are lost, by the change of image, public address; consent to it, or leave it";
+    assert!(error.to_string().ends_with(words), "{error}");
+    assert_eq!(error.meaning(), Meaning::Conflict);
+    assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == ways));
+    // Neither the dry run nor the refusal wrote anything.
+    assert_eq!(town.read(id).await.revision, revision);
+    assert_eq!(town.paid(id).await.of(&QuotaKind::public_ips()), 0);
+
+    wanted.consent = Consent::Destroy;
+    let (view, planned) = town.instances.update(&alice, id, &wanted).await.unwrap();
+    let after = &view.instance;
+    assert_eq!(planned, ways);
+    assert_eq!((after.generation, after.consent), (2, Consent::Destroy));
+    assert_eq!((&after.spec, &after.tags), (&wanted.spec, &wanted.tags));
+    use EventKind::{Created, DestructionAgreed, Updated};
+    assert_eq!(kinds(after), [Created, Updated, DestructionAgreed]);
+    assert_eq!(
+        after.events[1].message,
+        "is asked for otherwise: tags, image, public address"
+    );
+    assert_eq!(after.status, before.status);
+    assert_eq!(town.paid(id).await.of(&QuotaKind::public_ips()), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reimage_alone_says_that_addresses_stay() {
+    let (town, before) = settled().await;
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.spec.image = image("rocky");
+    let asked = town
+        .instances
+        .update(&user(tenant(1, 1)), before.id, &wanted)
+        .await;
+    let words = asked.unwrap_err().to_string();
+    assert!(
+        words.contains(": everything on its root disk is lost, by the change of image;"),
+        "{words}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn consent_holds_for_one_generation() {
+    let (town, before) = settled().await;
+    let (id, alice) = (before.id, user(tenant(1, 1)));
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.spec.image = image("rocky");
+    wanted.consent = Consent::Destroy;
+    town.instances.update(&alice, id, &wanted).await.unwrap();
+    // The machine still has the old image, so whatever is asked of it next destroys as well.
+    wanted.tags = Tags::new().with("team", "blue").unwrap();
+    wanted.consent = Consent::KeepEverything;
+    let error = town
+        .instances
+        .update(&alice, id, &wanted)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, ComputeError::NeedsConsent { .. }),
+        "{error}"
+    );
+    // What is in the record alone changes neither what is asked nor what was agreed to.
+    let mut described = UpdateInstance::of(&town.read(id).await.instance);
+    described.description = Some("the web".to_owned());
+    let (view, _) = town.instances.update(&alice, id, &described).await.unwrap();
+    assert_eq!(
+        (view.instance.generation, view.instance.consent),
+        (2, Consent::Destroy)
+    );
+    // Once the machine is as asked, a change that destroys nothing ends the consent.
+    town.patch("server", &before.server.to_string(), |server| {
+        server["instance"]["applied"]["image"] = "rocky".into();
+    })
+    .await;
+    wanted.description = described.description;
+    let (view, _) = town.instances.update(&alice, id, &wanted).await.unwrap();
+    assert_eq!(
+        (view.instance.generation, view.instance.consent),
+        (3, Consent::KeepEverything)
+    );
+}
+
+/// What was asked for when there was nothing to lose can need consent later, and nothing else is to be changed then.
+#[tokio::test(start_paused = true)]
+async fn consent_that_was_missing_is_a_change_by_itself() {
+    let (town, before) = settled().await;
+    let (id, alice) = (before.id, user(tenant(1, 1)));
+    town.patch("server", &before.server.to_string(), |server| {
+        server["instance"]["applied"]["image"] = "rocky".into();
+    })
+    .await;
+    let mut wanted = UpdateInstance::of(&before);
+    let (view, planned) = town.instances.update(&alice, id, &wanted).await.unwrap();
+    assert_eq!(view.instance, before);
+    assert_eq!(planned, plan(&[(Field::Image, Way::Reimage)]));
+    wanted.consent = Consent::Destroy;
+    let (view, _) = town.instances.update(&alice, id, &wanted).await.unwrap();
+    assert_eq!(
+        (view.instance.generation, view.instance.consent),
+        (2, Consent::Destroy)
+    );
+    let events = [EventKind::Created, EventKind::DestructionAgreed];
+    assert_eq!(kinds(&view.instance), events);
+    let again = town.instances.update(&alice, id, &wanted).await.unwrap();
+    assert_eq!(again.0.revision, view.revision);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_changes_nothing_is_written() {
+    let (town, before) = settled().await;
+    let (id, alice) = (before.id, user(tenant(1, 1)));
+    let head = town.store.head().await.unwrap();
+    let same = UpdateInstance::of(&before);
+    let (view, planned) = town.instances.update(&alice, id, &same).await.unwrap();
+    assert_eq!((view.instance, planned), (before, Plan::default()));
+    let mut other = same;
+    other.spec.flavor = flavor("gpu");
+    town.instances
+        .plan_update(&alice, id, &other)
+        .await
+        .unwrap();
+    assert_eq!(town.store.head().await.unwrap(), head);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_charged_follows_the_spec_there_and_back() {
+    let town = Town::over(memory(), 1).await;
+    let blue = town.network("blue").await;
+    let before = town.create(blue, "web").await.unwrap().instance;
+    let (id, alice) = (before.id, user(tenant(1, 1)));
+    let small = town.paid(id).await;
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.spec.flavor = flavor("gpu");
+    wanted.spec.networking.public_ip = PublicAddress::Assigned;
+    town.instances.update(&alice, id, &wanted).await.unwrap();
+    let dear = Amounts::new()
+        .with(QuotaKind::servers(), 1)
+        .with(QuotaKind::gpus(), 4)
+        .with(QuotaKind::public_ips(), 1);
+    assert_eq!(town.paid(id).await, dear);
+    let back = UpdateInstance::of(&before);
+    town.instances.update(&alice, id, &back).await.unwrap();
+    assert_eq!(town.paid(id).await, small);
+    // To a flavor of the same price nothing is charged anew, and beyond the limit nothing is changed.
+    let mut same = back.clone();
+    same.spec.flavor = flavor("large");
+    town.instances.update(&alice, id, &same).await.unwrap();
+    assert_eq!(town.paid(id).await, small);
+    let mut wanted = same.clone();
+    wanted.spec.networking.public_ip = PublicAddress::Assigned;
+    let revision = town.read(id).await.revision;
+    let limits = fleetwright_identity::Limits::new().with(QuotaKind::public_ips(), 0);
+    let account = fleetwright_identity::Account::Organization(tenant(1, 1).0);
+    let operator = town::everybody();
+    let limited = town
+        .ledger
+        .set_limits(Transaction::new(), &operator, &account, &limits);
+    let limited = limited.await.unwrap();
+    town.store.commit(&limited).await.unwrap();
+    for _ in 0..2 {
+        let error = town
+            .instances
+            .update(&alice, id, &wanted)
+            .await
+            .unwrap_err();
+        let words = "total public-ips allocation of 1 would exceed the limit of 0";
+        assert_eq!(
+            (error.meaning(), error.to_string().as_str()),
+            (Meaning::Forbidden, words)
+        );
+        let dry = town
+            .instances
+            .plan_update(&alice, id, &wanted)
+            .await
+            .unwrap_err();
+        assert_eq!(dry.to_string(), words);
+    }
+    assert_eq!(town.read(id).await.revision, revision);
+}
+
+/// Of an edit only what changes is asked about, in the name of who changes it.
+#[tokio::test(start_paused = true)]
+async fn what_an_instance_has_never_keeps_it_from_another_edit() {
+    let town = Town::new().await;
+    let blue = town.network("blue").await;
+    let ours = town.authority(tenant(1, 1)).await;
+    let alice = user(tenant(1, 1));
+    let mut asked = town::new(blue, "web");
+    asked.spec.ssh_authority = Some(ours);
+    asked.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
+    let before = town
+        .instances
+        .create(&alice, &asked)
+        .await
+        .unwrap()
+        .instance;
+    let left = without(&without(CATALOG, "small"), "debian");
+    town.catalog.load(&left).await.unwrap();
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.tags = Tags::new().with("team", "blue").unwrap();
+    town.instances
+        .update(&alice, before.id, &wanted)
+        .await
+        .unwrap();
+    // From a retired image to one that is offered, on the retired flavor.
+    wanted.spec.image = image("rocky");
+    town.instances
+        .update(&alice, before.id, &wanted)
+        .await
+        .unwrap();
+    // And not back.
+    wanted.spec.image = image("debian");
+    let error = town
+        .instances
+        .update(&alice, before.id, &wanted)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        whole(&error),
+        "image debian is retired: choose one that is offered"
+    );
+    // A network that is going takes changes of what is in it.
+    let operator = town::everybody();
+    let going = town.networks.delete(
+        &operator,
+        blue,
+        fleetwright_region::network::IfUsed::DeleteFirst,
+    );
+    let _ = going.await.unwrap();
+    wanted.spec.image = image("rocky");
+    wanted.description = Some("last words".to_owned());
+    town.instances
+        .update(&alice, before.id, &wanted)
+        .await
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn user_data_are_checked_when_they_or_their_authority_change() {
+    let town = Town::new().await;
+    let blue = town.network("blue").await;
+    let alice = user(tenant(1, 1));
+    let before = town.create(blue, "web").await.unwrap().instance;
+    // As an earlier version would have taken it.
+    town.patch("instance", &before.id.to_string(), |instance| {
+        instance["spec"]["user_data"] = "aHVudGVyMg==".into();
+    })
+    .await;
+    let found = town.read(before.id).await.instance;
+    let mut wanted = UpdateInstance::of(&found);
+    wanted.spec.flavor = flavor("large");
+    town.instances
+        .update(&alice, before.id, &wanted)
+        .await
+        .unwrap();
+    wanted.spec.ssh_authority = Some(town.authority(tenant(1, 1)).await);
+    let error = town
+        .instances
+        .update(&alice, before.id, &wanted)
+        .await
+        .unwrap_err();
+    assert_eq!(error.meaning(), Meaning::Unprocessable);
+    assert!(error.to_string().starts_with("spec.userData: "), "{error}");
+    assert!(!format!("{error:?} {found:?}").contains("hunter2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_come_in_their_order() {
+    let (town, before) = settled().await;
+    let (id, alice) = (before.id, user(tenant(1, 1)));
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.name = name("other");
+    wanted.if_revision = Some(Revision::ZERO);
+    wanted.spec.flavor = flavor("huge");
+    let tell = async |wanted: &UpdateInstance| {
+        let error = town.instances.update(&alice, id, wanted).await.unwrap_err();
+        let dry = town
+            .instances
+            .plan_update(&alice, id, wanted)
+            .await
+            .unwrap_err();
+        assert_eq!(dry.to_string(), error.to_string());
+        (error.meaning().status(), whole(&error))
+    };
+    let (code, words) = tell(&wanted).await;
+    assert_eq!(code, 422);
+    assert!(words.starts_with("instance names are immutable"), "{words}");
+    wanted.name = before.name.clone();
+    let (code, words) = tell(&wanted).await;
+    let now = town.read(id).await.revision;
+    assert_eq!(
+        (code, words),
+        (
+            409,
+            format!("instance {id} was changed since revision 0: it is at {now}; read it again")
+        )
+    );
+    wanted.if_revision = Some(now);
+    assert_eq!(
+        tell(&wanted).await,
+        (
+            400,
+            "there is no flavor huge: choose one that is offered".to_owned()
+        )
+    );
+    wanted.spec.flavor = flavor("small");
+    wanted.description = Some("as it was read".to_owned());
+    town.instances.update(&alice, id, &wanted).await.unwrap();
+    // The same again was made against what is no more.
+    assert_eq!(tell(&wanted).await.0, 409);
+    town.instances.delete(&alice, id).await.unwrap();
+    let (code, words) = tell(&wanted).await;
+    assert_eq!(
+        (code, words),
+        (
+            409,
+            format!("instance {id} is being deleted: wait until it is gone, then create it anew")
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_made_it_stays_and_who_changed_it_is_written_down_beside() {
+    let (town, before) = settled().await;
+    let id = before.id;
+    let whole = fleetwright_identity::Scope::Organization(tenant(1, 1).0);
+    let ada = with_roles("ada", &[("organization-administrator", whole)]);
+    town.instances.stop(&ada, id).await.unwrap();
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.tags = Tags::new().with("team", "blue").unwrap();
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    let (view, _) = town.instances.update(&ada, id, &wanted).await.unwrap();
+    let after = view.instance;
+    assert_eq!(
+        (&after.created_by, after.created_at),
+        (&before.created_by, before.created_at)
+    );
+    let modified = after.modified.unwrap();
+    assert_eq!((&modified.by, modified.at), (ada.actor(), town.clock.now()));
+    // What was asked to be done with it is kept.
+    assert_eq!(
+        after.intent.power,
+        fleetwright_region::server::Power::Stopped
+    );
+}
+
+#[test]
+fn every_field_reaches_as_far_as_the_one_match_says() {
+    use InstanceField::{
+        AllowedSources, Description, Flavor, Image, Name, PublicIp, SecurityGroups, SshAuthority,
+        Tags, UserData,
+    };
+    for field in InstanceField::ALL {
+        let wanted = match field {
+            Name => Reaches::Nothing,
+            Description | AllowedSources => Reaches::Record,
+            Tags => Reaches::Server(Field::Tags),
+            Flavor => Reaches::Server(Field::Flavor),
+            Image => Reaches::Server(Field::Image),
+            SecurityGroups => Reaches::Server(Field::SecurityGroups),
+            PublicIp => Reaches::Server(Field::PublicIp),
+            SshAuthority => Reaches::Server(Field::SshAuthority),
+            UserData => Reaches::Server(Field::UserData),
+        };
+        assert_eq!(field.reaches(), wanted);
+    }
+    // All that a server can differ in is reached, but for the network, which no update names.
+    let reached: Vec<_> = InstanceField::ALL.map(InstanceField::reaches).into();
+    for field in Field::ALL {
+        assert_eq!(
+            reached.contains(&Reaches::Server(field)),
+            field != Field::Network
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_whose_server_is_anothers_is_planned_as_if_it_had_none() {
+    let (town, before) = settled().await;
+    town.patch("server", &before.server.to_string(), |server| {
+        server["owner"]["id"] = InstanceId::from_uuid(uuid::Uuid::nil()).to_string().into();
+    })
+    .await;
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.spec.image = image("rocky");
+    let planned = town
+        .instances
+        .plan_update(&user(tenant(1, 1)), before.id, &wanted)
+        .await;
+    assert_eq!(planned.unwrap(), Plan::default());
+}
+
+#[cfg(feature = "mutants")]
+#[tokio::test(start_paused = true)]
+async fn consent_that_is_skipped_or_kept_and_what_is_not_recharged_are_found() {
+    use fleetwright_compute::mutant::{Chosen, Mutant};
+    let alice = user(tenant(1, 1));
+    let (town, before) = settled().await;
+    let mut wanted = UpdateInstance::of(&before);
+    wanted.spec.image = image("rocky");
+    let skipping = town
+        .instances
+        .clone()
+        .with_chosen(Chosen::new(Mutant::ConsentSkipped));
+    assert!(skipping.update(&alice, before.id, &wanted).await.is_ok());
+    let keeping = town
+        .instances
+        .clone()
+        .with_chosen(Chosen::new(Mutant::ConsentKept));
+    let mut back = UpdateInstance::of(&before);
+    back.tags = Tags::new().with("team", "blue").unwrap();
+    let (view, _) = keeping.update(&alice, before.id, &back).await.unwrap();
+    assert_eq!(view.instance.consent, Consent::Destroy);
+    let forgetting = town
+        .instances
+        .clone()
+        .with_chosen(Chosen::new(Mutant::RechargeForgotten));
+    back.spec.flavor = flavor("gpu");
+    forgetting.update(&alice, before.id, &back).await.unwrap();
+    assert_eq!(town.paid(before.id).await.of(&QuotaKind::gpus()), 0);
+}

@@ -1,0 +1,209 @@
+//! What machines boot with: checked when it is asked for, and never launched without what the machine is to trust.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod town;
+
+use std::{error::Error as _, sync::Arc};
+
+use fleetwright::UserData;
+use fleetwright_memory::MemoryCloud;
+use fleetwright_region::{
+    ids::SshAuthorityId,
+    secret::SshKeys,
+    server::{Anywhere, Phase, ServerError, ServerView, Servers},
+    user_data::BadUserData,
+    uses::SSH_AUTHORITY,
+};
+use fleetwright_store::{RecordId, Transaction};
+use serde_json::json;
+
+use town::{
+    Town,
+    live::{during, runs, until, user_data_of},
+    new_server, north, server_id, service, spec, tenant,
+};
+
+const TRUST: &str = "TrustedUserCAKeys /etc/ssh/fleetwright_user_ca.pub";
+
+fn data(text: &str) -> Option<UserData> {
+    Some(UserData::new(text).unwrap())
+}
+
+/// Servers without keys, on whatever they are told to stand on.
+fn plain(town: &Town) -> Servers {
+    let (store, clock) = (town.store.clone(), town.clock.clone());
+    let servers = Servers::new(store, clock, Arc::new(Anywhere), SshKeys::Without);
+    servers.unwrap().with_region(north(), [].into())
+}
+
+fn record(id: SshAuthorityId) -> RecordId {
+    RecordId::new(SSH_AUTHORITY, id.to_string()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_trusts_an_authority_says_so_on_each_machine() {
+    let (town, cloud, who) = (Town::new().await, MemoryCloud::new(), service());
+    let mut wanted = spec(town.network("blue").await);
+    let id = town.authority(tenant(1, 1)).await;
+    wanted.ssh_authority = Some(id);
+    wanted.user_data = data("#cloud-config\nruncmd:\n  - echo hello\n");
+    let made = town.ensure(&who, 1, &wanted).await.unwrap().server;
+    let story = async {
+        runs(&town.servers).await;
+        let first = user_data_of(&cloud);
+        let theirs = first
+            .find("\n\n#cloud-config\nruncmd:\n  - echo hello\n")
+            .unwrap();
+        let ours = first.find("\nmerge_how:").unwrap();
+        assert!(theirs < ours, "{first}");
+        for part in [&made.public_key.unwrap(), TRUST, &format!("NCtjX {id}\n")] {
+            assert!(first.get(ours..).unwrap().contains(part), "{first}");
+        }
+        let replaced = town.servers.request_replace(&who, server_id(1)).await;
+        let generation = replaced.unwrap().server.generation;
+        until(async || {
+            let read = town.servers.read(&who, server_id(1)).await.unwrap();
+            read.phase == Phase::Running && read.server.observed_generation == generation
+        })
+        .await;
+        assert_eq!(user_data_of(&cloud), first);
+    };
+    during(&town, &cloud, story).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_authority_is_trusted_without_keys_and_without_user_data() {
+    let (town, cloud) = (Town::new().await, MemoryCloud::new());
+    let servers = plain(&town);
+    let mut wanted = spec(town.network("blue").await);
+    wanted.ssh_authority = Some(town.authority(tenant(1, 1)).await);
+    let new = new_server(1, wanted);
+    servers.ensure(&service(), &new).await.unwrap();
+    during(&town, &cloud, runs(&servers)).await;
+    let booted = user_data_of(&cloud);
+    assert!(
+        booted.starts_with("#cloud-config\n") && booted.contains(TRUST),
+        "{booted}"
+    );
+}
+
+/// What a server says that is not launched.
+async fn says(servers: &Servers, words: &str) -> ServerView {
+    let read = async || servers.read(&service(), server_id(1)).await.unwrap();
+    let said = |view: &ServerView| format!("{:?}", view.server.conditions);
+    until(async || said(&read().await).contains(words)).await;
+    read().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_its_authority_a_machine_is_refused_in_words_and_not_launched() {
+    let (town, cloud) = (Town::new().await, MemoryCloud::new());
+    let (servers, network) = (plain(&town), town.network("blue").await);
+    let mine = town.authority(tenant(1, 1)).await;
+    let others = town.authority(tenant(1, 2)).await;
+    let kept = town.store.get(&record(mine)).await.unwrap().unwrap();
+    let lost = Transaction::new().delete(record(mine));
+    let damaged = Transaction::new().put(record(mine), json!({ "organization": 7 }));
+    let absent = |id| {
+        format!(
+            "cannot be launched: there is no SSH certificate authority {id} in its project: have the server trust one that is there, or none"
+        )
+    };
+    let unread = format!(
+        "cannot be launched: SSH certificate authority {mine} cannot be read: mend its record, or have the server trust another one"
+    );
+    let story = async {
+        for (authority, meddling, words) in [
+            (mine, lost, absent(mine)),
+            (mine, damaged, unread),
+            (others, Transaction::new(), absent(others)),
+        ] {
+            if !meddling.writes.is_empty() {
+                town.store.commit(&meddling).await.unwrap();
+            }
+            let mut wanted = spec(network);
+            wanted.ssh_authority = Some(authority);
+            servers
+                .ensure(&service(), &new_server(1, wanted))
+                .await
+                .unwrap();
+            let view = says(&servers, &words).await;
+            assert_ne!(view.phase, Phase::Running);
+            assert_eq!(cloud.oracle().instances().len(), 0);
+            servers.delete(&service(), server_id(1)).await.unwrap();
+            until(async || servers.read(&service(), server_id(1)).await.is_err()).await;
+        }
+        // Mended, it is launched without being asked again.
+        let mut wanted = spec(network);
+        wanted.ssh_authority = Some(mine);
+        servers
+            .ensure(&service(), &new_server(1, wanted))
+            .await
+            .unwrap();
+        says(&servers, "cannot be read").await;
+        let mended = Transaction::new().put(record(mine), kept.value.clone());
+        town.store.commit(&mended).await.unwrap();
+        runs(&servers).await;
+        assert!(user_data_of(&cloud).contains(TRUST));
+    };
+    during(&town, &cloud, story).await;
+}
+
+fn why(error: &ServerError) -> BadUserData {
+    let ServerError::UserData { id, source } = error else {
+        panic!("{error:?}");
+    };
+    let said = format!("the user data of server {id} are not taken");
+    assert_eq!(error.to_string(), said);
+    assert_eq!(error.source().unwrap().to_string(), source.to_string());
+    *source
+}
+
+#[tokio::test]
+async fn user_data_are_checked_when_they_are_asked_for_and_only_if_they_change() {
+    let town = Town::new().await;
+    let (who, network) = (service(), town.network("blue").await);
+    let with = |text: &str| {
+        let mut wanted = spec(network);
+        wanted.user_data = data(text);
+        wanted
+    };
+    let error = town.ensure(&who, 1, &with("hunter2")).await.unwrap_err();
+    assert_eq!(why(&error), BadUserData::Unrecognised);
+    // It has a key of its own, which has to be added to a list.
+    let bad = with("#cloud-config\nssh_authorized_keys:\n");
+    let error = town.ensure(&who, 1, &bad).await.unwrap_err();
+    let key = "ssh_authorized_keys";
+    assert_eq!(why(&error), BadUserData::NotAppendable { key });
+    assert_eq!(
+        town.count("server").await + town.count("server-key").await,
+        0
+    );
+
+    let servers = plain(&town);
+    let alone = new_server(1, bad.clone());
+    servers.ensure(&who, &alone).await.unwrap();
+    let mut other = bad;
+    other.tags.insert("a", "b").unwrap();
+    town.set(&who, &other).await.unwrap();
+    // What was taken alone is not taken with an authority.
+    other.ssh_authority = Some(town.authority(tenant(1, 1)).await);
+    let error = town.set(&who, &other).await.unwrap_err();
+    assert_eq!(why(&error), BadUserData::NotAppendable { key });
+    let planned = town.servers.plan_spec(&who, server_id(1), &other).await;
+    assert_eq!(
+        why(&planned.unwrap_err()),
+        BadUserData::NotAppendable { key }
+    );
+    other.user_data = data("#!/bin/sh\n");
+    town.set(&who, &other).await.unwrap();
+    other.user_data = data("#!/bin/sh\n\u{e9}");
+    town.set(&who, &other).await.unwrap();
+    other.user_data = data("\n#!/bin/sh\n");
+    let error = town.set(&who, &other).await.unwrap_err();
+    assert!(matches!(why(&error), BadUserData::NotAtStart(_)));
+}
