@@ -191,7 +191,9 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
             assert_eq!(action.reason, "image: the machine is replaced");
             assert_eq!(
                 action.lost.as_deref(),
-                Some("its disk and its addresses are lost")
+                Some(
+                    "everything on its root disk and its addresses are lost, by the change of image"
+                )
             );
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
             let done = place.until(id, runs).await;
@@ -203,7 +205,9 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
             let between = place
                 .until(id, |its| replacing(its) && its.status.private_ip.is_none())
                 .await;
-            assert!(between.status.pending.is_some() || between.status.mac_address.is_none());
+            let action = between.status.pending.clone().unwrap();
+            assert_eq!(action.reason, "another machine was asked for");
+            assert_eq!(between.status.mac_address, None);
             place.until(id, runs).await;
 
             place.ask(id, |its| its.spec.flavor = flavor("large")).await;
@@ -357,7 +361,8 @@ async fn a_deletion_at_any_time_leaves_nothing() {
 /// The same in every phase that lasts.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_in_every_phase_leaves_nothing() {
-    let stories: [(Phase, fn(&mut Instance)); 4] = [
+    type Wish = fn(&mut Instance);
+    let stories: [(Phase, Wish); 4] = [
         (Phase::Running, |_| {}),
         (Phase::Stopping, |its| its.intent.power = Power::Stopped),
         (Phase::Stopped, |its| its.intent.power = Power::Stopped),
@@ -379,4 +384,15 @@ async fn a_deletion_in_every_phase_leaves_nothing() {
             })
             .await;
     }
+}
+
+/// What a program spawns can be.
+#[tokio::test(start_paused = true)]
+async fn every_loop_can_be_spawned() {
+    fn is_send<T: Send>(_: T) {}
+    let place = Place::new(&MemoryCloud::new()).await;
+    is_send(place.controller.run());
+    is_send(place.keeper.run());
+    is_send(place.region.run());
+    is_send(place.monitor.run());
 }

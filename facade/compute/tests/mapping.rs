@@ -14,7 +14,6 @@ use fleetwright_compute::{
     controller::Controller,
     instance::{ConditionKind, EventKind, Instance, InstanceId, Provisioning},
 };
-use fleetwright_identity::{Actor, Binding, Principal, RoleName, Roles, Scope};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     name::Name,
@@ -23,7 +22,7 @@ use fleetwright_region::{
 use fleetwright_store::{Store, Transaction};
 use meddler::Meddler;
 
-use support::{Place, alice, flavor, has, here, image, record, service, settled, tenant};
+use support::{Place, flavor, has, here, image, record, service, settled, tenant};
 
 fn runs(instance: &Instance) -> bool {
     instance.status.phase == Phase::Running && settled(instance)
@@ -162,13 +161,11 @@ async fn a_server_whose_instance_does_not_exist_is_shown_to_operators_and_left()
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert_eq!(place.server(id).await.unwrap().phase, Phase::Running);
             // A tenant has no servers to list.
-            let scope = Scope::Project(tenant().0, tenant().1);
-            let binding = Binding::new(RoleName::new("project-user").unwrap(), scope);
-            let tenant: Principal = {
-                let actor: Actor = alice();
-                Roles::built_in().principal(actor, &[binding]).unwrap()
-            };
-            place.controller.orphans(&tenant).await.unwrap_err();
+            place
+                .controller
+                .orphans(&support::user())
+                .await
+                .unwrap_err();
             // An instance of that name takes it over as it is.
             place.create(network, "web").await;
             place.until(id, runs).await;
@@ -187,7 +184,7 @@ async fn an_instance_that_cannot_be_read_holds_up_no_other() {
         "network": network, "name": "broken", "organization": tenant().0, "project": tenant().1,
         "region": "here", "spec": "nonsense",
     });
-    let written = Transaction::new().create(record("instance", broken), nonsense);
+    let written = Transaction::new().create(record("instance", &broken), nonsense);
     place.store.commit(&written).await.unwrap();
     place
         .during(async {
@@ -199,10 +196,10 @@ async fn an_instance_that_cannot_be_read_holds_up_no_other() {
 }
 
 /// A controller that sees the store through a meddler: what it commits comes after what others did meanwhile.
-async fn late(place: &Place) -> (Controller, Arc<Meddler>) {
+fn late(place: &Place) -> (Controller, Arc<Meddler>) {
     let meddler = Arc::new(Meddler::new(Arc::clone(&place.store)));
-    let other = place.over(Arc::clone(&meddler) as Arc<dyn Store>).await;
-    (other.controller, meddler)
+    let controller = place.controller_over(Arc::clone(&meddler) as Arc<dyn Store>);
+    (controller, meddler)
 }
 
 /// A pass that has read an instance and comes late makes no server for it once it is gone, nor once it is to go.
@@ -212,7 +209,7 @@ async fn no_server_is_made_for_an_instance_that_is_gone() {
     let place = Place::new(&cloud).await;
     let network = place.network("net").await;
     let id = place.create(network, "web").await;
-    let (late, meddler) = late(&place).await;
+    let (late, meddler) = late(&place);
     let read = place.read(id).await.unwrap();
     let gone = place.table.remove(Transaction::new(), &read);
     let paid = place.table.id(&read.key);
@@ -235,7 +232,7 @@ async fn the_server_of_a_later_instance_is_not_ended_in_an_earlier_ones_name() {
     let id = place.create(network, "web").await;
     place.controller.reconcile(id).await.unwrap();
     place.delete(id).await;
-    let (late, meddler) = late(&place).await;
+    let (late, meddler) = late(&place);
     let read = place.read(id).await.unwrap();
     // Between its look and its wish the instance goes, and comes again with the server that there is.
     let again = support::instance(network, "web", place.clock.now());
@@ -255,7 +252,7 @@ async fn a_wish_that_was_taken_back_is_not_passed_on_late() {
     let id = place.create(network, "web").await;
     place.controller.reconcile(id).await.unwrap();
     place.ask(id, |its| its.spec.image = image("rocky")).await;
-    let (late, meddler) = late(&place).await;
+    let (late, meddler) = late(&place);
     let read = place.read(id).await.unwrap();
     let mut back = read.value.clone();
     back.spec.image = image("debian");

@@ -158,4 +158,23 @@ mod tests {
             "kind server has no index network"
         );
     }
+
+    #[test]
+    fn instances_are_asked_only_where_they_are_kept_and_then_for_every_index() {
+        let of_networks = [Use::SERVER_NETWORK, Use::INSTANCE_NETWORK];
+        let servers = || Use::SERVER_NETWORK.declare(Schema::builder().kind(SERVER));
+        let without = servers().build().unwrap();
+        let found = Use::found_in(&of_networks, &without).unwrap();
+        assert_eq!(found, [Use::SERVER_NETWORK]);
+        let both = Use::INSTANCE_NETWORK.declare(servers().kind(INSTANCE));
+        let found = Use::found_in(&of_networks, &both.build().unwrap()).unwrap();
+        assert_eq!(found, of_networks);
+        // Kept without the index, nobody could tell what an instance stands on.
+        let blind = servers().kind(INSTANCE).build().unwrap();
+        let refused = Use::found_in(&of_networks, &blind).unwrap_err();
+        assert_eq!(refused.to_string(), "kind instance has no index network");
+        // Servers are kept everywhere.
+        let none = Schema::builder().kind(INSTANCE).build().unwrap();
+        Use::found_in(&[Use::SERVER_NETWORK], &none).unwrap_err();
+    }
 }

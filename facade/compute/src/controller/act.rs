@@ -5,16 +5,20 @@
 //! instance of the same id is not ended in an earlier one's name.
 
 use fleetwright_region::{
-    network::RecordError,
     queue::Next,
-    server::{Consent, GroundError, NewServer, OWNER_INDEX, Plan, Server, ServerError, ServerView},
+    server::{Consent, NewServer, OWNER_INDEX, Server, ServerError, ServerView},
 };
 use fleetwright_store::{
     Check, Claim, IndexName, IndexValue, Scalar, StoreError, Transaction, Versioned,
 };
 use metrics::{counter, histogram};
 
-use super::{Controller, Found, Obstacle, Step, Wait, happened, project, words};
+use super::{
+    Controller, Found, Obstacle, Step, Wait,
+    failure::store_error,
+    happened, project,
+    trouble::{Trouble, is_asked_again, obstacle, trouble},
+};
 use crate::{
     ComputeError,
     instance::{ConditionKind, Instance},
@@ -23,16 +27,6 @@ use crate::{
 
 pub(super) type Answer = Result<Next, ComputeError>;
 pub(super) type Read = Versioned<Instance>;
-
-/// What a wish that was not granted comes to.
-enum Trouble {
-    /// It is shown.
-    Shown(Obstacle),
-    /// The world has moved on: everything is read again.
-    Stale,
-    /// The pass has failed and is made again later.
-    Failed(ServerError),
-}
 
 impl Controller {
     /// Carries out a step that was decided on this very record.
@@ -239,93 +233,6 @@ impl Controller {
 
 /// Whether a transaction failed because the instance has a server.
 fn is_served(error: &ComputeError) -> bool {
-    let conflict = super::store_error(error).and_then(StoreError::conflict);
+    let conflict = store_error(error).and_then(StoreError::conflict);
     conflict.is_some_and(|conflict| matches!(conflict.check, Check::Unclaimed(_)))
-}
-
-/// What is in the way while something is waited for.
-fn obstacle(wait: Wait) -> Option<Obstacle> {
-    match wait {
-        Wait::Server | Wait::End => None,
-        Wait::Going => Some(Obstacle::new(
-            ConditionKind::ServerGoing,
-            "its server is being deleted, and its disk and addresses with it, by an operator: wait until it is gone, then ask for a replacement",
-        )),
-        Wait::Missing => Some(Obstacle::new(
-            ConditionKind::ServerMissing,
-            "its server is gone, and its disk and addresses with it, by nobody's word here: ask for a replacement, or delete it",
-        )),
-        Wait::Taken => Some(Obstacle::new(
-            ConditionKind::ServerTaken,
-            "the server of its id is another owner's or in another place: an operator has to see to it, or delete it",
-        )),
-    }
-}
-
-/// Whether what is in the way may end without the instance or its server being written.
-fn is_asked_again(kind: ConditionKind) -> bool {
-    match kind {
-        ConditionKind::Refused | ConditionKind::ServerTaken => true,
-        ConditionKind::NoCapacity
-        | ConditionKind::AccountLimit
-        | ConditionKind::CloudTrouble
-        | ConditionKind::AttemptsUsed
-        | ConditionKind::Lost
-        | ConditionKind::NextLaunch
-        | ConditionKind::Unsupported
-        | ConditionKind::ConsentNeeded
-        | ConditionKind::ServerMissing
-        | ConditionKind::ServerGoing
-        | ConditionKind::NetworkGoing => false,
-    }
-}
-
-fn trouble(error: ServerError) -> Trouble {
-    let refused = |words: String| Obstacle::new(ConditionKind::Refused, words);
-    let obstacle = match &error {
-        ServerError::NotFound(_) | ServerError::NoServerOf(_) | ServerError::Deleting(_) => {
-            return Trouble::Stale;
-        }
-        ServerError::Taken { reason, .. } => Obstacle::new(
-            ConditionKind::ServerTaken,
-            format!("its server cannot be made: {reason}; an operator has to see to it"),
-        ),
-        ServerError::NeedsConsent { plan, .. } => consent_needed(plan),
-        ServerError::Ground(ground) if !passes(ground) => refused(ground.to_string()),
-        ServerError::UserDataTooLarge { actual, .. } => refused(format!(
-            "user data of {actual} bytes is too large: ask for less"
-        )),
-        ServerError::TooManySecurityGroups { actual, .. } => refused(format!(
-            "{actual} security groups are too many: put their rules into fewer"
-        )),
-        ServerError::Refused(source) => refused(format!(
-            "this service is not permitted: {source}; an operator has to see to it"
-        )),
-        ServerError::NoRegion(_) | ServerError::NotReady { .. } => refused(error.to_string()),
-        ServerError::Ground(_)
-        | ServerError::Key { .. }
-        | ServerError::Busy(_)
-        | ServerError::Store(_) => return Trouble::Failed(error),
-        _ => return Trouble::Failed(error),
-    };
-    Trouble::Shown(obstacle)
-}
-
-/// Whether what is in the way of a server's ground passes without anybody's word.
-fn passes(ground: &GroundError) -> bool {
-    use RecordError::{Busy, NoEntropy, Store};
-    matches!(
-        ground,
-        GroundError::Record(Store(_) | Busy { .. } | NoEntropy(_))
-    )
-}
-
-/// Its machine came up after this was asked for, and now something would be lost by it.
-fn consent_needed(plan: &Plan) -> Obstacle {
-    let lost = words::lost(plan).unwrap_or(words::ALL_LOST);
-    let changes = words::changes(plan);
-    let words = format!(
-        "its machine came up before this could be done without loss ({changes}): {lost}; consent to it, or ask for what it has"
-    );
-    Obstacle::new(ConditionKind::ConsentNeeded, words)
 }

@@ -22,15 +22,15 @@ struct Inner {
 }
 
 impl Board {
-    /// What an instance waits for since its last pass; nothing if it waits for nothing.
-    pub(super) fn set(&self, id: InstanceId, waits_for: Option<&'static str>) {
+    /// What an instance waits for since its last pass; nothing if it waits for nothing. Answers whether that is news.
+    pub(super) fn set(&self, id: InstanceId, waits_for: Option<&'static str>) -> bool {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match waits_for {
             Some(what) => inner.waiting.insert(id, what),
             None => inner.waiting.remove(&id),
         };
         if before == waits_for {
-            return;
+            return false;
         }
         if let Some(what) = before {
             inner.change(what, |count| count.saturating_sub(1));
@@ -38,6 +38,7 @@ impl Board {
         if let Some(what) = waits_for {
             inner.change(what, |count| count.saturating_add(1));
         }
+        true
     }
 }
 

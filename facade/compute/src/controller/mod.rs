@@ -31,33 +31,32 @@ mod act;
 mod any;
 mod board;
 mod decide;
+mod failure;
 mod orphans;
 mod project;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod trouble;
+mod wakes;
 mod words;
 
 use std::{fmt, sync::Arc};
 
 use chrono::{DateTime, Utc};
-use fleetwright_identity::{Ledger, LedgerError, Principal};
+use fleetwright_identity::{Ledger, Principal};
 use fleetwright_region::{
     clock::Clock,
-    network::RecordError,
     queue::{self, Next, Queue},
-    server::{GroundError, Server, ServerError, Servers},
-    uses,
+    server::{Server, ServerError, Servers},
 };
-use fleetwright_store::{
-    Advice, Commit, Document as _, Interest, Invalid, Kind, Query, Record, Revision, Store,
-    StoreError, Table, Watch,
-};
+use fleetwright_store::{Advice, Document as _, Invalid, Kind, Store, Table};
 use metrics::{counter, gauge};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 pub use decide::{Step, Wait, decide};
+pub(crate) use failure::{advice, is_conflict};
 pub use orphans::OrphanServer;
 pub use project::{Found, Obstacle, happened, project};
 pub use rules::Rules;
@@ -157,7 +156,7 @@ impl Controller {
 
     /// Works until it is dropped.
     pub async fn run(&self) {
-        let woken = queue::wakes("instances", || self.all(), concerned);
+        let woken = queue::wakes("instances", || self.all(), wakes::concerned);
         let pass = |id| self.reconcile(id);
         let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, id, answer);
         let shown = |waiting| gauge!("fleetwright_compute_instances_queued").set(waiting);
@@ -190,120 +189,9 @@ impl Controller {
         }
     }
 
-    /// All instances, and all that servers name as their owners; and a watch from there.
-    async fn all(&self) -> Result<(Vec<InstanceId>, Watch), StoreError> {
-        let mut ids = Vec::new();
-        let instance = |record: &Record| ids.push(id_of(record.id.key.as_str()));
-        let begun = self.each(self.instances.kind(), instance).await?;
-        let server = |record: &Record| ids.push(owner_of(record));
-        self.each(&self.server_kind, server).await?;
-        let kinds = [self.instances.kind().clone(), self.server_kind.clone()];
-        let watch = self.store.watch(begun, Interest::kinds(kinds)).await?;
-        let mut ids: Vec<_> = ids.into_iter().flatten().collect();
-        ids.sort_unstable();
-        ids.dedup();
-        Ok((ids, watch))
-    }
-
-    /// Shows every record of a kind, page by page. Answers the moment of the first page.
-    async fn each(
-        &self,
-        kind: &Kind,
-        mut show: impl FnMut(&Record) + Send,
-    ) -> Result<Revision, StoreError> {
-        let mut query = Query::all(kind.clone());
-        let mut begun = None;
-        loop {
-            let page = self.store.list(&query).await?;
-            begun.get_or_insert(page.revision);
-            page.records.iter().for_each(&mut show);
-            for damaged in &page.damaged {
-                unreadable(&damaged.id, &damaged.reason);
-            }
-            match page.next {
-                Some(next) => query.after = Some(next),
-                None => return Ok(begun.unwrap_or(page.revision)),
-            }
-        }
-    }
-
     fn seconds_since(&self, date: DateTime<Utc>) -> f64 {
         let since = self.clock.now().signed_duration_since(date);
         since.to_std().unwrap_or_default().as_secs_f64()
-    }
-}
-
-/// The instances that a commit is about: those that it wrote, and the owners of the servers that it wrote.
-fn concerned(commit: &Commit) -> Vec<InstanceId> {
-    let ids = commit.changes.iter().filter_map(|change| {
-        let record = change.record();
-        match record.id.kind.as_str() {
-            uses::INSTANCE => id_of(record.id.key.as_str()),
-            _ => owner_of(record),
-        }
-    });
-    ids.collect()
-}
-
-/// The instance that owns a server. A server that cannot be read has its instance's id.
-fn owner_of(record: &Record) -> Option<InstanceId> {
-    let part = |path| record.value.pointer(path).and_then(|part| part.as_str());
-    match (part("/owner/kind"), part("/owner/id")) {
-        (Some(uses::INSTANCE), Some(id)) => {
-            let found = id_of(id);
-            if found.is_none() {
-                unreadable(&record.id, "its owner has no id of an instance");
-            }
-            found
-        }
-        (Some(_), _) => None,
-        (None, _) => id_of(record.id.key.as_str()),
-    }
-}
-
-fn id_of(text: &str) -> Option<InstanceId> {
-    text.parse().ok()
-}
-
-fn unreadable(record: &fleetwright_store::RecordId, reason: &str) {
-    counter!("fleetwright_compute_unreadable_total").increment(1);
-    tracing::warn!(%record, %reason, "a record cannot be read; an operator has to see to it");
-}
-
-/// The store's error that an error comes from, if it does.
-pub(crate) fn store_error(error: &ComputeError) -> Option<&StoreError> {
-    if let ComputeError::Store(source)
-    | ComputeError::Ledger(LedgerError::Store(source))
-    | ComputeError::Server(ServerError::Store(source)) = error
-    {
-        return Some(source);
-    }
-    let (ComputeError::Ground(ground) | ComputeError::Server(ServerError::Ground(ground))) = error
-    else {
-        return None;
-    };
-    if let GroundError::Record(RecordError::Store(source)) = ground {
-        Some(source)
-    } else {
-        None
-    }
-}
-
-/// Whether a pass failed only because somebody else was faster.
-pub(crate) fn is_conflict(error: &ComputeError) -> bool {
-    store_error(error).is_some_and(|error| error.conflict().is_some())
-}
-
-/// When it is worth trying again.
-pub(crate) fn advice(error: &ComputeError) -> Advice {
-    match (store_error(error), error) {
-        (Some(source), _) => source.advice(),
-        (None, ComputeError::Server(_) | ComputeError::Busy(_)) => Advice::Later,
-        (
-            None,
-            ComputeError::Ledger(LedgerError::Contended { .. } | LedgerError::Moving { .. }),
-        ) => Advice::Later,
-        (None, _) => Advice::GiveUp,
     }
 }
 

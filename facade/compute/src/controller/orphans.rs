@@ -70,12 +70,15 @@ impl Controller {
     pub(super) async fn without_instance(&self, id: InstanceId) -> Result<Next, ComputeError> {
         match self.servers.read_of(&self.service, &id.owner()).await {
             Ok(view) => {
-                counter!("fleetwright_compute_orphan_servers_total").increment(1);
-                let (server, region) = (view.server.id, &view.server.region);
-                tracing::warn!(%server, %region, phase = ?view.phase, "a server has no instance: nothing is done to it until an operator has seen to it");
-                self.board.set(id, Some(ORPHAN));
+                if self.board.set(id, Some(ORPHAN)) {
+                    counter!("fleetwright_compute_orphan_servers_total").increment(1);
+                    let (server, region) = (view.server.id, &view.server.region);
+                    tracing::warn!(%server, %region, phase = ?view.phase, "a server has no instance: nothing is done to it until an operator has seen to it");
+                }
             }
-            Err(ServerError::NoServerOf(_)) => self.board.set(id, None),
+            Err(ServerError::NoServerOf(_)) => {
+                self.board.set(id, None);
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(Next::Idle)

@@ -11,6 +11,7 @@ use crate::{
         Condition, ConditionKind, DeletionCause, EventKind, Instance, PendingAction, ServerLink,
         Status,
     },
+    lost::lost,
     mutant::Mutant,
 };
 
@@ -172,16 +173,24 @@ fn pending(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Option
     if instance.deletion.is_some() || found.obstacle.is_some() {
         return None;
     }
-    let (machine, launch) = (server.instance.as_ref()?, server.launch.as_ref()?);
+    let done = server.observed_generation == server.generation;
+    // Between the end of one machine and the first boot of the next there is nothing to compare with: it still goes on.
+    let going_on = || {
+        let held = instance.status.pending.clone();
+        held.filter(|held| held.lost.is_some() && !done)
+    };
+    let (Some(machine), Some(launch)) = (&server.instance, &server.launch) else {
+        return going_on();
+    };
     let replace = server.intent.replaces > launch.replaces;
     let changes = found.plan.ways.values().any(|way| *way != Way::NextLaunch);
     let seen = standing(server).map(|seen| seen.state);
-    let (reason, lost) = if replace {
+    let (reason, destroyed) = if replace {
         let reason = "another machine was asked for".to_owned();
-        (reason, Some(words::ALL_LOST))
+        (reason, Some(words::ALL_LOST.to_owned()))
     } else if changes {
-        (words::changes(found.plan), words::lost(found.plan))
-    } else if server.observed_generation == server.generation {
+        (words::changes(found.plan), lost(found.plan))
+    } else if done {
         return None;
     } else if server.intent.power == Power::Stopped && seen == Some(CloudInstanceState::Running) {
         ("it is to be stopped".to_owned(), None)
@@ -190,7 +199,7 @@ fn pending(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Option
     } else if server.intent.reboots > machine.reboots {
         ("a reboot was asked for".to_owned(), None)
     } else {
-        return None;
+        return going_on();
     };
     let plan = found.plan.clone();
     let same = |held: &&PendingAction| held.plan == plan && held.reason == reason;
@@ -199,7 +208,7 @@ fn pending(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Option
         since: held.map_or(now, |held| held.since),
         plan,
         reason,
-        lost: lost.map(str::to_owned),
+        lost: destroyed,
     })
 }
 

@@ -1,1 +1,184 @@
+//! What holds of every decision and every projection.
 
+use std::{collections::BTreeSet, sync::LazyLock};
+
+use chrono::TimeDelta;
+use fleetwright_region::server::{Plan, Power, Server};
+use proptest::prelude::*;
+
+use super::{
+    Found, Obstacle, Rules, Step, Wait,
+    any::{every_shape, instance, now, server_of},
+    decide,
+    decide::is_its_own,
+    happened, project,
+};
+use crate::instance::{ConditionKind, EventKind, Instance, Status};
+
+static SHAPES: LazyLock<Vec<(Instance, Option<Server>)>> = LazyLock::new(every_shape);
+
+fn step_of(instance: &Instance, server: Option<&Server>) -> Step {
+    decide(instance, server, &Rules::default())
+}
+
+#[test]
+fn every_step_is_decided_for_some_shape() {
+    let steps = SHAPES.iter();
+    let steps = steps.map(|(instance, server)| step_of(instance, server.as_ref()).name());
+    let all = [
+        "make",
+        "pass",
+        "end",
+        "forget",
+        "wait-server",
+        "wait-end",
+        "wait-going",
+        "wait-missing",
+        "wait-taken",
+        "rest",
+    ];
+    assert_eq!(steps.collect::<BTreeSet<_>>(), all.into());
+}
+
+#[test]
+fn a_decision_keeps_its_promises_for_every_shape() {
+    for (instance, server) in &*SHAPES {
+        let own = server
+            .as_ref()
+            .filter(|server| is_its_own(instance, server));
+        let going = own.is_some_and(|server| server.intent.power == Power::Deleted);
+        let had = instance.status.server;
+        let allowed = match step_of(instance, server.as_ref()) {
+            Step::Make => {
+                let asked = had.is_none_or(|link| instance.intent.replaces > link.replaces);
+                server.is_none() && asked && instance.deletion.is_none()
+            }
+            Step::Pass => {
+                let heard = own.is_none_or(|server| instance.wish().holds_for(server));
+                !heard && !going && instance.deletion.is_none()
+            }
+            Step::End => own.is_some() && !going && instance.deletion.is_some(),
+            Step::Forget => own.is_none() && instance.deletion.is_some(),
+            Step::Wait(Wait::End) => going && instance.deletion.is_some(),
+            Step::Wait(Wait::Going) => going && instance.deletion.is_none(),
+            Step::Wait(Wait::Missing) => {
+                server.is_none() && had.is_some() && instance.deletion.is_none()
+            }
+            Step::Wait(Wait::Taken) => {
+                server.is_some() && own.is_none() && instance.deletion.is_none()
+            }
+            Step::Wait(Wait::Server) | Step::Rest => {
+                let heard = own.is_some_and(|server| instance.wish().holds_for(server));
+                heard && instance.deletion.is_none()
+            }
+        };
+        assert!(allowed, "{instance:#?} {server:#?}");
+    }
+}
+
+/// What a server was asked for beyond what its instance asks is no reason to ask again, for ever.
+#[test]
+fn what_a_server_was_asked_for_by_others_is_not_fought_over() {
+    let instance = instance();
+    let mut server = server_of(&instance);
+    server["intent"]["reboots"] = serde_json::json!(5);
+    server["intent"]["replaces"] = serde_json::json!(4);
+    let server: Server = serde_json::from_value(server).unwrap();
+    assert_eq!(step_of(&instance, Some(&server)), Step::Rest);
+    let plan = Plan::default();
+    let found = Found {
+        server: Some(&server),
+        plan: &plan,
+        obstacle: None,
+    };
+    let status = project(&instance, &found, now(), &Rules::default());
+    assert_eq!(
+        status.server.unwrap().replaces,
+        0,
+        "its tenant asked for none"
+    );
+}
+
+fn shown(instance: &Instance, server: Option<&Server>, days: i64) -> Status {
+    let (plan, date) = (Plan::default(), now() + TimeDelta::days(days));
+    let own = server.filter(|server| is_its_own(instance, server));
+    let taken = Obstacle::new(ConditionKind::ServerTaken, "taken");
+    let found = Found {
+        server: own,
+        plan: &plan,
+        obstacle: (server.is_some() && own.is_none()).then_some(&taken),
+    };
+    project(instance, &found, date, &Rules::default())
+}
+
+proptest! {
+    /// Time alone changes nothing, so that nothing is written because of it; and what is the same is no event.
+    #[test]
+    fn a_status_is_the_same_when_it_is_projected_again(shape in 0..SHAPES.len(), days in 0_i64..1000) {
+        let (instance, server) = &SHAPES[shape];
+        let status = shown(instance, server.as_ref(), 0);
+        let mut again = instance.clone();
+        again.status = status.clone();
+        prop_assert_eq!(&shown(&again, server.as_ref(), days), &status);
+        prop_assert!(happened(&status, &status).is_empty());
+    }
+}
+
+#[test]
+fn a_status_claims_nothing_that_is_not_so() {
+    for (instance, server) in &*SHAPES {
+        let status = shown(instance, server.as_ref(), 0);
+        let own = server
+            .as_ref()
+            .filter(|server| is_its_own(instance, server));
+        let done = |server: &Server| {
+            instance.wish().holds_for(server) && server.observed_generation == server.generation
+        };
+        assert!(status.observed_generation <= status.passed_generation);
+        assert!(status.passed_generation <= instance.generation);
+        if status.observed_generation == instance.generation {
+            assert!(own.is_some_and(done), "{instance:#?} {server:#?}");
+        }
+        let standing = own.and_then(Server::seen).is_some_and(|seen| {
+            let missing = matches!(
+                seen.presence,
+                fleetwright_region::server::Presence::Missing(_)
+            );
+            !missing && !seen.state.is_ending()
+        });
+        assert_eq!(status.private_ip.is_some(), standing, "{server:#?}");
+        assert_eq!(status.public_ip.is_some(), standing);
+        assert_eq!(status.mac_address.is_some(), standing);
+        let kinds: BTreeSet<_> = status.conditions.iter().map(|held| held.kind).collect();
+        assert_eq!(kinds.len(), status.conditions.len(), "each at most once");
+    }
+}
+
+#[test]
+fn a_condition_keeps_its_date_and_is_told_once() {
+    let mut instance = instance();
+    let plan = Plan::default();
+    let at = |instance: &Instance, message: &str, days| {
+        let obstacle = Obstacle::new(ConditionKind::Refused, message);
+        let found = Found {
+            server: None,
+            plan: &plan,
+            obstacle: Some(&obstacle),
+        };
+        project(
+            instance,
+            &found,
+            now() + TimeDelta::days(days),
+            &Rules::default(),
+        )
+    };
+    let first = at(&instance, "no flavor", 0);
+    let told = happened(&instance.status, &first);
+    let trouble = (EventKind::Trouble, "no flavor".to_owned());
+    assert!(told.contains(&trouble), "{told:?}");
+    instance.status = first.clone();
+    let later = at(&instance, "no image", 5);
+    assert_eq!(later.conditions[0].since, now());
+    assert_eq!(later.conditions[0].message, "no image");
+    assert_eq!(happened(&first, &later), []);
+}

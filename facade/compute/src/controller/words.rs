@@ -1,20 +1,11 @@
 //! What is done to a machine and what is lost by it, in words for its tenant.
 
-use fleetwright_region::server::{Field, Phase, Plan, Way};
+use fleetwright_region::server::{Phase, Plan, Way};
 
-/// What a plan destroys; nothing if it destroys nothing.
-pub(crate) fn lost(plan: &Plan) -> Option<&'static str> {
-    if plan.has(Way::Replace) {
-        Some(ALL_LOST)
-    } else if plan.has(Way::Reimage) {
-        Some("what is on its root disk is lost")
-    } else {
-        None
-    }
-}
+use crate::lost::name;
 
 /// What another machine costs.
-pub(super) const ALL_LOST: &str = "its disk and its addresses are lost";
+pub(super) const ALL_LOST: &str = "everything on its root disk and its addresses are lost";
 
 /// Which fields become something else, and how.
 pub(super) fn changes(plan: &Plan) -> String {
@@ -29,19 +20,6 @@ pub(super) fn changes(plan: &Plan) -> String {
         format!("{}: {how}", name(*field))
     });
     changes.collect::<Vec<_>>().join("; ")
-}
-
-fn name(field: Field) -> &'static str {
-    match field {
-        Field::Flavor => "flavor",
-        Field::Image => "image",
-        Field::Network => "network",
-        Field::SecurityGroups => "security groups",
-        Field::PublicIp => "public address",
-        Field::SshAuthority => "SSH certificate authority",
-        Field::UserData => "user data",
-        Field::Tags => "tags",
-    }
 }
 
 /// What an event says of a phase.

@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -22,6 +23,8 @@ pub(crate) struct Meddler {
     first: Mutex<VecDeque<Transaction>>,
     /// The call that is never answered; and whether what it asks for is done.
     dies_at: Option<(u64, Done)>,
+    /// What the lengths of its pauses are drawn from, if it makes any.
+    slow: Option<AtomicU64>,
     pub(crate) calls: AtomicU64,
     pub(crate) read: AtomicU64,
     pub(crate) written: AtomicU64,
@@ -41,6 +44,7 @@ impl Meddler {
             inner,
             first: Mutex::default(),
             dies_at: None,
+            slow: None,
             calls: AtomicU64::new(0),
             read: AtomicU64::new(0),
             written: AtomicU64::new(0),
@@ -51,6 +55,26 @@ impl Meddler {
     pub(crate) fn dying_at(mut self, call: u64, done: Done) -> Self {
         self.dies_at = Some((call, done));
         self
+    }
+
+    /// Every call takes a while, for each seed another one: others come between a look and a write.
+    pub(crate) fn slow(mut self, seed: u64) -> Self {
+        self.slow = Some(AtomicU64::new(seed));
+        self
+    }
+
+    async fn pause(&self) {
+        let Some(state) = &self.slow else {
+            return;
+        };
+        let step = |state: u64| {
+            state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407)
+        };
+        let (order, change) = (Ordering::Relaxed, |state| Some(step(state)));
+        let drawn = state.fetch_update(order, order, change).unwrap() >> 40;
+        tokio::time::sleep(Duration::from_millis(drawn % 400)).await;
     }
 
     pub(crate) fn before_next_commit(&self, transaction: Transaction) {
@@ -65,6 +89,7 @@ impl Meddler {
     /// Counts a call; the one it dies at, and all after it, are never answered.
     async fn call<T>(&self, work: impl Future<Output = T>) -> T {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        self.pause().await;
         match self.dies_at {
             Some((at, done)) if call >= at => {
                 if call == at && done == Done::Yes {
@@ -72,7 +97,11 @@ impl Meddler {
                 }
                 std::future::pending().await
             }
-            Some(_) | None => work.await,
+            Some(_) | None => {
+                let answer = work.await;
+                self.pause().await;
+                answer
+            }
         }
     }
 

@@ -12,10 +12,11 @@ use fleetwright_compute::{
     instance::{ConditionKind, DeletionCause, Instance, InstanceId},
     networks::NetworkKeeper,
     schema,
+    service::{Instances, Parts, compute_principal},
 };
 use fleetwright_identity::{
-    Actor, ActorName, Allocation, Amounts, Ledger, OrganizationId, Permission, Principal,
-    ProjectId, QuotaKind, QuotaKinds,
+    Actor, ActorName, Allocation, Amounts, Binding, Defaults, Ledger, OrganizationId, Permission,
+    Principal, ProjectId, QuotaKind, QuotaKinds, RoleName, Roles, Scope,
 };
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
@@ -32,7 +33,7 @@ use fleetwright_region::{
         SecurityGroups, SshAuthorities,
     },
     secret::{ServerKeys, SshKeys},
-    server::{ServerView, Servers, TenantGround},
+    server::{Ground, ServerView, Servers, TenantGround},
 };
 use fleetwright_store::{
     Key, Kind, MemoryStore, Query, RecordId, Schema, Store, Table, Transaction, Versioned,
@@ -87,6 +88,14 @@ pub(crate) fn alice() -> Actor {
     Actor::User(ActorName::new("alice").unwrap())
 }
 
+/// Whoever works in the tenant's project.
+pub(crate) fn user() -> Principal {
+    let scope = Scope::Project(tenant().0, tenant().1);
+    let binding = Binding::new(RoleName::new("project-user").unwrap(), scope);
+    Roles::built_in().principal(alice(), &[binding]).unwrap()
+}
+
+/// Whoever may do everything.
 pub(crate) fn service() -> Principal {
     Principal::service(ActorName::new("compute").unwrap(), Permission::all())
 }
@@ -118,12 +127,14 @@ pub(crate) fn memory() -> Arc<dyn Store> {
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
+    catalog: Arc<CatalogKeeper>,
     pub(crate) networks: Arc<Networks>,
     pub(crate) groups: SecurityGroups,
     pub(crate) authorities: SshAuthorities,
     pub(crate) servers: Servers,
     pub(crate) ledger: Ledger,
     pub(crate) table: Table<Instance>,
+    pub(crate) instances: Instances,
     pub(crate) controller: Controller,
     pub(crate) keeper: NetworkKeeper,
     pub(crate) region: region::Controller,
@@ -160,20 +171,30 @@ impl Place {
             networks.clone(),
             Arc::new(groups()),
             Arc::new(authorities()),
-            catalog,
+            catalog.clone(),
         );
+        let ground: Arc<dyn Ground> = Arc::new(ground);
         let machines = cloud.clone();
         let cloud: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
         let verbs: BTreeSet<OptionalVerb> = cloud.capabilities().verbs.clone();
         let servers = Servers::new(
             store.clone(),
             clock.clone(),
-            Arc::new(ground),
+            Arc::clone(&ground),
             SshKeys::OnePerServer(keys),
         );
         let servers = servers.unwrap().with_region(here(), verbs);
-        let kinds = Arc::new(QuotaKinds::standard());
+        let kinds = Arc::new(quota_kinds());
         let ledger = Ledger::new(store.clone(), kinds).unwrap();
+        let parts = Parts::new(
+            store.clone(),
+            clock.clone(),
+            ground,
+            networks.clone(),
+            catalog.clone(),
+            ledger.clone(),
+            servers.clone(),
+        );
         let region = region::Controller::new(
             here(),
             store.clone(),
@@ -189,29 +210,57 @@ impl Place {
             servers.clone(),
             ledger.clone(),
             clock.clone(),
-            service(),
+            compute_principal().unwrap(),
         );
-        let keeper = NetworkKeeper::new(store.clone(), networks.clone(), clock.clone(), service());
+        let principal = compute_principal().unwrap();
+        let keeper = NetworkKeeper::new(store.clone(), networks.clone(), clock.clone(), principal);
         Self {
             groups: groups(),
             authorities: authorities(),
             servers,
             ledger,
             table: Table::new(store.clone()).unwrap(),
+            instances: Instances::new(parts).unwrap(),
             controller: controller.unwrap(),
             keeper: keeper.unwrap(),
             region: region.unwrap(),
             monitor: monitor.unwrap().with_policy(policy),
             cloud: machines,
+            catalog,
             networks,
             store,
             clock,
         }
     }
 
-    /// The same façade as another process sees it, through another store.
-    pub(crate) async fn over(&self, store: Arc<dyn Store>) -> Self {
-        Self::open(&self.cloud, store, Arc::clone(&self.clock)).await
+    /// The controller of instances of another process, which sees the store in its own way.
+    pub(crate) fn controller_over(&self, store: Arc<dyn Store>) -> Controller {
+        let entropy = Arc::new(OsEntropy);
+        let networks = self.networks_over(Arc::clone(&store));
+        let groups = SecurityGroups::new(store.clone(), networks.clone(), entropy.clone());
+        let authorities = SshAuthorities::new(store.clone(), entropy.clone());
+        let ground = TenantGround::new(
+            networks,
+            Arc::new(groups.unwrap()),
+            Arc::new(authorities.unwrap()),
+            Arc::clone(&self.catalog),
+        );
+        let keyring = Arc::new(KEYS.parse().unwrap());
+        let keys = ServerKeys::new(store.clone(), keyring, entropy).unwrap();
+        let keys = SshKeys::OnePerServer(keys);
+        let clock = Arc::clone(&self.clock);
+        let servers = Servers::new(store.clone(), clock.clone(), Arc::new(ground), keys);
+        let verbs = self.cloud.provisioner().capabilities().verbs.clone();
+        let servers = servers.unwrap().with_region(here(), verbs);
+        let kinds = Arc::new(quota_kinds());
+        let ledger = Ledger::new(store.clone(), kinds).unwrap();
+        let principal = compute_principal().unwrap();
+        Controller::new(store, servers, ledger, clock, principal).unwrap()
+    }
+
+    pub(crate) fn networks_over(&self, store: Arc<dyn Store>) -> Arc<Networks> {
+        let regions = BTreeSet::from([here()]);
+        Arc::new(Networks::new(store, regions, Arc::new(OsEntropy)).unwrap())
     }
 
     pub(crate) fn rules(mut self, change: impl FnOnce(&mut Rules)) -> Self {
@@ -375,6 +424,11 @@ impl Place {
     }
 }
 
+fn quota_kinds() -> QuotaKinds {
+    let servers = Defaults::organization(1_000).project(1_000);
+    QuotaKinds::standard().with(QuotaKind::servers(), servers)
+}
+
 /// The record of an instance that was just asked for.
 pub(crate) fn instance(network: NetworkId, name: &str, now: DateTime<Utc>) -> Instance {
     let name = Name::new(name).unwrap();
@@ -406,7 +460,7 @@ pub(crate) fn has(instance: &Instance, kind: ConditionKind) -> bool {
     instance.status.condition(kind).is_some()
 }
 
-pub(crate) fn record(kind: &str, key: impl ToString) -> RecordId {
+pub(crate) fn record(kind: &str, key: &impl ToString) -> RecordId {
     RecordId {
         kind: Kind::new(kind).unwrap(),
         key: Key::new(key.to_string()).unwrap(),

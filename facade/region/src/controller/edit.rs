@@ -178,7 +178,7 @@ pub(super) fn cannot_reboot(server: &mut Server, now: DateTime<Utc>) {
     if let Some(machine) = &mut server.instance {
         machine.reboots = reboots;
     }
-    let words = "this cloud offers no reboot: stop the server and start it";
+    let words = "this cloud offers no reboot: stop it and start it";
     server.set_condition(now, ConditionKind::Unsupported, words.to_owned());
     note(server, now, EventKind::Failed, words.to_owned());
 }
@@ -276,7 +276,7 @@ pub(super) fn done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, now: Dat
     let machine = server.instance.as_ref();
     let plan = machine.map(|machine| machine.plan_to(&server.spec, verbs));
     if plan.is_some_and(|plan| plan.has(Way::NextLaunch)) {
-        let words = "a change of user data or tags takes effect when the server is next launched";
+        let words = "a change of user data or tags takes effect when it is next launched";
         server.set_condition(now, ConditionKind::NextLaunch, words.to_owned());
     } else {
         server.keep_conditions(&[ConditionKind::Unsupported]);

@@ -1,0 +1,86 @@
+//! Whom to look at: by an instance's own change, and by its server's, which names its owner. Nothing is listed for an event.
+
+use fleetwright_region::uses;
+use fleetwright_store::{
+    Commit, Interest, Kind, Query, Record, RecordId, Revision, StoreError, Watch,
+};
+use metrics::counter;
+
+use super::Controller;
+use crate::instance::InstanceId;
+
+impl Controller {
+    /// All instances, and all that servers name as their owners; and a watch from there.
+    pub(super) async fn all(&self) -> Result<(Vec<InstanceId>, Watch), StoreError> {
+        let mut ids = Vec::new();
+        let instance = |record: &Record| ids.push(id_of(record.id.key.as_str()));
+        let begun = self.each(self.instances.kind(), instance).await?;
+        let server = |record: &Record| ids.push(owner_of(record));
+        self.each(&self.server_kind, server).await?;
+        let kinds = [self.instances.kind().clone(), self.server_kind.clone()];
+        let watch = self.store.watch(begun, Interest::kinds(kinds)).await?;
+        let mut ids: Vec<_> = ids.into_iter().flatten().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok((ids, watch))
+    }
+
+    /// Shows every record of a kind, page by page. Answers the moment of the first page.
+    async fn each(
+        &self,
+        kind: &Kind,
+        mut show: impl FnMut(&Record) + Send,
+    ) -> Result<Revision, StoreError> {
+        let mut query = Query::all(kind.clone());
+        let mut begun = None;
+        loop {
+            let page = self.store.list(&query).await?;
+            begun.get_or_insert(page.revision);
+            page.records.iter().for_each(&mut show);
+            for damaged in &page.damaged {
+                unreadable(&damaged.id, &damaged.reason);
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(begun.unwrap_or(page.revision)),
+            }
+        }
+    }
+}
+
+/// The instances that a commit is about: those that it wrote, and the owners of the servers that it wrote.
+pub(super) fn concerned(commit: &Commit) -> Vec<InstanceId> {
+    let ids = commit.changes.iter().filter_map(|change| {
+        let record = change.record();
+        match record.id.kind.as_str() {
+            uses::INSTANCE => id_of(record.id.key.as_str()),
+            _ => owner_of(record),
+        }
+    });
+    ids.collect()
+}
+
+/// The instance that owns a server. A server that cannot be read has its instance's id.
+fn owner_of(record: &Record) -> Option<InstanceId> {
+    let part = |path| record.value.pointer(path).and_then(|part| part.as_str());
+    match (part("/owner/kind"), part("/owner/id")) {
+        (Some(uses::INSTANCE), Some(id)) => {
+            let found = id_of(id);
+            if found.is_none() {
+                unreadable(&record.id, "its owner has no id of an instance");
+            }
+            found
+        }
+        (Some(_), _) => None,
+        (None, _) => id_of(record.id.key.as_str()),
+    }
+}
+
+fn id_of(text: &str) -> Option<InstanceId> {
+    text.parse().ok()
+}
+
+fn unreadable(record: &RecordId, reason: &str) {
+    counter!("fleetwright_compute_unreadable_total").increment(1);
+    tracing::warn!(%record, %reason, "a record cannot be read; an operator has to see to it");
+}

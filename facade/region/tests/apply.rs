@@ -1,0 +1,229 @@
+//! All that an owner asks of its server, at once: one write or none, and nothing lost without consent.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod support;
+
+use std::sync::Arc;
+
+use fleetwright::Reboot;
+use fleetwright_identity::{ActorName, Permission, Principal, Resource, Verb};
+use fleetwright_memory::MemoryCloud;
+use fleetwright_region::{
+    ids::{FlavorId, ImageId},
+    server::{Consent, Field, Intent, Phase, Power, ServerError, ServerView, Way, Wish},
+};
+use fleetwright_store::{Check, RecordId, Transaction};
+use proptest::prelude::*;
+
+use support::{Region, new_server, server_id, somebody};
+
+const KEEP: Consent = Consent::KeepEverything;
+
+fn wish(view: &ServerView) -> Wish {
+    Wish {
+        spec: view.server.spec.clone(),
+        intent: view.server.intent.clone(),
+    }
+}
+
+/// A region with one server, of which nothing is launched yet.
+async fn made() -> (Region, ServerView) {
+    let region = Region::new(Arc::new(MemoryCloud::new().provisioner()));
+    let made = region.servers.ensure(&somebody(), &new_server(1)).await;
+    (region, made.unwrap())
+}
+
+/// The same with a machine that runs.
+async fn running() -> (Region, ServerView) {
+    let (region, made) = made().await;
+    let up = |view: &ServerView| {
+        view.phase == Phase::Running && view.server.observed_generation == view.server.generation
+    };
+    let view = region.during(region.until(made.server.id, up)).await;
+    (region, view)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_wish_again_changes_nothing() {
+    let (region, made) = made().await;
+    let (who, id) = (somebody(), server_id(1));
+    let mut asked = wish(&made);
+    asked.intent.power = Power::Stopped;
+    asked.intent.reboots = 2;
+    asked.intent.reboot_how = Reboot::Hard;
+    asked.spec.flavor = FlavorId::new("large").unwrap();
+    let (first, _) = region.servers.apply(&who, id, &asked, KEEP).await.unwrap();
+    assert_eq!(
+        first.server.generation,
+        made.server.generation + 1,
+        "one write"
+    );
+    assert_eq!(wish(&first), asked);
+    assert!(asked.holds_for(&first.server) && !asked.holds_for(&made.server));
+    let (again, plan) = region.servers.apply(&who, id, &asked, KEEP).await.unwrap();
+    assert_eq!(again.server, first.server);
+    assert_eq!(again.revision, first.revision);
+    assert!(
+        plan.ways.is_empty(),
+        "what has no machine has nothing to lose"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_destroys_needs_consent_and_is_written_whole_or_not_at_all() {
+    let (region, up) = running().await;
+    let (who, id) = (somebody(), server_id(1));
+    let mut asked = wish(&up);
+    asked.spec.image = ImageId::new("bsd").unwrap();
+    asked.intent.power = Power::Stopped;
+    let refused = region.servers.apply(&who, id, &asked, KEEP).await;
+    let Err(ServerError::NeedsConsent { plan, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(plan.ways[&Field::Image], Way::Reimage);
+    let still = region.read(id).await;
+    assert_eq!(
+        still.revision, up.revision,
+        "not even the power was written"
+    );
+    let applied = region.servers.apply(&who, id, &asked, Consent::Destroy);
+    let (view, plan) = applied.await.unwrap();
+    assert_eq!(view.server.generation, up.server.generation + 1);
+    assert_eq!(wish(&view), asked);
+    assert!(plan.has(Way::Reimage));
+    // What was agreed to once is not asked about again by whoever repeats it without consent.
+    region.servers.apply(&who, id, &asked, KEEP).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_deleted_takes_no_wish_and_deleting_is_none() {
+    let (region, made) = made().await;
+    let (who, id) = (somebody(), server_id(1));
+    let mut asked = wish(&made);
+    asked.intent.power = Power::Deleted;
+    let refused = region
+        .servers
+        .apply(&who, id, &asked, Consent::Destroy)
+        .await;
+    assert!(
+        matches!(refused, Err(ServerError::NotReady { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(region.read(id).await.revision, made.revision);
+    region.servers.delete(&who, id).await.unwrap();
+    let asked = wish(&made);
+    let refused = region.servers.apply(&who, id, &asked, KEEP).await;
+    assert!(
+        matches!(refused, Err(ServerError::Deleting(_))),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_hidden_is_told_as_absent_and_what_is_seen_as_refused() {
+    let (region, made) = made().await;
+    let (id, asked) = (server_id(1), wish(&made));
+    let with = |verbs: &[Verb]| {
+        let all = verbs.iter();
+        let all = all.map(|verb| Permission::new(*verb, Resource::Servers).unwrap());
+        Principal::service(ActorName::new("other").unwrap(), all)
+    };
+    let nobody = with(&[]);
+    let hidden = region.servers.apply(&nobody, id, &asked, KEEP).await;
+    assert!(matches!(hidden, Err(ServerError::NotFound(found)) if found == id));
+    let absent = region
+        .servers
+        .apply(&somebody(), server_id(9), &asked, KEEP)
+        .await;
+    assert!(matches!(absent, Err(ServerError::NotFound(_))));
+    let reader = with(&[Verb::Read, Verb::Start, Verb::Stop, Verb::Reboot]);
+    let refused = region.servers.apply(&reader, id, &asked, KEEP).await;
+    assert!(matches!(refused, Err(ServerError::Refused(_))));
+}
+
+/// What an owner has as its guard is checked in the transaction that makes, changes or ends its server, and handed back.
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_does_not_hold_lets_nothing_be_written() {
+    let (region, made) = made().await;
+    let (who, id) = (somebody(), server_id(1));
+    let owner = RecordId::new("network", "owner").unwrap();
+    let written = Transaction::new().create(owner.clone(), serde_json::json!({}));
+    let revision = region.store.commit(&written).await.unwrap();
+    let [holds, fails] = [
+        vec![Check::At(owner.clone(), revision)],
+        vec![Check::Absent(owner)],
+    ];
+    let conflict = |error: ServerError| {
+        let ServerError::Store(error) = error else {
+            panic!("{error}");
+        };
+        error.conflict().unwrap().check.clone()
+    };
+    let mut asked = wish(&made);
+    asked.intent.power = Power::Stopped;
+    let late = region.servers.apply_while(&who, id, &asked, KEEP, &fails);
+    assert_eq!(conflict(late.await.unwrap_err()), fails[0]);
+    let late = region.servers.delete_while(&who, id, &fails).await;
+    assert_eq!(conflict(late.unwrap_err()), fails[0]);
+    let mut new = new_server(2);
+    new.guards.clone_from(&fails);
+    let late = region.servers.ensure(&who, &new).await;
+    assert_eq!(conflict(late.unwrap_err()), fails[0]);
+    assert_eq!(region.read(id).await.revision, made.revision);
+    region.servers.read(&who, server_id(2)).await.unwrap_err();
+
+    new.guards.clone_from(&holds);
+    region.servers.ensure(&who, &new).await.unwrap();
+    // One that is there is answered, whatever is checked.
+    new.guards.clone_from(&fails);
+    region.servers.ensure(&who, &new).await.unwrap();
+    let applied = region.servers.apply_while(&who, id, &asked, KEEP, &holds);
+    applied.await.unwrap();
+    let ended = region.servers.delete_while(&who, id, &holds).await;
+    assert_eq!(ended.unwrap().phase, Phase::Deleting);
+}
+
+fn any_intent() -> impl Strategy<Value = Intent> {
+    let power = prop_oneof![Just(Power::Running), Just(Power::Stopped)];
+    let how = prop_oneof![Just(Reboot::Soft), Just(Reboot::Hard)];
+    (power, 0_u64..5, how, 0_u64..5).prop_map(|(power, reboots, how, replaces)| {
+        let mut intent = Intent::new(power);
+        intent.reboots = reboots;
+        intent.reboot_how = how;
+        intent.replaces = replaces;
+        intent
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever comes late, counts never fall, the power is the last one asked for, and a wish holds once it is applied.
+    #[test]
+    fn counts_never_fall(intents in prop::collection::vec(any_intent(), 1..8)) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (region, made) = made().await;
+            let (mut reboots, mut replaces) = (0, 0);
+            for intent in intents {
+                let asked = Wish { spec: made.server.spec.clone(), intent: intent.clone() };
+                let who = somebody();
+                let applied = region.servers.apply(&who, server_id(1), &asked, KEEP);
+                let (view, _) = applied.await.unwrap();
+                reboots = reboots.max(intent.reboots);
+                replaces = replaces.max(intent.replaces);
+                let now = &view.server.intent;
+                assert_eq!((now.power, now.reboots, now.replaces), (intent.power, reboots, replaces));
+                assert!(asked.holds_for(&view.server));
+            }
+        });
+    }
+}
