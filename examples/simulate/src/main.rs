@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     if let Some(seed) = arguments.seed {
         return show(seed, arguments.mutant);
     }
-    let sum = sweep(arguments.seeds, arguments.mutant, Until::All);
+    let sum = sweep(0..arguments.seeds, arguments.mutant, Until::All);
     for seed in sum.violations.iter().take(3) {
         show(*seed, arguments.mutant);
     }
@@ -86,7 +86,7 @@ fn show(seed: u64, mutant: Option<Mutant>) -> ExitCode {
 fn all_mutants(seeds: u64) -> ExitCode {
     let mut survivors = 0;
     for mutant in Mutant::all() {
-        let found = sweep(seeds, Some(mutant), Until::Violation);
+        let found = sweep(0..seeds, Some(mutant), Until::Violation);
         match found.violations.first() {
             Some(seed) => {
                 let rule = run(&Scenario::of(*seed), Some(mutant)).violation;
@@ -99,7 +99,10 @@ fn all_mutants(seeds: u64) -> ExitCode {
             }
         }
     }
-    println!("mutants: {} made, {survivors} not found", Mutant::all().count());
+    println!(
+        "mutants: {} made, {survivors} not found",
+        Mutant::all().count()
+    );
     if survivors == 0 {
         ExitCode::SUCCESS
     } else {

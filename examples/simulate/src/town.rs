@@ -154,7 +154,10 @@ impl Town {
         for (index, network) in self.networks.iter().enumerate() {
             let zone = if index == 1 { "mem-b" } else { "mem-a" };
             // Writing to a string does not fail.
-            let _ = writeln!(text, "[networks.\"{network}\"]\nsubnet = \"net-{index}\"\nzone = \"{zone}\"");
+            let _ = writeln!(
+                text,
+                "[networks.\"{network}\"]\nsubnet = \"net-{index}\"\nzone = \"{zone}\""
+            );
         }
         text.push_str("[security-groups]\n");
         for (index, group) in self.groups.iter().enumerate() {

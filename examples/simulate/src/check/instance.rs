@@ -33,7 +33,12 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn one(&self, view: &InstanceView, spec: &InstanceSpec, power: Power) -> Result<(), String> {
+    async fn one(
+        &self,
+        view: &InstanceView,
+        spec: &InstanceSpec,
+        power: Power,
+    ) -> Result<(), String> {
         let instance = &view.instance;
         if instance.spec != *spec || instance.intent.power != power {
             return Err("is not asked for as its tenant asked for it".to_owned());
@@ -51,12 +56,24 @@ impl Check<'_> {
         let seen = server.seen();
         let status = &instance.status;
         let rules = [
-            (status.observed_generation == instance.generation, "is not done"),
-            (instance.wish().holds_for(&server), "did not tell its server"),
+            (
+                status.observed_generation == instance.generation,
+                "is not done",
+            ),
+            (
+                instance.wish().holds_for(&server),
+                "did not tell its server",
+            ),
             (status.phase == phase, "is in another phase"),
-            (view.provisioning == Provisioning::Provisioned, "is not provisioned"),
+            (
+                view.provisioning == Provisioning::Provisioned,
+                "is not provisioned",
+            ),
             (view.health == Health::Healthy, "is not healthy"),
-            (view.waiting.is_none() || next_launch(instance), "waits for something"),
+            (
+                view.waiting.is_none() || next_launch(instance),
+                "waits for something",
+            ),
             (
                 status.private_ip == seen.and_then(|seen| seen.private_ip)
                     && status.public_ip == seen.and_then(|seen| seen.public_ip),
@@ -100,7 +117,10 @@ impl Check<'_> {
         if caused {
             return Ok(());
         }
-        Err(format!("is given up without a cause: {}", condition.message))
+        Err(format!(
+            "is given up without a cause: {}",
+            condition.message
+        ))
     }
 }
 

@@ -16,16 +16,27 @@ impl Check<'_> {
         let rules = self.rules;
         let ids: BTreeSet<_> = self.promised.live.keys().map(ToString::to_string).collect();
         let servers: Vec<Server> = rules.all("server").await;
-        if let Some(server) = servers.iter().find(|server| !ids.contains(&server.id.to_string())) {
+        if let Some(server) = servers
+            .iter()
+            .find(|server| !ids.contains(&server.id.to_string()))
+        {
             return Err(format!("server {} is left", server.id));
         }
         let allocations: Vec<Value> = rules.all("allocation").await;
         if allocations.len() != ids.len() {
-            return Err(format!("{} allocations pay for {} instances", allocations.len(), ids.len()));
+            return Err(format!(
+                "{} allocations pay for {} instances",
+                allocations.len(),
+                ids.len()
+            ));
         }
         let keys: Vec<Value> = rules.all("server-key").await;
         if keys.len() != servers.len() {
-            return Err(format!("{} servers have {} keys", servers.len(), keys.len()));
+            return Err(format!(
+                "{} servers have {} keys",
+                servers.len(),
+                keys.len()
+            ));
         }
         for network in &self.promised.condemned {
             if rules.network(&network.to_string()).await.is_some() {

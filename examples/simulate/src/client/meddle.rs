@@ -50,6 +50,7 @@ impl Client {
             Op::Create(_)
             | Op::Crowd
             | Op::Update(..)
+            | Op::Race(_)
             | Op::Stop(_)
             | Op::Start(_)
             | Op::Reboot(_)
@@ -95,7 +96,10 @@ impl Client {
     /// An orphan of a server that never was, or of a machine that a server no longer has.
     fn orphan(&mut self) {
         let server = match pick(&mut self.dice, 2) {
-            0 => self.town.server(pick(&mut self.dice, names::SLOTS)).to_string(),
+            0 => self
+                .town
+                .server(pick(&mut self.dice, names::SLOTS))
+                .to_string(),
             _ => uuid::Uuid::from_u128(77).to_string(),
         };
         let region = names::region();

@@ -2,6 +2,7 @@
 
 mod meddle;
 mod probe;
+mod race;
 mod tenant;
 
 use std::{
@@ -105,6 +106,7 @@ impl Client {
             Op::Create(slot) => self.create(process, slot).await,
             Op::Crowd => self.crowd(process).await,
             Op::Update(slot, change, word) => self.update(process, slot, change, word).await,
+            Op::Race(slot) => self.race(process, slot).await,
             Op::Stop(slot) => self.power(process, slot, Power::Stopped).await,
             Op::Start(slot) => self.power(process, slot, Power::Running).await,
             Op::Reboot(slot) => self.reboot(process, slot).await,

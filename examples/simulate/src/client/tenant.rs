@@ -14,7 +14,6 @@ use fleetwright_region::{
     snapshot::NewSnapshot,
 };
 use fleetwright_store::Advice;
-use futures_util::future::join_all;
 
 use super::{Asked, Client};
 use crate::{
@@ -32,11 +31,12 @@ impl Client {
     pub(super) async fn create(&mut self, process: &Process, slot: usize) -> Asked {
         let (who, new) = (Self::user(slot), self.town.new_instance(slot));
         let made = process.instances.create(&who, &new).await;
-        self.created(process, slot, made.map(|view| view.instance)).await
+        self.created(process, slot, made.map(|view| view.instance))
+            .await
     }
 
     /// An instance that is there already is what was asked for before, if an answer was lost.
-    async fn created(
+    pub(super) async fn created(
         &mut self,
         process: &Process,
         slot: usize,
@@ -60,25 +60,6 @@ impl Client {
         Asked::Over
     }
 
-    /// All at once, each twice: one of the two is told that there is one, and no organization gets more than it may have.
-    pub(super) async fn crowd(&mut self, process: &Process) -> Asked {
-        let asked = (0..SLOTS).chain(0..SLOTS).map(|slot| {
-            let new = self.town.new_instance(slot);
-            let instances = &process.instances;
-            async move { (slot, instances.create(&Self::user(slot), &new).await) }
-        });
-        let mut again = Asked::Over;
-        for (slot, made) in join_all(asked).await {
-            let made = made.map(|view| view.instance);
-            let over = matches!(made, Err(ComputeError::NameGoing { .. }));
-            let judged = self.created(process, slot, made).await;
-            if matches!(judged, Asked::Again) && !over {
-                again = Asked::Again;
-            }
-        }
-        again
-    }
-
     pub(super) async fn update(
         &mut self,
         process: &Process,
@@ -98,11 +79,20 @@ impl Client {
             Word::Keep | Word::Dry => Consent::KeepEverything,
         };
         if word == Word::Dry {
-            let before = self.rules.instance(id.server()).await.map(|now| now.generation);
+            let before = self
+                .rules
+                .instance(id.server())
+                .await
+                .map(|now| now.generation);
             let planned = process.instances.plan_update(&who, id, &wanted).await;
-            let after = self.rules.instance(id.server()).await.map(|now| now.generation);
+            let after = self
+                .rules
+                .instance(id.server())
+                .await
+                .map(|now| now.generation);
             if before.is_some() && after.is_some_and(|after| Some(after) != before) {
-                self.journal.violated(format!("a plan of instance {id} changed it"));
+                self.journal
+                    .violated(format!("a plan of instance {id} changed it"));
             }
             return planned.map_or_else(|error| self.judged(&error), |_| Asked::Over);
         }
@@ -174,7 +164,8 @@ impl Client {
 
     pub(super) async fn replace(&mut self, process: &Process, slot: usize) -> Asked {
         let (who, id) = (Self::user(slot), self.town.id(slot));
-        self.journal.notes(|notes| *notes.replaces.entry(id).or_default() += 1);
+        self.journal
+            .notes(|notes| *notes.replaces.entry(id).or_default() += 1);
         let asked = process.instances.replace(&who, id).await;
         asked.map_or_else(|error| self.judged(&error), |_| Asked::Over)
     }
@@ -221,13 +212,17 @@ impl Client {
         };
         let words = |event: &fleetwright_compute::instance::Event| event.message.contains("key");
         if !instance.events.iter().any(words) {
-            self.journal
-                .violated(format!("the key of instance {id} was shown, and no event tells of it"));
+            self.journal.violated(format!(
+                "the key of instance {id} was shown, and no event tells of it"
+            ));
         }
     }
 
     pub(super) async fn condemn(&mut self, process: &Process, network: usize) -> Asked {
-        let (who, id) = (names::user(names::NETWORKS[network]), self.town.networks[network]);
+        let (who, id) = (
+            names::user(names::NETWORKS[network]),
+            self.town.networks[network],
+        );
         let asked = process.networks.delete(&who, id, IfUsed::DeleteFirst).await;
         match asked {
             Ok(_) | Err(RecordError::NotFound { .. }) => {
@@ -247,7 +242,8 @@ impl Client {
             Ok(_) => Asked::Over,
             Err(LoadError::Store(error)) if error.advice() != Advice::GiveUp => Asked::Again,
             Err(error) => {
-                self.journal.violated(format!("the catalog is not taken: {error}"));
+                self.journal
+                    .violated(format!("the catalog is not taken: {error}"));
                 Asked::Over
             }
         }
@@ -257,7 +253,11 @@ impl Client {
     pub(super) async fn order(&mut self, process: &Process, slot: usize) -> Asked {
         let id = self.town.id(slot);
         self.journal.notes(|notes| notes.ordered.insert(id));
-        match process.servers.delete(&names::operator(), id.server()).await {
+        match process
+            .servers
+            .delete(&names::operator(), id.server())
+            .await
+        {
             Ok(_) | Err(ServerError::NotFound(_)) => Asked::Over,
             Err(error) => self.judged(&error.into()),
         }

@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig, InstanceFilter, InstanceId,
-    InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord, LaunchToken,
-    Operation, ProvisionError, Reboot, Result, Scope, Seen, SnapshotRequest, TagChange,
+    BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig, InstanceFilter,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord,
+    LaunchToken, Operation, ProvisionError, Reboot, Result, Scope, Seen, SnapshotRequest,
+    TagChange,
 };
 use fleetwright_region::{clock::Clock, server::ServerId};
 use futures_util::{StreamExt as _, stream};

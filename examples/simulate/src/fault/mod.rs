@@ -44,6 +44,11 @@ pub fn pair(number: u64) -> (Site, Kind) {
     (Site::ALL[site as usize], Kind::ALL[kind as usize])
 }
 
+/// The seeds whose first fault is at this step, in order.
+pub fn aimed_at(site: Site) -> impl Iterator<Item = u64> {
+    (0..).filter(move |seed| pair(*seed).0 == site)
+}
+
 /// One thing that goes wrong: the `nth` time that a step is made, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {

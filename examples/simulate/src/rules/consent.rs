@@ -9,12 +9,18 @@ impl Rules {
     /// The controller of instances asks something of a server: what that destroys was agreed to, by the last word there is.
     pub(super) async fn server_asked(&self, before: &Server, now: &Server) {
         let Some(instance) = self.instance(now.id).await else {
-            self.broken(format!("server {} is asked for something, and has no instance", now.id));
+            self.broken(format!(
+                "server {} is asked for something, and has no instance",
+                now.id
+            ));
             return;
         };
         if now.intent.power == Power::Deleted && before.intent.power != Power::Deleted {
             if instance.deletion.is_none() {
-                self.broken(format!("server {} is to go, and its instance is not", now.id));
+                self.broken(format!(
+                    "server {} is to go, and its instance is not",
+                    now.id
+                ));
             }
             return;
         }
@@ -24,7 +30,9 @@ impl Rules {
         let Some(machine) = before.instance.as_ref().filter(|_| before.spec != now.spec) else {
             return;
         };
-        let agreed = self.journal.notes(|notes| notes.agreed.get(&instance.id).cloned());
+        let agreed = self
+            .journal
+            .notes(|notes| notes.agreed.get(&instance.id).cloned());
         if self.destroys(machine, &now.spec) && agreed != Some(untagged(&now.spec)) {
             self.broken(format!(
                 "server {} is asked for what destroys its machine, and its tenant did not agree",
@@ -34,9 +42,14 @@ impl Rules {
     }
 
     fn replaces(&self, instance: &Instance, now: &Server) {
-        let asked = self.journal.notes(|notes| notes.replaces.get(&instance.id).copied());
+        let asked = self
+            .journal
+            .notes(|notes| notes.replaces.get(&instance.id).copied());
         if asked.unwrap_or_default() < now.intent.replaces {
-            self.broken(format!("server {} is replaced, and nobody asked for it", now.id));
+            self.broken(format!(
+                "server {} is replaced, and nobody asked for it",
+                now.id
+            ));
         }
     }
 
@@ -46,8 +59,12 @@ impl Rules {
             return;
         };
         let was = before.instance.as_ref().filter(|was| was.id == machine.id);
-        let booted = now.booted.is_some_and(|booted| booted.incarnation == machine.incarnation);
-        let ends = machine.ending.filter(|_| was.is_none_or(|was| was.ending.is_none()));
+        let booted = now
+            .booted
+            .is_some_and(|booted| booted.incarnation == machine.incarnation);
+        let ends = machine
+            .ending
+            .filter(|_| was.is_none_or(|was| was.ending.is_none()));
         let doubts = |one: &CloudInstance| one.doubt.fields.contains(&Field::Image);
         let reimaged = doubts(machine) && !was.is_some_and(doubts);
         let asked = match (ends.map(|ending| ending.why), reimaged) {
@@ -80,7 +97,9 @@ impl Rules {
         }
         let id = InstanceId::from_uuid(server.id.as_uuid());
         let wanted = untagged(&server.spec);
-        let ever = self.journal.notes(|notes| notes.agreed_ever.get(&id).cloned());
+        let ever = self
+            .journal
+            .notes(|notes| notes.agreed_ever.get(&id).cloned());
         ever.is_some_and(|ever| ever.contains(&wanted))
     }
 

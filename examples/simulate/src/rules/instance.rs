@@ -87,8 +87,8 @@ impl Rules {
                 now.id
             ));
         }
-        let grown = now.events.len() > before.events.len()
-            || now.events.last() != before.events.last();
+        let grown =
+            now.events.len() > before.events.len() || now.events.last() != before.events.last();
         if raised && !grown {
             self.broken(format!(
                 "generation {} of instance {} has no event",

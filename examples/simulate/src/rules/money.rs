@@ -23,19 +23,27 @@ impl Rules {
         let mut used: BTreeMap<String, Sum> = BTreeMap::new();
         for instance in &instances {
             let (id, price) = (instance.id.to_string(), price(&instance.spec));
-            let paid = allocations.iter().find(|paid| paid.pays_for.key.as_str() == id);
+            let paid = allocations
+                .iter()
+                .find(|paid| paid.pays_for.key.as_str() == id);
             let Some(paid) = paid else {
                 self.broken(format!("instance {id} is not paid for"));
                 continue;
             };
             if sum(&paid.amounts) != price {
-                self.broken(format!("instance {id} costs {price:?} and pays {:?}", paid.amounts));
+                self.broken(format!(
+                    "instance {id} costs {price:?} and pays {:?}",
+                    paid.amounts
+                ));
             }
             if (paid.organization, paid.project) != (instance.organization, instance.project) {
                 self.broken(format!("instance {id} is paid for by somebody else"));
             }
             let (organization, project) = (instance.organization, instance.project);
-            for account in [organization.to_string(), format!("{organization}/{project}")] {
+            for account in [
+                organization.to_string(),
+                format!("{organization}/{project}"),
+            ] {
                 let total = used.entry(account).or_default();
                 for (kind, amount) in &price {
                     *total.entry(kind.clone()).or_default() += amount;
@@ -52,7 +60,12 @@ impl Rules {
         let accounts: Vec<Value> = self.all("quota-account").await;
         let mut seen = 0;
         for account in &accounts {
-            let text = |path| account.pointer(path).and_then(Value::as_str).unwrap_or_default();
+            let text = |path| {
+                account
+                    .pointer(path)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            };
             let (organization, project) = (text("/organization"), text("/project"));
             let key = if project.is_empty() {
                 organization.to_owned()
@@ -62,11 +75,18 @@ impl Rules {
             let recorded = account.pointer("/used").map(sum).unwrap_or_default();
             let expected = used.get(&key).cloned().unwrap_or_default();
             if recorded != expected {
-                self.broken(format!("account {key} says {recorded:?}, and {expected:?} is used"));
+                self.broken(format!(
+                    "account {key} says {recorded:?}, and {expected:?} is used"
+                ));
             }
             seen += usize::from(used.contains_key(&key));
-            let limits = [("servers", names::SERVERS), ("gpus", names::GPUS), ("public-ips", names::ADDRESSES)];
-            let over = |(kind, limit): &(&str, u64)| recorded.get(*kind).is_some_and(|used| used > limit);
+            let limits = [
+                ("servers", names::SERVERS),
+                ("gpus", names::GPUS),
+                ("public-ips", names::ADDRESSES),
+            ];
+            let over =
+                |(kind, limit): &(&str, u64)| recorded.get(*kind).is_some_and(|used| used > limit);
             if limits.iter().any(over) {
                 self.broken(format!("account {key} uses more than it may: {recorded:?}"));
             }
@@ -78,19 +98,26 @@ impl Rules {
 }
 
 fn price(spec: &InstanceSpec) -> Sum {
-    let gpus = if spec.flavor.as_str() == "gpu" { names::GPUS } else { 0 };
+    let gpus = if spec.flavor.as_str() == "gpu" {
+        names::GPUS
+    } else {
+        0
+    };
     let addresses = match spec.networking.public_ip {
         PublicAddress::Assigned => 1,
         PublicAddress::Absent => 0,
     };
     let all = [("servers", 1), ("gpus", gpus), ("public-ips", addresses)];
     let some = all.into_iter().filter(|(_, amount)| *amount > 0);
-    some.map(|(kind, amount)| (kind.to_owned(), amount)).collect()
+    some.map(|(kind, amount)| (kind.to_owned(), amount))
+        .collect()
 }
 
 fn sum(amounts: impl serde::Serialize) -> Sum {
     let value = serde_json::to_value(amounts).ok();
-    let mut sum: Sum = value.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
+    let mut sum: Sum = value
+        .and_then(|value| serde_json::from_value(value).ok())
+        .unwrap_or_default();
     sum.retain(|_, amount| *amount > 0);
     sum
 }

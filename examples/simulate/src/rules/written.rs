@@ -36,7 +36,12 @@ impl Written {
 
     /// Whether a part is another one now.
     pub fn differs(&self, path: &str) -> bool {
-        let part = |value: &'_ Option<Value>| value.as_ref().and_then(|value| value.pointer(path)).cloned();
+        let part = |value: &'_ Option<Value>| {
+            value
+                .as_ref()
+                .and_then(|value| value.pointer(path))
+                .cloned()
+        };
         let known = |found: Option<Value>| found.filter(|found| !found.is_null());
         known(part(&self.before)) != known(part(&self.after))
     }

@@ -97,7 +97,12 @@ pub(super) fn wishes(site: Site) -> Vec<Timed> {
         }
         Site::Reload => vec![Op::Retire, agreed(0, Change::Large), Op::Offer],
         Site::Order => vec![Op::Order(0), Op::Order(1), Op::Replace(0)],
-        Site::PassOn => vec![kept(1, Change::Linux), kept(1, Change::Group), agreed(1, Change::Bsd)],
+        Site::PassOn => vec![
+            kept(1, Change::Linux),
+            kept(1, Change::Group),
+            agreed(1, Change::Bsd),
+        ],
+        Site::ReadService => vec![Op::Probe(0), Op::Probe(3), Op::Race(1)],
         Site::Create => vec![Op::Create(4), Op::Create(0), Op::Crowd],
         Site::Update => vec![kept(0, Change::Large), kept(0, Change::Bsd), Op::Stop(1)],
         Site::MakeServer
@@ -109,7 +114,6 @@ pub(super) fn wishes(site: Site) -> Vec<Timed> {
         | Site::FindLaunch
         | Site::List
         | Site::Status
-        | Site::ReadService
         | Site::ReadInstances
         | Site::WatchInstances
         | Site::ReadRegion

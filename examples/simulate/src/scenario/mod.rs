@@ -117,7 +117,12 @@ impl Scenario {
 /// Which time it goes wrong: one of the first. What is done all the time goes wrong at any time.
 fn turn(dice: &mut Dice, site: Site, most: usize) -> u64 {
     let often = [Site::ReadService, Site::ReadInstances, Site::ReadRegion];
-    let steady = [Site::WatchInstances, Site::WatchRegion, Site::List, Site::Beat];
+    let steady = [
+        Site::WatchInstances,
+        Site::WatchRegion,
+        Site::List,
+        Site::Beat,
+    ];
     let most = if often.contains(&site) {
         150
     } else if steady.contains(&site) {

@@ -15,6 +15,8 @@ pub enum Op {
     /// Everybody asks for their instances at once, each twice.
     Crowd,
     Update(usize, Change, Word),
+    /// Several things at once.
+    Race(usize),
     Stop(usize),
     Start(usize),
     Reboot(usize),
@@ -86,7 +88,7 @@ pub enum Word {
 /// Any.
 pub(super) fn random(dice: &mut Dice) -> Op {
     let slot = pick(dice, SLOTS);
-    match pick(dice, 40) {
+    match pick(dice, 42) {
         0 | 1 => Op::Stop(slot),
         2 | 3 => Op::Start(slot),
         4 => Op::Reboot(slot),
@@ -112,6 +114,7 @@ pub(super) fn random(dice: &mut Dice) -> Op {
         35 => Op::Offer,
         36 => Op::Order(slot),
         37 => Op::Crowd,
+        38 | 39 => Op::Race(slot),
         _ => Op::Create(slot),
     }
 }
