@@ -78,7 +78,14 @@ pub(super) fn wishes(site: Site) -> Vec<Timed> {
             agreed(3, Change::Public),
         ],
         Site::Condemn | Site::MarkByNetwork | Site::NetworkGone => {
-            vec![Op::Condemn(1), Op::Create(2), Op::Condemn(2), Op::Create(3)]
+            // When there is room for another one, in a network that is going.
+            return vec![
+                (None, Op::Delete(2)),
+                (Some(Duration::from_secs(45)), Op::Condemn(0)),
+                (Some(Duration::from_millis(200)), Op::Create(4)),
+                (None, Op::Condemn(2)),
+                (None, Op::Create(3)),
+            ];
         }
         Site::ReadNetworks | Site::WatchNetworks => vec![Op::Condemn(0), Op::Create(4)],
         Site::Snapshot | Site::ImageAsk | Site::ImageNote => {
