@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use fleetwright_region::mutant::Mutant;
 use simulate::{
+    mutant::Mutant,
     scenario::Scenario,
     shrink::shrink,
     sweep::{Until, sweep},
     world::run,
 };
 
-/// Runs the region under virtual time, with a crash, an error or a lost reply at every step.
+/// Runs the whole façade under virtual time, with a crash, an error or a lost reply at every step.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How many seeds to run, from 0 on.
@@ -29,8 +29,9 @@ struct Arguments {
 }
 
 fn mutant(name: &str) -> Result<Mutant, String> {
-    let names = Mutant::ALL.map(Mutant::as_str).join(", ");
-    let mut all = Mutant::ALL.into_iter();
+    let names: Vec<_> = Mutant::all().map(Mutant::as_str).collect();
+    let names = names.join(", ");
+    let mut all = Mutant::all();
     all.find(|mutant| mutant.as_str() == name)
         .ok_or_else(|| format!("one of: {names}"))
 }
@@ -43,9 +44,14 @@ fn main() -> ExitCode {
     if let Some(seed) = arguments.seed {
         return show(seed, arguments.mutant);
     }
-    let sum = sweep(arguments.seeds, arguments.mutant, Until::All);
+    let sum = sweep(0..arguments.seeds, arguments.mutant, Until::All);
     for seed in sum.violations.iter().take(3) {
         show(*seed, arguments.mutant);
+    }
+    for seed in sum.violations.iter().skip(3) {
+        let outcome = run(&Scenario::of(*seed), arguments.mutant);
+        let rule = outcome.violation.unwrap_or_default();
+        println!("seed {seed} breaks a rule: {rule}");
     }
     for (site, kind) in sum.missed() {
         eprintln!("never hit: {kind:?} at {site:?}");
@@ -79,8 +85,8 @@ fn show(seed: u64, mutant: Option<Mutant>) -> ExitCode {
 
 fn all_mutants(seeds: u64) -> ExitCode {
     let mut survivors = 0;
-    for mutant in Mutant::ALL {
-        let found = sweep(seeds, Some(mutant), Until::Violation);
+    for mutant in Mutant::all() {
+        let found = sweep(0..seeds, Some(mutant), Until::Violation);
         match found.violations.first() {
             Some(seed) => {
                 let rule = run(&Scenario::of(*seed), Some(mutant)).violation;
@@ -93,7 +99,10 @@ fn all_mutants(seeds: u64) -> ExitCode {
             }
         }
     }
-    println!("mutants: {} made, {survivors} not found", Mutant::ALL.len());
+    println!(
+        "mutants: {} made, {survivors} not found",
+        Mutant::all().count()
+    );
     if survivors == 0 {
         ExitCode::SUCCESS
     } else {

@@ -1,8 +1,6 @@
 //! The least of a scenario that still breaks a rule.
 
-use fleetwright_region::mutant::Mutant;
-
-use crate::{ledger::Outcome, scenario::Scenario, world::run};
+use crate::{journal::Outcome, mutant::Mutant, scenario::Scenario, world::run};
 
 /// Leaves out operations and faults, one by one, as long as some rule is broken. Answers what is left and what it comes to.
 pub fn shrink(

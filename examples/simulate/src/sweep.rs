@@ -3,17 +3,13 @@
 use std::{
     collections::BTreeSet,
     fmt,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, PoisonError},
     thread,
 };
 
-use fleetwright_region::mutant::Mutant;
-
 use crate::{
     fault::{Kind, PAIRS, Site},
+    mutant::Mutant,
     scenario::Scenario,
     world::run,
 };
@@ -53,7 +49,7 @@ impl fmt::Display for Sum {
 impl Sum {
     /// The pairs that no run came to.
     pub fn missed(&self) -> Vec<(Site, Kind)> {
-        let all = Site::ALL.into_iter();
+        let all = Site::ALL.iter().copied();
         let all = all.flat_map(|site| Kind::ALL.map(|kind| (site, kind)));
         all.filter(|pair| !self.hit.contains(pair)).collect()
     }
@@ -68,17 +64,17 @@ pub enum Until {
     Violation,
 }
 
-/// Runs the seeds from 0 on. The sum does not depend on the number of cores, unless it stops early.
-pub fn sweep(seeds: u64, mutant: Option<Mutant>, until: Until) -> Sum {
+/// Runs these seeds. The sum does not depend on the number of cores, unless it stops early.
+pub fn sweep(seeds: impl Iterator<Item = u64> + Send, mutant: Option<Mutant>, until: Until) -> Sum {
     let sum = Mutex::new(Sum::default());
-    let next = AtomicU64::new(0);
+    let seeds = Mutex::new(seeds);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds {
+            let next = seeds.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(seed) = next else {
                 return;
-            }
+            };
             let outcome = run(&Scenario::of(seed), mutant);
             let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
             sum.seeds += 1;

@@ -73,6 +73,12 @@ impl Truth {
         self.tokens().get(token).copied()
     }
 
+    /// The names of the images that were made here.
+    pub fn images(&self) -> Vec<String> {
+        let all = self.cloud.oracle().images().into_iter();
+        all.map(|image| image.name).collect()
+    }
+
     /// What others can do.
     pub fn operator(&self) -> Operator {
         self.cloud.operator()

@@ -288,6 +288,37 @@ async fn the_least_destructive_way_that_the_cloud_offers_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_asked_while_a_launch_is_under_way_destroys_no_machine_unasked() {
+    let cloud = MemoryCloud::builder()
+        .latency(Duration::from_secs(5))
+        .build();
+    let region = region(&cloud);
+    let id = server_id(1);
+    region
+        .during(async {
+            let who = somebody();
+            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let under_way = |view: &ServerView| {
+                let sent = view.server.launch.as_ref().and_then(|its| its.sent_at);
+                view.server.instance.is_none() && sent.is_some()
+            };
+            let before = region.until(id, under_way).await;
+            let mut other = before.server.spec.clone();
+            other.image = ImageId::new("bsd").unwrap();
+            let asked = |consent| region.servers.set_spec(&who, id, &other, consent);
+            let error = asked(Consent::KeepEverything).await.unwrap_err();
+            let ServerError::NeedsConsent { plan, .. } = &error else {
+                panic!("{error}");
+            };
+            assert!(plan.has(Way::Reimage), "{error}");
+            let view = region.until(id, running).await;
+            assert_eq!(view.server.spec, before.server.spec);
+            asked(Consent::Destroy).await.unwrap();
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reimage_keeps_the_machine_and_a_reboot_boots_it() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);

@@ -258,9 +258,15 @@ impl Servers {
     pub fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
         let verbs = self.regions.get(&server.region);
         let verbs = verbs.ok_or_else(|| ServerError::NoRegion(server.region.clone()))?;
-        // What has no machine has nothing to lose.
-        let machine = server.instance.as_ref();
-        Ok(machine.map_or_else(Plan::default, |machine| machine.plan_to(spec, verbs)))
+        // A launch of which nobody knows what became may have made a machine, which boots with what it was launched with. What has
+        // neither has nothing to lose.
+        let launch = server.launch.as_ref();
+        let launch = launch.filter(|launch| launch.sent_at.is_some());
+        Ok(match (&server.instance, launch) {
+            (Some(machine), _) => machine.plan_to(spec, verbs),
+            (None, Some(launch)) => Plan::between(&launch.spec, spec, verbs),
+            (None, None) => Plan::default(),
+        })
     }
 
     /// A wish that a server takes which is not being deleted.

@@ -9,6 +9,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use fleetwright::InstanceId;
 use fleetwright_chaos::Dice;
+use fleetwright_compute::instance::{InstanceId as Instance, InstanceSpec};
+use fleetwright_region::server::{Consent, ServerSpec};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep},
@@ -21,7 +23,7 @@ const KEPT: usize = 60;
 
 /// Shared by all that takes part in a run. It outlives the processes.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct Journal {
     faults: Vec<Fault>,
     inner: Mutex<Inner>,
     crash: Notify,
@@ -57,6 +59,27 @@ pub struct Notes {
     pub destroyed: usize,
     /// When a call for a server last failed.
     pub failed: BTreeMap<String, DateTime<Utc>>,
+    /// The update that a tenant is asking for now.
+    pub asking: Option<Asking>,
+    /// What each tenant agreed to lose for, by the last word there is.
+    pub agreed: BTreeMap<Instance, ServerSpec>,
+    /// All that was ever agreed to.
+    pub agreed_ever: BTreeMap<Instance, Vec<ServerSpec>>,
+    /// How often another machine was asked for, at the most.
+    pub replaces: BTreeMap<Instance, u64>,
+    /// Instances whose servers an operator has deleted.
+    pub ordered: BTreeSet<Instance>,
+}
+
+/// An update as a tenant asks for it.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// Of which instance.
+    pub id: Instance,
+    /// What it is to be.
+    pub spec: InstanceSpec,
+    /// What may be lost for it.
+    pub consent: Consent,
 }
 
 /// Whether a list had gaps.
@@ -85,7 +108,7 @@ pub struct Outcome {
     pub trace: Vec<String>,
 }
 
-impl Ledger {
+impl Journal {
     /// Of a run with these faults.
     pub fn new(seed: u64, faults: &[Fault]) -> Self {
         Self {
@@ -118,8 +141,8 @@ impl Ledger {
             inner.hit.insert((site, kind));
         }
         let fault = kind.map_or_else(String::new, |kind| format!("  <- {kind:?}"));
-        // The monitor's steady steps are told only where something goes wrong with them.
-        if kind.is_some() || !matches!(site, Site::List | Site::Beat) {
+        // Steady steps are told only where something goes wrong with them.
+        if kind.is_some() || !is_steady(site) {
             inner.tell(self.began.elapsed(), &format!("{site:?} #{nth}{fault}"));
         }
         kind
@@ -167,6 +190,7 @@ impl Ledger {
         inner.notes.failed.clear();
         // What a dead process was about to do is not done.
         inner.notes.list_failed = true;
+        inner.notes.asking = None;
         inner.dice.up_to(Duration::from_secs(30))
     }
 
@@ -213,6 +237,26 @@ impl Ledger {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Steps that are made all the time.
+fn is_steady(site: Site) -> bool {
+    use Site::{
+        Beat, List, ReadInstances, ReadNetworks, ReadRegion, ReadService, WatchInstances,
+        WatchNetworks, WatchRegion,
+    };
+    let steady = [
+        List,
+        Beat,
+        ReadService,
+        ReadInstances,
+        ReadNetworks,
+        ReadRegion,
+        WatchInstances,
+        WatchNetworks,
+        WatchRegion,
+    ];
+    steady.contains(&site)
 }
 
 impl Inner {

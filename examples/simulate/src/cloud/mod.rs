@@ -4,16 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, Effect, ImageId, InstanceConfig, InstanceFilter, InstanceId,
-    InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord, LaunchToken,
-    Operation, ProvisionError, Reboot, Result, Scope, Seen, TagChange,
+    BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig, InstanceFilter,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord,
+    LaunchToken, Operation, ProvisionError, Reboot, Result, Scope, Seen, SnapshotRequest,
+    TagChange,
 };
 use fleetwright_region::{clock::Clock, server::ServerId};
 use futures_util::{StreamExt as _, stream};
 
 use crate::{
     fault::{Kind, Site},
-    ledger::{Complete, Ledger},
+    journal::{Complete, Journal},
     rules::Rules,
     store::Actor,
     truth::Truth,
@@ -27,7 +28,7 @@ pub struct FaultyCloud {
     /// The provider's own handle.
     pub inner: Arc<dyn InstanceProvisioner>,
     /// Where steps are counted.
-    pub ledger: Arc<Ledger>,
+    pub journal: Arc<Journal>,
     /// The world behind.
     pub truth: Truth,
     /// What must hold when a call is made.
@@ -45,25 +46,25 @@ impl FaultyCloud {
         about: Option<ServerId>,
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
-        self.ledger.pause(Duration::from_millis(10)).await;
-        if self.actor == Actor::Controller {
+        self.journal.pause(Duration::from_millis(10)).await;
+        if self.actor == Actor::Region {
             self.rules.called(about).await;
         }
-        let fault = self.ledger.strike(site);
+        let fault = self.journal.strike(site);
         let answer = match fault {
             Some(Kind::CrashBefore) => {
-                self.ledger.die().await;
+                self.journal.die().await;
                 Err(self.error(operation))
             }
             Some(Kind::Error) => Err(self.error(operation)),
             Some(Kind::LostRequest) => Err(self.lost(operation)),
             Some(Kind::CrashAfter | Kind::LostReply) | None => call.await,
         };
-        self.ledger.pause(Duration::ZERO).await;
+        self.journal.pause(Duration::ZERO).await;
         let answer = match fault {
             Some(Kind::CrashAfter) => {
                 self.rules.after(site);
-                self.ledger.die().await;
+                self.journal.die().await;
                 answer
             }
             Some(Kind::LostReply) => {
@@ -73,8 +74,8 @@ impl FaultyCloud {
             Some(Kind::CrashBefore | Kind::Error | Kind::LostRequest) | None => answer,
         };
         self.rules.after(site);
-        if let (Err(error), Actor::Controller) = (&answer, self.actor) {
-            self.ledger.tell(&format!("  {error}"));
+        if let (Err(error), Actor::Region) = (&answer, self.actor) {
+            self.journal.tell(&format!("  {error}"));
             self.rules.failed(about);
         }
         answer
@@ -101,7 +102,7 @@ impl FaultyCloud {
     }
 
     async fn listed(&self, filter: &InstanceFilter) -> Vec<Result<Seen>> {
-        self.ledger.notes(|notes| notes.list_failed = true);
+        self.journal.notes(|notes| notes.list_failed = true);
         let began = self.clock.now();
         let collected = async {
             let items: Vec<_> = self.inner.stream_instances(filter).collect().await;
@@ -113,7 +114,7 @@ impl FaultyCloud {
             Ok(items) => {
                 let gap = items.iter().any(|item| matches!(item, Seen::Gap { .. }));
                 let complete = if gap { Complete::No } else { Complete::Yes };
-                self.ledger.notes(|notes| {
+                self.journal.notes(|notes| {
                     notes.list = Some((began, complete));
                     notes.list_failed = false;
                 });
@@ -147,14 +148,14 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
-        let site = match self.actor {
-            Actor::Monitor => {
-                self.rules.sweeping(id);
-                Site::Sweep
-            }
-            Actor::Controller | Actor::Service => Site::Terminate,
-        };
         let about = self.owner(id).await;
+        let site = if self.actor == Actor::Monitor {
+            self.rules.sweeping(id);
+            Site::Sweep
+        } else {
+            self.rules.destroying(id, about).await;
+            Site::Terminate
+        };
         let call = self.inner.terminate_instance(id);
         self.step(site, Operation::TerminateInstance, about, call)
             .await
@@ -234,12 +235,24 @@ impl InstanceProvisioner for FaultyCloud {
         self.step(Site::Reimage, Operation::ReimageInstance, about, call)
             .await
     }
+
+    async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
+        let call = self.inner.console_output(id);
+        self.step(Site::Console, Operation::ConsoleOutput, None, call)
+            .await
+    }
+
+    async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
+        let call = self.inner.snapshot_image(id, request);
+        self.step(Site::Snapshot, Operation::SnapshotImage, None, call)
+            .await
+    }
 }
 
 impl FaultyCloud {
     /// Lets a machine end before it boots, if that is its turn.
     fn doom(&self, id: &InstanceId) {
-        let doomed = self.ledger.notes(|notes| {
+        let doomed = self.journal.notes(|notes| {
             let doomed = notes.doomed > 0;
             notes.doomed = notes.doomed.saturating_sub(1);
             notes.destroyed += usize::from(doomed);
@@ -248,7 +261,7 @@ impl FaultyCloud {
         if doomed {
             // It was launched just now: there is nothing to refuse.
             let _ = self.truth.operator().terminate(id);
-            self.ledger.tell(&format!("  machine {id} is doomed"));
+            self.journal.tell(&format!("  machine {id} is doomed"));
         }
     }
 }

@@ -1,16 +1,20 @@
 //! What must hold once everything has settled, and what every reader may rely on at any time.
 
+mod instance;
+mod left;
+
 use std::time::Duration;
 
 use fleetwright::{CloudInstanceState, InstanceInfo, PublicAddress};
+use fleetwright_compute::service::InstanceView;
 use fleetwright_region::{
     controller::tags,
     monitor::Pulse,
     server::{ConditionKind, Health, Power, Server, ServerId, ServerView},
 };
-use fleetwright_store::{MemoryStore, Record, RecordId, Store as _, Table, Versioned};
+use fleetwright_store::{Document as _, Record, RecordId, Store as _, Table, Versioned};
 
-use crate::{names, rules::Rules};
+use crate::{client::Promised, names, rules::Rules};
 
 /// How often the monitor looks.
 pub const TICK: Duration = Duration::from_secs(2);
@@ -20,8 +24,8 @@ pub const TICK: Duration = Duration::from_secs(2);
 pub struct Check<'a> {
     /// The records and the truth.
     pub rules: &'a Rules,
-    /// The store that outlives the processes.
-    pub store: &'a MemoryStore,
+    /// What tenants were told that they would get.
+    pub promised: &'a Promised,
     /// Whether the cloud changes tags.
     pub retags: bool,
 }
@@ -30,18 +34,24 @@ impl Check<'_> {
     /// Nobody is told that a server is healthy which was not looked at lately.
     pub async fn status(&self) {
         let now = self.rules.clock.now();
-        let looked = self.rules.ledger.notes(|notes| notes.list);
+        let looked = self.rules.journal.notes(|notes| notes.list);
         let fresh = looked.is_some_and(|(began, _)| {
             let age = now.signed_duration_since(began).to_std();
             age.unwrap_or_default() <= TICK * 2
         });
-        for id in names::server_ids() {
+        for id in self.rules.town.servers() {
             let Some(view) = self.view(id).await else {
                 continue;
             };
             if view.health == Health::Healthy && !fresh {
-                self.rules.ledger.violated(format!(
+                self.rules.journal.violated(format!(
                     "server {id} is told to be healthy, and was not looked at for two ticks"
+                ));
+            }
+            let instance = self.instance(id).await;
+            if instance.is_some_and(|view| view.health == Health::Healthy) && !fresh {
+                self.rules.journal.violated(format!(
+                    "instance {id} is told to be healthy, and was not looked at for two ticks"
                 ));
             }
         }
@@ -53,8 +63,10 @@ impl Check<'_> {
         if let Some(why) = pulse.frozen {
             return Err(format!("the monitor is frozen: {why}"));
         }
+        self.instances().await?;
+        self.left().await?;
         let mut claimed = Vec::new();
-        for id in names::server_ids() {
+        for id in self.rules.town.servers() {
             let view = self.view(id).await;
             let machine = view.as_ref().and_then(|view| view.server.instance.as_ref());
             claimed.extend(machine.map(|machine| machine.id.clone()));
@@ -63,7 +75,7 @@ impl Check<'_> {
         }
         let (foreign, orphans) = self
             .rules
-            .ledger
+            .journal
             .notes(|notes| (notes.foreign.clone(), notes.orphans.clone()));
         if let Some(id) = foreign.iter().find(|id| !self.rules.truth.exists(id)) {
             return Err(format!("machine {id} was somebody else's, and is gone"));
@@ -80,7 +92,7 @@ impl Check<'_> {
     }
 
     fn server(&self, id: ServerId, view: Option<ServerView>) -> Result<(), String> {
-        let orphans = self.rules.ledger.notes(|notes| notes.orphans.clone());
+        let orphans = self.rules.journal.notes(|notes| notes.orphans.clone());
         let mut live = self.rules.truth.live_of(id);
         live.retain(|info| !orphans.contains(&info.id));
         let Some(view) = view else {
@@ -93,7 +105,7 @@ impl Check<'_> {
         if server.intent.power == Power::Deleted {
             return Err(format!("is not deleted: {}", why(server)));
         }
-        let destroyed = self.rules.ledger.notes(|notes| notes.destroyed);
+        let destroyed = self.rules.journal.notes(|notes| notes.destroyed);
         let lost = server.condition(ConditionKind::Lost).is_some();
         let used_up = server.condition(ConditionKind::AttemptsUsed).is_some();
         if lost || used_up {
@@ -182,6 +194,13 @@ impl Check<'_> {
         }
     }
 
+    async fn instance(&self, id: ServerId) -> Option<InstanceView> {
+        let read = self.rules.instances.get(&id.key().ok()?).await.ok()??;
+        let pulse = self.pulse().await;
+        let now = self.rules.clock.now();
+        Some(InstanceView::new(read, pulse.as_ref(), now))
+    }
+
     async fn view(&self, id: ServerId) -> Option<ServerView> {
         let read = self.rules.servers.get(&id.key().ok()?).await.ok()??;
         let pulse = self.pulse().await;
@@ -193,12 +212,8 @@ impl Check<'_> {
     }
 
     async fn pulse(&self) -> Option<Pulse> {
-        let region = names::region();
-        let id = RecordId::new(
-            <Pulse as fleetwright_store::Document>::KIND,
-            region.as_str(),
-        );
-        let record: Record = self.store.get(&id.ok()?).await.ok()??;
+        let id = RecordId::new(Pulse::KIND, names::region().as_str());
+        let record: Record = self.rules.store.get(&id.ok()?).await.ok()??;
         let read: Versioned<Pulse> = Table::read(record).ok()?;
         Some(read.value)
     }

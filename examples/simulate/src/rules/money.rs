@@ -1,0 +1,123 @@
+//! What is charged is what there is, after every commit.
+
+use std::collections::BTreeMap;
+
+use fleetwright::PublicAddress;
+use fleetwright_compute::instance::{Instance, InstanceSpec};
+use fleetwright_identity::Allocation;
+use fleetwright_region::uses;
+use serde_json::Value;
+
+use super::Rules;
+use crate::names;
+
+/// How much of each kind, without those of which there is none.
+type Sum = BTreeMap<String, u64>;
+
+impl Rules {
+    /// Each instance has its allocation and each allocation its instance, for what its spec costs; each account has used the sum
+    /// of them, and no more than its limit.
+    pub(super) async fn money(&self) {
+        let instances: Vec<Instance> = self.all(uses::INSTANCE).await;
+        let allocations: Vec<Allocation> = self.all("allocation").await;
+        let mut used: BTreeMap<String, Sum> = BTreeMap::new();
+        for instance in &instances {
+            let (id, price) = (instance.id.to_string(), price(&instance.spec));
+            let paid = allocations
+                .iter()
+                .find(|paid| paid.pays_for.key.as_str() == id);
+            let Some(paid) = paid else {
+                self.broken(format!("instance {id} is not paid for"));
+                continue;
+            };
+            if sum(&paid.amounts) != price {
+                self.broken(format!(
+                    "instance {id} costs {price:?} and pays {:?}",
+                    paid.amounts
+                ));
+            }
+            if (paid.organization, paid.project) != (instance.organization, instance.project) {
+                self.broken(format!("instance {id} is paid for by somebody else"));
+            }
+            let (organization, project) = (instance.organization, instance.project);
+            for account in [
+                organization.to_string(),
+                format!("{organization}/{project}"),
+            ] {
+                let total = used.entry(account).or_default();
+                for (kind, amount) in &price {
+                    *total.entry(kind.clone()).or_default() += amount;
+                }
+            }
+        }
+        if allocations.len() > instances.len() {
+            self.broken("something is paid for that is not there");
+        }
+        self.accounts(&used).await;
+    }
+
+    async fn accounts(&self, used: &BTreeMap<String, Sum>) {
+        let accounts: Vec<Value> = self.all("quota-account").await;
+        let mut seen = 0;
+        for account in &accounts {
+            let text = |path| {
+                account
+                    .pointer(path)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            };
+            let (organization, project) = (text("/organization"), text("/project"));
+            let key = if project.is_empty() {
+                organization.to_owned()
+            } else {
+                format!("{organization}/{project}")
+            };
+            let recorded = account.pointer("/used").map(sum).unwrap_or_default();
+            let expected = used.get(&key).cloned().unwrap_or_default();
+            if recorded != expected {
+                self.broken(format!(
+                    "account {key} says {recorded:?}, and {expected:?} is used"
+                ));
+            }
+            seen += usize::from(used.contains_key(&key));
+            let limits = [
+                ("servers", names::SERVERS),
+                ("gpus", names::GPUS),
+                ("public-ips", names::ADDRESSES),
+            ];
+            let over =
+                |(kind, limit): &(&str, u64)| recorded.get(*kind).is_some_and(|used| used > limit);
+            if limits.iter().any(over) {
+                self.broken(format!("account {key} uses more than it may: {recorded:?}"));
+            }
+        }
+        if seen < used.len() {
+            self.broken("an account that is used is not there");
+        }
+    }
+}
+
+fn price(spec: &InstanceSpec) -> Sum {
+    let gpus = if spec.flavor.as_str() == "gpu" {
+        names::GPUS
+    } else {
+        0
+    };
+    let addresses = match spec.networking.public_ip {
+        PublicAddress::Assigned => 1,
+        PublicAddress::Absent => 0,
+    };
+    let all = [("servers", 1), ("gpus", gpus), ("public-ips", addresses)];
+    let some = all.into_iter().filter(|(_, amount)| *amount > 0);
+    some.map(|(kind, amount)| (kind.to_owned(), amount))
+        .collect()
+}
+
+fn sum(amounts: impl serde::Serialize) -> Sum {
+    let value = serde_json::to_value(amounts).ok();
+    let mut sum: Sum = value
+        .and_then(|value| serde_json::from_value(value).ok())
+        .unwrap_or_default();
+    sum.retain(|_, amount| *amount > 0);
+    sum
+}

@@ -1,0 +1,247 @@
+//! One process of the whole façade, opened over the store and the cloud that outlive it.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use fleetwright::InstanceProvisioner;
+use fleetwright_compute::{
+    controller::{Controller as InstanceController, Rules as InstanceRules},
+    networks::NetworkKeeper,
+    service::{Instances, Parts, compute_principal},
+};
+use fleetwright_identity::Ledger;
+use fleetwright_region::{
+    catalog::CatalogKeeper,
+    controller::{self, Controller},
+    machine::Machines,
+    mapping::RegionPlanner,
+    monitor::{Limit, Monitor, Policy, Sweep},
+    network::{Networks, SecurityGroups, SshAuthorities},
+    secret::{ServerKeys, SshKeys},
+    server::{Ground, Servers, TenantGround},
+    snapshot::{SnapshotRules, Snapshots},
+};
+use fleetwright_store::Store;
+use tokio::time::sleep;
+
+use super::{Broken, World};
+use crate::{
+    cloud::FaultyCloud,
+    mutant::Mutant,
+    names,
+    rules::BACKOFF,
+    store::{Actor, FaultyStore},
+};
+
+/// What the private keys of servers are sealed with. It opens nothing else.
+const KEYS: &str = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
+/// A process, with all its parts.
+#[derive(Debug)]
+pub struct Process {
+    /// What tenants call.
+    pub instances: Instances,
+    /// Their networks.
+    pub networks: Arc<Networks>,
+    /// The catalog in force.
+    pub catalog: Arc<CatalogKeeper>,
+    /// What operators call.
+    pub servers: Servers,
+    controller: InstanceController,
+    keeper: NetworkKeeper,
+    region: Controller,
+    monitor: Monitor,
+    images: Snapshots,
+}
+
+impl Process {
+    /// Works until it is dropped.
+    pub(super) async fn run(&self) {
+        let follow = async {
+            loop {
+                // The error is for a log: it is followed on.
+                let _ = self.catalog.follow().await;
+                sleep(Duration::from_secs(2)).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.controller.run() => {}
+            () = self.keeper.run() => {}
+            () = self.region.run() => {}
+            () = self.monitor.run() => {}
+            () = self.images.run() => {}
+            () = follow => {}
+        }
+    }
+}
+
+impl World<'_> {
+    /// A new process.
+    pub(super) async fn open(&self) -> Result<Process, Broken> {
+        let (catalog, _) = CatalogKeeper::open(self.store(Actor::Catalog)).await?;
+        let catalog = Arc::new(catalog);
+        let networks = self.networks(Actor::Service)?;
+        let (service, instances) = (Actor::Service, Actor::Instances);
+        let parts = Parts::new(
+            self.store(service),
+            Arc::clone(&self.clock),
+            self.ground(service, &catalog)?,
+            Arc::clone(&networks),
+            Arc::clone(&catalog),
+            self.ledger(service)?,
+            self.servers(service, &catalog)?,
+        );
+        let parts = parts.with_machines(self.machines(&catalog)?);
+        let chosen = Mutant::compute(self.chosen);
+        let rules = self.instance_rules();
+        let controller = InstanceController::new(
+            self.store(instances),
+            self.servers(instances, &catalog)?,
+            self.ledger(instances)?,
+            Arc::clone(&self.clock),
+            compute_principal()?,
+        )?;
+        let keeper = NetworkKeeper::new(
+            self.store(Actor::Networks),
+            self.networks(Actor::Networks)?,
+            Arc::clone(&self.clock),
+            compute_principal()?,
+        )?;
+        Ok(Process {
+            instances: Instances::new(parts)?.with_chosen(chosen),
+            networks,
+            servers: self.servers(Actor::Operator, &catalog)?,
+            controller: controller.with_rules(rules.clone()),
+            keeper: keeper.with_rules(rules),
+            region: self.region(&catalog)?,
+            monitor: self.monitor()?,
+            images: self.images(&catalog)?,
+            catalog,
+        })
+    }
+
+    fn store(&self, actor: Actor) -> Arc<dyn Store> {
+        Arc::new(FaultyStore {
+            actor,
+            inner: self.store.clone(),
+            journal: Arc::clone(&self.journal),
+            rules: self.rules.clone(),
+        })
+    }
+
+    fn handle(&self, actor: Actor) -> Arc<dyn InstanceProvisioner> {
+        Arc::new(FaultyCloud {
+            actor,
+            inner: Arc::new(self.cloud.provisioner()),
+            journal: Arc::clone(&self.journal),
+            truth: self.truth.clone(),
+            rules: self.rules.clone(),
+            clock: Arc::clone(&self.clock),
+        })
+    }
+
+    fn networks(&self, actor: Actor) -> Result<Arc<Networks>, Broken> {
+        let regions = BTreeSet::from([names::region()]);
+        let networks = Networks::new(self.store(actor), regions, self.entropy.clone())?;
+        Ok(Arc::new(networks))
+    }
+
+    fn ground(
+        &self,
+        actor: Actor,
+        catalog: &Arc<CatalogKeeper>,
+    ) -> Result<Arc<dyn Ground>, Broken> {
+        let networks = self.networks(actor)?;
+        let groups = SecurityGroups::new(
+            self.store(actor),
+            Arc::clone(&networks),
+            self.entropy.clone(),
+        )?;
+        let authorities = SshAuthorities::new(self.store(actor), self.entropy.clone())?;
+        let (groups, authorities) = (Arc::new(groups), Arc::new(authorities));
+        let ground = TenantGround::new(networks, groups, authorities, Arc::clone(catalog));
+        Ok(Arc::new(ground))
+    }
+
+    fn keys(&self, actor: Actor) -> Result<SshKeys, Broken> {
+        let keyring = Arc::new(KEYS.parse()?);
+        let keys = ServerKeys::new(self.store(actor), keyring, self.entropy.clone())?;
+        Ok(SshKeys::OnePerServer(keys))
+    }
+
+    fn servers(&self, actor: Actor, catalog: &Arc<CatalogKeeper>) -> Result<Servers, Broken> {
+        let (store, clock) = (self.store(actor), Arc::clone(&self.clock));
+        let (ground, keys) = (self.ground(actor, catalog)?, self.keys(actor)?);
+        let servers = Servers::new(store, clock, ground, keys)?;
+        Ok(servers.with_region(names::region(), (*self.rules.verbs).clone()))
+    }
+
+    fn ledger(&self, actor: Actor) -> Result<Ledger, Broken> {
+        Ok(Ledger::new(self.store(actor), Arc::new(names::quota()))?)
+    }
+
+    fn machines(&self, catalog: &Arc<CatalogKeeper>) -> Result<Machines, Broken> {
+        let (store, clock) = (self.store(Actor::Service), Arc::clone(&self.clock));
+        let keys = self.keys(Actor::Service)?;
+        let machines = Machines::new(store, clock, Arc::clone(catalog), keys)?;
+        Ok(machines.with_region(names::region(), self.handle(Actor::Service)))
+    }
+
+    fn instance_rules(&self) -> InstanceRules {
+        let mut rules = InstanceRules::default();
+        rules.max_backoff = Duration::from_secs(20);
+        rules.refused_backoff = Duration::from_secs(30);
+        rules.network_patience = Duration::from_secs(30);
+        rules.chosen = Mutant::compute(self.chosen);
+        rules
+    }
+
+    fn region(&self, catalog: &Arc<CatalogKeeper>) -> Result<Controller, Broken> {
+        let mut rules = controller::Rules::default();
+        rules.boot_patience = Duration::from_secs(120);
+        rules.end_patience = Duration::from_secs(30);
+        rules.first_backoff = BACKOFF;
+        rules.max_backoff = Duration::from_secs(20);
+        rules.refused_backoff = Duration::from_secs(30);
+        rules.chosen = Mutant::region(self.chosen);
+        let planner = RegionPlanner::new(Arc::clone(catalog), &self.rules.town.mapping())?;
+        let controller = Controller::new(
+            names::region(),
+            self.store(Actor::Region),
+            self.handle(Actor::Region),
+            Arc::new(planner),
+            Arc::clone(&self.clock),
+        )?;
+        Ok(controller.with_rules(rules))
+    }
+
+    fn monitor(&self) -> Result<Monitor, Broken> {
+        let mut policy = Policy::default();
+        policy.tick = Duration::from_secs(2);
+        policy.stuck_after = Duration::from_secs(60);
+        policy.orphan_age = Duration::from_secs(30);
+        policy.sweep = Sweep::Destroy;
+        policy.limit = Limit::new(12, 50);
+        policy.chosen = Mutant::region(self.chosen);
+        let monitor = Monitor::new(
+            names::region(),
+            self.store(Actor::Monitor),
+            self.handle(Actor::Monitor),
+            Arc::clone(&self.clock),
+        )?;
+        Ok(monitor.with_policy(policy))
+    }
+
+    fn images(&self, catalog: &Arc<CatalogKeeper>) -> Result<Snapshots, Broken> {
+        let mut rules = SnapshotRules::default();
+        rules.max_backoff = Duration::from_secs(20);
+        let images = Snapshots::new(
+            names::region(),
+            self.store(Actor::Images),
+            Arc::clone(catalog),
+            self.handle(Actor::Images),
+            Arc::clone(&self.clock),
+        )?;
+        Ok(images.with_rules(rules))
+    }
+}
