@@ -5,7 +5,7 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -75,6 +75,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "std sleep instead of the injected clock",
         dies_of: "TIME-05",
         make: TwistedHarness::factory::<SleepsForReal>,
+    },
+    Mutant {
+        name: "instances boot by being looked at",
+        dies_of: "TIME-05",
+        make: TwistedHarness::factory::<BootsByLooks>,
     },
 ];
 
@@ -284,6 +289,26 @@ impl Twist for LearnsPageSize {
     ) -> Result<Vec<InstanceInfo>> {
         self.0.store(true, Ordering::SeqCst);
         at.inner.list_instances(filter).await
+    }
+}
+
+/// Goes on with its work when somebody looks at something, and lets everything boot at the second look.
+#[derive(Default)]
+struct BootsByLooks(AtomicUsize);
+
+#[async_trait]
+impl Twist for BootsByLooks {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        self.0.store(0, Ordering::SeqCst);
+        at.inner.launch_instance(config).await
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        if self.0.fetch_add(1, Ordering::SeqCst) == 0 && status.state == CloudInstanceState::Running
+        {
+            status.state = CloudInstanceState::Pending;
+        }
+        Ok(status)
     }
 }
 
