@@ -20,7 +20,7 @@ const LOOKS: usize = 600;
 /// What a launch came to.
 pub(in crate::zoo) enum End {
     /// It boots, or has booted.
-    Launched(InstanceInfo),
+    Launched(Box<InstanceInfo>),
     /// It failed, with the cloud's code.
     Failed(String),
 }
@@ -29,7 +29,7 @@ pub(in crate::zoo) enum End {
 pub(in crate::zoo) async fn awaited(at: At<'_>, config: &InstanceConfig) -> Result<End> {
     let launched = at.inner.launch_instance(config).await?;
     if launched.state != Pending {
-        return Ok(End::Launched(launched));
+        return Ok(End::Launched(Box::new(launched)));
     }
     for _ in 0..LOOKS {
         sleep(LOOK).await;
@@ -45,7 +45,7 @@ pub(in crate::zoo) async fn awaited(at: At<'_>, config: &InstanceConfig) -> Resu
             _ => break,
         }
     }
-    Ok(End::Launched(launched))
+    Ok(End::Launched(Box::new(launched)))
 }
 
 /// A launch that failed, as an error.
@@ -61,7 +61,7 @@ pub(super) struct PatientLaunch;
 impl Twist for PatientLaunch {
     async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
         match awaited(at, config).await? {
-            End::Launched(info) => Ok(info),
+            End::Launched(info) => Ok(*info),
             End::Failed(code) => Err(refusal(Effect::None).with_native_code(code)),
         }
     }

@@ -16,7 +16,7 @@ pub(super) struct RefusesWithoutReason;
 impl Twist for RefusesWithoutReason {
     async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
         match awaited(at, config).await? {
-            End::Launched(info) => Ok(info),
+            End::Launched(info) => Ok(*info),
             End::Failed(_) => Err(refusal(Effect::None)),
         }
     }
@@ -30,7 +30,7 @@ pub(super) struct RefusesInDoubt;
 impl Twist for RefusesInDoubt {
     async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
         match awaited(at, config).await? {
-            End::Launched(info) => Ok(info),
+            End::Launched(info) => Ok(*info),
             End::Failed(code) => Err(refusal(Effect::Unknown).with_native_code(code)),
         }
     }
