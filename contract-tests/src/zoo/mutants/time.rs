@@ -81,6 +81,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         dies_of: "TIME-05",
         make: TwistedHarness::factory::<BootsByLooks>,
     },
+    Mutant {
+        name: "instance boots only while no other is looked at",
+        dies_of: "TIME-05",
+        make: TwistedHarness::factory::<WaitsForItsTurn>,
+    },
 ];
 
 /// A sound backend that is waited for in another way.
@@ -306,6 +311,31 @@ impl Twist for BootsByLooks {
         let mut status = at.inner.describe_instance(id).await?;
         if self.0.fetch_add(1, Ordering::SeqCst) == 0 && status.state == CloudInstanceState::Running
         {
+            status.state = CloudInstanceState::Pending;
+        }
+        Ok(status)
+    }
+}
+
+/// Leaves an instance for whichever is looked at, and goes on with it at its own first look. Whether one was left is
+/// remembered by its id.
+#[derive(Default)]
+struct WaitsForItsTurn(Mutex<BTreeMap<InstanceId, bool>>);
+
+#[async_trait]
+impl Twist for WaitsForItsTurn {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let info = at.inner.launch_instance(config).await?;
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.insert(info.id.clone(), false);
+        Ok(info)
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_left = left.remove(id).unwrap_or_default();
+        left.values_mut().for_each(|other| *other = true);
+        if was_left && status.state == CloudInstanceState::Running {
             status.state = CloudInstanceState::Pending;
         }
         Ok(status)
