@@ -14,19 +14,26 @@ ARROWS = {
     "fleetwright": set(),
     "fleetwright-chaos": set(),
     "fleetwright-memory": {"fleetwright", "fleetwright-chaos"},
-    "fleetwright-ec2": {"fleetwright"},
-    "fleetwright-gcp": {"fleetwright"},
-    "fleetwright-azure": {"fleetwright"},
-    "fleetwright-contract-tests": {"fleetwright", "fleetwright-memory"},
+    "fleetwright-provider-support": {"fleetwright"},
+    "fleetwright-ec2": {"fleetwright", "fleetwright-provider-support"},
+    "fleetwright-gcp": {"fleetwright", "fleetwright-provider-support"},
+    "fleetwright-azure": {"fleetwright", "fleetwright-provider-support"},
+    "fleetwright-clause-engine": set(),
+    "fleetwright-contract-tests": {"fleetwright", "fleetwright-clause-engine", "fleetwright-memory"},
+    "fleetwright-contract-zoo": {"fleetwright", "fleetwright-contract-tests", "fleetwright-memory"},
     "fleetwright-emulators": {"fleetwright-chaos"},
-    "fleetwright-emulated": {"fleetwright", "fleetwright-contract-tests", "fleetwright-emulators"},
-    "fleetwright-store": set(),
+    "fleetwright-provider-testkit": {"fleetwright", "fleetwright-contract-tests", "fleetwright-emulators"},
+    "fleetwright-store": {"fleetwright-clause-engine"},
     "fleetwright-store-sqlite": {"fleetwright-store"},
     "fleetwright-store-etcd": {"fleetwright-store"},
     "fleetwright-identity": {"fleetwright-store"},
-    "fleetwright-region": {"fleetwright", "fleetwright-store", "fleetwright-identity"},
+    "fleetwright-runtime": {"fleetwright-store"},
+    "fleetwright-cloud-init": set(),
+    "fleetwright-region": {
+        "fleetwright", "fleetwright-store", "fleetwright-identity", "fleetwright-runtime", "fleetwright-cloud-init",
+    },
     "fleetwright-compute": {
-        "fleetwright", "fleetwright-store", "fleetwright-identity", "fleetwright-region",
+        "fleetwright", "fleetwright-store", "fleetwright-identity", "fleetwright-runtime", "fleetwright-region",
     },
     "fleetwright-examples": {
         "fleetwright", "fleetwright-memory", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure",
@@ -34,7 +41,8 @@ ARROWS = {
     "layers": ANYTHING,
     "compute": ANYTHING,
     "conformance": ANYTHING,
-    "simulate": ANYTHING,
+    "fleetwright-simulation": ANYTHING,
+    "fleetwright-facade-testkit": ANYTHING,
     "region-e2e": ANYTHING,
     "fleetwright-bench": ANYTHING,
 }
@@ -59,6 +67,8 @@ PROVIDER_FILES = [
     "tests/contract.rs",
     "tests/live.rs",
 ]
+# Folders of providers/ that are not a provider: what providers share, and what their tests share.
+NOT_PROVIDERS = {"support", "testkit"}
 # Provider -> common file -> the file it has instead, or None for none at all.
 PROVIDER_EXCEPTIONS = {
     # A simulated cloud is its own engine: there is no remote to call, and nothing live to run against.

@@ -25,7 +25,7 @@ CASES = [
     (rules.arrows_are_allowed, ("fleetwright-examples", [("fleetwright-ec2", "normal", False)]), "optional = true"),
     (rules.arrows_are_allowed, ("fleetwright-examples", [("fleetwright-ec2", "normal", True)]), None),
     (rules.arrows_are_allowed, ("fleetwright-memory", [("fleetwright", "normal", False)]), None),
-    (rules.arrows_are_allowed, ("simulate", [("fleetwright-memory", "normal", False)]), None),
+    (rules.arrows_are_allowed, ("fleetwright-simulation", [("fleetwright-memory", "normal", False)]), None),
 
     (rules.tree_is_free_of, ("cargo run", rules.VENDOR_SDK, {("aws-sdk-ec2", "1.2.3")}), "builds aws-sdk-ec2 1.2.3"),
     (rules.tree_is_free_of, ("cargo run", rules.VENDOR_SDK, {("google-cloud-auth", "1.0.0")}), "google-cloud-auth"),

@@ -84,13 +84,13 @@ run_example() {
 # What it says is long and worth reading: the table of actions and clients, and every difference from moto.
 # What moto does not do as EC2 does is waived in the provider's tests/moto-waivers.toml, for one version of it.
 stage_moto() {
-    python3 scripts/peers moto
+    python3 emulators/peers/run moto
 }
 
 stage_peers() {
     local output
     output=$(mktemp)
-    python3 scripts/peers | tee "$output" || { rm -f "$output"; return 1; }
+    python3 emulators/peers/run | tee "$output" || { rm -f "$output"; return 1; }
     note "$(tail -n 1 "$output")"
     rm -f "$output"
 }

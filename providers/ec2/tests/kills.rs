@@ -4,7 +4,7 @@ mod emulated;
 
 use emulated::{Ec2Harness, launching_at};
 use fleetwright_ec2::{Ec2LaunchConfig, fleetwright};
-use fleetwright_emulated::kills::{Kills, Orders};
+use fleetwright_provider_testkit::kills::{Kills, Orders};
 
 /// What the processes do that are killed. In the test program itself there is nothing to do.
 #[tokio::test]

@@ -3,7 +3,7 @@
 mod emulated;
 
 use emulated::{GcpHarness, launching_at};
-use fleetwright_emulated::kills::{Kills, Orders};
+use fleetwright_provider_testkit::kills::{Kills, Orders};
 use fleetwright_gcp::{GcpOptions, fleetwright};
 
 /// What the processes do that are killed. In the test program itself there is nothing to do.

@@ -16,7 +16,7 @@ use fleetwright_azure::{
     },
 };
 use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
-use fleetwright_emulated::Struck;
+use fleetwright_provider_testkit::Struck;
 use fleetwright_emulators::azure::{
     Act, AzureEmulator, CallRecord, Capacity, Knobs, Market as NativeMarket, Operation, Timing,
     TrueVm,

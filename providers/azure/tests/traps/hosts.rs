@@ -10,7 +10,7 @@ use fleetwright_azure::{
     },
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulated::canned::{self, Reply, Request};
+use fleetwright_provider_testkit::canned::{self, Reply, Request};
 
 use crate::{
     emulated::{AzureHarness, TOKEN, launching_at},

@@ -4,7 +4,7 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, InstanceFilter, InstanceProvisioner as _,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulated::canned::{self, Reply};
+use fleetwright_provider_testkit::canned::{self, Reply};
 use fleetwright_emulators::azure::{Act, FailLate};
 
 use crate::{

@@ -17,7 +17,7 @@ use fleetwright_ec2::{
         InstanceType, Market, Scope, Tags, Zone, async_trait,
     },
 };
-use fleetwright_emulated::Struck;
+use fleetwright_provider_testkit::Struck;
 use fleetwright_emulators::ec2::{Act, Action, Capacity, Ec2Emulator, Knobs, TrueInstance};
 
 /// How long the emulator takes for what EC2 takes seconds for.

@@ -9,7 +9,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
-use fleetwright_emulated::Struck;
+use fleetwright_provider_testkit::Struck;
 use fleetwright_emulators::gcp::{
     Act, CallRecord, Capacity, GcpEmulator, Knobs, Method, Timing, TrueInstance,
 };

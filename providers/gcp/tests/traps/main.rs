@@ -26,7 +26,7 @@ use fleetwright_gcp::fleetwright::{
 
 use emulated::GcpHarness;
 use fleetwright_contract_tests::{Harness as _, traps_are_accounted_for};
-use fleetwright_emulated::canned::{self, Reply};
+use fleetwright_provider_testkit::canned::{self, Reply};
 
 /// Longer than any test: what takes this long is over when a test lets it pass.
 const HOUR: Duration = Duration::from_secs(3600);

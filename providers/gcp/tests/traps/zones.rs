@@ -6,7 +6,7 @@ use std::{
 };
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulated::canned::Reply;
+use fleetwright_provider_testkit::canned::Reply;
 use fleetwright_gcp::fleetwright::{
     CloudInstanceState, ErrorKind, InstanceFilter, InstanceId, InstanceProvisioner, LaunchRecord,
 };

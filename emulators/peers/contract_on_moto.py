@@ -1,4 +1,4 @@
-"""Runs the EC2 provider's contract on moto: contract_on_moto.py WORK, in the environment that scripts/peers makes."""
+"""Runs the EC2 provider's contract on moto: contract_on_moto.py WORK, in the environment that emulators/peers/run makes."""
 
 import importlib.metadata
 import os

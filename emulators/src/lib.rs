@@ -5,7 +5,7 @@
 //! A test starts one in its process and drops it; the program of the same name serves other languages.
 //!
 //! The crate depends on no provider and not on the core, so that it shares no misunderstanding with
-//! them. Its judges are the vendors' clients: see `scripts/peers`.
+//! them. Its judges are the vendors' clients: see `emulators/peers/run`.
 //!
 //! Each cloud is behind its feature: `azure`, `ec2`, `gcp`.
 #![cfg_attr(feature = "azure", doc = "")]

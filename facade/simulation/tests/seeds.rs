@@ -2,7 +2,7 @@
 
 use fleetwright_compute::mutant as compute;
 use fleetwright_region::mutant as region;
-use simulate::{
+use fleetwright_simulation::{
     fault::{PAIRS, Site, aimed_at},
     mutant::Mutant,
     scenario::Scenario,

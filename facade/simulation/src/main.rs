@@ -1,9 +1,9 @@
-//! `cargo run -p simulate --release -- --seeds 1000` runs a thousand histories and prints one line.
+//! `cargo run -p fleetwright-simulation --release -- --seeds 1000` runs a thousand histories and prints one line.
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use simulate::{
+use fleetwright_simulation::{
     mutant::Mutant,
     scenario::Scenario,
     shrink::shrink,

@@ -1,0 +1,1 @@
+//! Recognises, checks and assembles cloud-init user data.

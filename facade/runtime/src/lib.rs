@@ -1,0 +1,1 @@
+//! The controller runtime: work queue, clock, entropy and the reconcile loop.
