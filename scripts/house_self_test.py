@@ -20,7 +20,7 @@ CASES = [
      "fleetwright -> fleetwright-memory: a normal"),
     (rules.arrows_are_allowed, ("fleetwright-ec2", [("fleetwright-chaos", "build", False)]),
      "fleetwright-ec2 -> fleetwright-chaos: a build"),
-    (rules.arrows_are_allowed, ("fleetwright-store", [("fleetwright", "normal", True)]),
+    (rules.arrows_are_allowed, ("fleetwright-chaos", [("fleetwright", "normal", True)]),
      "may depend on: no workspace crate"),
     (rules.arrows_are_allowed, ("fleetwright-examples", [("fleetwright-ec2", "normal", False)]), "optional = true"),
     (rules.arrows_are_allowed, ("fleetwright-examples", [("fleetwright-ec2", "normal", True)]), None),
