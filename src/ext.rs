@@ -12,7 +12,7 @@ use tokio::{
 use crate::{
     BoxStream, Call, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
     InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InvalidValue, LaunchRecord,
-    LaunchToken, Operation, Problem, ProvisionError, Result, Seen,
+    LaunchToken, ListItem, Operation, Problem, ProvisionError, Result,
     wait::{self, WaitCause, WaitError, WaitPolicy},
 };
 
@@ -168,7 +168,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
 
     /// [`stream_instances`](InstanceProvisioner::stream_instances) that owns what it reads from,
     /// to be sent elsewhere.
-    fn stream_owned(self: Arc<Self>, filter: InstanceFilter) -> BoxStream<'static, Result<Seen>>
+    fn stream_owned(self: Arc<Self>, filter: InstanceFilter) -> BoxStream<'static, Result<ListItem>>
     where
         Self: 'static,
     {

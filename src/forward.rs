@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use crate::{
     BoxStream, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, Reboot, Result, Seen, SnapshotRequest, TagChange,
+    LaunchRecord, LaunchToken, ListItem, Reboot, Result, SnapshotRequest, TagChange,
 };
 
 macro_rules! forward {
@@ -64,7 +64,7 @@ macro_rules! forward {
             fn stream_instances<'a>(
                 &'a self,
                 filter: &'a InstanceFilter,
-            ) -> BoxStream<'a, Result<Seen>> {
+            ) -> BoxStream<'a, Result<ListItem>> {
                 (**self).stream_instances(filter)
             }
             async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {

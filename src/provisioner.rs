@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, stream};
 use crate::{
     BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, InstanceType, LaunchRecord,
-    LaunchToken, Operation, Reboot, Result, Seen, SnapshotRequest, TagChange,
+    LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
 
 /// How many calls a provided batch has under way at once.
@@ -190,14 +190,17 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     }
 
     /// [`list_instances`](Self::list_instances) as a stream, page by page, in which a part that
-    /// could not be seen is an explicit [gap](Seen::Gap).
+    /// could not be seen is an explicit [gap](ListItem::Gap).
     ///
     /// # Contract
     /// Outside the gaps the stream is complete (LIST-10, LIST-13). An `Err` ends it.
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         let answer = stream::once(self.list_instances(filter));
         let items = |answer: Result<Vec<InstanceInfo>>| match answer {
-            Ok(list) => stream::iter(list.into_iter().map(|info| Ok(Seen::from(info)))).boxed(),
+            Ok(list) => stream::iter(list.into_iter().map(|info| Ok(ListItem::from(info)))).boxed(),
             Err(error) => stream::iter([Err(error)]).boxed(),
         };
         answer.flat_map(items).boxed()

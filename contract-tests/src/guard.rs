@@ -12,7 +12,8 @@ use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, Operation, Reboot, Result, Scope, Seen, SnapshotRequest, TagChange,
+    LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, Scope, SnapshotRequest,
+    TagChange,
 };
 
 /// What a run may cost.
@@ -242,7 +243,10 @@ impl InstanceProvisioner for Guarded {
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         self.inner.describe_instances(ids).await
     }
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         self.inner.stream_instances(filter)
     }
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {

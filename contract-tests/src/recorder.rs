@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ErrorKind, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, Operation, ProvisionError, Reboot, Result, Seen,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result,
     SnapshotRequest, TagChange,
 };
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -345,7 +345,10 @@ impl InstanceProvisioner for Recorder {
         self.many(Operation::DescribeInstances, ids, call).await
     }
 
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         self.transcript
             .note(format!("handle {}: stream_instances", self.handle));
         let budget = self.budget;

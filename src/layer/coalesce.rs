@@ -24,7 +24,7 @@ use super::{
 use crate::{
     BoxStream, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, Operation, Reboot, Result, Seen, SnapshotRequest, TagChange,
+    LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
 
 /// How calls are gathered.
@@ -336,7 +336,10 @@ impl<P: InstanceProvisioner + 'static> InstanceProvisioner for Coalesce<P> {
         self.alone.describe_instances(ids).await
     }
 
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         self.alone.stream_instances(filter)
     }
 

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     BoxStream, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisionerExt as _,
-    InstanceType, InvalidValue, LaunchRecord, LaunchToken, Market, Operation, ProvisionError,
-    Result, RetryAdvice, Scope, Seen, Tags, Zone,
+    InstanceType, InvalidValue, LaunchRecord, LaunchToken, ListItem, Market, Operation,
+    ProvisionError, Result, RetryAdvice, Scope, Tags, Zone,
 };
 
 /// What to launch instead. A field that is not set stays as the config has it.
@@ -251,8 +251,8 @@ impl Layer for Fallback {
     fn stream<'a>(
         &'a self,
         _: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<Seen>> {
+        open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<ListItem>> {
         open()
     }
 }

@@ -12,7 +12,7 @@ use super::{Layer, Request};
 use crate::{
     BoxStream, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, Operation, Reboot, Result, Seen, SnapshotRequest, TagChange,
+    LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
 
 /// `P` with the layer `L` around every call.
@@ -144,7 +144,10 @@ impl<P: InstanceProvisioner, L: Layer> InstanceProvisioner for Layered<P, L> {
         self.layer.batch(ask, send).await
     }
 
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         let ask = self.ask(Operation::StreamInstances);
         self.layer
             .stream(ask, || self.inner.stream_instances(filter))

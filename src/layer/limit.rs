@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{Layer, Request, pace::Pace, signal};
-use crate::{BoxStream, ErrorKind, InstanceId, Operation, ProvisionError, Result, Seen};
+use crate::{BoxStream, ErrorKind, InstanceId, ListItem, Operation, ProvisionError, Result};
 
 /// How fast calls may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,8 +188,8 @@ impl Layer for Limit {
     fn stream<'a>(
         &'a self,
         request: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<Seen>> {
+        open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<ListItem>> {
         let begun = async move {
             let pass = self.enter(&request).await;
             // The pass is kept until the stream is read to its end or dropped.

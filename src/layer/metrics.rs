@@ -10,7 +10,7 @@ use metrics::{Label, SharedString};
 use tokio::time::Instant;
 
 use super::{Layer, Request};
-use crate::{BoxStream, InstanceId, Result, Seen};
+use crate::{BoxStream, InstanceId, ListItem, Result};
 
 /// Measures every call.
 ///
@@ -72,8 +72,8 @@ impl Layer for Metrics {
     fn stream<'a>(
         &'a self,
         request: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<Seen>> {
+        open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<ListItem>> {
         let mut watch = Some(Watch::begin(request));
         let mut items = open();
         let items = futures_util::stream::poll_fn(move |context| {

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     BoxStream, Call, Capabilities, Effect, InstanceConfig, InstanceId, InstanceInfo,
-    InstanceProvisioner, LaunchToken, Operation, Result, Seen,
+    InstanceProvisioner, LaunchToken, ListItem, Operation, Result,
 };
 
 /// A call on its way down, as far as a layer may know it.
@@ -122,8 +122,8 @@ pub trait Layer: Send + Sync + Debug {
     fn stream<'a>(
         &'a self,
         request: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<Seen>>;
+        open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<ListItem>>;
 
     /// Around a launch, of `config` or of what the layer makes of it.
     fn launch<'a, T: Launched + 'a>(

@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     BoxStream, Effect, InstanceConfig, InstanceId, InstanceInfo, InstanceProvisionerExt as _,
-    LaunchRecord, LaunchToken, Operation, ProvisionError, Result, Seen,
+    LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Result,
 };
 
-/// How patiently to repeat.
+/// How often and how long to retry.
 ///
 /// A delay doubles from [`first_delay`](Self::first_delay) to [`max_delay`](Self::max_delay), made
 /// longer by a random part of itself. Where the cloud asks for more, that is kept; where that is
@@ -296,8 +296,8 @@ impl Layer for Retry {
     fn stream<'a>(
         &'a self,
         request: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<Seen>> {
+        open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<ListItem>> {
         let begun = async move {
             let mut course = Course::new(&self.policy);
             loop {

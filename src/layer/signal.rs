@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use super::Request;
-use crate::{LaunchRecord, ProvisionError, Result, Seen};
+use crate::{LaunchRecord, ListItem, ProvisionError, Result};
 
 /// One attempt of a call.
 pub(super) async fn attempt<T>(
@@ -46,8 +46,8 @@ pub(super) async fn attempt_batch<T>(
 pub(super) async fn attempt_stream(
     request: &Request<'_>,
     number: u32,
-    first: impl Future<Output = Option<Result<Seen>>> + Send,
-) -> Option<Result<Seen>> {
+    first: impl Future<Output = Option<Result<ListItem>>> + Send,
+) -> Option<Result<ListItem>> {
     count_attempt(request);
     #[cfg(feature = "trace")]
     return super::trace::attempt(request, number, first, |item| {

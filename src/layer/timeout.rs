@@ -9,7 +9,7 @@ use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::time::timeout;
 
 use super::{Layer, Request};
-use crate::{BoxStream, Effect, InstanceId, Operation, Result, Seen};
+use crate::{BoxStream, Effect, InstanceId, ListItem, Operation, Result};
 
 /// How long calls may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ impl Layer for Timeout {
     fn stream<'a>(
         &'a self,
         request: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<Seen>> {
+        open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<ListItem>> {
         let limit = self.policy.limit(request.operation());
         let call = request.call;
         stream::unfold(Some(open()), move |items| {

@@ -9,7 +9,9 @@ use futures_util::{StreamExt as _, future::BoxFuture};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{Layer, Request};
-use crate::{BoxStream, Effect, ErrorKind, InstanceId, LaunchRecord, ProvisionError, Result, Seen};
+use crate::{
+    BoxStream, Effect, ErrorKind, InstanceId, LaunchRecord, ListItem, ProvisionError, Result,
+};
 
 /// Puts every call into a span `fleetwright.call` of level info, with the target `fleetwright`.
 ///
@@ -98,8 +100,8 @@ impl Layer for Trace {
     fn stream<'a>(
         &'a self,
         request: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, Result<Seen>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<Seen>> {
+        open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, Result<ListItem>> {
         let span = span!(INFO, "fleetwright.call", &request);
         let mut items = span.in_scope(open);
         let mut ended = false;

@@ -1,4 +1,4 @@
-//! How patiently to wait.
+//! How long and how often to poll.
 
 use std::{num::NonZeroU32, time::Duration};
 

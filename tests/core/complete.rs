@@ -3,14 +3,14 @@
 use std::error::Error as _;
 
 use fleetwright::{
-    CloudInstanceState::Running, Effect, ErrorKind, InstanceInfo, Operation, ProvisionError,
-    Result, RetryAdvice, Scope, Seen, Zone, collect_complete,
+    CloudInstanceState::Running, Effect, ErrorKind, InstanceInfo, ListItem, Operation,
+    ProvisionError, Result, RetryAdvice, Scope, Zone, collect_complete,
 };
 use futures_util::{StreamExt as _, stream};
 
 use crate::fake::{call, id};
 
-fn instance(name: &str) -> Result<Seen> {
+fn instance(name: &str) -> Result<ListItem> {
     Ok(InstanceInfo::new(id(name), Running).into())
 }
 
@@ -18,14 +18,14 @@ fn zone(name: &str) -> Scope {
     Scope::zone(Zone::new(name).unwrap())
 }
 
-fn gap(name: &str) -> Result<Seen> {
+fn gap(name: &str) -> Result<ListItem> {
     let error = call(Operation::StreamInstances).forbidden(&format!("not {name}"));
     let scope = zone(name);
-    Ok(Seen::Gap { scope, error })
+    Ok(ListItem::Gap { scope, error })
 }
 
 /// What becomes of `items` as a list, and how many of them were looked at.
-async fn collected(items: Vec<Result<Seen>>) -> (Result<Vec<InstanceInfo>>, usize) {
+async fn collected(items: Vec<Result<ListItem>>) -> (Result<Vec<InstanceInfo>>, usize) {
     let mut looked = 0;
     let stream = stream::iter(items).inspect(|_| looked += 1);
     let list = collect_complete(&call(Operation::ListInstances), stream).await;
@@ -72,7 +72,7 @@ async fn an_error_ends_it_whatever_was_seen_before() {
 #[test]
 fn an_instance_is_seen_as_it_is() {
     let info = InstanceInfo::new(id("i-1"), Running);
-    let Seen::Instance(seen) = Seen::from(info.clone()) else {
+    let ListItem::Instance(seen) = ListItem::from(info.clone()) else {
         panic!("an instance is no gap");
     };
     assert_eq!(*seen, info);

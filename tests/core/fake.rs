@@ -12,8 +12,8 @@ use std::{
 
 use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, InstanceConfig, InstanceFilter, InstanceId,
-    InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Operation,
-    ProvisionError, Result, Seen, TagLimits, async_trait,
+    InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, ListItem,
+    Operation, ProvisionError, Result, TagLimits, async_trait,
 };
 use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
@@ -92,7 +92,7 @@ pub(crate) struct Fake {
     refused: BTreeMap<InstanceId, ProvisionError>,
     /// How many results of a batch are lost.
     pub(crate) lost: usize,
-    pub(crate) streamed: Vec<Result<Seen>>,
+    pub(crate) streamed: Vec<Result<ListItem>>,
     /// How many items were read of the stream.
     pub(crate) read: AtomicUsize,
     calls: Mutex<Vec<Called>>,
@@ -240,7 +240,7 @@ impl InstanceProvisioner for Fake {
         found.unwrap_or(Ok(LaunchRecord::NotSeen))
     }
 
-    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<ListItem>> {
         let read = |_: &_| {
             self.read.fetch_add(1, Ordering::Relaxed);
         };

@@ -8,7 +8,7 @@ use std::{
 use fleetwright::{
     BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, Operation, Reboot, Result, Seen, SnapshotRequest,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest,
     TagChange, TagLimits, async_trait,
 };
 use futures_util::{StreamExt as _, stream};
@@ -92,7 +92,7 @@ impl InstanceProvisioner for Whole {
     async fn describe_instances(&self, _: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         vec![Ok(self.info(Operation::DescribeInstances).into())]
     }
-    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<ListItem>> {
         stream::iter([Ok(self.info(Operation::StreamInstances).into())]).boxed()
     }
     async fn update_tags(&self, _: &InstanceId, _: &TagChange) -> Result<()> {

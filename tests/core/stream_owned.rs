@@ -4,37 +4,37 @@ use std::sync::{Arc, atomic::Ordering};
 
 use fleetwright::{
     CloudInstanceState::Running, InstanceFilter, InstanceInfo, InstanceProvisioner,
-    InstanceProvisionerExt as _, Operation, Result, Scope, Seen,
+    InstanceProvisionerExt as _, ListItem, Operation, Result, Scope,
 };
 use futures_util::StreamExt as _;
 
 use crate::fake::{Fake, call, id, secs};
 
-fn instance(n: usize) -> Result<Seen> {
+fn instance(n: usize) -> Result<ListItem> {
     let name = format!("i-{n:03}");
     Ok(InstanceInfo::new(id(&name), Running).into())
 }
 
-fn gap() -> Result<Seen> {
+fn gap() -> Result<ListItem> {
     let error = call(Operation::StreamInstances).forbidden("not that zone");
-    Ok(Seen::Gap {
+    Ok(ListItem::Gap {
         scope: Scope::Region,
         error,
     })
 }
 
 /// A cloud whose stream has these items.
-fn streaming(items: impl IntoIterator<Item = Result<Seen>>) -> Arc<Fake> {
+fn streaming(items: impl IntoIterator<Item = Result<ListItem>>) -> Arc<Fake> {
     let mut fake = Fake::new(secs(0));
     fake.streamed = items.into_iter().collect();
     Arc::new(fake)
 }
 
 /// An item in one word.
-fn word(item: &Result<Seen>) -> String {
+fn word(item: &Result<ListItem>) -> String {
     match item {
-        Ok(Seen::Instance(info)) => info.id.to_string(),
-        Ok(Seen::Gap { scope, error }) => format!("{scope}: {}", error.message()),
+        Ok(ListItem::Instance(info)) => info.id.to_string(),
+        Ok(ListItem::Gap { scope, error }) => format!("{scope}: {}", error.message()),
         Err(error) => error.message().to_owned(),
     }
 }

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, Operation, Reboot, Result, Seen, SnapshotRequest,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest,
     TagChange, Zone,
 };
 
@@ -163,7 +163,7 @@ pub trait Twist: Send + Sync {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         at.inner.stream_instances(filter)
     }
 }
@@ -265,7 +265,10 @@ impl InstanceProvisioner for Twisted {
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.twist.snapshot_image(self.at(), id, request).await
     }
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         self.twist.stream_instances(self.at(), filter)
     }
 }

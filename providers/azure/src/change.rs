@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, Result, RetryAdvice,
-    Scope, read_past_lag,
+    Scope, read_until,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::time::sleep;
@@ -59,7 +59,10 @@ impl AzureProvisioner {
         // One that is named twice is changed once.
         let each: BTreeSet<_> = ids.iter().cloned().collect();
         let each: Vec<_> = each.into_iter().collect();
-        let answers = self.fresh.patiently(&each, &self.capabilities, once).await;
+        let answers = self
+            .fresh
+            .retry_not_found(&each, &self.capabilities, once)
+            .await;
         let answers: BTreeMap<_, _> = each.into_iter().zip(answers).collect();
         let call = self.call(operation);
         let answer = |id| answers.get(id).cloned();
@@ -232,7 +235,7 @@ impl AzureProvisioner {
                 look.map_err(|failure| failure.into_error(call, About::default()))
             })
         };
-        read_past_lag(&self.capabilities, read, |look| match look {
+        read_until(&self.capabilities, read, |look| match look {
             Look::There(machine) => is_deleting(machine),
             Look::Gone(_) => true,
             Look::NotShown => false,
@@ -261,7 +264,7 @@ impl AzureProvisioner {
                     look.map_err(|failure| failure.into_error(call, About::default()))
                 })
             };
-            let now = read_past_lag(&self.capabilities, read, made).await;
+            let now = read_until(&self.capabilities, read, made).await;
             let now = now.map_err(|error| error.with_effect(Effect::None))?;
             if !made(&now) {
                 return match change {
@@ -335,7 +338,7 @@ impl AzureProvisioner {
         operation: Operation,
         id: &InstanceId,
     ) -> Result<InstanceInfo> {
-        let read = self.read_past_lag(operation, id, is_fresh).await;
+        let read = self.read_until(operation, id, is_fresh).await;
         read.map_err(|error| error.with_effect(Effect::Done))
     }
 
@@ -367,7 +370,7 @@ impl AzureProvisioner {
         let mut found = BTreeMap::new();
         if ids.len() > FEW {
             let enough = |found: &BTreeMap<_, _>| found.values().all(is_fresh);
-            match read_past_lag(&self.capabilities, read, enough).await {
+            match read_until(&self.capabilities, read, enough).await {
                 Ok(all) => found = all,
                 Err(error) => {
                     let error = error.with_effect(Effect::Done);

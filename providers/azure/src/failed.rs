@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use fleetwright::{Call, Result, read_past_lag};
+use fleetwright::{Call, Result, read_until};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -248,7 +248,7 @@ impl AzureProvisioner {
             })
         };
         let made = |now: &Option<Machine>| !now.as_ref().is_some_and(state::never_made);
-        read_past_lag(&self.capabilities, read, made).await
+        read_until(&self.capabilities, read, made).await
     }
 }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 use fleetwright::{
     Call, Effect, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError, Result,
-    RetryAdvice, Scope, read_past_lag,
+    RetryAdvice, Scope, read_until,
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, future::BoxFuture, stream};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -79,7 +79,7 @@ impl AzureProvisioner {
             failed = Some(graver(failed, error));
         }
         let window = self.capabilities.consistency_window;
-        self.fresh.note(&launched, window);
+        self.fresh.record(&launched, window);
         if let Some(error) = failed {
             return Err(if launched.is_empty() {
                 error
@@ -88,7 +88,7 @@ impl AzureProvisioner {
             });
         }
         if let Some(token) = &config.launch_token {
-            self.used.note(token, plan.fingerprint, window);
+            self.used.record(token, plan.fingerprint, window);
         }
         Ok(launched)
     }
@@ -102,7 +102,7 @@ impl AzureProvisioner {
         count: NonZeroU32,
     ) -> Result<Known> {
         let window = self.capabilities.consistency_window;
-        let used = self.used.config_of(token, window);
+        let used = self.used.fingerprint(token, window);
         if used.is_some_and(|config| config != plan.fingerprint) {
             return Err(call.token_conflict(token));
         }
@@ -287,7 +287,7 @@ impl AzureProvisioner {
             })
         };
         let told = |now: &Option<Machine>| now.as_ref().is_some_and(|now| now.made.is_some());
-        match read_past_lag(&self.capabilities, read, told).await {
+        match read_until(&self.capabilities, read, told).await {
             Ok(Some(now)) => now,
             Ok(None) | Err(_) => machine,
         }
@@ -311,7 +311,7 @@ impl AzureProvisioner {
                 }
             })
         };
-        let shown = read_past_lag(&self.capabilities, read, Option::is_some).await;
+        let shown = read_until(&self.capabilities, read, Option::is_some).await;
         let shown = shown.map_err(|error| error.with_effect(Effect::None))?;
         let Some(machine) = shown else {
             return Err(refused.into_error(call, About::default()));

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
-use fleetwright::{BoxStream, Call, CloudInstanceState, InstanceFilter, Operation, Result, Seen};
+use fleetwright::{
+    BoxStream, Call, CloudInstanceState, InstanceFilter, ListItem, Operation, Result,
+};
 use futures_util::{StreamExt as _, stream, try_join};
 use tokio::{sync::Mutex, time::Instant};
 
@@ -43,7 +45,7 @@ impl AzureProvisioner {
         &'a self,
         operation: Operation,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let step = move |at: Option<At>| async move {
             let call = self.call(operation);
             match self.next_page(&call, filter, at?).await {
@@ -66,7 +68,7 @@ impl AzureProvisioner {
         call: &Call,
         filter: &InstanceFilter,
         at: At,
-    ) -> std::result::Result<(Vec<Result<Seen>>, Option<At>), Failure> {
+    ) -> std::result::Result<(Vec<Result<ListItem>>, Option<At>), Failure> {
         let (mut pages, parts, statuses) = match at {
             At::Start => {
                 // One after the other: a call that is refused as one too many is not followed by more.
@@ -87,7 +89,7 @@ impl AzureProvisioner {
             .into_iter()
             .map(|machine| self.seen(call, machine, &parts, &statuses))
             .filter(|info| info.as_ref().map_or(true, |info| filter.matches(info)))
-            .map(|info| info.map(Seen::from))
+            .map(|info| info.map(ListItem::from))
             .collect();
         let next = At::Page {
             pages,

@@ -3,10 +3,10 @@
 use std::{fmt, num::NonZeroU32, slice};
 
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, Effect, FreshLaunches, ImageId, InstanceConfig,
-    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, Operation, Reboot, Result, Seen, SnapshotRequest, TagChange,
-    UsedTokens, async_trait, collect_complete,
+    BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig, InstanceFilter,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord,
+    LaunchToken, ListItem, Operation, Reboot, RecentLaunches, RecentTokens, Result,
+    SnapshotRequest, TagChange, async_trait, collect_complete,
 };
 
 use crate::{
@@ -20,8 +20,8 @@ pub struct AzureProvisioner {
     pub(crate) launch: AzureLaunchConfig,
     pub(crate) options: AzureOptions,
     pub(crate) capabilities: Capabilities,
-    pub(crate) fresh: FreshLaunches,
-    pub(crate) used: UsedTokens,
+    pub(crate) fresh: RecentLaunches,
+    pub(crate) used: RecentTokens,
     pub(crate) ends: Ends,
     pub(crate) watch: Watch,
     pub(crate) reached: Reached,
@@ -57,8 +57,8 @@ impl AzureProvisioner {
             capabilities: options.capabilities(launch.tags.len()),
             launch,
             options,
-            fresh: FreshLaunches::new(),
-            used: UsedTokens::new(),
+            fresh: RecentLaunches::new(),
+            used: RecentTokens::new(),
             ends: Ends::default(),
             watch: Watch::default(),
             reached: Reached::default(),
@@ -182,7 +182,10 @@ impl InstanceProvisioner for AzureProvisioner {
         infos.into_iter().map(status).collect()
     }
 
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         self.pages(Operation::StreamInstances, filter)
     }
 

@@ -8,7 +8,7 @@ use std::{slice, sync::Arc};
 use chrono::{DateTime, Utc};
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, ProvisionError, Result,
-    read_in_state, read_past_lag,
+    read_until, read_until_state,
 };
 use futures_util::{
     StreamExt as _,
@@ -137,7 +137,9 @@ impl AzureProvisioner {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
             Box::pin(async move { self.described_once(operation, &ids).await })
         };
-        self.fresh.patiently(ids, &self.capabilities, once).await
+        self.fresh
+            .retry_not_found(ids, &self.capabilities, once)
+            .await
     }
 
     async fn described_once(
@@ -288,14 +290,14 @@ impl AzureProvisioner {
     }
 
     /// Reads one until the answer is `enough` or cannot be of the past any more.
-    pub(crate) async fn read_past_lag(
+    pub(crate) async fn read_until(
         &self,
         operation: Operation,
         id: &InstanceId,
         enough: impl Fn(&InstanceInfo) -> bool + Send + Sync,
     ) -> Result<InstanceInfo> {
         let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_past_lag(&self.capabilities, read, enough).await
+        read_until(&self.capabilities, read, enough).await
     }
 
     /// An instance that an optional verb is about, in one of the states that the verb needs.
@@ -309,7 +311,7 @@ impl AzureProvisioner {
         let call = self.call(operation);
         let at = self.address(id).ok_or_else(|| call.not_found(id))?;
         let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_in_state(&self.capabilities, &call, id, (states, needed), read).await?;
+        read_until_state(&self.capabilities, &call, id, (states, needed), read).await?;
         Ok((call, at))
     }
 

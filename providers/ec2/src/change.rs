@@ -23,7 +23,9 @@ impl Ec2Provisioner {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
             Box::pin(async move { self.changed_once(operation, change, &ids).await })
         };
-        self.fresh.patiently(ids, &self.capabilities, once).await
+        self.fresh
+            .retry_not_found(ids, &self.capabilities, once)
+            .await
     }
 
     pub(crate) async fn changed_once(
@@ -80,7 +82,7 @@ impl Ec2Provisioner {
             let at_rest = [CloudInstanceState::Running, CloudInstanceState::Stopped];
             !at_rest.contains(&info.state)
         };
-        let read = self.read_past_lag(operation, id, explained).await;
+        let read = self.read_until(operation, id, explained).await;
         read.map_err(|error| error.with_effect(Effect::None))
     }
 
@@ -94,7 +96,7 @@ impl Ec2Provisioner {
             let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
             !before.contains(&info.state)
         };
-        let read = self.read_past_lag(operation, id, fresh).await;
+        let read = self.read_until(operation, id, fresh).await;
         read.map_err(|error| error.with_effect(Effect::Done))
     }
 }

@@ -54,9 +54,9 @@ impl Ec2Provisioner {
             return Err(call.token_spent(token));
         }
         let window = self.capabilities.consistency_window;
-        self.fresh.note(&infos, window);
+        self.fresh.record(&infos, window);
         if let Some(token) = &config.launch_token {
-            self.used.note(token, config.fingerprint(count), window);
+            self.used.record(token, config.fingerprint(count), window);
         }
         Ok(infos)
     }
@@ -73,7 +73,7 @@ impl Ec2Provisioner {
     ) -> Result<()> {
         let asked = config.fingerprint(count);
         let window = self.capabilities.consistency_window;
-        match self.used.config_of(token, window) {
+        match self.used.fingerprint(token, window) {
             Some(known) if known == asked => return Ok(()),
             Some(_) => return Err(call.token_conflict(token)),
             None => {}

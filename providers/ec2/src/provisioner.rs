@@ -5,9 +5,9 @@ use std::{collections::HashMap, fmt, num::NonZeroU32, slice, sync::Mutex};
 use aws_config::{BehaviorVersion, SdkConfig};
 use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
-    FreshLaunches, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceProvisioner, InstanceStatus, InstanceType, InvalidValue, LaunchRecord, LaunchToken,
-    Operation, Reboot, Result, RetryAdvice, Seen, SnapshotRequest, TagChange, UsedTokens,
+    ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
+    InstanceStatus, InstanceType, InvalidValue, LaunchRecord, LaunchToken, ListItem, Operation,
+    Reboot, RecentLaunches, RecentTokens, Result, RetryAdvice, SnapshotRequest, TagChange,
     async_trait, collect_complete,
 };
 
@@ -30,8 +30,8 @@ pub struct Ec2Provisioner {
     pub(crate) options: Ec2Options,
     pub(crate) capabilities: Capabilities,
     region: Option<String>,
-    pub(crate) fresh: FreshLaunches,
-    pub(crate) used: UsedTokens,
+    pub(crate) fresh: RecentLaunches,
+    pub(crate) used: RecentTokens,
     /// The names of root devices. They never change for an image.
     pub(crate) root_devices: Mutex<HashMap<ImageId, String>>,
 }
@@ -58,8 +58,8 @@ impl Ec2Provisioner {
             capabilities: options.capabilities(),
             options,
             region: config.region().map(ToString::to_string),
-            fresh: FreshLaunches::new(),
-            used: UsedTokens::new(),
+            fresh: RecentLaunches::new(),
+            used: RecentTokens::new(),
             root_devices: Mutex::default(),
         })
     }
@@ -200,7 +200,10 @@ impl InstanceProvisioner for Ec2Provisioner {
             .collect()
     }
 
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         self.pages(Operation::StreamInstances, filter)
     }
 

@@ -5,7 +5,7 @@ use std::slice;
 use aws_sdk_ec2::types::Instance;
 use fleetwright::{
     BoxStream, Call, CloudInstanceState, Effect, InstanceFilter, InstanceId, InstanceInfo,
-    Operation, ProvisionError, Result, Seen, read_in_state, read_past_lag,
+    ListItem, Operation, ProvisionError, Result, read_until, read_until_state,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
@@ -21,7 +21,9 @@ impl Ec2Provisioner {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
             Box::pin(async move { self.described_once(operation, &ids).await })
         };
-        self.fresh.patiently(ids, &self.capabilities, once).await
+        self.fresh
+            .retry_not_found(ids, &self.capabilities, once)
+            .await
     }
 
     pub(crate) async fn described_once(
@@ -58,14 +60,14 @@ impl Ec2Provisioner {
     }
 
     /// Reads one until the answer is `enough` or cannot be of the past any more.
-    pub(crate) async fn read_past_lag(
+    pub(crate) async fn read_until(
         &self,
         operation: Operation,
         id: &InstanceId,
         enough: impl Fn(&InstanceInfo) -> bool + Send + Sync,
     ) -> Result<InstanceInfo> {
         let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_past_lag(&self.capabilities, read, enough).await
+        read_until(&self.capabilities, read, enough).await
     }
 
     /// An instance that an optional verb is about, in one of the states that the verb needs.
@@ -78,14 +80,14 @@ impl Ec2Provisioner {
     ) -> Result<InstanceInfo> {
         let call = self.call(operation);
         let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_in_state(&self.capabilities, &call, id, (states, needed), read).await
+        read_until_state(&self.capabilities, &call, id, (states, needed), read).await
     }
 
     pub(crate) fn pages<'a>(
         &'a self,
         operation: Operation,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let page = move |at: Option<Option<String>>| async move {
             let after = at?;
             let call = self.call(operation);
@@ -100,7 +102,7 @@ impl Ec2Provisioner {
                 Ok((infos, next)) => {
                     let ours = infos.into_iter().filter(|info| filter.matches(info));
                     (
-                        ours.map(|info| Ok(Seen::from(info))).collect(),
+                        ours.map(|info| Ok(ListItem::from(info))).collect(),
                         next.map(Some),
                     )
                 }

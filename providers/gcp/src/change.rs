@@ -55,7 +55,10 @@ impl GcpProvisioner {
         // One that is named twice is changed once: the second call would be refused.
         let each: BTreeSet<_> = ids.iter().cloned().collect();
         let each: Vec<_> = each.into_iter().collect();
-        let answers = self.fresh.patiently(&each, &self.capabilities, once).await;
+        let answers = self
+            .fresh
+            .retry_not_found(&each, &self.capabilities, once)
+            .await;
         let answers: BTreeMap<_, _> = each.into_iter().zip(answers).collect();
         self.in_order(&self.call(operation), ids, &answers)
     }
@@ -187,7 +190,7 @@ impl GcpProvisioner {
     async fn absent(&self, call: &Call, change: Change, id: &InstanceId) -> Result<()> {
         // A read may show it alive for a while.
         let ended = |info: &InstanceInfo| info.state.is_ending();
-        let read = self.read_past_lag(call.operation(), id, ended).await;
+        let read = self.read_until(call.operation(), id, ended).await;
         let info = read.map_err(|error| error.with_effect(Effect::None))?;
         match change {
             Change::Terminate if info.state.is_ending() => Ok(()),
@@ -228,7 +231,7 @@ impl GcpProvisioner {
             (Change::Start, CloudInstanceState::Stopped) => is_suspended(info),
             (Change::Start | Change::Stop | Change::Terminate, _) => false,
         };
-        let read = self.read_past_lag(call.operation(), id, explained).await;
+        let read = self.read_until(call.operation(), id, explained).await;
         let info = read.map_err(|error| error.with_effect(Effect::None))?;
         match (change, info.state) {
             (_, CloudInstanceState::Terminating | CloudInstanceState::Terminated) => {
@@ -273,7 +276,7 @@ impl GcpProvisioner {
             let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
             !before.contains(&info.state)
         };
-        let read = self.read_past_lag(operation, id, fresh).await;
+        let read = self.read_until(operation, id, fresh).await;
         read.map_err(|error| error.with_effect(Effect::Done))
     }
 }

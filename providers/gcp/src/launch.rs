@@ -9,7 +9,7 @@ use std::{
 use backon::BackoffBuilder as _;
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceConfig, InstanceInfo, LaunchToken, ProvisionError,
-    Result, RetryAdvice, Scope, read_past_lag,
+    Result, RetryAdvice, Scope, read_until,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
@@ -93,7 +93,7 @@ impl GcpProvisioner {
             }
         }
         let window = self.capabilities.consistency_window;
-        self.fresh.note(&launched, window);
+        self.fresh.record(&launched, window);
         if let Some(error) = failed {
             return Err(if launched.is_empty() {
                 error
@@ -102,7 +102,7 @@ impl GcpProvisioner {
             });
         }
         if let Some(token) = &config.launch_token {
-            self.used.note(token, plan.fingerprint, window);
+            self.used.record(token, plan.fingerprint, window);
         }
         Ok(launched)
     }
@@ -111,12 +111,12 @@ impl GcpProvisioner {
     async fn compared(&self, call: &Call, token: &LaunchToken, plan: &Plan) -> Result<Known> {
         let used = self
             .used
-            .config_of(token, self.capabilities.consistency_window);
+            .fingerprint(token, self.capabilities.consistency_window);
         if used.is_some_and(|config| config != plan.fingerprint) {
             return Err(call.token_conflict(token));
         }
         let read = || -> BoxFuture<'_, _> { Box::pin(self.known(call, token)) };
-        let known = read_past_lag(&self.capabilities, read, |known| !known.hidden).await;
+        let known = read_until(&self.capabilities, read, |known| !known.hidden).await;
         let known = known.map_err(|error| error.with_effect(Effect::None))?;
         for native in &known.natives {
             self.same(call, plan, native, token)?;
@@ -351,7 +351,7 @@ impl GcpProvisioner {
                 }
             })
         };
-        read_past_lag(&self.capabilities, read, Option::is_some).await
+        read_until(&self.capabilities, read, Option::is_some).await
     }
 
     /// The instance that has the name of a launch, once it is shown, if it is that launch's.

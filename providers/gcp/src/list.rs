@@ -6,8 +6,8 @@
 use std::{collections::BTreeSet, slice};
 
 use fleetwright::{
-    BoxStream, Call, CloudInstanceState, Effect, InstanceFilter, Operation, ProvisionError, Result,
-    Scope, Seen, Zone,
+    BoxStream, Call, CloudInstanceState, Effect, InstanceFilter, ListItem, Operation,
+    ProvisionError, Result, Scope, Zone,
 };
 use futures_util::{StreamExt as _, stream};
 
@@ -24,7 +24,7 @@ impl GcpProvisioner {
         &'a self,
         operation: Operation,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let step = move |at: Option<At<'a>>| async move {
             let at = at?;
             let call = self.call(operation);
@@ -40,7 +40,7 @@ impl GcpProvisioner {
         call: &Call,
         filter: &InstanceFilter,
         mut at: At<'a>,
-    ) -> (Vec<Result<Seen>>, Option<At<'a>>) {
+    ) -> (Vec<Result<ListItem>>, Option<At<'a>>) {
         let natively = convert::filter(filter);
         let size = self.options.page_size.get();
         let read = self
@@ -77,8 +77,8 @@ impl GcpProvisioner {
     fn onward<'a>(
         &self,
         at: At<'a>,
-        mut seen: Vec<Result<Seen>>,
-    ) -> (Vec<Result<Seen>>, Option<At<'a>>) {
+        mut seen: Vec<Result<ListItem>>,
+    ) -> (Vec<Result<ListItem>>, Option<At<'a>>) {
         match at.onward() {
             Ok(next) => (seen, Some(next)),
             Err(gaps) if gaps.len() == self.launch.zones.len() => {
@@ -99,7 +99,7 @@ impl GcpProvisioner {
         call: &Call,
         filter: &InstanceFilter,
         mut page: Page,
-    ) -> Result<Vec<Result<Seen>>> {
+    ) -> Result<Vec<Result<ListItem>>> {
         let told = |failure: Failure| failure.into_error(call, About::default());
         // What is elsewhere is nothing to us, however odd; what says no zone may be anywhere.
         page.instances.retain(|native| {
@@ -118,7 +118,7 @@ impl GcpProvisioner {
         let infos = ours.into_iter().map(|info| self.judged(info, &histories));
         let infos = infos
             .filter(|info| filter.matches(info))
-            .map(|info| Ok(Seen::from(info)));
+            .map(|info| Ok(ListItem::from(info)));
         let unseen: BTreeSet<_> = page.unseen.iter().collect();
         let gaps = unseen.into_iter().filter_map(|zone| {
             let error = call.unavailable(Effect::None, &format!("zone {zone} cannot be reached"));
@@ -128,14 +128,14 @@ impl GcpProvisioner {
     }
 
     /// That one of our zones could not be seen.
-    fn gap(&self, zone: &str, error: ProvisionError) -> Option<Result<Seen>> {
+    fn gap(&self, zone: &str, error: ProvisionError) -> Option<Result<ListItem>> {
         let zone = self
             .launch
             .zones
             .iter()
             .find(|ours| ours.as_str() == zone)?;
         let scope = Scope::zone(zone.clone());
-        Some(Ok(Seen::Gap { scope, error }))
+        Some(Ok(ListItem::Gap { scope, error }))
     }
 }
 

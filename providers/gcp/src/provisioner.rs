@@ -4,10 +4,10 @@ use std::{fmt, num::NonZeroU32, slice};
 
 use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
-    FreshLaunches, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord, LaunchToken, Operation,
-    Reboot, Result, Seen, SnapshotRequest, TagChange, UsedTokens, async_trait, collect_complete,
-    read_past_lag,
+    ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
+    InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot,
+    RecentLaunches, RecentTokens, Result, SnapshotRequest, TagChange, async_trait,
+    collect_complete, read_until,
 };
 use futures_util::future::BoxFuture;
 use google_cloud_auth::credentials::{self, Credentials};
@@ -28,8 +28,8 @@ pub struct GcpProvisioner {
     pub(crate) launch: GcpLaunchConfig,
     pub(crate) options: GcpOptions,
     pub(crate) capabilities: Capabilities,
-    pub(crate) fresh: FreshLaunches,
-    pub(crate) used: UsedTokens,
+    pub(crate) fresh: RecentLaunches,
+    pub(crate) used: RecentTokens,
 }
 
 impl GcpProvisioner {
@@ -61,8 +61,8 @@ impl GcpProvisioner {
             capabilities: options.capabilities(launch.labels.len()),
             launch,
             options,
-            fresh: FreshLaunches::new(),
-            used: UsedTokens::new(),
+            fresh: RecentLaunches::new(),
+            used: RecentTokens::new(),
         })
     }
 
@@ -164,7 +164,7 @@ impl InstanceProvisioner for GcpProvisioner {
         // What operations tell of and no read shows yet is waited for.
         let read = || -> BoxFuture<'_, _> { Box::pin(self.known(&call, token)) };
         let settled = |known: &Known| !known.hidden || !known.infos.is_empty();
-        let known = read_past_lag(&self.capabilities, read, settled).await?;
+        let known = read_until(&self.capabilities, read, settled).await?;
         Ok(LaunchRecord::of(
             known.infos.into_values().chain(known.twins).collect(),
         ))
@@ -196,7 +196,10 @@ impl InstanceProvisioner for GcpProvisioner {
         infos.into_iter().map(status).collect()
     }
 
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         self.pages(Operation::StreamInstances, filter)
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceInfo, Operation,
-    ProvisionError, Result, Zone, read_in_state, read_past_lag,
+    ProvisionError, Result, Zone, read_until, read_until_state,
 };
 use futures_util::future::BoxFuture;
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
@@ -53,7 +53,9 @@ impl GcpProvisioner {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
             Box::pin(async move { self.described_once(operation, &ids).await })
         };
-        self.fresh.patiently(ids, &self.capabilities, once).await
+        self.fresh
+            .retry_not_found(ids, &self.capabilities, once)
+            .await
     }
 
     async fn described_once(
@@ -297,14 +299,14 @@ impl GcpProvisioner {
     }
 
     /// Reads one until the answer is `enough` or cannot be of the past any more.
-    pub(crate) async fn read_past_lag(
+    pub(crate) async fn read_until(
         &self,
         operation: Operation,
         id: &InstanceId,
         enough: impl Fn(&InstanceInfo) -> bool + Send + Sync,
     ) -> Result<InstanceInfo> {
         let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_past_lag(&self.capabilities, read, enough).await
+        read_until(&self.capabilities, read, enough).await
     }
 
     /// An instance that an optional verb is about, in one of the states that the verb needs.
@@ -317,7 +319,7 @@ impl GcpProvisioner {
     ) -> Result<InstanceInfo> {
         let call = self.call(operation);
         let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_in_state(&self.capabilities, &call, id, (states, needed), read).await
+        read_until_state(&self.capabilities, &call, id, (states, needed), read).await
     }
 
     pub(crate) fn infos(&self, call: &Call, natives: &[Instance]) -> Result<Vec<InstanceInfo>> {

@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, fmt, num::NonZeroU32};
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, FreshLaunches, ImageId,
-    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, Operation, OptionalVerb, ProvisionError, Reboot,
-    Result, Scope, Seen, SnapshotRequest, TagChange, collect_complete,
+    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
+    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
+    LaunchRecord, LaunchToken, ListItem, Operation, OptionalVerb, ProvisionError, Reboot,
+    RecentLaunches, Result, Scope, SnapshotRequest, TagChange, collect_complete,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
@@ -21,14 +21,14 @@ use crate::{
 /// A handle on a [`MemoryCloud`](crate::MemoryCloud) account.
 pub struct MemoryProvisioner {
     wire: Wire,
-    launched: FreshLaunches,
+    launched: RecentLaunches,
 }
 
 impl MemoryProvisioner {
     pub(crate) fn new(wire: Wire) -> Self {
         Self {
             wire,
-            launched: FreshLaunches::new(),
+            launched: RecentLaunches::new(),
         }
     }
 
@@ -55,7 +55,7 @@ impl MemoryProvisioner {
         };
         let (infos, error) = self.wire.call(operation, WireCall::Launch, work).await?;
         let window = self.capabilities().consistency_window;
-        self.launched.note(&infos, window);
+        self.launched.record(&infos, window);
         match error {
             None => Ok(infos),
             Some(error) => Err(error.with_survivors(infos)),
@@ -73,7 +73,7 @@ impl MemoryProvisioner {
             Box::pin(async move { self.describe_once(operation, &ids).await })
         };
         self.launched
-            .patiently(ids, self.capabilities(), once)
+            .retry_not_found(ids, self.capabilities(), once)
             .await
     }
 
@@ -141,7 +141,7 @@ impl MemoryProvisioner {
         &'a self,
         operation: Operation,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let page = move |at: Next| async move {
             let (after, known_gaps) = match at {
                 Next::End => return None,
@@ -163,7 +163,7 @@ impl MemoryProvisioner {
         filter: &InstanceFilter,
         after: Option<u64>,
         mut gaps: BTreeSet<fleetwright::Zone>,
-    ) -> Result<(Vec<Seen>, Next)> {
+    ) -> Result<(Vec<ListItem>, Next)> {
         let work = |world: &mut World, served: &Served| {
             let page = world.page(filter, after, served.lag);
             let native = served.native.as_deref();
@@ -174,7 +174,7 @@ impl MemoryProvisioner {
         };
         let (infos, next, down) = self.wire.call(operation, WireCall::ListPage, work).await?;
         gaps.extend(down);
-        let mut items: Vec<_> = infos.into_iter().map(Seen::from).collect();
+        let mut items: Vec<_> = infos.into_iter().map(ListItem::from).collect();
         if next.is_some() {
             return Ok((items, Next::Page(next, gaps)));
         }
@@ -182,7 +182,7 @@ impl MemoryProvisioner {
             let message = "the zone cannot be reached; what is there was not listed";
             let scope = Scope::zone(zone);
             let error = self.call(operation).unavailable(Effect::None, message);
-            items.push(Seen::Gap {
+            items.push(ListItem::Gap {
                 error: error.with_scope(scope.clone()),
                 scope,
             });
@@ -311,7 +311,10 @@ impl InstanceProvisioner for MemoryProvisioner {
         self.describe(Operation::DescribeInstances, ids).await
     }
 
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         self.pages(Operation::StreamInstances, filter)
     }
 

@@ -1,7 +1,7 @@
 //! What is counted and measured, under which names and labels.
 
 use fleetwright::{
-    InstanceFilter, InstanceProvisioner as _, Operation, RetryAdvice, Scope, Seen,
+    InstanceFilter, InstanceProvisioner as _, ListItem, Operation, RetryAdvice, Scope,
     layer::{
         Alternative, Coalesce, CoalescePolicy, Fallback, FallbackPolicy, Layered, Limit,
         LimitPolicy, Metrics, Rate, Retry, RetryBudget, RetryPolicy,
@@ -93,14 +93,14 @@ async fn a_dropped_call_is_counted_as_dropped_and_nothing_stays_in_flight() {
 async fn a_stream_that_was_read_is_not_in_flight_although_it_is_kept() {
     let book = Book::default();
     let _guard = metrics::set_default_local_recorder(&book);
-    let seen = || Ok(Seen::from(info(&id("i-1"))));
+    let seen = || Ok(ListItem::from(info(&id("i-1"))));
     let forbidden = call(Operation::StreamInstances).forbidden("no");
     let script = [
         vec![seen(), seen()],
         vec![seen(), Err(forbidden)],
         vec![seen(), seen()],
     ];
-    let layer = over(Script::new(script.map(Answer::Seen)));
+    let layer = over(Script::new(script.map(Answer::ListItem)));
     let filter = InstanceFilter::new();
     let of = |outcome: &str| {
         book.of(&format!("fleetwright_calls_total{{operation=stream_instances,outcome={outcome},provider=script}}"))

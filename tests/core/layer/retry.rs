@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceInfo, InstanceProvisioner as _,
-    InvalidValue, Operation, Problem, ProvisionError, RetryAdvice, Scope, Seen,
+    InvalidValue, ListItem, Operation, Problem, ProvisionError, RetryAdvice, Scope,
     layer::{Layered, Retry, RetryBudget, RetryPolicy},
 };
 use futures_util::StreamExt as _;
@@ -244,8 +244,8 @@ async fn a_backend_that_loses_count_fails_every_item() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_is_opened_again_only_before_its_first_item() {
     let down = || call(Operation::StreamInstances).unavailable(Effect::None, "down");
-    let seen = |name| Ok(Seen::from(info(&id(name))));
-    let broken = Answer::Seen(vec![seen("i-1"), Err(down())]);
+    let seen = |name| Ok(ListItem::from(info(&id(name))));
+    let broken = Answer::ListItem(vec![seen("i-1"), Err(down())]);
     let retry = over(
         Script::new([down().into(), down().into(), broken]),
         policy(),

@@ -15,8 +15,8 @@ use std::{
 use fleetwright::{
     BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, Market, Operation, ProvisionError, Reboot, Result,
-    Seen, SnapshotRequest, TagChange, TagLimits, Zone, async_trait,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, Market, Operation, ProvisionError, Reboot,
+    Result, SnapshotRequest, TagChange, TagLimits, Zone, async_trait,
 };
 use futures_util::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep};
@@ -36,7 +36,7 @@ pub(crate) enum Answer {
     Hang,
     Found(LaunchRecord),
     /// The items of a stream.
-    Seen(Vec<Result<Seen>>),
+    ListItem(Vec<Result<ListItem>>),
 }
 
 impl From<ProvisionError> for Answer {
@@ -167,7 +167,7 @@ impl Script {
             | Answer::Items(_)
             | Answer::Short
             | Answer::Found(_)
-            | Answer::Seen(_)) => answer,
+            | Answer::ListItem(_)) => answer,
         }
     }
 
@@ -303,10 +303,10 @@ impl InstanceProvisioner for Script {
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         self.each(Operation::DescribeInstances, ids, status).await
     }
-    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<ListItem>> {
         let opened = async {
             let answer = self.next(Operation::StreamInstances, Vec::new()).await;
-            if let Answer::Seen(items) = answer {
+            if let Answer::ListItem(items) = answer {
                 return stream::iter(items);
             }
             stream::iter(answer.error().map(Err).into_iter().collect::<Vec<_>>())

@@ -4,19 +4,19 @@ use std::sync::Mutex;
 
 use fleetwright::{
     BoxStream, Capabilities, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Result, Seen, TagLimits,
+    InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, ListItem, Result, TagLimits,
     async_trait,
 };
 use futures_util::{Stream, StreamExt as _};
 
 pub(crate) struct Slow {
     capabilities: Capabilities,
-    items: Mutex<Option<BoxStream<'static, Result<Seen>>>>,
+    items: Mutex<Option<BoxStream<'static, Result<ListItem>>>>,
 }
 
 impl Slow {
     /// Streams `items`, once.
-    pub(crate) fn new(items: impl Stream<Item = Result<Seen>> + Send + 'static) -> Self {
+    pub(crate) fn new(items: impl Stream<Item = Result<ListItem>> + Send + 'static) -> Self {
         Self {
             capabilities: Capabilities::new("slow", TagLimits::new(9, 9, 9), 9),
             items: Mutex::new(Some(items.boxed())),
@@ -35,7 +35,7 @@ impl InstanceProvisioner for Slow {
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
-    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<ListItem>> {
         self.items.lock().unwrap().take().unwrap()
     }
     async fn describe_instance(&self, _: &InstanceId) -> Result<InstanceStatus> {

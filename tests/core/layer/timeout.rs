@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fleetwright::{
-    Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, LaunchRecord, Operation,
-    RetryAdvice, Seen,
+    Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, LaunchRecord, ListItem, Operation,
+    RetryAdvice,
     layer::{Layered, Timeout, TimeoutPolicy},
 };
 use fleetwright_memory::{Fault, MemoryCloud, Phase, Rule, WireCall};
@@ -97,7 +97,7 @@ async fn every_item_of_a_batch_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn each_item_of_a_stream_has_the_time() {
-    let seen = |n: usize| Ok(Seen::from(info(&id(&format!("i-{n}")))));
+    let seen = |n: usize| Ok(ListItem::from(info(&id(&format!("i-{n}")))));
     let items = stream::iter(0..).then(move |n: usize| async move {
         // The fourth one never comes.
         tokio::time::sleep(secs(if n == 3 { 9_999 } else { 6 })).await;

@@ -1,8 +1,8 @@
 //! What spans tell of a call, and what they never tell.
 
 use fleetwright::{
-    Effect, InstanceFilter, InstanceProvisioner as _, LaunchRecord, Operation, RetryAdvice, Seen,
-    UserData,
+    Effect, InstanceFilter, InstanceProvisioner as _, LaunchRecord, ListItem, Operation,
+    RetryAdvice, UserData,
     layer::{
         Alternative, Coalesce, CoalescePolicy, Fallback, FallbackPolicy, Layered, Retry,
         RetryBudget, RetryPolicy, Trace,
@@ -164,7 +164,7 @@ async fn a_batch_tells_how_many_failed_and_why_the_first() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_is_told_when_it_ends() {
     let down = call(Operation::StreamInstances).forbidden("no");
-    let seen = || Ok(Seen::from(info(&id("i-1"))));
+    let seen = || Ok(ListItem::from(info(&id("i-1"))));
     let filter = InstanceFilter::new();
     for (items, status) in [
         (vec![], "OK"),
@@ -172,7 +172,7 @@ async fn a_stream_is_told_when_it_ends() {
         (vec![seen(), Err(down)], "ERROR"),
     ] {
         let (spans, _guard) = listen();
-        let traced = over(Script::new([Answer::Seen(items)]));
+        let traced = over(Script::new([Answer::ListItem(items)]));
         let mut read = traced.stream_instances(&filter);
         while read.next().await.is_some() {
             let told = only(&spans).field("otel.status_code").map(str::to_owned);
@@ -182,7 +182,7 @@ async fn a_stream_is_told_when_it_ends() {
     }
     // One that is not read to its end has no outcome.
     let (spans, _guard) = listen();
-    let traced = over(Script::new([Answer::Seen(vec![seen(), seen()])]));
+    let traced = over(Script::new([Answer::ListItem(vec![seen(), seen()])]));
     assert!(traced.stream_instances(&filter).next().await.is_some());
     assert_eq!(only(&spans).field("otel.status_code"), None);
 }

@@ -2,7 +2,8 @@
 
 use fleetwright::{
     CloudInstanceState::{Pending, Running, Stopped},
-    InstanceFilter, InstanceId, InstanceProvisioner as _, Operation, ProvisionError, Result, Seen,
+    InstanceFilter, InstanceId, InstanceProvisioner as _, ListItem, Operation, ProvisionError,
+    Result,
 };
 use futures_util::StreamExt as _;
 
@@ -77,8 +78,8 @@ async fn a_list_is_streamed_whole() {
     let filter = InstanceFilter::new();
     let seen: Vec<_> = plain.stream_instances(&filter).collect().await;
     let names = seen.into_iter().map(|item| match item.unwrap() {
-        Seen::Instance(info) => info.id.to_string(),
-        Seen::Gap { scope, .. } => panic!("a gap: {scope}"),
+        ListItem::Instance(info) => info.id.to_string(),
+        ListItem::Gap { scope, .. } => panic!("a gap: {scope}"),
     });
     assert_eq!(names.collect::<Vec<_>>(), ["i-2", "i-1", "i-3"]);
     let none = InstanceFilter::new().in_state(Stopped);

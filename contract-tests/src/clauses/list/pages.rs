@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fleetwright::{
     CloudInstanceState::{Running, Stopped},
-    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, PlacementField, Result, Scope, Seen,
+    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, ListItem, PlacementField, Result, Scope,
 };
 use futures_util::{StreamExt as _, future::join};
 
@@ -175,8 +175,8 @@ pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outco
     let mut leaving = second.iter();
     while let Some(seen) = items.next().await {
         match seen.map_err(|error| Stop::failed("stream_instances", &error))? {
-            Seen::Instance(info) => streamed.push(*info),
-            Seen::Gap { scope, .. } => {
+            ListItem::Instance(info) => streamed.push(*info),
+            ListItem::Gap { scope, .. } => {
                 return Err(Stop::violated(format!("the stream has a gap: {scope}")));
             }
         }
@@ -261,8 +261,8 @@ async fn stream(cx: &Cx, filter: &InstanceFilter) -> Result<Streamed> {
     let mut items = cx.provisioner().stream_instances(filter);
     while let Some(seen) = items.next().await {
         match seen? {
-            Seen::Instance(info) => instances.push(*info),
-            Seen::Gap { scope, .. } => gaps.push(scope),
+            ListItem::Instance(info) => instances.push(*info),
+            ListItem::Gap { scope, .. } => gaps.push(scope),
         }
     }
     Ok(Streamed { instances, gaps })

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, ConsoleSession, ErrorKind, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, InvalidValue,
-    LaunchRecord, LaunchToken, Operation, Problem, Reboot, Result, RetryAdvice, Seen,
+    LaunchRecord, LaunchToken, ListItem, Operation, Problem, Reboot, Result, RetryAdvice,
     SnapshotRequest,
 };
 use futures_util::StreamExt as _;
@@ -115,11 +115,11 @@ impl Twist for Silent {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
-        let hush = |item: Result<Seen>| {
+    ) -> BoxStream<'a, Result<ListItem>> {
+        let hush = |item: Result<ListItem>| {
             item.map(|seen| match seen {
-                Seen::Instance(info) => Seen::from(hushed(*info)),
-                gap @ Seen::Gap { .. } => gap,
+                ListItem::Instance(info) => ListItem::from(hushed(*info)),
+                gap @ ListItem::Gap { .. } => gap,
             })
         };
         at.inner.stream_instances(filter).map(hush).boxed()
@@ -155,7 +155,7 @@ impl Twist for Drops {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let slowly = |item| async move {
             sleep(Duration::from_millis(250)).await;
             item
@@ -376,9 +376,9 @@ impl Twist for Discreet {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
-        let alive = |item: &Result<Seen>| {
-            let gone = matches!(item, Ok(Seen::Instance(info)) if info.state == CloudInstanceState::Terminated);
+    ) -> BoxStream<'a, Result<ListItem>> {
+        let alive = |item: &Result<ListItem>| {
+            let gone = matches!(item, Ok(ListItem::Instance(info)) if info.state == CloudInstanceState::Terminated);
             futures_util::future::ready(!gone)
         };
         at.inner.stream_instances(filter).filter(alive).boxed()

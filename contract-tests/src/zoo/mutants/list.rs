@@ -4,7 +4,7 @@ mod filters;
 mod pages;
 
 use async_trait::async_trait;
-use fleetwright::{BoxStream, ErrorKind, InstanceFilter, InstanceInfo, Result, Seen};
+use fleetwright::{BoxStream, ErrorKind, InstanceFilter, InstanceInfo, ListItem, Result};
 use futures_util::{StreamExt as _, stream};
 
 use super::{Mutant, Twist};
@@ -201,10 +201,12 @@ impl<T: Relist> Twist for Lists<T> {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let answer = stream::once(self.0.relist(at, filter));
         let items = move |answer: Result<Vec<InstanceInfo>>| match answer {
-            Ok(list) => stream::iter(list).map(|info| Ok(Seen::from(info))).boxed(),
+            Ok(list) => stream::iter(list)
+                .map(|info| Ok(ListItem::from(info)))
+                .boxed(),
             Err(error) if error.kind() == ErrorKind::Incomplete => {
                 at.inner.stream_instances(filter)
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, ProvisionError, Seen,
+    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, ListItem, ProvisionError,
 };
 use fleetwright_store::{IndexName, Transaction, Versioned};
 use futures_util::{StreamExt as _, stream};
@@ -89,10 +89,10 @@ impl Monitor {
         let (mut listed, mut gaps) = (BTreeMap::new(), Vec::new());
         while let Some(seen) = stream.next().await {
             match seen? {
-                Seen::Instance(info) => {
+                ListItem::Instance(info) => {
                     listed.insert(info.id.clone(), *info);
                 }
-                Seen::Gap { scope, error: _ } => gaps.push(scope.to_string()),
+                ListItem::Gap { scope, error: _ } => gaps.push(scope.to_string()),
             }
         }
         Ok((listed, gaps))

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig, InstanceFilter,
     InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord,
-    LaunchToken, Operation, ProvisionError, Reboot, Result, Scope, Seen, SnapshotRequest,
+    LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result, Scope, SnapshotRequest,
     TagChange,
 };
 use fleetwright_region::{clock::Clock, server::ServerId};
@@ -101,18 +101,20 @@ impl FaultyCloud {
         self.rules.owner(id).await
     }
 
-    async fn listed(&self, filter: &InstanceFilter) -> Vec<Result<Seen>> {
+    async fn listed(&self, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
         self.journal.notes(|notes| notes.list_failed = true);
         let began = self.clock.now();
         let collected = async {
             let items: Vec<_> = self.inner.stream_instances(filter).collect().await;
-            let items: Result<Vec<Seen>> = items.into_iter().collect();
+            let items: Result<Vec<ListItem>> = items.into_iter().collect();
             items
         };
         let operation = Operation::StreamInstances;
         match self.step(Site::List, operation, None, collected).await {
             Ok(items) => {
-                let gap = items.iter().any(|item| matches!(item, Seen::Gap { .. }));
+                let gap = items
+                    .iter()
+                    .any(|item| matches!(item, ListItem::Gap { .. }));
                 let complete = if gap { Complete::No } else { Complete::Yes };
                 self.journal.notes(|notes| {
                     notes.list = Some((began, complete));
@@ -196,7 +198,10 @@ impl InstanceProvisioner for FaultyCloud {
             .await
     }
 
-    fn stream_instances<'a>(&'a self, filter: &'a InstanceFilter) -> BoxStream<'a, Result<Seen>> {
+    fn stream_instances<'a>(
+        &'a self,
+        filter: &'a InstanceFilter,
+    ) -> BoxStream<'a, Result<ListItem>> {
         let items = stream::once(self.listed(filter));
         items.flat_map(stream::iter).boxed()
     }

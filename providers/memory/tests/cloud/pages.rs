@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, num::NonZeroUsize};
 
 use fleetwright::{
-    Effect, ErrorKind, InstanceFilter, InstanceInfo, InstanceProvisioner as _, Operation, Seen,
+    Effect, ErrorKind, InstanceFilter, InstanceInfo, InstanceProvisioner as _, ListItem, Operation,
     TagChange,
 };
 use fleetwright_memory::{Fault, MemoryCloud, MemoryCloudBuilder, Phase, Rule, WireCall};
@@ -39,8 +39,8 @@ async fn a_page_is_asked_for_when_it_is_wanted() {
     let mut stream = provisioner.stream_instances(&filter);
     for (number, info) in launched.iter().enumerate() {
         match stream.next().await.unwrap().unwrap() {
-            Seen::Instance(seen) => assert_eq!(*seen, *info),
-            gap @ Seen::Gap { .. } => panic!("{gap:?}"),
+            ListItem::Instance(seen) => assert_eq!(*seen, *info),
+            gap @ ListItem::Gap { .. } => panic!("{gap:?}"),
         }
         let calls = cloud.oracle().calls_of(WireCall::ListPage);
         assert_eq!(calls, number as u64 / 2 + 1);
@@ -60,7 +60,7 @@ async fn listed_while(
     let mut stream = provisioner.stream_instances(filter);
     let (mut list, mut step) = (Vec::new(), 0);
     while let Some(seen) = stream.try_next().await.unwrap() {
-        if let Seen::Instance(info) = seen {
+        if let ListItem::Instance(info) = seen {
             list.push(*info);
         }
         step += 1;

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 
 use fleetwright::{
     CloudInstanceState::{Running, Terminated},
-    Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, ProvisionError, RetryAdvice,
-    Scope, Seen,
+    Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, ListItem, ProvisionError,
+    RetryAdvice, Scope,
 };
 use fleetwright_memory::{MemoryCloud, MemoryProvisioner};
 use futures_util::TryStreamExt as _;
@@ -45,8 +45,8 @@ async fn seen(
     let (mut instances, mut gaps) = (Vec::new(), Vec::new());
     for seen in all {
         match seen {
-            Seen::Instance(info) => instances.push(info.id),
-            Seen::Gap { scope, error } => gaps.push((scope, error)),
+            ListItem::Instance(info) => instances.push(info.id),
+            ListItem::Gap { scope, error } => gaps.push((scope, error)),
         }
     }
     (instances, gaps)
@@ -100,8 +100,8 @@ async fn a_zone_that_was_away_for_one_page_is_a_gap() {
     while let Some(item) = stream.try_next().await.unwrap() {
         cloud.operator().reconnect(zone("mem-b"));
         match item {
-            Seen::Instance(_) => instances += 1,
-            Seen::Gap { .. } => gaps += 1,
+            ListItem::Instance(_) => instances += 1,
+            ListItem::Gap { .. } => gaps += 1,
         }
     }
     assert_eq!(gaps, 1);

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use fleetwright::{
     BoxStream, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter, InstanceId,
-    InstanceInfo, InstanceStatus, ProvisionError, Result, Seen,
+    InstanceInfo, InstanceStatus, ListItem, ProvisionError, Result,
 };
 use futures_util::StreamExt as _;
 
@@ -131,7 +131,7 @@ impl Twist for FailedStreamHasEffect {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let unknown = |error: ProvisionError| error.with_effect(Effect::Unknown);
         let items = at.inner.stream_instances(filter);
         items.map(move |item| item.map_err(unknown)).boxed()

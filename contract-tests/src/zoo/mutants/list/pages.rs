@@ -4,7 +4,7 @@ use std::{future::ready, num::NonZeroUsize};
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, ErrorKind, InstanceFilter, InstanceInfo, Operation, Result, Seen, Tags,
+    BoxStream, Call, ErrorKind, InstanceFilter, InstanceInfo, ListItem, Operation, Result, Tags,
     collect_complete,
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -121,7 +121,7 @@ impl Relist for PagesByOffset {
 }
 
 /// The items up to an error, which is passed on only if nothing came before it.
-fn until_error<'a>(items: BoxStream<'a, Result<Seen>>) -> BoxStream<'a, Result<Seen>> {
+fn until_error<'a>(items: BoxStream<'a, Result<ListItem>>) -> BoxStream<'a, Result<ListItem>> {
     let numbered = items.enumerate();
     let kept = numbered.take_while(|(number, seen)| ready(*number == 0 || seen.is_ok()));
     kept.map(|(_, seen)| seen).boxed()
@@ -143,8 +143,8 @@ impl Twist for SwallowsLaterErrors {
     }
 }
 
-fn without_gaps<'a>(items: BoxStream<'a, Result<Seen>>) -> BoxStream<'a, Result<Seen>> {
-    let instances = items.try_filter(|seen| ready(matches!(seen, Seen::Instance(_))));
+fn without_gaps<'a>(items: BoxStream<'a, Result<ListItem>>) -> BoxStream<'a, Result<ListItem>> {
+    let instances = items.try_filter(|seen| ready(matches!(seen, ListItem::Instance(_))));
     instances.boxed()
 }
 
@@ -193,7 +193,7 @@ impl Twist for StreamsWithoutGaps {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         without_gaps(at.inner.stream_instances(filter))
     }
 }
@@ -207,10 +207,10 @@ impl Twist for StreamsGapsOnly {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let all = at.inner.stream_instances(filter).collect::<Vec<_>>();
-        let shown = |mut items: Vec<Result<Seen>>| {
-            let is_gap = |item: &Result<Seen>| matches!(item, Ok(Seen::Gap { .. }));
+        let shown = |mut items: Vec<Result<ListItem>>| {
+            let is_gap = |item: &Result<ListItem>| matches!(item, Ok(ListItem::Gap { .. }));
             if items.iter().any(is_gap) {
                 items.retain(is_gap);
             }
@@ -228,7 +228,7 @@ impl Twist for StreamsAllStates {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         stream::once(in_all_states(at, filter))
             .flat_map(stream::iter)
             .boxed()
@@ -236,7 +236,7 @@ impl Twist for StreamsAllStates {
 }
 
 /// What the stream shows by the filter's tags alone.
-async fn in_all_states(at: At<'_>, filter: &InstanceFilter) -> Vec<Result<Seen>> {
+async fn in_all_states(at: At<'_>, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
     let mut by_tags = filter.clone();
     by_tags.states.clear();
     at.inner.stream_instances(&by_tags).collect().await
@@ -250,7 +250,7 @@ impl Twist for StreamsOnePage {
         &'a self,
         at: At<'a>,
         filter: &'a InstanceFilter,
-    ) -> BoxStream<'a, Result<Seen>> {
+    ) -> BoxStream<'a, Result<ListItem>> {
         let page = page_size(at);
         at.inner.stream_instances(filter).take(page).boxed()
     }

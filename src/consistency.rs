@@ -8,7 +8,7 @@ use crate::{Call, Capabilities, CloudInstanceState, Effect, InstanceId, Instance
 /// Reads until an answer is `enough`, or until the consistency window has passed since the first read,
 /// and answers the last one. Until then a read may show what was before, so that nothing should be
 /// refused because of it.
-pub async fn read_past_lag<'a, T>(
+pub async fn read_until<'a, T>(
     capabilities: &Capabilities,
     read: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
     enough: impl Fn(&T) -> bool + Send + Sync,
@@ -26,7 +26,7 @@ pub async fn read_past_lag<'a, T>(
 
 /// Reads an instance until it is in one of `states`, and refuses as wrong state one that is in another
 /// although the reads cannot be of the past any more; `needed` says which state would do.
-pub async fn read_in_state<'a>(
+pub async fn read_until_state<'a>(
     capabilities: &Capabilities,
     call: &Call,
     id: &InstanceId,
@@ -35,7 +35,7 @@ pub async fn read_in_state<'a>(
 ) -> Result<InstanceInfo> {
     // What is ending does not come back.
     let fit = |info: &InstanceInfo| states.contains(&info.state) || info.state.is_ending();
-    let info = read_past_lag(capabilities, read, fit).await;
+    let info = read_until(capabilities, read, fit).await;
     let info = info.map_err(|error| error.with_effect(Effect::None))?;
     if states.contains(&info.state) {
         return Ok(info);
@@ -65,7 +65,7 @@ mod tests {
         let read = || -> BoxFuture<'_, Result<u32>> {
             Box::pin(async { Ok(reads.fetch_add(1, Ordering::Relaxed)) })
         };
-        let last = read_past_lag(&declared(), read, |seen| *seen == wanted).await;
+        let last = read_until(&declared(), read, |seen| *seen == wanted).await;
         (last.unwrap(), began.elapsed())
     }
 
@@ -84,7 +84,7 @@ mod tests {
             Box::pin(async { Err(call.timeout(Effect::None)) })
         };
         let began = Instant::now();
-        assert!(read_past_lag(&declared(), read, |_| false).await.is_err());
+        assert!(read_until(&declared(), read, |_| false).await.is_err());
         assert_eq!(began.elapsed(), Duration::ZERO);
     }
 
@@ -105,14 +105,14 @@ mod tests {
             }
         };
         let late = shows(&[CloudInstanceState::Pending, CloudInstanceState::Running]);
-        let info = read_in_state(&declared(), &call, &id, running, late).await;
+        let info = read_until_state(&declared(), &call, &id, running, late).await;
         assert_eq!(info.unwrap().state, CloudInstanceState::Running);
         for (state, wait) in [
             (&[CloudInstanceState::Stopped], Duration::from_secs(12)),
             (&[CloudInstanceState::Terminating], Duration::ZERO),
         ] {
             let began = Instant::now();
-            let refused = read_in_state(&declared(), &call, &id, running, shows(state)).await;
+            let refused = read_until_state(&declared(), &call, &id, running, shows(state)).await;
             let error = refused.unwrap_err();
             assert_eq!(
                 (error.kind(), error.effect()),

@@ -17,39 +17,39 @@ use crate::{Capabilities, ErrorKind, InstanceId, InstanceInfo, Result};
 
 /// The launches of the last consistency window, for a backend's handle.
 #[derive(Debug, Default)]
-pub struct FreshLaunches {
-    noted: Mutex<Noted>,
+pub struct RecentLaunches {
+    records: Mutex<Records>,
 }
 
 #[derive(Debug, Default)]
-struct Noted {
+struct Records {
     by_id: HashMap<InstanceId, Instant>,
     /// The same, the oldest first.
     in_order: VecDeque<(Instant, InstanceId)>,
 }
 
-impl FreshLaunches {
+impl RecentLaunches {
     /// No launch yet.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Notes what was launched just now, and drops what was launched longer than `window` ago.
-    pub fn note(&self, infos: &[InstanceInfo], window: Duration) {
+    pub fn record(&self, infos: &[InstanceInfo], window: Duration) {
         if window.is_zero() {
             return;
         }
-        let (mut noted, now) = (self.noted(), Instant::now());
-        noted.drop_older(window);
+        let (mut records, now) = (self.records(), Instant::now());
+        records.drop_older(window);
         for info in infos {
-            noted.in_order.push_back((now, info.id.clone()));
-            noted.by_id.insert(info.id.clone(), now);
+            records.in_order.push_back((now, info.id.clone()));
+            records.by_id.insert(info.id.clone(), now);
         }
     }
 
     /// Makes a call about `ids`, and makes it again for own launches that are not found, until
     /// they are or the window since their launch has passed.
-    pub async fn patiently<'a, T>(
+    pub async fn retry_not_found<'a, T>(
         &self,
         ids: &[InstanceId],
         capabilities: &Capabilities,
@@ -57,7 +57,7 @@ impl FreshLaunches {
     ) -> Vec<Result<T>> {
         let window = capabilities.consistency_window;
         let pause = capabilities.poll_tick.min(window);
-        // Noted before the call is made: its answer may be looked at when the window is long over.
+        // Records before the call is made: its answer may be looked at when the window is long over.
         let mut young: Vec<_> = ids.iter().map(|id| self.within(id, window)).collect();
         let mut answers = send(ids.to_vec()).await;
         loop {
@@ -85,22 +85,22 @@ impl FreshLaunches {
 
     /// Whether an instance was launched so lately that a read made from now on may not show it yet.
     fn within(&self, id: &InstanceId, window: Duration) -> bool {
-        let at = self.noted().by_id.get(id).copied();
+        let at = self.records().by_id.get(id).copied();
         at.is_some_and(|at| at.elapsed() < window)
     }
 
-    fn noted(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn records(&self) -> MutexGuard<'_, Records> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Noted {
+impl Records {
     fn drop_older(&mut self, window: Duration) {
         while let Some((at, id)) = self.in_order.front() {
             if at.elapsed() < window {
                 return;
             }
-            // A replay may have noted it again since.
+            // A replay may have recorded it again since.
             if self.by_id.get(id) == Some(at) {
                 self.by_id.remove(id);
             }
@@ -122,41 +122,41 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_launch_is_young_for_the_window_and_then_dropped() {
-        let (launches, one, two) = (FreshLaunches::new(), info("i-1"), info("i-2"));
-        launches.note(std::slice::from_ref(&one), WINDOW);
+        let (launches, one, two) = (RecentLaunches::new(), info("i-1"), info("i-2"));
+        launches.record(std::slice::from_ref(&one), WINDOW);
         assert!(launches.within(&one.id, WINDOW));
         assert!(!launches.within(&two.id, WINDOW));
         tokio::time::sleep(WINDOW - Duration::from_millis(1)).await;
-        launches.note(std::slice::from_ref(&two), WINDOW);
+        launches.record(std::slice::from_ref(&two), WINDOW);
         assert!(launches.within(&one.id, WINDOW));
-        assert_eq!(launches.noted().by_id.len(), 2);
+        assert_eq!(launches.records().by_id.len(), 2);
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert!(!launches.within(&one.id, WINDOW));
-        launches.note(&[], WINDOW);
-        let noted = launches.noted();
-        assert_eq!((noted.by_id.len(), noted.in_order.len()), (1, 1));
-        assert!(noted.by_id.contains_key(&two.id));
+        launches.record(&[], WINDOW);
+        let records = launches.records();
+        assert_eq!((records.by_id.len(), records.in_order.len()), (1, 1));
+        assert!(records.by_id.contains_key(&two.id));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_launched_again_is_young_again() {
-        let (launches, one) = (FreshLaunches::new(), info("i-1"));
-        launches.note(std::slice::from_ref(&one), WINDOW);
+        let (launches, one) = (RecentLaunches::new(), info("i-1"));
+        launches.record(std::slice::from_ref(&one), WINDOW);
         tokio::time::sleep(WINDOW / 2).await;
-        launches.note(std::slice::from_ref(&one), WINDOW);
+        launches.record(std::slice::from_ref(&one), WINDOW);
         tokio::time::sleep(WINDOW / 2).await;
-        launches.note(&[], WINDOW);
+        launches.record(&[], WINDOW);
         assert!(launches.within(&one.id, WINDOW));
         tokio::time::sleep(WINDOW / 2).await;
-        launches.note(&[], WINDOW);
-        let noted = launches.noted();
-        assert_eq!((noted.by_id.len(), noted.in_order.len()), (0, 0));
+        launches.record(&[], WINDOW);
+        let records = launches.records();
+        assert_eq!((records.by_id.len(), records.in_order.len()), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn without_a_window_nothing_is_noted() {
-        let (launches, one) = (FreshLaunches::new(), info("i-1"));
-        launches.note(std::slice::from_ref(&one), Duration::ZERO);
-        assert_eq!(launches.noted().in_order.len(), 0);
+        let (launches, one) = (RecentLaunches::new(), info("i-1"));
+        launches.record(std::slice::from_ref(&one), Duration::ZERO);
+        assert_eq!(launches.records().in_order.len(), 0);
     }
 }

@@ -6,7 +6,7 @@ use crate::{Call, InstanceInfo, ProvisionError, Result, Scope};
 
 /// One item of [`stream_instances`](crate::InstanceProvisioner::stream_instances).
 #[derive(Clone, Debug)]
-pub enum Seen {
+pub enum ListItem {
     /// An instance.
     Instance(Box<InstanceInfo>),
     /// A part that could not be seen. What is missing from it may still exist.
@@ -18,7 +18,7 @@ pub enum Seen {
     },
 }
 
-impl From<InstanceInfo> for Seen {
+impl From<InstanceInfo> for ListItem {
     fn from(info: InstanceInfo) -> Self {
         Self::Instance(Box::new(info))
     }
@@ -30,14 +30,14 @@ impl From<InstanceInfo> for Seen {
 /// For backends whose list stands on their stream.
 pub async fn collect_complete(
     call: &Call,
-    stream: impl Stream<Item = Result<Seen>>,
+    stream: impl Stream<Item = Result<ListItem>>,
 ) -> Result<Vec<InstanceInfo>> {
     let mut stream = std::pin::pin!(stream);
     let (mut instances, mut gaps, mut cause) = (Vec::new(), Vec::new(), None);
     while let Some(seen) = stream.next().await {
         match seen? {
-            Seen::Instance(info) => instances.push(*info),
-            Seen::Gap { scope, error } => {
+            ListItem::Instance(info) => instances.push(*info),
+            ListItem::Gap { scope, error } => {
                 gaps.push(scope);
                 cause.get_or_insert(error);
             }
