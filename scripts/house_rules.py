@@ -19,7 +19,7 @@ ARROWS = {
     "fleetwright-gcp": {"fleetwright", "fleetwright-provider-support"},
     "fleetwright-azure": {"fleetwright", "fleetwright-provider-support"},
     "fleetwright-clause-engine": set(),
-    "fleetwright-contract-tests": {"fleetwright", "fleetwright-clause-engine", "fleetwright-memory"},
+    "fleetwright-contract-tests": {"fleetwright", "fleetwright-clause-engine"},
     "fleetwright-contract-zoo": {"fleetwright", "fleetwright-contract-tests", "fleetwright-memory"},
     "fleetwright-emulators": {"fleetwright-chaos"},
     "fleetwright-provider-testkit": {"fleetwright", "fleetwright-contract-tests", "fleetwright-emulators"},

@@ -87,11 +87,15 @@ pub(crate) fn for_all<S: Strategy>(
 fn seed() -> Result<u64, Stop> {
     match std::env::var(VARIABLE) {
         Err(_) => Ok(DEFAULT),
-        Ok(text) => given().ok_or_else(|| Stop::Kit(format!("{VARIABLE}={text} is no number"))),
+        Ok(text) => {
+            seed_from_env().ok_or_else(|| Stop::Kit(format!("{VARIABLE}={text} is no number")))
+        }
     }
 }
 
-/// The seed that somebody asked for, for whatever else depends on one.
-pub(crate) fn given() -> Option<u64> {
+/// Returns the seed in `FLEETWRIGHT_CONTRACT_SEED`, or `None` if it is unset or no number.
+///
+/// Use it for everything else in a harness that depends on a seed, so that one variable repeats a run.
+pub fn seed_from_env() -> Option<u64> {
     std::env::var(VARIABLE).ok()?.parse().ok()
 }

@@ -378,9 +378,22 @@ pub fn run_provisioner_contract_tests<H: Harness + 'static>(make: fn() -> H) {
 /// makes.
 ///
 /// ```
-/// use fleetwright_contract_tests::{contract_tests, zoo::MemoryHarness};
-///
-/// contract_tests!(MemoryHarness::new);
+/// # use std::sync::Arc;
+/// # use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
+/// # use fleetwright_contract_tests::Harness;
+/// # struct MyHarness(fleetwright_memory::MemoryCloud);
+/// # impl MyHarness {
+/// #     fn new() -> Self { Self(fleetwright_memory::MemoryCloud::new()) }
+/// # }
+/// # #[async_trait]
+/// # impl Harness for MyHarness {
+/// #     fn name(&self) -> String { "my cloud".to_owned() }
+/// #     async fn open(&self) -> Arc<dyn InstanceProvisioner> { Arc::new(self.0.provisioner()) }
+/// #     fn config(&self) -> InstanceConfig { unimplemented!() }
+/// #     fn unknown_id(&self) -> InstanceId { unimplemented!() }
+/// # }
+/// // In `tests/contract.rs`, where `MyHarness` implements `Harness`:
+/// fleetwright_contract_tests::contract_tests!(MyHarness::new);
 /// # fn main() {}
 /// ```
 #[macro_export]

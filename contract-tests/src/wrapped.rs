@@ -15,11 +15,25 @@ type Wrap = dyn Fn(Arc<dyn InstanceProvisioner>) -> Arc<dyn InstanceProvisioner>
 /// truth stay those of the backend: they are below what is tested.
 ///
 /// ```
+/// # use std::sync::Arc;
+/// # use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
+/// # use fleetwright_contract_tests::Harness;
+/// # struct MyHarness(fleetwright_memory::MemoryCloud);
+/// # impl MyHarness {
+/// #     fn new() -> Self { Self(fleetwright_memory::MemoryCloud::new()) }
+/// # }
+/// # #[async_trait]
+/// # impl Harness for MyHarness {
+/// #     fn name(&self) -> String { "my cloud".to_owned() }
+/// #     async fn open(&self) -> Arc<dyn InstanceProvisioner> { Arc::new(self.0.provisioner()) }
+/// #     fn config(&self) -> InstanceConfig { unimplemented!() }
+/// #     fn unknown_id(&self) -> InstanceId { unimplemented!() }
+/// # }
 /// use fleetwright::layer::Stack;
-/// use fleetwright_contract_tests::{Wrapped, contract_tests, zoo::MemoryHarness};
+/// use fleetwright_contract_tests::{Wrapped, contract_tests};
 ///
-/// fn layered() -> Wrapped<MemoryHarness> {
-///     Wrapped::new("memory-layered", MemoryHarness::new(), |inner| Stack::default().over(inner))
+/// fn layered() -> Wrapped<MyHarness> {
+///     Wrapped::new("my-cloud-layered", MyHarness::new(), |inner| Stack::default().over(inner))
 /// }
 ///
 /// contract_tests!(layered);

@@ -1,1 +1,30 @@
 //! Broken backends that the contract kit must reject, and unusual ones that it must accept.
+//!
+//! This crate proves the kit and owns three things: the reference harness on the memory cloud
+//! ([`MemoryHarness`]), the [`mutants`], each broken in one way, and the [`benign`] backends, which
+//! are unusual and correct. It is a crate of its own so that the tests of a backend do not compile
+//! any of them. It must never be a dependency of a backend's library.
+//!
+//! The author of a backend can use it to see how a clause fails:
+//!
+//! ```
+//! use fleetwright_contract_tests::{Status, clause, run_clause};
+//! use fleetwright_contract_zoo::mutants;
+//!
+//! let mutants = mutants::all();
+//! let mutant = mutants.iter().find(|mutant| mutant.name == "token ignored").unwrap();
+//! let clause = clause(mutant.dies_of).unwrap();
+//! let verdict = run_clause(clause, &(mutant.make)());
+//! assert_eq!(verdict.status, Status::Fail);
+//! println!("{}", verdict.message(clause));
+//! ```
+
+pub mod benign;
+mod harness;
+pub mod mutants;
+mod twist;
+
+pub use harness::MemoryHarness;
+pub use twist::{At, Twist, Twisted, TwistedHarness};
+
+pub use fleetwright_contract_tests::Factory;

@@ -7,7 +7,8 @@ use fleetwright::{
     Market,
     layer::{Alternative, FallbackPolicy, Stack},
 };
-use fleetwright_contract_tests::{Wrapped, contract_tests, zoo::MemoryHarness};
+use fleetwright_contract_tests::{Wrapped, contract_tests};
+use fleetwright_contract_zoo::MemoryHarness;
 
 fn layered() -> Wrapped<MemoryHarness> {
     let alternatives = [

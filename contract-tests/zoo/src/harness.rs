@@ -1,0 +1,268 @@
+//! The memory cloud as a harness: the reference that every clause passes on.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use fleetwright::{
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Scope, Tags, Zone,
+};
+use fleetwright_memory::{
+    Capacity, Fault, MemoryCloud, MemoryCloudBuilder, Phase, Refused, Rule, When, WireCall,
+};
+
+use fleetwright_contract_tests::{
+    Faults, Harness, Oracle, Outsider, Time, Truth, WireFault, WireOp,
+};
+
+/// A memory cloud, fresh for each clause, under virtual time.
+#[derive(Clone, Debug)]
+pub struct MemoryHarness {
+    cloud: MemoryCloud,
+}
+
+const IMAGES: [&str; 2] = ["contract-image", "contract-image-2"];
+const TYPES: [&str; 2] = ["contract-small", "contract-large"];
+
+impl MemoryHarness {
+    /// A well-behaved cloud.
+    pub fn new() -> Self {
+        Self::with(|cloud| cloud)
+    }
+
+    /// A cloud with other knobs.
+    pub fn with(turn: impl FnOnce(MemoryCloudBuilder) -> MemoryCloudBuilder) -> Self {
+        let mut cloud = MemoryCloud::builder()
+            .seed(fleetwright_contract_tests::seed_from_env().unwrap_or(1))
+            .latency(Duration::from_millis(10));
+        for image in IMAGES {
+            cloud = cloud.offer_image(name(image));
+        }
+        for instance_type in TYPES {
+            cloud = cloud.offer_type(name(instance_type));
+        }
+        Self {
+            cloud: turn(cloud).build(),
+        }
+    }
+
+    /// The account behind it.
+    pub fn cloud(&self) -> &MemoryCloud {
+        &self.cloud
+    }
+}
+
+impl Default for MemoryHarness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A name that is written here and well-formed.
+#[expect(clippy::panic, reason = "the names are written in this file")]
+fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
+    T::try_from(text).unwrap_or_else(|_| panic!("{text} is no name"))
+}
+
+#[async_trait]
+impl Harness for MemoryHarness {
+    fn name(&self) -> String {
+        "memory".to_owned()
+    }
+
+    async fn open(&self) -> Arc<dyn InstanceProvisioner> {
+        Arc::new(self.cloud.provisioner())
+    }
+
+    fn config(&self) -> InstanceConfig {
+        InstanceConfig::new(name(IMAGES[0]), name(TYPES[0]))
+    }
+
+    fn unknown_id(&self) -> InstanceId {
+        name("i-0000000000000000")
+    }
+
+    fn time(&self) -> Time {
+        Time::Virtual
+    }
+
+    fn unknown_image(&self) -> Option<ImageId> {
+        Some(name("no-such-image"))
+    }
+
+    fn other_image(&self) -> Option<ImageId> {
+        Some(name(IMAGES[1]))
+    }
+
+    fn other_type(&self) -> Option<InstanceType> {
+        Some(name(TYPES[1]))
+    }
+
+    fn zone(&self) -> Option<Zone> {
+        Some(name("mem-b"))
+    }
+
+    fn oracle(&self) -> Option<Arc<dyn Oracle>> {
+        Some(Arc::new(self.clone()))
+    }
+
+    fn faults(&self) -> Option<Arc<dyn Faults>> {
+        Some(Arc::new(self.clone()))
+    }
+
+    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl Oracle for MemoryHarness {
+    async fn instances(&self, tags: &Tags) -> Vec<Truth> {
+        let all = self.cloud.oracle().instances().into_iter();
+        let ours = all.filter(|truth| truth.info.tags.contains_all(tags));
+        ours.map(|truth| Truth {
+            info: truth.info,
+            user_data: truth.user_data.map(|data| data.as_bytes().to_vec()),
+            disk_size_gb: truth.disk.map(|disk| disk.size_gb.get()),
+            holds_machine: truth.holds_machine,
+            boots: Some(truth.boots),
+        })
+        .collect()
+    }
+
+    async fn leftovers(&self, tags: &Tags) -> Vec<String> {
+        let left = self.cloud.oracle().leftovers_of(tags);
+        let instances = left.instances.iter().map(|id| format!("instance {id}"));
+        let disks = left.disks.iter().map(|disk| format!("disk {disk}"));
+        let cards = left
+            .network_cards
+            .iter()
+            .map(|mac| format!("network card {mac}"));
+        let addresses = left
+            .addresses
+            .iter()
+            .map(|address| format!("address {address}"));
+        instances
+            .chain(disks)
+            .chain(cards)
+            .chain(addresses)
+            .collect()
+    }
+
+    async fn calls(&self) -> u64 {
+        self.cloud.oracle().total_calls()
+    }
+}
+
+#[async_trait]
+impl Faults for MemoryHarness {
+    fn offers(&self, _: &WireFault) -> bool {
+        true
+    }
+
+    async fn strike(&self, operation: WireOp, nth: u64, fault: WireFault) {
+        self.add(operation, When::Nth(nth), &fault);
+    }
+
+    async fn strike_always(&self, operation: WireOp, fault: WireFault) {
+        self.add(operation, When::Always, &fault);
+    }
+
+    async fn clear(&self) -> bool {
+        let all_struck = self.cloud.faults().unstruck().is_empty();
+        self.cloud.faults().clear();
+        all_struck
+    }
+}
+
+impl MemoryHarness {
+    fn add(&self, operation: WireOp, when: When, fault: &WireFault) {
+        let call = match operation {
+            WireOp::Any => None,
+            WireOp::Launch => Some(WireCall::Launch),
+            WireOp::Terminate => Some(WireCall::Terminate),
+            WireOp::Stop => Some(WireCall::Stop),
+            WireOp::Start => Some(WireCall::Start),
+            WireOp::Describe => Some(WireCall::Describe),
+            WireOp::List => Some(WireCall::ListPage),
+            WireOp::FindLaunch => Some(WireCall::FindLaunch),
+            WireOp::UpdateTags => Some(WireCall::UpdateTags),
+        };
+        let (operation, fault) = (call.map(String::from), native(fault));
+        self.cloud.faults().add(Rule {
+            operation,
+            when,
+            fault,
+        });
+    }
+}
+
+/// The memory cloud's own fault for each of the kit's.
+fn native(fault: &WireFault) -> Fault {
+    match fault {
+        WireFault::Throttled(delay) => Fault::Refused(Refused::Throttled(*delay)),
+        WireFault::BadCredentials => Fault::Refused(Refused::BadCredentials),
+        WireFault::Forbidden => Fault::Refused(Refused::AccessDenied),
+        WireFault::Capacity => Fault::Refused(Refused::Capacity),
+        WireFault::Quota => Fault::Refused(Refused::Quota),
+        WireFault::RequestLost => Fault::Lost(Phase::Before),
+        WireFault::ReplyLost => Fault::Lost(Phase::After),
+        WireFault::ServerErrorBefore => Fault::ServerError(Phase::Before),
+        WireFault::ServerErrorAfter => Fault::ServerError(Phase::After),
+        WireFault::Malformed => Fault::Malformed,
+        WireFault::StaleRead => Fault::StaleRead,
+        WireFault::UnknownState(word) => Fault::UnknownState(word.clone()),
+        WireFault::FailsLate(code) => Fault::FailsLate {
+            code: code.clone(),
+            message: "as planned".to_owned(),
+        },
+        WireFault::Hang => Fault::Hang(Phase::Before),
+        WireFault::CrashBefore => Fault::Crash(Phase::Before),
+        WireFault::CrashAfter => Fault::Crash(Phase::After),
+    }
+}
+
+#[async_trait]
+impl Outsider for MemoryHarness {
+    #[expect(
+        clippy::panic,
+        reason = "the reference has no quota, so the harness itself is wrong"
+    )]
+    async fn launch(&self, tags: Tags) -> InstanceId {
+        let mut config = self.config();
+        config.tags = tags;
+        let launched = self.cloud.operator().launch(&config);
+        launched
+            .unwrap_or_else(|error| panic!("the outsider cannot launch: {error}"))
+            .id
+    }
+
+    async fn stop(&self, id: &InstanceId) {
+        // Nobody tells an outsider what came of it; the clause looks for itself.
+        let _ = self.cloud.operator().stop(id);
+    }
+
+    async fn terminate(&self, id: &InstanceId) {
+        let _ = self.cloud.operator().terminate(id);
+    }
+
+    async fn cut_off(&self, id: &InstanceId) -> Option<Scope> {
+        let zone = self.cloud.oracle().instance(id)?.info.placement.zone?;
+        self.cloud.operator().cut_off(zone.clone());
+        Some(Scope::zone(zone))
+    }
+
+    async fn reconnect(&self) {
+        for zone in ["mem-a", "mem-b"] {
+            self.cloud.operator().reconnect(name(zone));
+        }
+        self.cloud.operator().set_capacity(Vec::new());
+    }
+
+    async fn only_room_for(&self, count: u64) -> bool {
+        let instances = self.cloud.oracle().instances().into_iter();
+        let taken = instances.filter(|truth| truth.holds_machine).count() as u64;
+        let limit = Capacity::of(taken.saturating_add(count));
+        self.cloud.operator().set_capacity(vec![limit]);
+        true
+    }
+}

@@ -1,0 +1,139 @@
+//! Batches of what there is already: described, stopped, started and terminated item by item.
+
+use async_trait::async_trait;
+use fleetwright::{
+    Call, InstanceId, InstanceInfo, InstanceStatus, Operation, ProvisionError, Result,
+};
+
+use crate::{At, Twist};
+
+/// The refusal of an id that no instance has.
+fn not_found(operation: Operation, id: &InstanceId) -> ProvisionError {
+    Call::new("memory", operation).not_found(id)
+}
+
+/// The first of `ids` that no instance has.
+fn missing<'a>(at: At<'_>, ids: &'a [InstanceId]) -> Option<&'a InstanceId> {
+    let oracle = at.harness.cloud().oracle();
+    ids.iter().find(|id| oracle.instance(id).is_none())
+}
+
+#[derive(Default)]
+pub(super) struct FailsWholeDescriptions;
+
+#[async_trait]
+impl Twist for FailsWholeDescriptions {
+    async fn describe_instances(
+        &self,
+        at: At<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceStatus>> {
+        if let Some(missing) = missing(at, ids) {
+            let error = not_found(Operation::DescribeInstances, missing);
+            return ids.iter().map(|_| Err(error.clone())).collect();
+        }
+        at.inner.describe_instances(ids).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct LeavesMissingOut;
+
+#[async_trait]
+impl Twist for LeavesMissingOut {
+    async fn describe_instances(
+        &self,
+        at: At<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceStatus>> {
+        let mut answers = at.inner.describe_instances(ids).await;
+        answers.retain(Result::is_ok);
+        answers
+    }
+}
+
+/// Answers the good ones as they come, and the missing where they were asked for.
+#[derive(Default)]
+pub(super) struct DescribesInItsOrder;
+
+#[async_trait]
+impl Twist for DescribesInItsOrder {
+    async fn describe_instances(
+        &self,
+        at: At<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceStatus>> {
+        let mut answers = at.inner.describe_instances(ids).await;
+        let mut found: Vec<_> = answers.iter().flatten().cloned().collect();
+        found.sort_by(|a, b| b.id.cmp(&a.id));
+        for answer in &mut answers {
+            if answer.is_ok() {
+                *answer = found.pop().map_or_else(|| answer.clone(), Ok);
+            }
+        }
+        answers
+    }
+}
+
+#[derive(Default)]
+pub(super) struct FailsWholeTerminations;
+
+#[async_trait]
+impl Twist for FailsWholeTerminations {
+    async fn terminate_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+        if let Some(missing) = missing(at, ids) {
+            let error = not_found(Operation::TerminateInstances, missing);
+            return ids.iter().map(|_| Err(error.clone())).collect();
+        }
+        at.inner.terminate_instances(ids).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct StopsUntilFailure;
+
+#[async_trait]
+impl Twist for StopsUntilFailure {
+    async fn stop_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+        let mut answers: Vec<Result<()>> = Vec::new();
+        for id in ids {
+            let failed = answers.last().and_then(|last| last.clone().err());
+            answers.push(match failed {
+                Some(error) => Err(error),
+                None => at.inner.stop_instance(id).await,
+            });
+        }
+        answers
+    }
+}
+
+#[derive(Default)]
+pub(super) struct FailsWholeStarts;
+
+#[async_trait]
+impl Twist for FailsWholeStarts {
+    async fn start_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
+        if let Some(missing) = missing(at, ids) {
+            let error = not_found(Operation::StartInstances, missing);
+            return ids.iter().map(|_| Err(error.clone())).collect();
+        }
+        at.inner.start_instances(ids).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct DescribesOneBatch;
+
+#[async_trait]
+impl Twist for DescribesOneBatch {
+    async fn describe_instances(
+        &self,
+        at: At<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceStatus>> {
+        let most = at.inner.capabilities().batch_size.get();
+        at.inner
+            .describe_instances(&ids[..ids.len().min(most)])
+            .await
+    }
+}

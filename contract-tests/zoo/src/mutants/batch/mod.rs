@@ -1,0 +1,338 @@
+//! Backends that break the family batch. This file has the batches that are launched.
+
+mod items;
+
+use std::{
+    collections::BTreeMap,
+    num::{NonZeroU32, NonZeroUsize},
+    sync::{Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    BatchLaunch, Capabilities, Effect, InstanceConfig, InstanceInfo, LaunchToken, Result, TagChange,
+};
+
+use self::items::{
+    DescribesInItsOrder, DescribesOneBatch, FailsWholeDescriptions, FailsWholeStarts,
+    FailsWholeTerminations, LeavesMissingOut, StopsUntilFailure,
+};
+use super::{Mutant, Twist};
+use crate::{At, MemoryHarness, TwistedHarness};
+use fleetwright_contract_tests::SCOPE_TAG;
+
+/// One for each clause of the family, or more.
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "a batch is one short",
+        dies_of: "BATCH-01",
+        make: TwistedHarness::factory::<LaunchesOneLess>,
+    },
+    Mutant {
+        name: "only the first of a batch is tagged",
+        dies_of: "BATCH-01",
+        make: TwistedHarness::factory::<TagsTheFirst>,
+    },
+    Mutant {
+        name: "a batch ignores its token",
+        dies_of: "BATCH-02",
+        make: TwistedHarness::factory::<IgnoresTheToken>,
+    },
+    Mutant {
+        name: "a replay of a batch answers its first only",
+        dies_of: "BATCH-02",
+        make: TwistedHarness::factory::<ReplaysTheFirst>,
+    },
+    Mutant {
+        name: "a replay of a batch answers its first for each",
+        dies_of: "BATCH-02",
+        make: TwistedHarness::factory::<ReplaysTheFirstForEach>,
+    },
+    Mutant {
+        name: "the count of a batch is not compared",
+        dies_of: "BATCH-03",
+        make: TwistedHarness::factory::<IgnoresTheCount>,
+    },
+    Mutant {
+        name: "survivors of a partial failure not told",
+        dies_of: "BATCH-04",
+        make: || TwistedHarness::factory_on::<ForgetsSurvivors>(partial),
+    },
+    Mutant {
+        name: "all or nothing leaves a part",
+        dies_of: "BATCH-04",
+        make: || TwistedHarness::factory_on::<DeclaresAllOrNothing>(partial),
+    },
+    Mutant {
+        name: "all or nothing does not know which",
+        dies_of: "BATCH-04",
+        make: TwistedHarness::factory::<DoesNotKnowItsEffect>,
+    },
+    Mutant {
+        name: "one missing fails a whole batch of descriptions",
+        dies_of: "BATCH-05",
+        make: TwistedHarness::factory::<FailsWholeDescriptions>,
+    },
+    Mutant {
+        name: "a missing one is left out of a batch of descriptions",
+        dies_of: "BATCH-05",
+        make: TwistedHarness::factory::<LeavesMissingOut>,
+    },
+    Mutant {
+        name: "descriptions in the cloud's order",
+        dies_of: "BATCH-05",
+        make: TwistedHarness::factory::<DescribesInItsOrder>,
+    },
+    Mutant {
+        name: "one unknown id fails a whole batch of terminations",
+        dies_of: "BATCH-06",
+        make: TwistedHarness::factory::<FailsWholeTerminations>,
+    },
+    Mutant {
+        name: "a batch of stops ends at the first failure",
+        dies_of: "BATCH-07",
+        make: TwistedHarness::factory::<StopsUntilFailure>,
+    },
+    Mutant {
+        name: "one unknown id fails a whole batch of starts",
+        dies_of: "BATCH-07",
+        make: TwistedHarness::factory::<FailsWholeStarts>,
+    },
+    Mutant {
+        name: "only the first native batch is described",
+        dies_of: "BATCH-08",
+        make: || TwistedHarness::factory_on::<DescribesOneBatch>(batches_of_ten),
+    },
+    Mutant {
+        name: "a batch launch is cut to the native size",
+        dies_of: "BATCH-08",
+        make: || TwistedHarness::factory_on::<LaunchesOneBatch>(batches_of_ten),
+    },
+    Mutant {
+        name: "the last of a native batch is answered for the first of the next",
+        dies_of: "BATCH-08",
+        make: || TwistedHarness::factory_on::<DoublesAtTheBoundary>(batches_of_ten),
+    },
+];
+
+fn partial() -> MemoryHarness {
+    MemoryHarness::with(|cloud| cloud.batch_launch(BatchLaunch::Partial))
+}
+
+fn batches_of_ten() -> MemoryHarness {
+    MemoryHarness::with(|cloud| cloud.batch_size(NonZeroUsize::MIN.saturating_add(9)))
+}
+
+#[derive(Default)]
+struct LaunchesOneLess;
+
+#[async_trait]
+impl Twist for LaunchesOneLess {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let less = NonZeroU32::new(count.get() - 1).unwrap_or(count);
+        at.inner.launch_instances(config, less).await
+    }
+}
+
+#[derive(Default)]
+struct TagsTheFirst;
+
+#[async_trait]
+impl Twist for TagsTheFirst {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let launched = at.inner.launch_instances(config, count).await?;
+        let mut change = TagChange::new();
+        let given = config.tags.iter().map(|(key, _)| key.to_owned());
+        change.remove = given.filter(|key| key != SCOPE_TAG).collect();
+        for info in &launched[1..] {
+            let operator = at.harness.cloud().operator();
+            operator.update_tags(&info.id, &change)?;
+        }
+        Ok(launched)
+    }
+}
+
+#[derive(Default)]
+struct IgnoresTheToken;
+
+#[async_trait]
+impl Twist for IgnoresTheToken {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut config = config.clone();
+        config.launch_token = None;
+        at.inner.launch_instances(&config, count).await
+    }
+}
+
+/// The counts of the batches that were launched, by token.
+#[derive(Default)]
+struct Launched(Mutex<BTreeMap<LaunchToken, NonZeroU32>>);
+
+impl Launched {
+    /// The count that a token was launched with before.
+    fn count(&self, config: &InstanceConfig) -> Option<NonZeroU32> {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.get(config.launch_token.as_ref()?).copied()
+    }
+
+    fn note(&self, config: &InstanceConfig, count: NonZeroU32) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.extend(config.launch_token.clone().map(|token| (token, count)));
+    }
+}
+
+/// Finds what a token launched, and takes only the first of it.
+#[derive(Default)]
+struct ReplaysTheFirst(Launched);
+
+#[async_trait]
+impl Twist for ReplaysTheFirst {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut infos = at.inner.launch_instances(config, count).await?;
+        if self.0.count(config).is_some() {
+            infos.truncate(1);
+        }
+        self.0.note(config, count);
+        Ok(infos)
+    }
+}
+
+/// Finds what a token launched, and answers the first of it over and over.
+#[derive(Default)]
+struct ReplaysTheFirstForEach(Launched);
+
+#[async_trait]
+impl Twist for ReplaysTheFirstForEach {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut infos = at.inner.launch_instances(config, count).await?;
+        if self.0.count(config).is_some() {
+            let first = infos[0].clone();
+            infos.fill(first);
+        }
+        self.0.note(config, count);
+        Ok(infos)
+    }
+}
+
+#[derive(Default)]
+struct IgnoresTheCount(Launched);
+
+#[async_trait]
+impl Twist for IgnoresTheCount {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let count = self.0.count(config).unwrap_or(count);
+        let infos = at.inner.launch_instances(config, count).await?;
+        self.0.note(config, count);
+        Ok(infos)
+    }
+}
+
+#[derive(Default)]
+struct ForgetsSurvivors;
+
+#[async_trait]
+impl Twist for ForgetsSurvivors {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let answer = at.inner.launch_instances(config, count).await;
+        answer.map_err(|error| error.with_survivors(Vec::new()))
+    }
+}
+
+#[derive(Default)]
+struct DeclaresAllOrNothing;
+
+impl Twist for DeclaresAllOrNothing {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.batch_launch = BatchLaunch::AllOrNothing;
+        declared
+    }
+}
+
+#[derive(Default)]
+struct DoesNotKnowItsEffect;
+
+#[async_trait]
+impl Twist for DoesNotKnowItsEffect {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let answer = at.inner.launch_instances(config, count).await;
+        answer.map_err(|error| error.with_effect(Effect::Unknown))
+    }
+}
+
+#[derive(Default)]
+struct LaunchesOneBatch;
+
+#[async_trait]
+impl Twist for LaunchesOneBatch {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let most = NonZeroU32::try_from(at.inner.capabilities().batch_size);
+        let count = most.map_or(count, |most| count.min(most));
+        at.inner.launch_instances(config, count).await
+    }
+}
+
+#[derive(Default)]
+struct DoublesAtTheBoundary;
+
+#[async_trait]
+impl Twist for DoublesAtTheBoundary {
+    async fn launch_instances(
+        &self,
+        at: At<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut infos = at.inner.launch_instances(config, count).await?;
+        let native = at.inner.capabilities().batch_size.get();
+        if infos.len() > native {
+            infos[native] = infos[native - 1].clone();
+        }
+        Ok(infos)
+    }
+}

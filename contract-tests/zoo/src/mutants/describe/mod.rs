@@ -1,0 +1,264 @@
+//! Backends that break the family describe.
+
+mod lag;
+
+use std::{collections::HashMap, sync::Mutex, time::Duration};
+
+use async_trait::async_trait;
+use fleetwright::{
+    Call, Capabilities,
+    CloudInstanceState::{self, Pending, Running, Terminated, Terminating},
+    Effect, ErrorKind, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, Operation, Result,
+};
+use fleetwright_memory::WireCall;
+
+use self::lag::{
+    DeclaresHalfTheLag, DescribesStopsLate, HidesFreshLaunches, ListsStartsLate, NotFoundForGood,
+    NotFoundIsAnOutage, ReadsUntilFresh,
+};
+use super::{Mutant, Twist, token::lock};
+use crate::{At, MemoryHarness, TwistedHarness};
+use fleetwright_contract_tests::Harness as _;
+
+/// One for each clause of the family, or more.
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "described under another id",
+        dies_of: "DESCRIBE-01",
+        make: TwistedHarness::factory::<AnotherId>,
+    },
+    Mutant {
+        name: "own launch not found right after it",
+        dies_of: "DESCRIBE-01",
+        make: || TwistedHarness::factory_on::<ForgetsOwnLaunches>(lagging),
+    },
+    Mutant {
+        name: "unknown id describes as empty",
+        dies_of: "DESCRIBE-02",
+        make: TwistedHarness::factory::<UnknownIsEmpty>,
+    },
+    Mutant {
+        name: "unknown id describes as terminated",
+        dies_of: "DESCRIBE-02",
+        make: TwistedHarness::factory::<UnknownIsTerminated>,
+    },
+    Mutant {
+        name: "cache never expires",
+        dies_of: "DESCRIBE-03",
+        make: TwistedHarness::factory::<CacheNeverExpires>,
+    },
+    Mutant {
+        name: "terminated instance not found",
+        dies_of: "DESCRIBE-04",
+        make: TwistedHarness::factory::<TerminatedIsNotFound>,
+    },
+    Mutant {
+        name: "terminated instance forgotten before its time",
+        dies_of: "DESCRIBE-04",
+        make: || {
+            let short = || MemoryHarness::with(|c| c.terminated_visible(Duration::from_secs(2500)));
+            TwistedHarness::factory_on::<DeclaresAnHour>(short)
+        },
+    },
+    Mutant {
+        name: "another handle's not found is for good",
+        dies_of: "DESCRIBE-05",
+        make: || TwistedHarness::factory_on::<NotFoundForGood>(lagging),
+    },
+    Mutant {
+        name: "another handle's lag not declared",
+        dies_of: "DESCRIBE-05",
+        make: TwistedHarness::factory::<HidesFreshLaunches<1>>,
+    },
+    Mutant {
+        name: "another handle's lag outlasts the window",
+        dies_of: "DESCRIBE-05",
+        make: || TwistedHarness::factory_on::<HidesFreshLaunches<10>>(lagging),
+    },
+    Mutant {
+        name: "another handle's lag is told as an outage",
+        dies_of: "DESCRIBE-05",
+        make: || TwistedHarness::factory_on::<NotFoundIsAnOutage>(lagging),
+    },
+    Mutant {
+        name: "reads lag twice as long as declared",
+        dies_of: "DESCRIBE-06",
+        make: || TwistedHarness::factory_on::<DeclaresHalfTheLag>(lagging),
+    },
+    Mutant {
+        name: "started instance listed as stopped for a while",
+        dies_of: "DESCRIBE-06",
+        make: TwistedHarness::factory::<ListsStartsLate>,
+    },
+    Mutant {
+        name: "stopped instance described as running for a while",
+        dies_of: "DESCRIBE-06",
+        make: TwistedHarness::factory::<DescribesStopsLate>,
+    },
+    Mutant {
+        name: "reads lag longer than declared when all goes wrong",
+        dies_of: "DESCRIBE-06",
+        make: || TwistedHarness::factory_on::<ReadsUntilFresh>(lagging),
+    },
+    Mutant {
+        name: "terminating instance listed as running",
+        dies_of: "DESCRIBE-06",
+        make: TwistedHarness::factory::<ListsEndingAsRunning>,
+    },
+    Mutant {
+        name: "terminating instance not described",
+        dies_of: "DESCRIBE-06",
+        make: TwistedHarness::factory::<DoesNotDescribeEnding>,
+    },
+];
+
+fn lagging() -> MemoryHarness {
+    MemoryHarness::with(|cloud| cloud.read_lag(Duration::from_secs(5)))
+}
+
+#[derive(Default)]
+struct AnotherId;
+
+#[async_trait]
+impl Twist for AnotherId {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        status.id = InstanceId::new(id.as_str().to_uppercase()).unwrap_or(status.id);
+        Ok(status)
+    }
+}
+
+/// Reads through a handle of its own, which has launched nothing.
+#[derive(Default)]
+struct ForgetsOwnLaunches;
+
+#[async_trait]
+impl Twist for ForgetsOwnLaunches {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        at.harness.open().await.describe_instance(id).await
+    }
+}
+
+/// Describes what is not found as `state`.
+async fn missing_as(
+    at: At<'_>,
+    id: &InstanceId,
+    state: CloudInstanceState,
+) -> Result<InstanceStatus> {
+    match at.inner.describe_instance(id).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Ok(InstanceStatus::new(id.clone(), state))
+        }
+        answer => answer,
+    }
+}
+
+#[derive(Default)]
+struct UnknownIsEmpty;
+
+#[async_trait]
+impl Twist for UnknownIsEmpty {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        missing_as(at, id, Pending).await
+    }
+}
+
+#[derive(Default)]
+struct UnknownIsTerminated;
+
+#[async_trait]
+impl Twist for UnknownIsTerminated {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        missing_as(at, id, Terminated).await
+    }
+}
+
+/// Keeps what runs until a call changes something: what others do, it never learns.
+#[derive(Default)]
+struct CacheNeverExpires(Mutex<HashMap<InstanceId, (u64, InstanceStatus)>>);
+
+#[async_trait]
+impl Twist for CacheNeverExpires {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let reads = [
+            WireCall::Describe,
+            WireCall::ListPage,
+            WireCall::FindLaunch,
+            WireCall::ConsoleOutput,
+        ];
+        let calls = at.harness.cloud().oracle().calls();
+        let changes = calls.iter().filter(|(call, _)| !reads.contains(call));
+        let changes: u64 = changes.map(|(_, count)| count).sum();
+        let kept = lock(&self.0).get(id).cloned();
+        if let Some((_, status)) = kept.filter(|(at, _)| *at == changes) {
+            return Ok(status);
+        }
+        let status = at.inner.describe_instance(id).await?;
+        if status.state == Running {
+            lock(&self.0).insert(id.clone(), (changes, status.clone()));
+        }
+        Ok(status)
+    }
+}
+
+#[derive(Default)]
+struct TerminatedIsNotFound;
+
+#[async_trait]
+impl Twist for TerminatedIsNotFound {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let status = at.inner.describe_instance(id).await?;
+        if status.state == Terminated {
+            return Err(Call::new("memory", Operation::DescribeInstance).not_found(id));
+        }
+        Ok(status)
+    }
+}
+
+/// On a cloud that keeps terminated instances for less.
+#[derive(Default)]
+struct DeclaresAnHour;
+
+impl Twist for DeclaresAnHour {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.terminated_visible = Duration::from_secs(3600);
+        declared
+    }
+}
+
+#[derive(Default)]
+struct ListsEndingAsRunning;
+
+#[async_trait]
+impl Twist for ListsEndingAsRunning {
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            if info.state == Terminating {
+                info.state = Running;
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// Does not know the native word for it.
+#[derive(Default)]
+struct DoesNotDescribeEnding;
+
+#[async_trait]
+impl Twist for DoesNotDescribeEnding {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let status = at.inner.describe_instance(id).await?;
+        if status.state.is_ending() {
+            let call = at.call(Operation::DescribeInstance);
+            return Err(call.unexpected(Effect::None, "no such state"));
+        }
+        Ok(status)
+    }
+}

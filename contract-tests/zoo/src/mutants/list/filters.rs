@@ -1,0 +1,266 @@
+//! Lists that select the wrong instances, or show too little of them.
+
+use async_trait::async_trait;
+use fleetwright::{
+    CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceInfo, Operation, Result,
+    Tags,
+};
+
+use super::Relist;
+use crate::{At, Twist};
+
+/// Selects by states as it should, and by tags as `fits` says.
+async fn select(
+    at: At<'_>,
+    filter: &InstanceFilter,
+    fits: impl Fn(&Tags) -> bool + Send,
+) -> Result<Vec<InstanceInfo>> {
+    let mut in_states = filter.clone();
+    in_states.tags = Tags::new();
+    let mut list = at.inner.list_instances(&in_states).await?;
+    list.retain(|info| fits(&info.tags));
+    Ok(list)
+}
+
+/// Whether every tag of the filter has a partner that is like it.
+fn all_like(filter: &InstanceFilter, tags: &Tags, like: fn(&str, &str) -> bool) -> bool {
+    let partner = |(key, value): (&str, &str)| {
+        let mut pairs = tags.iter();
+        pairs.any(|(its_key, its_value)| like(key, its_key) && like(value, its_value))
+    };
+    filter.tags.iter().all(partner)
+}
+
+#[derive(Default)]
+pub(super) struct TakesFourTags;
+
+#[async_trait]
+impl Relist for TakesFourTags {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        list.retain(|_| filter.tags.len() <= 4);
+        Ok(list)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct IgnoresUnknownKeys;
+
+#[async_trait]
+impl Relist for IgnoresUnknownKeys {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let everything = InstanceFilter::new().in_any_state();
+        let all = at.inner.list_instances(&everything).await?;
+        let mut known = filter.clone();
+        for (key, _) in &filter.tags {
+            if all.iter().all(|info| info.tags.get(key).is_none()) {
+                known.tags.remove(key);
+            }
+        }
+        at.inner.list_instances(&known).await
+    }
+}
+
+/// Looks the ids up by tag, then asks for the instances by their ids, and no ids mean all.
+#[derive(Default)]
+pub(super) struct AllForNothing;
+
+#[async_trait]
+impl Relist for AllForNothing {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let list = at.inner.list_instances(filter).await?;
+        if list.is_empty() {
+            return select(at, filter, |_| true).await;
+        }
+        Ok(list)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct OrsTags;
+
+#[async_trait]
+impl Relist for OrsTags {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let any = |tags: &Tags| {
+            let mut wanted = filter.tags.iter();
+            filter.tags.is_empty() || wanted.any(|(key, value)| tags.get(key) == Some(value))
+        };
+        select(at, filter, any).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct MatchesPrefixes;
+
+#[async_trait]
+impl Relist for MatchesPrefixes {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let like = |wanted: &str, its: &str| match wanted {
+            "" => its.is_empty(),
+            prefix => its.starts_with(prefix),
+        };
+        select(at, filter, |tags| all_like(filter, tags, like)).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct FoldsCase;
+
+#[async_trait]
+impl Relist for FoldsCase {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let like = |wanted: &str, its: &str| wanted.eq_ignore_ascii_case(its);
+        select(at, filter, |tags| all_like(filter, tags, like)).await
+    }
+}
+
+/// Hands values to a native filter that takes `*` and `?` for patterns.
+#[derive(Default)]
+pub(super) struct FoldsCaseOfKeys;
+
+#[async_trait]
+impl Relist for FoldsCaseOfKeys {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let fits = |tags: &Tags| {
+            let partner = |(key, value): (&str, &str)| {
+                let mut pairs = tags.iter();
+                pairs.any(|(its, its_value)| its.eq_ignore_ascii_case(key) && its_value == value)
+            };
+            filter.tags.iter().all(partner)
+        };
+        select(at, filter, fits).await
+    }
+}
+
+/// Has a database that takes some values for patterns, and chokes on them.
+#[derive(Default)]
+pub(super) struct TripsOverPatterns;
+
+#[async_trait]
+impl Twist for TripsOverPatterns {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        if config.tags.iter().any(|(_, value)| value.contains('?')) {
+            let call = at.call(Operation::LaunchInstance);
+            return Err(call.unavailable(Effect::None, "bad query"));
+        }
+        at.inner.launch_instance(config).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct MatchesPatterns;
+
+#[async_trait]
+impl Relist for MatchesPatterns {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        select(at, filter, |tags| all_like(filter, tags, like_pattern)).await
+    }
+}
+
+fn like_pattern(pattern: &str, text: &str) -> bool {
+    let mut rest = pattern.chars();
+    match rest.next() {
+        None => text.is_empty(),
+        Some('*') => {
+            let mut ends = text.char_indices().map(|(at, _)| &text[at..]).chain([""]);
+            ends.any(|end| like_pattern(rest.as_str(), end))
+        }
+        Some(wanted) => {
+            let mut its = text.chars();
+            let first = its.next();
+            first.is_some_and(|first| wanted == '?' || wanted == first)
+                && like_pattern(rest.as_str(), its.as_str())
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct CountsTheLastState;
+
+#[async_trait]
+impl Relist for CountsTheLastState {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut filter = filter.clone();
+        filter.states = filter.states.pop_last().into_iter().collect();
+        at.inner.list_instances(&filter).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct CountsTwoStates;
+
+#[async_trait]
+impl Relist for CountsTwoStates {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut two = filter.clone();
+        two.states = filter.states.iter().copied().take(2).collect();
+        at.inner.list_instances(&two).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct HidesTerminated;
+
+#[async_trait]
+impl Relist for HidesTerminated {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        list.retain(|info| info.state != CloudInstanceState::Terminated);
+        Ok(list)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct OmitsStopped;
+
+#[async_trait]
+impl Relist for OmitsStopped {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        let asked_for = filter.states.contains(&CloudInstanceState::Stopped);
+        list.retain(|info| asked_for || info.state != CloudInstanceState::Stopped);
+        Ok(list)
+    }
+}
+
+/// Asks for the stopped ones only where nothing else was found.
+#[derive(Default)]
+pub(super) struct ShowsOnePowerState;
+
+#[async_trait]
+impl Relist for ShowsOnePowerState {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        let is_stopped = |info: &InstanceInfo| info.state == CloudInstanceState::Stopped;
+        if filter.states.is_empty() && !list.iter().all(is_stopped) {
+            list.retain(|info| !is_stopped(info));
+        }
+        Ok(list)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct MatchesUntagged;
+
+#[async_trait]
+impl Relist for MatchesUntagged {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let fits = |tags: &Tags| tags.is_empty() || tags.contains_all(&filter.tags);
+        select(at, filter, fits).await
+    }
+}
+
+#[derive(Default)]
+pub(super) struct HidesLaunchTimes;
+
+#[async_trait]
+impl Relist for HidesLaunchTimes {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            info.launch_time = None;
+        }
+        Ok(list)
+    }
+}

@@ -1,0 +1,309 @@
+//! Backends that break the family state.
+
+mod ends;
+mod patient;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Mutex,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated},
+    InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, Result,
+};
+use tokio::time::Instant;
+
+use self::ends::{
+    BootsForEver, ComesBack, ComesBackByReplay, DoesNotDescribeTerminating, DropsTheReason,
+    FailsWithoutTrace, ListsNoReasons, SpoiledByStop,
+};
+use self::patient::{RefusesInDoubt, RefusesWithoutReason};
+use super::{Mutant, Twist, token::lock};
+use crate::{At, TwistedHarness};
+
+/// One for each clause of the family, or more.
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "booting instance shown as stopped for a moment",
+        dies_of: "STATE-01",
+        make: TwistedHarness::factory::<BootsAsStopped>,
+    },
+    Mutant {
+        name: "stopping instance shown as running for a moment",
+        dies_of: "STATE-01",
+        make: TwistedHarness::factory::<StopsAsRunning>,
+    },
+    Mutant {
+        name: "stop shown when it is done",
+        dies_of: "STATE-01",
+        make: TwistedHarness::factory::<ShowsStopsLate>,
+    },
+    Mutant {
+        name: "terminating instance not described",
+        dies_of: "STATE-01",
+        make: TwistedHarness::factory::<DoesNotDescribeTerminating>,
+    },
+    Mutant {
+        name: "terminated instance not described once it was to be stopped",
+        dies_of: "STATE-02",
+        make: TwistedHarness::factory::<SpoiledByStop>,
+    },
+    Mutant {
+        name: "terminated comes back",
+        dies_of: "STATE-02",
+        make: TwistedHarness::factory::<ComesBack>,
+    },
+    Mutant {
+        name: "terminated comes back by a replay of its launch",
+        dies_of: "STATE-02",
+        make: TwistedHarness::factory::<ComesBackByReplay>,
+    },
+    Mutant {
+        name: "unknown native state reported running",
+        dies_of: "STATE-03",
+        make: TwistedHarness::factory::<UnknownIsRunning>,
+    },
+    Mutant {
+        name: "unknown native state reported terminated",
+        dies_of: "STATE-03",
+        make: TwistedHarness::factory::<UnknownIsTerminated>,
+    },
+    Mutant {
+        name: "name of an unknown native state dropped",
+        dies_of: "STATE-03",
+        make: TwistedHarness::factory::<UnknownIsNameless>,
+    },
+    Mutant {
+        name: "reason of a late failure dropped",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<DropsTheReason>,
+    },
+    Mutant {
+        name: "reason of a late failure not listed",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<ListsNoReasons>,
+    },
+    Mutant {
+        name: "launch that failed late goes on booting",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<BootsForEver>,
+    },
+    Mutant {
+        name: "launch that failed late is not found",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<FailsWithoutTrace>,
+    },
+    Mutant {
+        name: "launch that failed refused without the reason",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<RefusesWithoutReason>,
+    },
+    Mutant {
+        name: "launch that failed refused in doubt",
+        dies_of: "STATE-04",
+        make: TwistedHarness::factory::<RefusesInDoubt>,
+    },
+    Mutant {
+        name: "private address lost through a stop",
+        dies_of: "STATE-05",
+        make: TwistedHarness::factory::<LosesAddressByStop>,
+    },
+    Mutant {
+        name: "addresses joined to the wrong rows of a list",
+        dies_of: "STATE-06",
+        make: TwistedHarness::factory::<JoinsWrongRows>,
+    },
+];
+
+/// Describes `id` and changes what is shown.
+async fn described(
+    at: At<'_>,
+    id: &InstanceId,
+    change: impl FnOnce(&mut InstanceStatus) + Send,
+) -> Result<InstanceStatus> {
+    let mut status = at.inner.describe_instance(id).await?;
+    change(&mut status);
+    Ok(status)
+}
+
+/// Since when an instance is seen in its state.
+#[derive(Default)]
+struct FirstSeen(Mutex<HashMap<InstanceId, (CloudInstanceState, Instant)>>);
+
+impl FirstSeen {
+    /// Describes an instance that has been in a state for a second as if it were in another one.
+    async fn show_later(
+        &self,
+        at: At<'_>,
+        id: &InstanceId,
+        [real, shown]: [CloudInstanceState; 2],
+    ) -> Result<InstanceStatus> {
+        described(at, id, |status| {
+            let mut seen = lock(&self.0);
+            let now = (status.state, Instant::now());
+            let first = seen.entry(id.clone()).or_insert(now);
+            if first.0 != status.state {
+                *first = now;
+            }
+            if status.state == real && first.1.elapsed() > Duration::from_secs(1) {
+                status.state = shown;
+            }
+        })
+        .await
+    }
+}
+
+/// As a cloud that calls a machine stopped for a moment before it runs.
+#[derive(Default)]
+struct BootsAsStopped(FirstSeen);
+
+#[async_trait]
+impl Twist for BootsAsStopped {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        self.0.show_later(at, id, [Pending, Stopped]).await
+    }
+}
+
+#[derive(Default)]
+struct StopsAsRunning(FirstSeen);
+
+#[async_trait]
+impl Twist for StopsAsRunning {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        self.0.show_later(at, id, [Stopping, Running]).await
+    }
+}
+
+#[derive(Default)]
+struct ShowsStopsLate;
+
+#[async_trait]
+impl Twist for ShowsStopsLate {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let change = |status: &mut InstanceStatus| {
+            if status.state == Stopping {
+                status.state = Running;
+            }
+        };
+        described(at, id, change).await
+    }
+}
+
+/// The words of the memory cloud.
+const KNOWN: [&str; 7] = [
+    "PROVISIONING",
+    "REIMAGING",
+    "ACTIVE",
+    "HALTING",
+    "HALTED",
+    "DELETING",
+    "DELETED",
+];
+
+fn is_unknown(native: Option<&str>) -> bool {
+    native.is_some_and(|word| !KNOWN.contains(&word))
+}
+
+/// Describes an unknown state as `state`.
+async fn unknown_as(
+    at: At<'_>,
+    id: &InstanceId,
+    state: CloudInstanceState,
+) -> Result<InstanceStatus> {
+    let change = |status: &mut InstanceStatus| {
+        if is_unknown(status.native_state.as_deref()) {
+            status.state = state;
+        }
+    };
+    described(at, id, change).await
+}
+
+#[derive(Default)]
+struct UnknownIsRunning;
+
+#[async_trait]
+impl Twist for UnknownIsRunning {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        unknown_as(at, id, Running).await
+    }
+}
+
+#[derive(Default)]
+struct UnknownIsTerminated;
+
+#[async_trait]
+impl Twist for UnknownIsTerminated {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        unknown_as(at, id, Terminated).await
+    }
+}
+
+#[derive(Default)]
+struct UnknownIsNameless;
+
+#[async_trait]
+impl Twist for UnknownIsNameless {
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            info.native_state
+                .take_if(|word| is_unknown(Some(word.as_str())));
+        }
+        Ok(list)
+    }
+}
+
+/// Lists what was ever stopped without its private address.
+#[derive(Default)]
+struct LosesAddressByStop(Mutex<HashSet<InstanceId>>);
+
+#[async_trait]
+impl Twist for LosesAddressByStop {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        lock(&self.0).insert(id.clone());
+        at.inner.stop_instance(id).await
+    }
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        let stopped = lock(&self.0);
+        for info in &mut list {
+            if info.state == Running && stopped.contains(&info.id) {
+                info.private_ip = None;
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// Gives each row of a list the private address of the next one.
+#[derive(Default)]
+struct JoinsWrongRows;
+
+#[async_trait]
+impl Twist for JoinsWrongRows {
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        let mut addresses: Vec<_> = list.iter().map(|info| info.private_ip).collect();
+        let turned = addresses.len().min(1);
+        addresses.rotate_left(turned);
+        for (info, address) in list.iter_mut().zip(addresses) {
+            info.private_ip = address;
+        }
+        Ok(list)
+    }
+}

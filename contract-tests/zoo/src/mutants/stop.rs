@@ -1,0 +1,271 @@
+//! Backends that break the family stop.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    InstanceStatus, Operation, Result, TagChange, Tags,
+};
+
+use super::{Mutant, Twist};
+use crate::{At, TwistedHarness};
+use fleetwright_contract_tests::{Oracle, SCOPE_TAG, Truth};
+
+/// One for each clause of the family, or more.
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "stopping is shown as running",
+        dies_of: "STOP-01",
+        make: TwistedHarness::factory::<StoppingIsRunning>,
+    },
+    Mutant {
+        name: "stop of stopped errors",
+        dies_of: "STOP-02",
+        make: TwistedHarness::factory::<StopOfStoppedErrors>,
+    },
+    Mutant {
+        name: "stop of stopping errors",
+        dies_of: "STOP-02",
+        make: TwistedHarness::factory::<StopOfStoppingErrors>,
+    },
+    Mutant {
+        name: "a stopped instance shows the address it had",
+        dies_of: "STOP-03",
+        make: TwistedHarness::factory::<ShowsOldAddress>,
+    },
+    Mutant {
+        name: "stop drops tags",
+        dies_of: "STOP-04",
+        make: TwistedHarness::factory::<StopDropsTags>,
+    },
+    Mutant {
+        name: "stop discards the disk",
+        dies_of: "STOP-04",
+        make: TwistedHarness::factory::<StopDiscardsDisk>,
+    },
+    Mutant {
+        name: "stop without releasing compute",
+        dies_of: "STOP-05",
+        make: TwistedHarness::factory::<KeepsMachine>,
+    },
+    Mutant {
+        name: "stop of a machine that was switched off does not release it",
+        dies_of: "STOP-05",
+        make: TwistedHarness::factory::<KeepsMachineThatWasOff>,
+    },
+    Mutant {
+        name: "stop on terminated Ok",
+        dies_of: "STOP-06",
+        make: TwistedHarness::factory::<StopsTerminated>,
+    },
+    Mutant {
+        name: "stop of an unknown id Ok",
+        dies_of: "STOP-07",
+        make: TwistedHarness::factory::<StopsUnknown>,
+    },
+];
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One native word for "stopping" is missing in its table.
+#[derive(Default)]
+struct StoppingIsRunning;
+
+#[async_trait]
+impl Twist for StoppingIsRunning {
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        if status.state == CloudInstanceState::Stopping {
+            status.state = CloudInstanceState::Running;
+        }
+        Ok(status)
+    }
+}
+
+/// Refuses to stop an instance that is in `state` already.
+async fn stop_unless(at: At<'_>, id: &InstanceId, state: CloudInstanceState) -> Result<()> {
+    if at.state(id) == Some(state) {
+        let call = at.call(Operation::StopInstance);
+        return Err(call.wrong_state(id, state, "running"));
+    }
+    at.inner.stop_instance(id).await
+}
+
+#[derive(Default)]
+struct StopOfStoppedErrors;
+
+#[async_trait]
+impl Twist for StopOfStoppedErrors {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        stop_unless(at, id, CloudInstanceState::Stopped).await
+    }
+}
+
+#[derive(Default)]
+struct StopOfStoppingErrors;
+
+#[async_trait]
+impl Twist for StopOfStoppingErrors {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        stop_unless(at, id, CloudInstanceState::Stopping).await
+    }
+}
+
+/// Keeps the address of the launch and shows it where the cloud shows none.
+#[derive(Default)]
+struct ShowsOldAddress(Mutex<BTreeMap<InstanceId, IpAddr>>);
+
+impl ShowsOldAddress {
+    fn old(&self, id: &InstanceId, state: CloudInstanceState) -> Option<IpAddr> {
+        let stopped = state == CloudInstanceState::Stopped;
+        stopped.then(|| lock(&self.0).get(id).copied()).flatten()
+    }
+}
+
+#[async_trait]
+impl Twist for ShowsOldAddress {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let info = at.inner.launch_instance(config).await?;
+        let known = info.public_ip.map(|address| (info.id.clone(), address));
+        lock(&self.0).extend(known);
+        Ok(info)
+    }
+    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        status.public_ip = status.public_ip.or(self.old(id, status.state));
+        Ok(status)
+    }
+    async fn list_instances(
+        &self,
+        at: At<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            info.public_ip = info.public_ip.or(self.old(&info.id, info.state));
+        }
+        Ok(list)
+    }
+}
+
+#[derive(Default)]
+struct StopDropsTags;
+
+#[async_trait]
+impl Twist for StopDropsTags {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        at.inner.stop_instance(id).await?;
+        let tags = at.truth(id).map(|truth| truth.info.tags);
+        let tags = tags.unwrap_or_default();
+        let keys = tags.iter().filter(|(key, _)| *key != SCOPE_TAG);
+        let mut change = TagChange::new();
+        change.remove = keys.map(|(key, _)| key.to_owned()).collect();
+        at.harness.cloud().operator().update_tags(id, &change)
+    }
+}
+
+/// An oracle that sees what a broken backend did to its instances.
+struct Sees<F> {
+    sound: Arc<dyn Oracle>,
+    change: F,
+}
+
+#[async_trait]
+impl<F: Fn(&mut Truth) + Send + Sync> Oracle for Sees<F> {
+    async fn instances(&self, tags: &Tags) -> Vec<Truth> {
+        let mut all = self.sound.instances(tags).await;
+        all.iter_mut().for_each(&self.change);
+        all
+    }
+    async fn leftovers(&self, tags: &Tags) -> Vec<String> {
+        self.sound.leftovers(tags).await
+    }
+    async fn calls(&self) -> u64 {
+        self.sound.calls().await
+    }
+}
+
+fn is_stopped(truth: &Truth) -> bool {
+    truth.info.state == CloudInstanceState::Stopped
+}
+
+#[derive(Default)]
+struct StopDiscardsDisk;
+
+impl Twist for StopDiscardsDisk {
+    fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
+        let change = |truth: &mut Truth| {
+            truth.disk_size_gb = truth.disk_size_gb.filter(|_| !is_stopped(truth));
+        };
+        Arc::new(Sees { sound, change })
+    }
+}
+
+/// Switches the machine off, and forgets to give it back.
+#[derive(Default)]
+struct KeepsMachine;
+
+impl Twist for KeepsMachine {
+    fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
+        let change = |truth: &mut Truth| truth.holds_machine |= is_stopped(truth);
+        Arc::new(Sees { sound, change })
+    }
+}
+
+/// Sees that a machine is off already, and leaves it at that; the cloud goes on counting it.
+#[derive(Default)]
+struct KeepsMachineThatWasOff(Arc<Mutex<BTreeSet<InstanceId>>>);
+
+#[async_trait]
+impl Twist for KeepsMachineThatWasOff {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        if at.state(id) == Some(CloudInstanceState::Stopped) {
+            return Ok(());
+        }
+        lock(&self.0).insert(id.clone());
+        at.inner.stop_instance(id).await
+    }
+    fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
+        let released = Arc::clone(&self.0);
+        let change = move |truth: &mut Truth| {
+            let kept = is_stopped(truth) && !lock(&released).contains(&truth.info.id);
+            truth.holds_machine |= kept;
+        };
+        Arc::new(Sees { sound, change })
+    }
+}
+
+/// Takes an error of `kind` for "it is off, and that is what was asked for".
+async fn stop_forgiving(at: At<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
+    match at.inner.stop_instance(id).await {
+        Err(error) if error.kind() == kind => Ok(()),
+        answer => answer,
+    }
+}
+
+#[derive(Default)]
+struct StopsTerminated;
+
+#[async_trait]
+impl Twist for StopsTerminated {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        stop_forgiving(at, id, ErrorKind::WrongState).await
+    }
+}
+
+#[derive(Default)]
+struct StopsUnknown;
+
+#[async_trait]
+impl Twist for StopsUnknown {
+    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+        stop_forgiving(at, id, ErrorKind::NotFound).await
+    }
+}

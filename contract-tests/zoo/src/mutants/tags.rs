@@ -1,0 +1,321 @@
+//! Backends that break the family tags.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use fleetwright::{
+    CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    LaunchToken, Operation, Problem, Result, TagChange, Tags,
+};
+
+use super::{
+    Mutant, Twist,
+    launch::invalid,
+    list::{Lists, Relist},
+};
+use crate::{At, TwistedHarness};
+use fleetwright_contract_tests::SCOPE_TAG;
+
+/// One for each clause of the family, or more.
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "value trimmed",
+        dies_of: "TAGS-01",
+        make: TwistedHarness::factory::<TrimsValues>,
+    },
+    Mutant {
+        name: "value lower-cased",
+        dies_of: "TAGS-01",
+        make: TwistedHarness::factory::<LowersValues>,
+    },
+    Mutant {
+        name: "tags in other alphabets are an outage",
+        dies_of: "TAGS-01",
+        make: TwistedHarness::factory::<TripsOverAlphabets>,
+    },
+    Mutant {
+        name: "tags without a value dropped",
+        dies_of: "TAGS-01",
+        make: TwistedHarness::factory::<DropsEmptyValues>,
+    },
+    Mutant {
+        name: "tags added by a second call",
+        dies_of: "TAGS-02",
+        make: TwistedHarness::factory::<TagsAfterwards>,
+    },
+    Mutant {
+        name: "all but one tag added by a second call",
+        dies_of: "TAGS-02",
+        make: TwistedHarness::factory::<TagsMostAfterwards>,
+    },
+    Mutant {
+        name: "one tag fewer taken than declared",
+        dies_of: "TAGS-03",
+        make: TwistedHarness::factory::<TakesOneTagLess>,
+    },
+    Mutant {
+        name: "over-limit tags truncated",
+        dies_of: "TAGS-04",
+        make: TwistedHarness::factory::<TruncatesTags>,
+    },
+    Mutant {
+        name: "over-long value cut",
+        dies_of: "TAGS-04",
+        make: TwistedHarness::factory::<CutsValues>,
+    },
+    Mutant {
+        name: "the refusal of a long key names no limit",
+        dies_of: "TAGS-04",
+        make: TwistedHarness::factory::<NamesNoLimit>,
+    },
+    Mutant {
+        name: "tags under a reserved prefix dropped",
+        dies_of: "TAGS-05",
+        make: TwistedHarness::factory::<DropsReserved>,
+    },
+    Mutant {
+        name: "a backend's own tag shown",
+        dies_of: "TAGS-06",
+        make: TwistedHarness::factory::<Lists<ShowsItsTokenTag>>,
+    },
+    Mutant {
+        name: "tags lost at a start",
+        dies_of: "TAGS-07",
+        make: TwistedHarness::factory::<LosesTagsAtStart>,
+    },
+    Mutant {
+        name: "tags of terminated ones lost",
+        dies_of: "TAGS-07",
+        make: TwistedHarness::factory::<Lists<LosesTagsOfTerminated>>,
+    },
+];
+
+/// Launches with what `change` makes of each tag.
+async fn launch_retagged(
+    at: At<'_>,
+    config: &InstanceConfig,
+    change: impl Fn(&str, &str) -> Option<String> + Send,
+) -> Result<InstanceInfo> {
+    let mut config = config.clone();
+    let changed = config.tags.iter().filter_map(|(key, value)| {
+        let value = change(key, value)?;
+        Some((key.to_owned(), value))
+    });
+    config.tags = Tags::from_observed(changed.collect::<Vec<_>>());
+    at.inner.launch_instance(&config).await
+}
+
+#[derive(Default)]
+struct TrimsValues;
+
+#[async_trait]
+impl Twist for TrimsValues {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        launch_retagged(at, config, |_, value| Some(value.trim().to_owned())).await
+    }
+}
+
+#[derive(Default)]
+struct LowersValues;
+
+#[async_trait]
+impl Twist for LowersValues {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        launch_retagged(at, config, |_, value| Some(value.to_lowercase())).await
+    }
+}
+
+#[derive(Default)]
+struct DropsEmptyValues;
+
+#[async_trait]
+impl Twist for DropsEmptyValues {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let kept = |value: &str| (!value.is_empty()).then(|| value.to_owned());
+        launch_retagged(at, config, |_, value| kept(value)).await
+    }
+}
+
+/// Launches with the tags that `first` selects, and sets all of them once the launch has answered.
+async fn launch_then_tag(
+    at: At<'_>,
+    config: &InstanceConfig,
+    first: fn(&str) -> bool,
+) -> Result<InstanceInfo> {
+    let checked = config.check(at.inner.capabilities());
+    checked.map_err(|value| invalid(value.field(), value.problem().clone()))?;
+    let mut info = launch_retagged(at, config, |key, value| {
+        first(key).then(|| value.to_owned())
+    })
+    .await?;
+    let mut change = TagChange::new();
+    change.set = config.tags.clone();
+    let operator = at.harness.cloud().operator();
+    operator.update_tags(&info.id, &change)?;
+    info.tags = config.tags.clone();
+    Ok(info)
+}
+
+#[derive(Default)]
+struct TagsAfterwards;
+
+#[async_trait]
+impl Twist for TagsAfterwards {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        launch_then_tag(at, config, |_| false).await
+    }
+}
+
+#[derive(Default)]
+struct TagsMostAfterwards;
+
+#[async_trait]
+impl Twist for TagsMostAfterwards {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        launch_then_tag(at, config, |key| key == SCOPE_TAG).await
+    }
+}
+
+/// Counts with `<` where `<=` is meant.
+#[derive(Default)]
+struct TakesOneTagLess;
+
+#[async_trait]
+impl Twist for TakesOneTagLess {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let (actual, limit) = (config.tags.len(), at.inner.capabilities().tags.max_tags);
+        if actual >= limit {
+            return Err(invalid("tags", Problem::TooMany { actual, limit }));
+        }
+        at.inner.launch_instance(config).await
+    }
+}
+
+#[derive(Default)]
+struct TruncatesTags;
+
+#[async_trait]
+impl Twist for TruncatesTags {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let most = at.inner.capabilities().tags.max_tags;
+        let kept: Vec<_> = config.tags.iter().map(|(key, _)| key).take(most).collect();
+        launch_retagged(at, config, |key, value| {
+            kept.contains(&key).then(|| value.to_owned())
+        })
+        .await
+    }
+}
+
+#[derive(Default)]
+struct CutsValues;
+
+#[async_trait]
+impl Twist for CutsValues {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let most = at.inner.capabilities().tags.max_value_chars;
+        launch_retagged(at, config, |_, value| {
+            Some(value.chars().take(most).collect())
+        })
+        .await
+    }
+}
+
+#[derive(Default)]
+struct NamesNoLimit;
+
+#[async_trait]
+impl Twist for NamesNoLimit {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let most = at.inner.capabilities().tags.max_key_chars;
+        if config.tags.iter().any(|(key, _)| key.len() > most) {
+            let expected = "a key of this cloud";
+            return Err(invalid("tags", Problem::Malformed { expected }));
+        }
+        at.inner.launch_instance(config).await
+    }
+}
+
+#[derive(Default)]
+struct DropsReserved;
+
+#[async_trait]
+impl Twist for DropsReserved {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let reserved = &at.inner.capabilities().tags.reserved_prefixes;
+        launch_retagged(at, config, |key, value| {
+            let dropped = reserved.iter().any(|prefix| key.starts_with(prefix));
+            (!dropped).then(|| value.to_owned())
+        })
+        .await
+    }
+}
+
+/// Keeps the launch token in a tag, and forgets to hide it.
+#[derive(Default)]
+struct ShowsItsTokenTag;
+
+#[async_trait]
+impl Relist for ShowsItsTokenTag {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        let truth = at.harness.cloud().oracle().instances().into_iter();
+        let tokens: BTreeMap<InstanceId, LaunchToken> = truth
+            .filter_map(|truth| Some((truth.info.id, truth.token?)))
+            .collect();
+        for info in &mut list {
+            if let Some(token) = tokens.get(&info.id) {
+                let own = ("launch-token".to_owned(), token.to_string());
+                let tags = info.tags.iter();
+                let shown = tags.map(|(key, value)| (key.to_owned(), value.to_owned()));
+                info.tags = Tags::from_observed(shown.chain([own]).collect::<Vec<_>>());
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// Starts by making a new machine of the disk, and forgets most tags.
+#[derive(Default)]
+struct LosesTagsAtStart;
+
+#[async_trait]
+impl Twist for LosesTagsAtStart {
+    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+        let info = at.inner.start_instance(id).await?;
+        let mut change = TagChange::new();
+        let lost = info.tags.iter().map(|(key, _)| key.to_owned());
+        change.remove = lost.filter(|key| key != SCOPE_TAG).collect();
+        at.harness.cloud().operator().update_tags(id, &change)?;
+        Ok(info)
+    }
+}
+
+#[derive(Default)]
+struct LosesTagsOfTerminated;
+
+#[async_trait]
+impl Relist for LosesTagsOfTerminated {
+    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            if info.state == CloudInstanceState::Terminated {
+                info.tags = Tags::new();
+            }
+        }
+        Ok(list)
+    }
+}
+
+#[derive(Default)]
+struct TripsOverAlphabets;
+
+#[async_trait]
+impl Twist for TripsOverAlphabets {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        if config.tags.iter().any(|(_, value)| !value.is_ascii()) {
+            let call = at.call(Operation::LaunchInstance);
+            return Err(call.unavailable(Effect::None, "bad request"));
+        }
+        at.inner.launch_instance(config).await
+    }
+}

@@ -1,0 +1,168 @@
+//! Backends that look launches up wrongly.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Mutex,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use fleetwright::{
+    Call, Capabilities, CloudInstanceState, Effect, InstanceConfig, InstanceFilter, InstanceInfo,
+    LaunchRecord, LaunchToken, Operation, Result,
+};
+
+use super::{At, Twist, launch_with, lock};
+use fleetwright_contract_tests::Harness as _;
+
+/// Looks a launch up in the books of its handle.
+#[derive(Default)]
+pub(super) struct FindsOwnOnly(Mutex<HashMap<LaunchToken, HashSet<usize>>>);
+
+#[async_trait]
+impl Twist for FindsOwnOnly {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let info = at.inner.launch_instance(config).await?;
+        if let Some(token) = config.launch_token.clone() {
+            lock(&self.0).entry(token).or_default().insert(at.handle);
+        }
+        Ok(info)
+    }
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        let own = lock(&self.0)
+            .get(token)
+            .is_some_and(|by| by.contains(&at.handle));
+        if own {
+            at.inner.find_launch(token).await
+        } else {
+            Ok(LaunchRecord::NotSeen)
+        }
+    }
+}
+
+/// Looks for what runs or is about to.
+#[derive(Default)]
+pub(super) struct OverlooksStopped;
+
+#[async_trait]
+impl Twist for OverlooksStopped {
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        let record = at.inner.find_launch(token).await?;
+        let stopped = |info: &InstanceInfo| info.state == CloudInstanceState::Stopped;
+        match record {
+            LaunchRecord::Found(list) if list.iter().all(stopped) => Ok(LaunchRecord::NotSeen),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_) | LaunchRecord::NotSeen) => {
+                Ok(record)
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct FailsForUnknown;
+
+#[async_trait]
+impl Twist for FailsForUnknown {
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        match at.inner.find_launch(token).await? {
+            LaunchRecord::NotSeen => {
+                let call = Call::new("memory", Operation::FindLaunch);
+                Err(call.unexpected(Effect::None, "the cloud answered an empty list"))
+            }
+            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_)) => Ok(record),
+        }
+    }
+}
+
+/// Asks for what runs with a token, and the cloud overlooks a token that it does not know.
+#[derive(Default)]
+pub(super) struct FindsEverything;
+
+#[async_trait]
+impl Twist for FindsEverything {
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        match at.inner.find_launch(token).await? {
+            LaunchRecord::NotSeen => {
+                let running = InstanceFilter::new().in_state(CloudInstanceState::Running);
+                let all = at.inner.list_instances(&running).await?;
+                Ok(LaunchRecord::of(all))
+            }
+            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_)) => Ok(record),
+        }
+    }
+}
+
+/// Settles a token by sending a launch like the last one with it.
+#[derive(Default)]
+pub(super) struct LaunchesToLook(Mutex<Option<InstanceConfig>>);
+
+#[async_trait]
+impl Twist for LaunchesToLook {
+    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let info = at.inner.launch_instance(config).await?;
+        *lock(&self.0) = Some(config.clone());
+        Ok(info)
+    }
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        let record = at.inner.find_launch(token).await?;
+        let last = lock(&self.0).clone();
+        if let (LaunchRecord::NotSeen, Some(last)) = (&record, last) {
+            launch_with(at, &last, None).await?;
+        }
+        Ok(record)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct FindsTheGone;
+
+#[async_trait]
+impl Twist for FindsTheGone {
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        match at.inner.find_launch(token).await? {
+            LaunchRecord::Gone(list) => Ok(LaunchRecord::Found(list)),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::NotSeen) => Ok(record),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct ForgetsTheGone;
+
+#[async_trait]
+impl Twist for ForgetsTheGone {
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        match at.inner.find_launch(token).await? {
+            LaunchRecord::Gone(_) => Ok(LaunchRecord::NotSeen),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::NotSeen) => Ok(record),
+        }
+    }
+}
+
+/// Declares an hour on a cloud that remembers for less.
+#[derive(Default)]
+pub(super) struct ForgetsEarly;
+
+impl Twist for ForgetsEarly {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.token_after_terminate = Duration::from_secs(3600);
+        declared
+    }
+}
+
+#[derive(Default)]
+pub(super) struct MistakesTheGone;
+
+#[async_trait]
+impl Twist for MistakesTheGone {
+    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        let mut record = at.inner.find_launch(token).await?;
+        if let LaunchRecord::Gone(kept) = &mut record {
+            for info in kept {
+                info.id = at.harness.unknown_id();
+            }
+        }
+        Ok(record)
+    }
+}

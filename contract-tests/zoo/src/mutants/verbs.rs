@@ -1,0 +1,299 @@
+//! Backends that break the family verbs, as far as it changes instances.
+
+use async_trait::async_trait;
+use fleetwright::{
+    Capabilities, CloudInstanceState, ImageId, InstanceId, InstanceType, Operation, OptionalVerb,
+    Reboot, Result, TagChange,
+};
+
+use super::{Mutant, Twist};
+use crate::{At, MemoryHarness, TwistedHarness};
+use fleetwright_contract_tests::SCOPE_TAG;
+
+/// One for each clause that is about a change, or more.
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "update_tags replaces all tags",
+        dies_of: "VERBS-01",
+        make: TwistedHarness::factory::<ReplacesTags>,
+    },
+    Mutant {
+        name: "update_tags applies the good half of a bad change",
+        dies_of: "VERBS-01",
+        make: TwistedHarness::factory::<AppliesHalf>,
+    },
+    Mutant {
+        name: "update_tags removes nothing",
+        dies_of: "VERBS-01",
+        make: TwistedHarness::factory::<RemovesNothing>,
+    },
+    Mutant {
+        name: "update_tags cuts what is too long",
+        dies_of: "VERBS-01",
+        make: TwistedHarness::factory::<CutsValues>,
+    },
+    Mutant {
+        name: "update_tags sets as many tags as fit",
+        dies_of: "VERBS-01",
+        make: TwistedHarness::factory::<SetsWhatFits>,
+    },
+    Mutant {
+        name: "declared verb unimplemented",
+        dies_of: "VERBS-02",
+        make: TwistedHarness::factory::<DeclaresTooMuch>,
+    },
+    Mutant {
+        name: "declared reboot a silent no-op",
+        dies_of: "VERBS-02",
+        make: TwistedHarness::factory::<RebootsNothing>,
+    },
+    Mutant {
+        name: "reboot by stop and start loses the address",
+        dies_of: "VERBS-02",
+        make: TwistedHarness::factory::<RebootsByStop>,
+    },
+    Mutant {
+        name: "reboot of a stopped instance starts it",
+        dies_of: "VERBS-02",
+        make: TwistedHarness::factory::<RebootStarts>,
+    },
+    Mutant {
+        name: "undeclared verb a silent no-op",
+        dies_of: "VERBS-03",
+        make: || TwistedHarness::factory_on::<ResizesRunning>(without_resize),
+    },
+    Mutant {
+        name: "resize keeps the type",
+        dies_of: "VERBS-03",
+        make: TwistedHarness::factory::<KeepsType>,
+    },
+    Mutant {
+        name: "resize while running is put off and Ok",
+        dies_of: "VERBS-03",
+        make: TwistedHarness::factory::<ResizesRunning>,
+    },
+    Mutant {
+        name: "undeclared verb works all the same",
+        dies_of: "VERBS-04",
+        make: TwistedHarness::factory::<DeclaresTooLittle>,
+    },
+    Mutant {
+        name: "reimage takes the old image again",
+        dies_of: "VERBS-04",
+        make: TwistedHarness::factory::<KeepsImage>,
+    },
+    Mutant {
+        name: "reimage starts a stopped instance",
+        dies_of: "VERBS-04",
+        make: TwistedHarness::factory::<ReimageStarts>,
+    },
+];
+
+/// Sends the tags of the change as all the tags there are.
+#[derive(Default)]
+struct ReplacesTags;
+
+#[async_trait]
+impl Twist for ReplacesTags {
+    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+        let mut change = change.clone();
+        let tags = at.truth(id).map(|truth| truth.info.tags);
+        for (key, _) in &tags.unwrap_or_default() {
+            if key != SCOPE_TAG && change.set.get(key).is_none() {
+                change.remove.insert(key.to_owned());
+            }
+        }
+        at.inner.update_tags(id, &change).await
+    }
+}
+
+/// One call for what is removed, and one for each tag that is set.
+#[derive(Default)]
+struct AppliesHalf;
+
+#[async_trait]
+impl Twist for AppliesHalf {
+    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+        let mut removal = TagChange::new();
+        removal.remove.clone_from(&change.remove);
+        at.inner.update_tags(id, &removal).await?;
+        for (key, value) in &change.set {
+            let call = at.call(Operation::UpdateTags);
+            let one = TagChange::new().set(key, value);
+            let one = one.map_err(|value| call.invalid(value))?;
+            at.inner.update_tags(id, &one).await?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct RemovesNothing;
+
+#[async_trait]
+impl Twist for RemovesNothing {
+    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+        let mut change = change.clone();
+        change.remove.clear();
+        at.inner.update_tags(id, &change).await
+    }
+}
+
+#[derive(Default)]
+struct CutsValues;
+
+#[async_trait]
+impl Twist for CutsValues {
+    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+        let most = at.inner.capabilities().tags.max_value_chars;
+        let mut cut = change.clone();
+        for (key, value) in &change.set {
+            let value: String = value.chars().take(most).collect();
+            let set = cut.set.insert(key, value);
+            set.map_err(|value| at.call(Operation::UpdateTags).invalid(value))?;
+        }
+        at.inner.update_tags(id, &cut).await
+    }
+}
+
+#[derive(Default)]
+struct SetsWhatFits;
+
+#[async_trait]
+impl Twist for SetsWhatFits {
+    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+        let has = at.truth(id).map_or(0, |truth| truth.info.tags.len());
+        let room = at.inner.capabilities().tags.max_tags.saturating_sub(has);
+        let mut fits = change.clone();
+        for (key, _) in change.set.iter().skip(room) {
+            fits.set.remove(key);
+        }
+        at.inner.update_tags(id, &fits).await
+    }
+}
+
+#[derive(Default)]
+struct DeclaresTooMuch;
+
+#[async_trait]
+impl Twist for DeclaresTooMuch {
+    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+        if at.state(id) == Some(CloudInstanceState::Running) {
+            return Err(at.call(Operation::RebootInstance).unsupported());
+        }
+        at.inner.reboot_instance(id, how).await
+    }
+}
+
+#[derive(Default)]
+struct RebootsNothing;
+
+#[async_trait]
+impl Twist for RebootsNothing {
+    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+        if at.state(id) == Some(CloudInstanceState::Running) {
+            return Ok(());
+        }
+        at.inner.reboot_instance(id, how).await
+    }
+}
+
+#[derive(Default)]
+struct RebootsByStop;
+
+#[async_trait]
+impl Twist for RebootsByStop {
+    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+        at.inner.reboot_instance(id, how).await?;
+        at.inner.stop_instance(id).await?;
+        while at.state(id) == Some(CloudInstanceState::Stopping) {
+            tokio::time::sleep(at.inner.capabilities().poll_tick).await;
+        }
+        at.inner.start_instance(id).await.map(drop)
+    }
+}
+
+#[derive(Default)]
+struct RebootStarts;
+
+#[async_trait]
+impl Twist for RebootStarts {
+    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+        if at.state(id) == Some(CloudInstanceState::Stopped) {
+            return at.inner.start_instance(id).await.map(drop);
+        }
+        at.inner.reboot_instance(id, how).await
+    }
+}
+
+fn without_resize() -> MemoryHarness {
+    MemoryHarness::with(|cloud| cloud.without(OptionalVerb::ResizeInstance))
+}
+
+/// Forgets a verb in its declaration.
+#[derive(Default)]
+struct DeclaresTooLittle;
+
+#[async_trait]
+impl Twist for DeclaresTooLittle {
+    fn capabilities(&self, sound: &Capabilities) -> Capabilities {
+        let mut declared = sound.clone();
+        declared.verbs.remove(&OptionalVerb::ReimageInstance);
+        declared
+    }
+    async fn reimage_instance(&self, at: At<'_>, id: &InstanceId, image: &ImageId) -> Result<()> {
+        if at.state(id) == Some(CloudInstanceState::Running) {
+            return at.inner.reimage_instance(id, image).await;
+        }
+        Err(at.call(Operation::ReimageInstance).unsupported())
+    }
+}
+
+#[derive(Default)]
+struct KeepsType;
+
+#[async_trait]
+impl Twist for KeepsType {
+    async fn resize_instance(&self, at: At<'_>, id: &InstanceId, to: &InstanceType) -> Result<()> {
+        let has = at.truth(id).and_then(|truth| truth.info.instance_type);
+        let to = has.unwrap_or_else(|| to.clone());
+        at.inner.resize_instance(id, &to).await
+    }
+}
+
+/// Notes it down for later, and never comes back to it.
+#[derive(Default)]
+struct ResizesRunning;
+
+#[async_trait]
+impl Twist for ResizesRunning {
+    async fn resize_instance(&self, at: At<'_>, id: &InstanceId, to: &InstanceType) -> Result<()> {
+        if at.state(id) == Some(CloudInstanceState::Running) {
+            return Ok(());
+        }
+        at.inner.resize_instance(id, to).await
+    }
+}
+
+#[derive(Default)]
+struct KeepsImage;
+
+#[async_trait]
+impl Twist for KeepsImage {
+    async fn reimage_instance(&self, at: At<'_>, id: &InstanceId, image: &ImageId) -> Result<()> {
+        let has = at.truth(id).and_then(|truth| truth.info.image);
+        let image = has.unwrap_or_else(|| image.clone());
+        at.inner.reimage_instance(id, &image).await
+    }
+}
+
+#[derive(Default)]
+struct ReimageStarts;
+
+#[async_trait]
+impl Twist for ReimageStarts {
+    async fn reimage_instance(&self, at: At<'_>, id: &InstanceId, image: &ImageId) -> Result<()> {
+        at.inner.reimage_instance(id, image).await?;
+        at.inner.start_instance(id).await.map(drop)
+    }
+}

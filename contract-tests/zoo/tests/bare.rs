@@ -1,0 +1,77 @@
+//! What a harness does not offer is not run, and never counts as passed.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use std::{num::NonZeroUsize, sync::Arc};
+
+use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
+use fleetwright_contract_tests::{
+    CLAUSES, Factory, Harness, Status, Time, clause, run_clause, test_clause,
+};
+use fleetwright_contract_zoo::MemoryHarness;
+
+/// The least that a backend's author gives: no truth, no faults, nobody outside.
+struct Bare(MemoryHarness);
+
+impl Bare {
+    fn new() -> Self {
+        Self(MemoryHarness::new())
+    }
+}
+
+#[async_trait]
+impl Harness for Bare {
+    fn name(&self) -> String {
+        "bare memory".to_owned()
+    }
+    async fn open(&self) -> Arc<dyn InstanceProvisioner> {
+        self.0.open().await
+    }
+    fn config(&self) -> InstanceConfig {
+        self.0.config()
+    }
+    fn unknown_id(&self) -> InstanceId {
+        self.0.unknown_id()
+    }
+    fn time(&self) -> Time {
+        self.0.time()
+    }
+}
+
+#[test]
+fn what_a_bare_harness_lacks_is_not_run_and_the_rest_holds() {
+    let factory: Factory = Arc::new(|| Arc::new(Bare::new()));
+    let mut wrong = String::new();
+    for clause in CLAUSES {
+        let verdict = run_clause(clause, &factory);
+        let lacking = [
+            "oracle",
+            "fault",
+            "outsider",
+            "another type",
+            "a zone",
+            "two zones",
+            "an unknown image",
+        ];
+        let lacks = lacking.iter().any(|need| clause.needs.contains(need));
+        let expected = if lacks { Status::NotRun } else { Status::Pass };
+        if verdict.status != expected {
+            wrong += &format!("{expected:?} was expected:\n{}", verdict.message(clause));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+#[should_panic(expected = "the harness has no oracle")]
+fn a_test_that_was_not_run_fails_unless_the_harness_says_that_it_may_stay_so() {
+    test_clause(clause("LEAKS-01").unwrap().id, Bare::new);
+}
+
+#[test]
+fn a_clause_that_would_have_to_launch_thousands_is_not_run() {
+    let huge = NonZeroUsize::new(1_000).unwrap();
+    let factory: Factory =
+        Arc::new(move || Arc::new(MemoryHarness::with(|cloud| cloud.page_size(huge))));
+    let verdict = run_clause(clause("LIST-03").unwrap(), &factory);
+    assert_eq!(verdict.status, Status::NotRun, "{:?}", verdict.reason);
+}

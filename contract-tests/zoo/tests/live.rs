@@ -1,0 +1,15 @@
+//! The runner for real clouds, run against the memory cloud: what a backend's `tests/live.rs` is.
+
+use std::{process::ExitCode, time::Duration};
+
+use fleetwright_contract_tests::{guard::Allowance, live};
+use fleetwright_contract_zoo::MemoryHarness;
+
+fn main() -> ExitCode {
+    // The memory cloud costs nothing.
+    let allowance = Allowance {
+        max_live: 2_000,
+        max_time: Duration::from_secs(3600),
+    };
+    live::main_allowing(|| Ok(MemoryHarness::new()), allowance)
+}

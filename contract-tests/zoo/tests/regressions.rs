@@ -1,0 +1,31 @@
+//! A sequence that broke a promise once is kept where the backend's author finds it.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use std::{env, fs, process};
+
+use fleetwright_contract_tests::{Status, clause, keep_regressions_in, run_clause};
+use fleetwright_contract_zoo::mutants;
+
+#[test]
+fn a_broken_sequence_is_written_down_and_tried_again() {
+    let folder = env::temp_dir().join(format!("fleetwright-regressions-{}", process::id()));
+    keep_regressions_in(folder.to_str().unwrap().to_owned().leak());
+    let model = clause("CRASH-06").unwrap();
+    let mutants = mutants::all();
+    let broken = mutants
+        .iter()
+        .find(|mutant| mutant.dies_of == "CRASH-06")
+        .unwrap();
+
+    let first = run_clause(model, &(broken.make)());
+    assert_eq!(first.status, Status::Fail);
+    let kept = fs::read_to_string(folder.join("contract-CRASH-06.txt")).unwrap();
+    assert!(kept.lines().any(|line| line.starts_with("cc ")), "{kept}");
+
+    let again = run_clause(model, &(broken.make)());
+    assert_eq!(
+        again.reason, first.reason,
+        "the kept sequence is tried first"
+    );
+    fs::remove_dir_all(folder).unwrap();
+}
