@@ -10,7 +10,6 @@ mod name;
 mod permission;
 mod principal;
 mod role;
-pub mod saga;
 mod schema;
 mod scope;
 

@@ -120,8 +120,6 @@ pub enum Resource {
     ProjectQuotas,
     /// What quota is used for.
     Allocations,
-    /// Work across services that is under way or stuck.
-    Sagas,
 }
 
 const CRUD: &[Verb] = &[
@@ -134,7 +132,7 @@ const CRUD: &[Verb] = &[
 
 impl Resource {
     /// Every resource.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 14] = [
         Self::Instances,
         Self::Servers,
         Self::Networks,
@@ -149,7 +147,6 @@ impl Resource {
         Self::Quotas,
         Self::ProjectQuotas,
         Self::Allocations,
-        Self::Sagas,
     ];
 
     /// The verbs that exist for it. No role grants another one, and nobody may do it.
@@ -168,7 +165,6 @@ impl Resource {
             | Self::ProjectQuotas
             | Self::Allocations
             | Self::Quotas => CRUD,
-            Self::Sagas => &[Verb::Read, Verb::List, Verb::Update],
         }
     }
 
@@ -189,7 +185,6 @@ impl Resource {
             Self::Quotas => "quotas",
             Self::ProjectQuotas => "project-quotas",
             Self::Allocations => "allocations",
-            Self::Sagas => "sagas",
         }
     }
 
@@ -209,8 +204,7 @@ impl Resource {
             | Self::Organizations
             | Self::Projects
             | Self::Quotas
-            | Self::Allocations
-            | Self::Sagas => self.as_str(),
+            | Self::Allocations => self.as_str(),
         }
     }
 }
@@ -253,7 +247,6 @@ impl Permission {
     pub fn is_of_the_platform(self) -> bool {
         let only_looks = matches!(self.verb, Verb::Read | Verb::List);
         match self.resource {
-            Resource::Sagas => true,
             Resource::Quotas
             | Resource::Allocations
             | Resource::Regions

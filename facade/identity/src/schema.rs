@@ -2,10 +2,10 @@
 
 use fleetwright_store::{Document, Invalid, Key, RecordId, SchemaBuilder};
 
-use crate::{Allocation, account::AccountRecord, saga::Saga};
+use crate::{Allocation, account::AccountRecord};
 
-/// Adds the kinds and indexes of this crate, so that one store serves identity, region and compute: `quota-account`,
-/// `allocation` and `saga`.
+/// Adds the kinds and indexes of this crate, so that one store serves identity, region and compute: `quota-account` and
+/// `allocation`.
 #[must_use]
 pub fn schema(builder: SchemaBuilder) -> SchemaBuilder {
     builder
@@ -13,11 +13,9 @@ pub fn schema(builder: SchemaBuilder) -> SchemaBuilder {
         .index("organization", ["/organization"])
         .kind(Allocation::KIND)
         .index("organization", ["/organization", "/project"])
-        .kind(Saga::KIND)
-        .index("queue", ["/queue", "/due"])
 }
 
-/// The key of what there is one of for each record: its allocation, its saga. A kind has no slash, so no two are the same.
+/// The key of the allocation of a record. A kind contains no slash, so the keys of two records differ.
 pub(crate) fn key_for(pays_for: &RecordId) -> Result<Key, Invalid> {
     Key::new(pays_for.to_string())
 }

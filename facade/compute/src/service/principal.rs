@@ -21,8 +21,7 @@ pub fn compute_permissions() -> impl Iterator<Item = Permission> {
         | Resource::RoleBindings
         | Resource::Quotas
         | Resource::ProjectQuotas
-        | Resource::Allocations
-        | Resource::Sagas => false,
+        | Resource::Allocations => false,
     })
 }
 

@@ -3,7 +3,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "names are given as they are")]
 
 pub(crate) mod flaky;
-pub(crate) mod sagas;
 
 use std::sync::{
     Arc,
