@@ -87,7 +87,7 @@ REGISTRY_HOSTS = [
 # An absolute path starts with its slash: a longer path or a variable in front makes it another path.
 MACHINE_PATHS = re.compile(r"(?<![\w.~*)}>-])/(?:work|root|tmp/bash\w*)" + "/")
 
-# The known failings of systems like the façade: defects and caveats. docs/facade.md has a row for each.
+# The known problems of systems like the façade: defects and caveats. Each has a page in docs/facade.
 FACADE_ITEMS = [f"B{number}" for number in range(1, 27)] + [f"C{number}" for number in range(1, 26)]
 
 MAX_CODE_LINES = 500
@@ -180,53 +180,45 @@ def rust_file_is_small(path, text, exceptions=None):
     return []
 
 
-def every_item_has_its_row(path, text, items=None):
-    """`text`: a page with a table whose first column names each of the items once."""
+def every_item_has_its_page(index, pages, items=None):
+    """`index`: the text of docs/facade/README.md, with one table row per item that links to the item's page.
+    `pages`: the text of each page by its item."""
     items = FACADE_ITEMS if items is None else items
-    rows = [(number, line.split("|")[1].strip(), line) for number, line in numbered_rows(text)]
-    found = [item.split()[0] for _, item, _ in rows]
-    problems = [f"{path}: has no row for {item}; write what is done about it and the tests that prove it"
-                for item in items if item not in found]
-    problems += [f"{path}:{number}: {item} is no item of the table; correct it, or add it to FACADE_ITEMS of scripts/house_rules.py"
-                 for number, item, _ in rows if item.split()[0] not in items]
-    problems += [f"{path}:{number}: {item} has a row already; make one of the two"
-                 for place, (number, item, _) in enumerate(rows) if item.split()[0] in found[:place]]
-    problems += [f"{path}:{number}: {item} is resolved in part; do the rest and say so"
-                 for number, item, line in rows if re.search(r"\(in part\)|\bMissing: ", line)]
+    linked = re.findall(r"^\| \[([A-Z]\d+)\]\(\1\.md\) \|", index, re.MULTILINE)
+    problems = [f"docs/facade/{item}.md: missing; write the problem, what fleetwright does, and the tests"
+                for item in items if item not in pages]
+    problems += [f"docs/facade/{item}.md: not an item; correct the name, or add it to FACADE_ITEMS of scripts/house_rules.py"
+                 for item in pages if item not in items]
+    problems += [f"docs/facade/README.md: {linked.count(item)} rows link to {item}.md; write exactly one"
+                 for item in items if linked.count(item) != 1]
+    problems += [f"docs/facade/{item}.md: says that something is missing; finish it, or list it under known limits"
+                 for item, text in pages.items() if re.search(r"\(in part\)|\bMissing: ", text)]
     return problems
 
 
-def numbered_rows(text):
-    return [(number, line) for number, line in enumerate(text.splitlines(), 1) if re.match(r"\| [A-Z]\d+\b", line)]
-
-
 def cited_tests_exist(path, text, sources):
-    """`text`: a page with tables whose last column names tests as `name` in `file`, and may quote words of the sources. Where no test
-    can be, a stage of scripts/stages.sh or a rule of this file is named in the same way.
-    `sources`: the text of each such file by its path."""
-    problems = []
-    rows = numbered_rows(text)
+    """`text`: a page whose section `## Tests` lists tests as "- `name` in `file`", optionally followed by ": `word`" for a string
+    that some source must contain. A stage of scripts/stages.sh or a rule of this file can stand in the place of a test.
+    `sources`: the text of each file by its path."""
+    section = text.partition("## Tests\n")[2]
+    first_line = text[:len(text) - len(section)].count("\n") + 1
+    rows = [(number, line) for number, line in enumerate(section.splitlines(), first_line) if line.startswith("- ")]
     if not rows:
-        return [f"{path}: has no row to check; write rows as `| B1 | ... | tests |`"]
+        return [f"{path}: names no test; add a section `## Tests` with lines such as \"- `name` in `file.rs`\""]
+    problems = []
     for number, row in rows:
-        names, cited = [], 0
-        for token in re.findall(r"`([^`]+)`", row.rstrip(" |").rsplit(" | ", 1)[-1]):
-            if token.endswith((".rs", ".sh", ".py")):
-                files = [text for file, text in sources.items() if f"/{file}".endswith(f"/{token}")]
-                if not files:
-                    problems.append(f"{path}:{number}: there is no file {token}; correct the path")
-                problems += [f"{path}:{number}: there is no test {name} in {token}; correct the name or write the test"
-                             for name in names if files and not any(has_test(text, name) for text in files)]
-                cited += len(names)
-                names = []
-            elif re.fullmatch(r"\w+", token):
-                names.append(token)
-            elif not any(f'"{token}"' in text for text in sources.values()):
-                problems.append(f"{path}:{number}: no source has \"{token}\"; correct the word")
-        problems += [f"{path}:{number}: does not say which file test {name} is in; write `{name}` in `file.rs`"
-                     for name in names]
-        if cited + len(names) == 0:
-            problems.append(f"{path}:{number}: names no test; name the one that would fail")
+        found = re.fullmatch(r"- `(\w+)` in `([^`]+)`(?:: `([^`]+)`)?", row)
+        if not found:
+            problems.append(f"{path}:{number}: not a citation; write \"- `name` in `file.rs`\"")
+            continue
+        name, file, word = found.groups()
+        files = [content for source, content in sources.items() if f"/{source}".endswith(f"/{file}")]
+        if not files:
+            problems.append(f"{path}:{number}: there is no file {file}; correct the path")
+        elif not any(has_test(content, name) for content in files):
+            problems.append(f"{path}:{number}: there is no test {name} in {file}; correct the name or write the test")
+        if word and not any(f'"{word}"' in content for content in sources.values()):
+            problems.append(f"{path}:{number}: no source contains \"{word}\"; correct the word")
     return problems
 
 
@@ -257,6 +249,6 @@ RULES = [
     text_names_no_registry,
     text_names_no_machine_path,
     rust_file_is_small,
-    every_item_has_its_row,
+    every_item_has_its_page,
     cited_tests_exist,
 ]

@@ -8,7 +8,8 @@ SLASH = "/"
 LONG = "let x = 1;\n" * (rules.MAX_CODE_LINES + 1)
 SHORT = "let x = 1;\n" + "// a comment\n\n" * rules.MAX_CODE_LINES
 
-ROW = "| B1 | the failing | what | `it_works` in `x/b.rs` |"
+INDEX = "| [B1](B1.md) | region | the problem |\n"
+PAGE = "## Tests\n\n- `it_works` in `x/b.rs`"
 TEST = "#[test]\n    #[ignore]\n    fn it_works() {}"
 
 # Rule, arguments, a part of the only problem it must report; None where it must report none.
@@ -63,25 +64,24 @@ CASES = [
     (rules.rust_file_is_small, ("src/a.rs", LONG, {"src/a.rs": "a table"}), None),
     (rules.rust_file_is_small, ("src/a.rs", SHORT), None),
 
-    (rules.every_item_has_its_row, ("a.md", ROW, ["B1"]), None),
-    (rules.every_item_has_its_row, ("a.md", ROW + "\ntext\n" + ROW.replace("B1", "C1"), ["B1", "C1"]), None),
-    (rules.every_item_has_its_row, ("a.md", ROW, ["B1", "B2"]), "a.md: has no row for B2"),
-    (rules.every_item_has_its_row, ("a.md", ROW + "\n" + ROW.replace("B1", "B10"), ["B1"]), "a.md:2: B10 is no item"),
-    (rules.every_item_has_its_row, ("a.md", ROW + "\n" + ROW, ["B1"]), "a.md:2: B1 has a row already"),
-    (rules.every_item_has_its_row, ("a.md", ROW.replace("B1", "B1 (in part)"), ["B1"]), "a.md:1: B1 (in part) is resolved in part"),
-    (rules.every_item_has_its_row, ("a.md", ROW.replace("what", "what. Missing: how"), ["B1"]), "a.md:1: B1 is resolved in part"),
+    (rules.every_item_has_its_page, (INDEX, {"B1": PAGE}, ["B1"]), None),
+    (rules.every_item_has_its_page, (INDEX, {}, ["B1"]), "docs/facade/B1.md: missing"),
+    (rules.every_item_has_its_page, (INDEX, {"B1": PAGE, "B9": PAGE}, ["B1"]), "docs/facade/B9.md: not an item"),
+    (rules.every_item_has_its_page, ("no row", {"B1": PAGE}, ["B1"]), "0 rows link to B1.md"),
+    (rules.every_item_has_its_page, (INDEX + INDEX, {"B1": PAGE}, ["B1"]), "2 rows link to B1.md"),
+    (rules.every_item_has_its_page, (INDEX, {"B1": "Missing: how"}, ["B1"]), "B1.md: says that something is missing"),
 
-    (rules.cited_tests_exist, ("a.md", "no table", {}), "a.md: has no row"),
-    (rules.cited_tests_exist, ("a.md", ROW.replace("b.rs", "b.sh"), {"x/b.sh": "it_works() {\n}"}), None),
-    (rules.cited_tests_exist, ("a.md", ROW.replace("b.rs", "b.py"), {"x/b.py": "def it_works():"}), None),
-    (rules.cited_tests_exist, ("a.md", ROW.replace("b.rs", "b.sh"), {"x/b.sh": "  it_works"}), "a.md:1: there is no test it_works in x/b.sh"),
-    (rules.cited_tests_exist, ("a.md", ROW, {"x/b.rs": "fn it_works() {}"}), "a.md:1: there is no test it_works in x/b.rs"),
-    (rules.cited_tests_exist, ("a.md", ROW, {"y/b.rs": TEST}), "a.md:1: there is no file x/b.rs"),
-    (rules.cited_tests_exist, ("a.md", "| B1 (in part) | why | `it_works` |", {}), "does not say which file"),
-    (rules.cited_tests_exist, ("a.md", "| C2 | `fn` | because |", {}), "a.md:1: names no test"),
-    (rules.cited_tests_exist, ("a.md", ROW + ": `a-word`", {"x/b.rs": TEST}), 'no source has "a-word"'),
-    (rules.cited_tests_exist, ("a.md", ROW + ": `a-word`", {"facade/x/b.rs": TEST + '"a-word"'}), None),
-    (rules.cited_tests_exist, ("a.md", ROW, {"x/b.rs": TEST.replace("test]", "tokio::test(flavor = \"x\")]")}), None),
+    (rules.cited_tests_exist, ("a.md", PAGE, {"facade/x/b.rs": TEST}), None),
+    (rules.cited_tests_exist, ("a.md", "no tests", {}), "a.md: names no test"),
+    (rules.cited_tests_exist, ("a.md", PAGE.replace("b.rs", "b.sh"), {"x/b.sh": "it_works() {\n}"}), None),
+    (rules.cited_tests_exist, ("a.md", PAGE.replace("b.rs", "b.py"), {"x/b.py": "def it_works():"}), None),
+    (rules.cited_tests_exist, ("a.md", PAGE.replace("b.rs", "b.sh"), {"x/b.sh": "  it_works"}), "a.md:3: there is no test it_works in x/b.sh"),
+    (rules.cited_tests_exist, ("a.md", PAGE, {"x/b.rs": "fn it_works() {}"}), "a.md:3: there is no test it_works in x/b.rs"),
+    (rules.cited_tests_exist, ("a.md", PAGE, {"y/b.rs": TEST}), "a.md:3: there is no file x/b.rs"),
+    (rules.cited_tests_exist, ("a.md", PAGE.replace(" in ", " of "), {}), "a.md:3: not a citation"),
+    (rules.cited_tests_exist, ("a.md", PAGE + ": `a-word`", {"x/b.rs": TEST}), 'no source contains "a-word"'),
+    (rules.cited_tests_exist, ("a.md", PAGE + ": `a-word`", {"facade/x/b.rs": TEST + '"a-word"'}), None),
+    (rules.cited_tests_exist, ("a.md", PAGE, {"x/b.rs": TEST.replace("test]", "tokio::test(flavor = \"x\")]")}), None),
 ] + [
     (rules.text_names_no_registry, ("a.md", f"fine\nhttps://{host}{SLASH}x"), f"a.md:2: names the package registry host {host}")
     for host in rules.REGISTRY_HOSTS
