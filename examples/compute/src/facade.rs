@@ -12,13 +12,15 @@ use fleetwright_compute::{
 use fleetwright_identity::{Ledger, QuotaKinds};
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    clock::{Clock, SystemClock},
-    entropy::OsEntropy,
     ids::RegionId,
     mapping::RegionPlanner,
     network::{Networks, SecurityGroups, SshAuthorities},
     secret::SshKeys,
     server::{Ground, Servers, TenantGround},
+};
+use fleetwright_runtime::{
+    clock::{Clock, SystemClock},
+    entropy::OsEntropy,
 };
 use fleetwright_store::{Schema, Store};
 use fleetwright_store_sqlite::{SqliteOptions, SqliteStore};

@@ -100,7 +100,7 @@ fn of_record(error: &RecordError) -> Meaning {
             Meaning::Unprocessable
         }
         RecordError::BadNetwork(_) | RecordError::BadRule(_) => Meaning::InvalidRequest,
-        RecordError::Busy { .. } | RecordError::NoEntropy(_) => Meaning::Unavailable,
+        RecordError::Busy { .. } | RecordError::EntropyError(_) => Meaning::Unavailable,
         RecordError::Store(error) => of_store(error),
         _ => Meaning::Internal,
     }

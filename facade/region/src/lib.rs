@@ -1,9 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod catalog;
-pub mod clock;
 pub mod controller;
-pub mod entropy;
 pub mod file;
 pub mod ids;
 pub mod machine;
@@ -13,7 +11,6 @@ pub mod monitor;
 pub mod mutant;
 pub mod name;
 pub mod network;
-pub mod queue;
 pub mod schema;
 pub mod secret;
 pub mod server;

@@ -13,6 +13,7 @@ use std::{
 use fleetwright_identity::{
     Actor, ActorName, Binding, OrganizationId, Principal, ProjectId, RoleName, Roles, Scope,
 };
+use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::{MemoryStore, Schema, Store};
 use uuid::Uuid;
 
@@ -20,7 +21,6 @@ pub(crate) use meddler::Meddler;
 
 use crate::{
     catalog::{Architecture, Flavor, Image, Os, Visibility},
-    entropy::{Entropy, NoEntropy},
     ids::{FlavorId, ImageId},
 };
 
@@ -73,7 +73,7 @@ pub(crate) fn store() -> Arc<dyn Store> {
 pub(crate) struct Numbered(AtomicU64);
 
 impl Entropy for Numbered {
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoEntropy> {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
         for chunk in bytes.chunks_mut(16) {
             let number = self.0.fetch_add(1, Ordering::Relaxed);
             let made = Uuid::new_v5(&Uuid::NAMESPACE_OID, &number.to_be_bytes());
@@ -88,7 +88,7 @@ impl Entropy for Numbered {
 pub(crate) struct Dry;
 
 impl Entropy for Dry {
-    fn fill(&self, _: &mut [u8]) -> Result<(), NoEntropy> {
-        Err(NoEntropy::new("it has run dry"))
+    fn fill(&self, _: &mut [u8]) -> Result<(), EntropyError> {
+        Err(EntropyError::new("it has run dry"))
     }
 }

@@ -8,7 +8,6 @@ use fleetwright_identity::{
 };
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    entropy::OsEntropy,
     ids::{FlavorId, RegionId},
     name::Name,
     network::{Deletion, IfUsed, NetworkState, Networks, NewNetwork},
@@ -16,6 +15,7 @@ use fleetwright_region::{
     secret::{Keyring, ServerKeys},
     uses::SERVER,
 };
+use fleetwright_runtime::entropy::OsEntropy;
 use fleetwright_store::{RecordId, Schema, Store, Transaction};
 use fleetwright_store_sqlite::SqliteStore;
 use serde_json::json;

@@ -6,11 +6,11 @@ mod town;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fleetwright_region::{
-    entropy::OsEntropy,
     network::{Deletion, IfUsed, NetworkState, RecordError},
     schema,
     server::{GroundError, ServerError, ServerSpec},
 };
+use fleetwright_runtime::entropy::OsEntropy;
 use fleetwright_store::{Schema, Store};
 use fleetwright_store_sqlite::SqliteStore;
 use futures_util::future::join_all;

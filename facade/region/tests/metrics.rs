@@ -156,7 +156,7 @@ async fn everything_that_an_operator_should_see_is_counted() {
         "frozen",
         "absent",
         "servers",
-        "servers_waiting",
+        "servers_queued",
         "drift missing",
     ] {
         assert_eq!(book.get(quiet), 0.0, "{quiet}");

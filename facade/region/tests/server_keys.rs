@@ -13,11 +13,11 @@ use fleetwright::UserData;
 use fleetwright_identity::{Actor, ActorName, Binding, Principal, RoleName, Roles, Scope};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
-    entropy::{Entropy, NoEntropy},
     secret::{KeyError, SshKeys},
     server::{Anywhere, MAX_USER_DATA_BYTES, Phase, ServerError, Servers},
     user_data::{MAX_ASSEMBLED_BYTES, Managed, assemble},
 };
+use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::{Interest, Revision};
 
 use town::{
@@ -190,8 +190,8 @@ async fn the_largest_user_data_and_a_key_fit_into_a_record() {
 struct Dry;
 
 impl Entropy for Dry {
-    fn fill(&self, _: &mut [u8]) -> Result<(), NoEntropy> {
-        Err(NoEntropy::new("it has run dry"))
+    fn fill(&self, _: &mut [u8]) -> Result<(), EntropyError> {
+        Err(EntropyError::new("it has run dry"))
     }
 }
 

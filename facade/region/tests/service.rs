@@ -14,7 +14,6 @@ use fleetwright_identity::{
     Actor, ActorName, Binding, Permission, Principal, Resource, Role, RoleName, Roles, Scope, Verb,
 };
 use fleetwright_region::{
-    clock::SystemClock,
     ids::{FlavorId, NetworkId, RegionId},
     secret::SshKeys,
     server::{
@@ -22,6 +21,7 @@ use fleetwright_region::{
         ServerError, ServerId, Servers,
     },
 };
+use fleetwright_runtime::clock::SystemClock;
 use uuid::Uuid;
 
 use support::{new_server, server_id, somebody, spec, tenant};

@@ -13,7 +13,6 @@ use fleetwright_compute::{
 };
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    entropy::{Entropy, NoEntropy},
     ids::{NetworkId, SecurityGroupId, SshAuthorityId},
     network::{
         AuthorityKey, Networks, NewNetwork, NewSecurityGroup, NewSshAuthority, Rules,
@@ -21,6 +20,7 @@ use fleetwright_region::{
     },
     server::ServerId,
 };
+use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::Store;
 
 use crate::{
@@ -43,7 +43,7 @@ impl Seeded {
 }
 
 impl Entropy for Seeded {
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoEntropy> {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
         let mut dice = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for chunk in bytes.chunks_mut(8) {
             let drawn = dice.bits().to_le_bytes();

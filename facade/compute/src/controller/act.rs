@@ -4,10 +4,10 @@
 //! instance that has changed or is gone: no server is made for one that is no more, and a server that was made for a later
 //! instance of the same id is not ended in an earlier one's name.
 
-use fleetwright_region::{
-    queue::Next,
-    server::{Consent, NewServer, OWNER_INDEX, Server, ServerError, ServerView},
+use fleetwright_region::server::{
+    Consent, NewServer, OWNER_INDEX, Server, ServerError, ServerView,
 };
+use fleetwright_runtime::Action;
 use fleetwright_store::{
     Check, Claim, IndexName, IndexValue, Scalar, StoreError, Transaction, Versioned,
 };
@@ -25,7 +25,7 @@ use crate::{
     mutant::Mutant,
 };
 
-pub(super) type Answer = Result<Next, ComputeError>;
+pub(super) type Answer = Result<Action, ComputeError>;
 pub(super) type Read = Versioned<Instance>;
 
 impl Controller {
@@ -90,7 +90,7 @@ impl Controller {
             let server = read.value.server;
             self.forget(read).await?;
             self.servers.delete(&self.service, server).await?;
-            return Ok(Next::Idle);
+            return Ok(Action::AwaitChange);
         }
         let guards = self.guards(&read);
         let id = read.value.server;
@@ -123,7 +123,7 @@ impl Controller {
             histogram!("fleetwright_compute_deletion_seconds").record(self.seconds_since(mark.at));
         }
         tracing::info!("the instance is gone");
-        Ok(Next::Idle)
+        Ok(Action::AwaitChange)
     }
 
     /// Commits a transaction together with the end of what pays for an instance.
@@ -157,7 +157,7 @@ impl Controller {
     async fn not_granted(&self, read: Read, server: Option<&Server>, error: ServerError) -> Answer {
         match trouble(error) {
             Trouble::Shown(obstacle) => self.show(read, server, Some(&obstacle)).await,
-            Trouble::Stale => Ok(Next::Again),
+            Trouble::Stale => Ok(Action::Requeue),
             Trouble::Failed(error) => Err(error.into()),
         }
     }
@@ -184,9 +184,9 @@ impl Controller {
                 let since = status
                     .condition(obstacle.kind)
                     .map_or(now, |held| held.since);
-                Next::At(self.rules.ask_again(since, now))
+                Action::RequeueAt(self.rules.ask_again(since, now))
             }
-            Some(_) | None => Next::Idle,
+            Some(_) | None => Action::AwaitChange,
         };
         if status == read.value.status {
             return Ok(next);

@@ -41,18 +41,14 @@ mod trouble;
 mod wakes;
 mod words;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright_identity::{Ledger, Principal};
-use fleetwright_region::{
-    clock::Clock,
-    queue::{self, Next, Queue},
-    server::{Server, ServerError, Servers},
-};
+use fleetwright_region::server::{Server, ServerError, Servers};
+use fleetwright_runtime::{Action, Runner, clock::Clock, watch_keys};
 use fleetwright_store::{Advice, Document as _, Invalid, Kind, Store, Table};
 use metrics::{counter, gauge};
-use tokio::time::Instant;
 use tracing::Instrument as _;
 
 pub use decide::{Step, Wait, decide};
@@ -127,12 +123,12 @@ impl Controller {
     }
 
     /// One pass over one instance: reads it and its server, decides, carries out one step.
-    pub async fn reconcile(&self, id: InstanceId) -> Result<Next, ComputeError> {
+    pub async fn reconcile(&self, id: InstanceId) -> Result<Action, ComputeError> {
         let span = tracing::info_span!("instance", %id);
         self.one_pass(id).instrument(span).await
     }
 
-    async fn one_pass(&self, id: InstanceId) -> Result<Next, ComputeError> {
+    async fn one_pass(&self, id: InstanceId) -> Result<Action, ComputeError> {
         let Some(read) = self.instances.get(&id.key()?).await? else {
             return self.without_instance(id).await;
         };
@@ -154,38 +150,33 @@ impl Controller {
         answer
     }
 
-    /// Works until it is dropped.
+    /// Reconciles instances until the future is dropped.
     pub async fn run(&self) {
-        let woken = queue::wakes("instances", || self.all(), wakes::concerned);
-        let pass = |id| self.reconcile(id);
-        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, id, answer);
-        let shown = |waiting| gauge!("fleetwright_compute_instances_queued").set(waiting);
-        queue::work(self.rules.concurrency, woken, pass, ended, shown).await;
+        let keys = watch_keys("instances", || self.list_all(), wakes::keys_of);
+        let error_policy = |id: &InstanceId, error: &ComputeError, failures| {
+            self.error_delay(*id, error, failures)
+        };
+        Runner::new(keys, Arc::clone(&self.clock))
+            .concurrency(self.rules.concurrency)
+            .on_queue_length(|length| {
+                gauge!("fleetwright_compute_instances_queued").set(length as f64)
+            })
+            .run(|id| self.reconcile(id), error_policy)
+            .await;
     }
 
-    fn ended(
-        &self,
-        queue: &mut Queue<InstanceId>,
-        id: InstanceId,
-        answer: Result<Next, ComputeError>,
-    ) {
-        let failures = queue.ended(&id, answer.is_err());
-        match answer {
-            Ok(Next::Again) => queue.wake(&id),
-            Ok(Next::At(date)) => queue.wake_at(&id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(&id),
-            // Somebody else wrote what was read: it is read again, and they are ahead.
-            Err(error) if is_conflict(&error) => queue.wake(&id),
-            Err(error) => {
-                counter!("fleetwright_compute_pass_failures_total").increment(1);
-                let cause = &error as &dyn std::error::Error;
-                tracing::warn!(instance = %id, error = cause, failures, "a pass failed; it is made again");
-                let delay = match advice(&error) {
-                    Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
-                    Advice::GiveUp => self.rules.refused_backoff,
-                };
-                queue.wake_at(&id, Instant::now() + delay);
-            }
+    /// Returns the delay before a key whose reconcile failed is reconciled again.
+    fn error_delay(&self, id: InstanceId, error: &ComputeError, failures: u32) -> Duration {
+        if is_conflict(error) {
+            // Another writer changed a record first: read it again at once.
+            return Duration::ZERO;
+        }
+        counter!("fleetwright_compute_pass_failures_total").increment(1);
+        let cause = error as &dyn std::error::Error;
+        tracing::warn!(instance = %id, error = cause, failures, "the reconcile of an instance failed; it is retried");
+        match advice(error) {
+            Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
+            Advice::GiveUp => self.rules.refused_backoff,
         }
     }
 

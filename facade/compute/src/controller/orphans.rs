@@ -3,10 +3,10 @@
 use fleetwright_identity::{OrganizationId, Principal, ProjectId};
 use fleetwright_region::{
     ids::RegionId,
-    queue::Next,
     server::{ListServers, Owner, Phase, ServerError, ServerId, ServerView},
     uses,
 };
+use fleetwright_runtime::Action;
 use fleetwright_store::Key;
 use metrics::counter;
 
@@ -67,7 +67,7 @@ impl Controller {
     }
 
     /// A pass over an instance that is not there: none of its servers should be.
-    pub(super) async fn without_instance(&self, id: InstanceId) -> Result<Next, ComputeError> {
+    pub(super) async fn without_instance(&self, id: InstanceId) -> Result<Action, ComputeError> {
         match self.servers.read_of(&self.service, &id.owner()).await {
             Ok(view) => {
                 if self.board.set(id, Some(ORPHAN)) {
@@ -81,7 +81,7 @@ impl Controller {
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(Next::Idle)
+        Ok(Action::AwaitChange)
     }
 }
 

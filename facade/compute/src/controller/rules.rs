@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use fleetwright_region::queue::backoff;
+use fleetwright_runtime::Backoff;
 use uuid::Uuid;
 
 use crate::mutant::Chosen;
@@ -44,7 +44,11 @@ impl Default for Rules {
 impl Rules {
     /// How long to wait after the `failures`th failure in a row, counted from 1.
     pub(crate) fn backoff(&self, key: Uuid, failures: u32) -> Duration {
-        backoff(self.first_backoff, self.max_backoff, key, failures)
+        let backoff = Backoff {
+            first: self.first_backoff,
+            max: self.max_backoff,
+        };
+        backoff.delay(key, failures)
     }
 
     /// When what is refused since then is asked for again: after as long as it has lasted, which doubles it, within what is set. It

@@ -93,10 +93,10 @@ pub(super) fn trouble(error: ServerError) -> Trouble {
 
 /// Whether what is in the way of a server's ground passes without anybody's word.
 fn passes(ground: &GroundError) -> bool {
-    use RecordError::{Busy, NoEntropy, Store};
+    use RecordError::{Busy, EntropyError, Store};
     matches!(
         ground,
-        GroundError::Record(Store(_) | Busy { .. } | NoEntropy(_))
+        GroundError::Record(Store(_) | Busy { .. } | EntropyError(_))
     )
 }
 

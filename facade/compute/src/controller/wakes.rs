@@ -11,7 +11,7 @@ use crate::instance::InstanceId;
 
 impl Controller {
     /// All instances, and all that servers name as their owners; and a watch from there.
-    pub(super) async fn all(&self) -> Result<(Vec<InstanceId>, Watch), StoreError> {
+    pub(super) async fn list_all(&self) -> Result<(Vec<InstanceId>, Watch), StoreError> {
         let mut ids = Vec::new();
         let instance = |record: &Record| ids.push(id_of(record.id.key.as_str()));
         let begun = self.each(self.instances.kind(), instance).await?;
@@ -49,7 +49,7 @@ impl Controller {
 }
 
 /// The instances that a commit is about: those that it wrote, and the owners of the servers that it wrote.
-pub(super) fn concerned(commit: &Commit) -> Vec<InstanceId> {
+pub(super) fn keys_of(commit: &Commit) -> Vec<InstanceId> {
     let ids = commit.changes.iter().filter_map(|change| {
         let record = change.record();
         match record.id.kind.as_str() {

@@ -11,21 +11,20 @@ use std::{
     collections::BTreeSet,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use fleetwright_identity::Principal;
 use fleetwright_region::{
-    clock::Clock,
     ids::NetworkId,
     network::{Deletion, NetworkState, Networks, RecordError},
-    queue::{self, Next, Queue},
     uses::{self, Use},
 };
+use fleetwright_runtime::{Action, Runner, clock::Clock, watch_keys};
 use fleetwright_store::{
     Advice, Change, Commit, Interest, Invalid, Kind, Record, Store, Table, Watch,
 };
 use metrics::{counter, gauge};
-use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::{
@@ -87,22 +86,22 @@ impl NetworkKeeper {
     }
 
     /// One pass over one network: if it is going, marks what stands in it, and lets it be gone if nothing does.
-    pub async fn reconcile(&self, id: NetworkId) -> Result<Next, ComputeError> {
+    pub async fn reconcile(&self, id: NetworkId) -> Result<Action, ComputeError> {
         let span = tracing::info_span!("network", %id);
         self.one_pass(id).instrument(span).await
     }
 
-    async fn one_pass(&self, id: NetworkId) -> Result<Next, ComputeError> {
+    async fn one_pass(&self, id: NetworkId) -> Result<Action, ComputeError> {
         let found = match self.networks.get(&self.service, id).await {
             Ok(found) => found,
             Err(RecordError::NotFound { .. }) => {
                 self.marked().remove(&id);
-                return Ok(Next::Idle);
+                return Ok(Action::AwaitChange);
             }
             Err(error) => return Err(error.into()),
         };
         match found.value.state {
-            NetworkState::Ready => return Ok(Next::Idle),
+            NetworkState::Ready => return Ok(Action::AwaitChange),
             NetworkState::Deleting => {}
         }
         let known = self.marked().contains(&id);
@@ -118,7 +117,7 @@ impl NetworkKeeper {
                 self.marked().remove(&id);
                 counter!("fleetwright_compute_networks_gone_total").increment(1);
                 tracing::info!("the network is gone");
-                Ok(Next::Idle)
+                Ok(Action::AwaitChange)
             }
             Deletion::Waiting => {
                 tracing::warn!("something that is no instance stands in a network that is going");
@@ -127,42 +126,37 @@ impl NetworkKeeper {
         }
     }
 
-    /// Works until it is dropped.
+    /// Reconciles networks until the future is dropped.
     pub async fn run(&self) {
-        let woken = queue::wakes("networks", || self.all(), concerned);
-        let pass = |id| self.reconcile(id);
-        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, id, answer);
-        let shown = |waiting| gauge!("fleetwright_compute_networks_queued").set(waiting);
-        queue::work(self.rules.concurrency, woken, pass, ended, shown).await;
+        let keys = watch_keys("networks", || self.list_all(), keys_of);
+        let error_policy =
+            |id: &NetworkId, error: &ComputeError, failures| self.error_delay(*id, error, failures);
+        Runner::new(keys, Arc::clone(&self.clock))
+            .concurrency(self.rules.concurrency)
+            .on_queue_length(|length| {
+                gauge!("fleetwright_compute_networks_queued").set(length as f64)
+            })
+            .run(|id| self.reconcile(id), error_policy)
+            .await;
     }
 
-    fn ended(
-        &self,
-        queue: &mut Queue<NetworkId>,
-        id: NetworkId,
-        answer: Result<Next, ComputeError>,
-    ) {
-        let failures = queue.ended(&id, answer.is_err());
-        match answer {
-            Ok(Next::Again) => queue.wake(&id),
-            Ok(Next::At(date)) => queue.wake_at(&id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(&id),
-            Err(error) if is_conflict(&error) => queue.wake(&id),
-            Err(error) => {
-                counter!("fleetwright_compute_network_failures_total").increment(1);
-                let cause = &error as &dyn std::error::Error;
-                tracing::warn!(network = %id, error = cause, failures, "a pass over a network that is going failed; it is made again");
-                let delay = match advice(&error) {
-                    Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
-                    Advice::GiveUp => self.rules.refused_backoff,
-                };
-                queue.wake_at(&id, Instant::now() + delay);
-            }
+    /// Returns the delay before a key whose reconcile failed is reconciled again.
+    fn error_delay(&self, id: NetworkId, error: &ComputeError, failures: u32) -> Duration {
+        if is_conflict(error) {
+            // Another writer changed a record first: read it again at once.
+            return Duration::ZERO;
+        }
+        counter!("fleetwright_compute_network_failures_total").increment(1);
+        let cause = error as &dyn std::error::Error;
+        tracing::warn!(network = %id, error = cause, failures, "the reconcile of a deleted network failed; it is retried");
+        match advice(error) {
+            Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
+            Advice::GiveUp => self.rules.refused_backoff,
         }
     }
 
     /// All networks that are going, and a watch from before they were listed.
-    async fn all(&self) -> Result<(Vec<NetworkId>, Watch), RecordError> {
+    async fn list_all(&self) -> Result<(Vec<NetworkId>, Watch), RecordError> {
         let head = self.store.head().await?;
         let going = self.networks.deleting(&self.service).await?;
         for damaged in &going.damaged {
@@ -175,8 +169,8 @@ impl NetworkKeeper {
         Ok((ids, watch))
     }
 
-    fn look_again(&self) -> Next {
-        Next::At(after(self.clock.now(), self.rules.network_patience))
+    fn look_again(&self) -> Action {
+        Action::RequeueAt(after(self.clock.now(), self.rules.network_patience))
     }
 
     fn marked(&self) -> MutexGuard<'_, BTreeSet<NetworkId>> {
@@ -185,7 +179,7 @@ impl NetworkKeeper {
 }
 
 /// The networks that a commit asks to go, and those that an instance has left.
-fn concerned(commit: &Commit) -> Vec<NetworkId> {
+fn keys_of(commit: &Commit) -> Vec<NetworkId> {
     let ids = commit.changes.iter().filter_map(|change| match change {
         Change::Put(record) if record.id.kind.as_str() == uses::NETWORK => {
             let deleting = text(record, "/state") == Some("deleting");

@@ -27,13 +27,13 @@ use std::{fmt, sync::Arc, time::Duration};
 use fleetwright_identity::{Judgement, Ledger, Principal, Resource, Verb};
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    clock::Clock,
     ids::NetworkId,
     machine::Machines,
     name::Name,
     network::Networks,
     server::{Ground, Servers},
 };
+use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Damaged, IndexName, Invalid, Store, StoreError, Table, Versioned};
 
 pub use ask::{NewInstance, UpdateInstance};

@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright_region::{
-    clock::between,
     ids::RegionId,
     monitor::Pulse,
     server::{Health, Phase, Retry},
 };
+use fleetwright_runtime::clock::between;
 use fleetwright_store::{Revision, Versioned};
 
 use super::Instances;

@@ -21,9 +21,7 @@ use fleetwright_identity::{
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    clock::{Clock, TokioClock},
     controller as region,
-    entropy::OsEntropy,
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
     mapping::{LaunchPlanner, LaunchSpec, Unplannable},
     monitor::{Monitor, Policy},
@@ -34,6 +32,10 @@ use fleetwright_region::{
     },
     secret::{ServerKeys, SshKeys},
     server::{Ground, ServerView, Servers, TenantGround},
+};
+use fleetwright_runtime::{
+    clock::{Clock, TokioClock},
+    entropy::OsEntropy,
 };
 use fleetwright_store::{
     Key, Kind, MemoryStore, Query, RecordId, Schema, Store, Table, Transaction, Versioned,

@@ -21,9 +21,7 @@ use fleetwright_identity::{
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    clock::{Clock, TokioClock},
     controller::Controller,
-    entropy::OsEntropy,
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
     machine::Machines,
     mapping::RegionPlanner,
@@ -35,6 +33,10 @@ use fleetwright_region::{
     },
     secret::{ServerKeys, SshKeys},
     server::{Ground, NewServer, Phase, Servers, TenantGround},
+};
+use fleetwright_runtime::{
+    clock::{Clock, TokioClock},
+    entropy::OsEntropy,
 };
 use fleetwright_store::{MemoryStore, Query, RecordId, Schema, Store, Transaction};
 use serde_json::{Value, json};

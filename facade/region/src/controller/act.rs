@@ -9,14 +9,16 @@ use chrono::{DateTime, Utc};
 use fleetwright::{
     Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, OptionalVerb, ProvisionError,
 };
+use fleetwright_runtime::{
+    Action,
+    clock::{MIN_DELAY, later},
+};
 use fleetwright_store::{StoreError, Transaction, Versioned};
 use metrics::counter;
 
-use super::{Controller, GiveUp, Next, Step, edit, tags};
+use super::{Controller, GiveUp, Step, edit, tags};
 use crate::{
-    clock::later,
     mutant::Mutant,
-    queue::TURN,
     secret::ServerKeys,
     server::{Act, CloudInstance, Server, Why},
 };
@@ -24,7 +26,7 @@ use crate::{
 /// How often an answer is written down that others are in the way of.
 const TRIES: usize = 8;
 
-pub(super) type Answer = Result<Next, StoreError>;
+pub(super) type Answer = Result<Action, StoreError>;
 pub(super) type Read = Versioned<Server>;
 
 impl Controller {
@@ -37,7 +39,7 @@ impl Controller {
             Step::Terminate(why) => self.terminate(read, why).await,
             Step::Forget => self.forget(read).await,
             Step::GiveUp(why) => self.give_up(read, why).await,
-            Step::Wait(_, until) => Ok(until.map_or(Next::Idle, Next::At)),
+            Step::Wait(_, until) => Ok(until.map_or(Action::AwaitChange, Action::RequeueAt)),
             Step::Done => self.done(read).await,
             Step::Start => self.change(read, Act::Start).await,
             Step::Stop => self.change(read, Act::Stop).await,
@@ -51,7 +53,7 @@ impl Controller {
     /// Destroys the machine, after writing down that it is to be.
     async fn terminate(&self, mut read: Read, why: Why) -> Answer {
         let Some(machine) = read.value.instance.clone() else {
-            return Ok(Next::Again);
+            return Ok(Action::Requeue);
         };
         if machine.ending.is_none() {
             edit::ending(&mut read.value, why, self.clock.now());
@@ -66,7 +68,7 @@ impl Controller {
         let shown_by = later(machine.recorded_at, window);
         match answer {
             Err(error) if error.kind() == ErrorKind::NotFound && now <= shown_by => {
-                Ok(Next::At(later(shown_by, TURN)))
+                Ok(Action::RequeueAt(later(shown_by, MIN_DELAY)))
             }
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 let failed = |server: &mut Server| self.failed(server, &error, now);
@@ -83,10 +85,10 @@ impl Controller {
     async fn change(&self, mut read: Read, act: Act) -> Answer {
         if act == Act::Reboot && !self.supports(OptionalVerb::RebootInstance) {
             edit::cannot_reboot(&mut read.value, self.clock.now());
-            return self.commit(read, Next::Again).await;
+            return self.commit(read, Action::Requeue).await;
         }
         let Some(machine) = read.value.instance.clone() else {
-            return Ok(Next::Again);
+            return Ok(Action::Requeue);
         };
         let token = read.value.token(machine.incarnation);
         let config = match self.config_of(&read.value, machine.incarnation, token, None) {
@@ -95,7 +97,7 @@ impl Controller {
                 let now = self.clock.now();
                 let message = format!("cannot be changed: {refusal}");
                 edit::refused(&mut read.value, self.refusal_ends(now), now, message);
-                return self.commit(read, Next::Idle).await;
+                return self.commit(read, Action::AwaitChange).await;
             }
             // What is no longer offered can still be started and stopped.
             Err(_) => None,
@@ -155,7 +157,7 @@ impl Controller {
         self.store.commit(&transaction).await?;
         counter!("fleetwright_region_servers_forgotten_total", "region" => self.label())
             .increment(1);
-        Ok(Next::Idle)
+        Ok(Action::AwaitChange)
     }
 
     async fn give_up(&self, mut read: Read, why: GiveUp) -> Answer {
@@ -167,9 +169,9 @@ impl Controller {
             self.clock.now(),
         );
         if read.value == before {
-            return Ok(Next::Idle);
+            return Ok(Action::AwaitChange);
         }
-        self.commit(read, Next::Idle).await
+        self.commit(read, Action::AwaitChange).await
     }
 
     async fn done(&self, mut read: Read) -> Answer {
@@ -177,9 +179,9 @@ impl Controller {
         let verbs = &self.cloud.capabilities().verbs;
         edit::done(&mut read.value, verbs, self.clock.now());
         if read.value == before {
-            return Ok(Next::Idle);
+            return Ok(Action::AwaitChange);
         }
-        self.commit(read, Next::Idle).await
+        self.commit(read, Action::AwaitChange).await
     }
 
     /// Writes down that a call failed, why, and when the next one may be made.
@@ -225,7 +227,7 @@ impl Controller {
             edit(&mut server);
             let transaction = self.servers.replace(Transaction::new(), &read, &server)?;
             let conflict = match self.store.commit(&transaction).await {
-                Ok(_) => return Ok(Next::Again),
+                Ok(_) => return Ok(Action::Requeue),
                 Err(error) if error.conflict().is_some() && tries < TRIES => error,
                 Err(error) => return Err(error),
             };
@@ -238,7 +240,7 @@ impl Controller {
     }
 
     /// Replaces the record as it was read, and answers what comes next.
-    pub(super) async fn commit(&self, read: Read, next: Next) -> Answer {
+    pub(super) async fn commit(&self, read: Read, next: Action) -> Answer {
         self.written(read).await.map(|_| next)
     }
 

@@ -7,11 +7,11 @@ use fleetwright::{
     CloudInstanceState, InstanceConfig, InstanceId, InstanceStatus, OptionalVerb, Tags,
 };
 use fleetwright_identity::{OrganizationId, ProjectId};
+use fleetwright_runtime::clock::later;
 use uuid::Uuid;
 
 use super::{Facts, Rules};
 use crate::{
-    clock::later,
     ids::{FlavorId, ImageId, NetworkId, RegionId},
     monitor::Pulse,
     server::{

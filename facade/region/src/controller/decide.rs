@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{CloudInstanceState, OptionalVerb};
+use fleetwright_runtime::clock::later;
 
 use super::{Begin, GiveUp, Rules, Step, Wait};
 use crate::{
-    clock::later,
     monitor::Pulse,
     mutant::Mutant,
     server::{CloudInstance, Drift, Launch, Observed, Plan, Power, Presence, Server, Way, Why},

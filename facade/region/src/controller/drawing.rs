@@ -187,7 +187,7 @@ proptest! {
         let server = &SHAPES[shape];
         let date = now() + chrono::TimeDelta::seconds(seconds);
         let mut pulse = pulse();
-        pulse.at = crate::clock::later(chrono::DateTime::UNIX_EPOCH, std::time::Duration::from_secs(look));
+        pulse.at = fleetwright_runtime::clock::later(chrono::DateTime::UNIX_EPOCH, std::time::Duration::from_secs(look));
         let (rules, verbs) = (Rules::default(), OptionalVerb::ALL.into());
         let mut facts = facts(&verbs, &pulse, &rules);
         if !known {

@@ -5,15 +5,18 @@ use fleetwright::{
     Effect, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError,
     UserData,
 };
+use fleetwright_runtime::{
+    Action,
+    clock::{MIN_DELAY, later},
+};
 use fleetwright_store::{Key, StoreError};
 
 use super::{
-    Begin, Controller, Next,
+    Begin, Controller,
     act::{Answer, Read},
     edit, tags,
 };
 use crate::{
-    clock::later,
     ids::SshAuthorityId,
     mapping::LaunchSpec,
     mutant::Mutant,
@@ -33,7 +36,7 @@ impl Controller {
             Err(refusal) => {
                 let message = format!("cannot be launched: {refusal}");
                 edit::refused(&mut read.value, self.refusal_ends(now), now, message);
-                return self.commit(read, Next::Idle).await;
+                return self.commit(read, Action::AwaitChange).await;
             }
         };
         if self.rules.chosen.is(Mutant::TokenNotStored) {
@@ -54,7 +57,7 @@ impl Controller {
 
     async fn send(&self, read: Read) -> Answer {
         let Some(launch) = &read.value.launch else {
-            return Ok(Next::Again);
+            return Ok(Action::Requeue);
         };
         let answer = self.cloud.launch_instance(&launch.config).await;
         let now = self.clock.now();
@@ -83,7 +86,7 @@ impl Controller {
     /// Looks up a launch whose answer nobody has.
     pub(super) async fn settle(&self, read: Read) -> Answer {
         let Some(launch) = read.value.launch.clone() else {
-            return Ok(Next::Again);
+            return Ok(Action::Requeue);
         };
         let found = match self.look_up(&read.value, &launch).await {
             Ok(found) => found,
@@ -110,7 +113,7 @@ impl Controller {
         // Only past the window does its absence prove that there is no such machine.
         let proof = later(sent_at, self.cloud.capabilities().consistency_window);
         if now <= proof {
-            return Ok(Next::At(later(proof, crate::queue::TURN)));
+            return Ok(Action::RequeueAt(later(proof, MIN_DELAY)));
         }
         self.finish(read, edit::settled_without_effect).await
     }

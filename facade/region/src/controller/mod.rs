@@ -75,27 +75,24 @@ mod stage;
 mod step;
 pub mod tags;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use fleetwright::InstanceProvisioner;
+use fleetwright_runtime::{Action, Runner, clock::Clock, watch_keys};
 use fleetwright_store::{
     Advice, Commit, Document as _, IndexName, Interest, Invalid, Key, Store, StoreError, Table,
     Watch,
 };
 use metrics::{counter, gauge};
-use tokio::time::Instant;
 
 use crate::{
-    clock::Clock,
     ids::RegionId,
     mapping::LaunchPlanner,
     monitor::Pulse,
     network::SshAuthority,
-    queue::{self, Queue},
     server::{REGION_INDEX, Server, ServerId},
 };
 
-pub use crate::queue::Next;
 pub use decide::{Facts, decide};
 pub use rules::Rules;
 pub use stage::Stage;
@@ -158,12 +155,12 @@ impl Controller {
     }
 
     /// One pass over one server: reads it, decides, carries out one step.
-    pub async fn reconcile(&self, id: ServerId) -> Result<Next, StoreError> {
+    pub async fn reconcile(&self, id: ServerId) -> Result<Action, StoreError> {
         let Some(read) = self.servers.get(&id.key()?).await? else {
-            return Ok(Next::Idle);
+            return Ok(Action::AwaitChange);
         };
         if read.value.region != self.region {
-            return Ok(Next::Idle);
+            return Ok(Action::AwaitChange);
         }
         let pulse = self.pulses.get(&Pulse::key(&self.region)?).await?;
         let capabilities = self.cloud.capabilities();
@@ -180,40 +177,37 @@ impl Controller {
         self.act(read, step).await
     }
 
-    /// Works until it is dropped.
+    /// Reconciles the region's servers until the future is dropped.
     pub async fn run(&self) {
-        let woken = queue::wakes("servers", || self.all(), |commit| self.concerned(commit));
-        let pass = |id| self.reconcile(id);
-        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, id, answer);
-        let shown = |waiting| {
-            gauge!("fleetwright_region_servers_waiting", "region" => self.label()).set(waiting);
-        };
-        queue::work(self.rules.concurrency, woken, pass, ended, shown).await;
+        let keys = watch_keys("servers", || self.list_all(), |commit| self.keys_of(commit));
+        let error_policy =
+            |id: &ServerId, error: &StoreError, failures| self.error_delay(*id, error, failures);
+        Runner::new(keys, Arc::clone(&self.clock))
+            .concurrency(self.rules.concurrency)
+            .on_queue_length(|length| {
+                gauge!("fleetwright_region_servers_queued", "region" => self.label())
+                    .set(length as f64);
+            })
+            .run(|id| self.reconcile(id), error_policy)
+            .await;
     }
 
-    fn ended(&self, queue: &mut Queue<ServerId>, id: ServerId, answer: Result<Next, StoreError>) {
-        let failures = queue.ended(&id, answer.is_err());
-        match answer {
-            Ok(Next::Again) => queue.wake(&id),
-            Ok(Next::At(date)) => queue.wake_at(&id, queue::instant(self.clock.now(), date)),
-            Ok(Next::Idle) => queue.rest(&id),
-            // Somebody else wrote the record: it is read again, and they are ahead.
-            Err(error) if error.conflict().is_some() => queue.wake(&id),
-            Err(error) => {
-                counter!("fleetwright_region_store_failures_total", "region" => self.label())
-                    .increment(1);
-                tracing::warn!(server = %id, %error, "the store failed a pass; it is made again");
-                let delay = match error.advice() {
-                    Advice::ReadAgain | Advice::Later => self.rules.backoff(id, failures),
-                    Advice::GiveUp => self.rules.refused_backoff,
-                };
-                queue.wake_at(&id, Instant::now() + delay);
-            }
+    /// Returns the delay before a server whose reconcile failed is reconciled again.
+    fn error_delay(&self, id: ServerId, error: &StoreError, failures: u32) -> Duration {
+        if error.conflict().is_some() {
+            // Another writer changed the record first: read it again at once.
+            return Duration::ZERO;
+        }
+        counter!("fleetwright_region_store_failures_total", "region" => self.label()).increment(1);
+        tracing::warn!(server = %id, %error, failures, "a store error stopped a reconcile; it is retried");
+        match error.advice() {
+            Advice::ReadAgain | Advice::Later => self.rules.backoff(id, failures),
+            Advice::GiveUp => self.rules.refused_backoff,
         }
     }
 
-    /// The servers of the region that a commit is about.
-    fn concerned(&self, commit: &Commit) -> Vec<ServerId> {
+    /// Returns the servers of the region that a commit changed.
+    fn keys_of(&self, commit: &Commit) -> Vec<ServerId> {
         let ids = commit.changes.iter().filter_map(|change| {
             let record = change.record();
             let region = record.value.pointer("/region")?.as_str()?;
@@ -222,8 +216,8 @@ impl Controller {
         ids.collect()
     }
 
-    /// All servers of the region, and a watch from there.
-    async fn all(&self) -> Result<(Vec<ServerId>, Watch), StoreError> {
+    /// Lists all servers of the region, and watches from there.
+    async fn list_all(&self) -> Result<(Vec<ServerId>, Watch), StoreError> {
         let by_region = IndexName::new(REGION_INDEX)?;
         let query = self.servers.by(&by_region, self.region.as_str());
         let page = self.servers.list_all(&query).await?;

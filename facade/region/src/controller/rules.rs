@@ -2,7 +2,9 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use crate::{mutant::Chosen, queue::backoff, server::ServerId};
+use fleetwright_runtime::Backoff;
+
+use crate::{mutant::Chosen, server::ServerId};
 
 /// How persistent a controller is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +49,11 @@ impl Rules {
     /// How long to wait after the `failures`th failure in a row, counted from 1: each server in its own step, and the
     /// same in every process.
     pub fn backoff(&self, server: ServerId, failures: u32) -> Duration {
-        let longest = self.max_backoff;
-        backoff(self.first_backoff, longest, server.as_uuid(), failures)
+        let backoff = Backoff {
+            first: self.first_backoff,
+            max: self.max_backoff,
+        };
+        backoff.delay(server.as_uuid(), failures)
     }
 }
 

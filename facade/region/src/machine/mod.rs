@@ -17,6 +17,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use fleetwright::{InstanceProvisioner, OptionalVerb};
 use fleetwright_identity::{ActorName, Judgement, Permission, Principal, Resource, Verb};
+use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, Table};
 use metrics::counter;
 
@@ -25,7 +26,6 @@ pub(crate) use reach::{Needs, reach};
 
 use crate::{
     catalog::CatalogKeeper,
-    clock::Clock,
     ids::RegionId,
     secret::SshKeys,
     server::{Server, ServerId},

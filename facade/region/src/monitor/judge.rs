@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{CloudInstanceState, InstanceStatus, Tags};
+use fleetwright_runtime::clock::{between, later};
 
 use crate::{
-    clock::{between, later},
     controller::tags,
     server::{
         Act, Booted, CloudInstance, Drift, EventKind, Observed, Power, Presence, Server, Writer,

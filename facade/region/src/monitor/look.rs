@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use fleetwright::{
     ErrorKind, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, ListItem, ProvisionError,
 };
+use fleetwright_runtime::clock::later;
 use fleetwright_store::{IndexName, Transaction, Versioned};
 use futures_util::{StreamExt as _, stream};
 use metrics::{counter, gauge};
@@ -15,7 +16,6 @@ use super::{
     judge::{self, Look, Sight},
 };
 use crate::{
-    clock::later,
     mutant::Mutant,
     server::{Drift, Presence, REGION_INDEX, Server},
 };

@@ -36,7 +36,7 @@
 //! | `fleetwright_region_unreadable_total` | counter | records of servers that cannot be read |
 //!
 //! The controller adds `fleetwright_region_steps_total` by `step`, `fleetwright_region_call_failures_total` by `operation` and
-//! `kind`, `fleetwright_region_store_failures_total`, `fleetwright_region_servers_waiting` and
+//! `kind`, `fleetwright_region_store_failures_total`, `fleetwright_region_servers_queued` and
 //! `fleetwright_region_servers_forgotten_total`.
 
 mod judge;
@@ -53,11 +53,12 @@ use std::{
 };
 
 use fleetwright::{InstanceProvisioner, ProvisionError};
+use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, StoreError, Table};
 use metrics::{counter, histogram};
 use tokio::time::{Instant, sleep_until};
 
-use crate::{clock::Clock, ids::RegionId, server::Server};
+use crate::{ids::RegionId, server::Server};
 
 pub use look::Findings;
 pub use policy::{Limit, Policy, Sweep};

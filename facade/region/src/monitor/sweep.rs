@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{ErrorKind, InstanceId, InstanceInfo};
+use fleetwright_runtime::clock::between;
 use metrics::counter;
 
 use super::{
@@ -12,7 +13,6 @@ use super::{
     orphan,
 };
 use crate::{
-    clock::between,
     controller::tags,
     mutant::Mutant,
     server::{Server, ServerId},

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fleetwright_identity::{OrganizationId, Principal, ProjectId, Resource, Scope, Verb};
+use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{Check, Document, Invalid, Store, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,6 @@ use super::{
     shelf::{ATTEMPTS, Kept, Shelf, busy},
 };
 use crate::{
-    entropy::{Entropy, new_uuid},
     ids::SshAuthorityId,
     name::Name,
     uses::{SSH_AUTHORITY, Use},

@@ -1,11 +1,11 @@
 //! Why a network, a group or an authority was not made, shown or deleted.
 
 use fleetwright_identity::Refused;
+use fleetwright_runtime::entropy::EntropyError;
 use fleetwright_store::{Invalid, StoreError};
 
 use super::{BadNetwork, BadRule};
 use crate::{
-    entropy::NoEntropy,
     ids::{NetworkId, RegionId},
     name::Name,
 };
@@ -101,7 +101,7 @@ pub enum RecordError {
     },
     /// There is no id without randomness.
     #[error(transparent)]
-    NoEntropy(#[from] NoEntropy),
+    EntropyError(#[from] EntropyError),
     /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fleetwright_identity::{OrganizationId, Principal, ProjectId, Resource, Scope, Verb};
+use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{Check, Document, Invalid, Store, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,6 @@ use super::{
     shelf::{ATTEMPTS, Kept, Shelf, busy},
 };
 use crate::{
-    entropy::{Entropy, new_uuid},
     ids::{NetworkId, SecurityGroupId},
     name::Name,
     uses::{SECURITY_GROUP, Use},

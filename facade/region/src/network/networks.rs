@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fleetwright_identity::{Principal, Reach, Scope, Verb};
+use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{
     Check, IndexName, Invalid, Query, Store, StoreError, StoreExt as _, Transaction, Versioned,
 };
@@ -12,7 +13,6 @@ use super::{
     shelf::{ATTEMPTS, Kept as _, Shelf, busy, holder},
 };
 use crate::{
-    entropy::{Entropy, new_uuid},
     ids::{NetworkId, RegionId},
     schema::BY_STATE,
     uses::Use,

@@ -5,11 +5,11 @@ use chacha20poly1305::{
     KeyInit as _, XChaCha20Poly1305, XNonce,
     aead::{Aead as _, Payload},
 };
+use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::RecordId;
 use serde::{Deserialize, Serialize};
 
 use super::{KeyId, Keyring, Secret};
-use crate::entropy::{Entropy, NoEntropy};
 
 /// Random nonces of this length do not come twice in the life of a key.
 const NONCE_BYTES: usize = 24;
@@ -37,7 +37,7 @@ impl Sealed {
 pub enum CannotSeal {
     /// There is no nonce without randomness.
     #[error(transparent)]
-    NoEntropy(#[from] NoEntropy),
+    EntropyError(#[from] EntropyError),
     /// It is longer than can be sealed at once.
     #[error("the secret of {record} is too long to be sealed")]
     TooLong {

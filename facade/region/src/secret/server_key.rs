@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fleetwright_identity::{
     Judgement, OrganizationId, Principal, ProjectId, Refused, Resource, Scope, Verb,
 };
+use fleetwright_runtime::entropy::Entropy;
 use fleetwright_store::{
     Damaged, Document, Invalid, Key, RecordId, Store, StoreError, Table, Transaction, Versioned,
 };
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{CannotGenerate, CannotOpen, CannotSeal, Keyring, Sealed, Secret, SshKeyPair};
-use crate::entropy::Entropy;
 
 /// The key pair of one server, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

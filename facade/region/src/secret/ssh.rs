@@ -1,5 +1,6 @@
 //! One key pair for one server.
 
+use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use ssh_key::{
     LineEnding, PrivateKey,
     private::{Ed25519Keypair, KeypairData},
@@ -7,7 +8,6 @@ use ssh_key::{
 use zeroize::Zeroizing;
 
 use super::Secret;
-use crate::entropy::{Entropy, NoEntropy};
 
 /// An ed25519 key pair in the formats of OpenSSH.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct SshKeyPair {
 pub enum CannotGenerate {
     /// There is no key without randomness.
     #[error(transparent)]
-    NoEntropy(#[from] NoEntropy),
+    EntropyError(#[from] EntropyError),
     /// The comment would end the line that it stands in.
     #[error("the comment of a key is one line of text: want it without control characters")]
     BadComment,

@@ -29,13 +29,12 @@ mod tests {
     use std::sync::Arc;
 
     use fleetwright::UserData;
+    use fleetwright_runtime::{clock::SystemClock, entropy::OsEntropy};
     use fleetwright_store::{MemoryStore, Schema, Store};
     use uuid::Uuid;
 
     use super::*;
     use crate::{
-        clock::SystemClock,
-        entropy::OsEntropy,
         ids::{FlavorId, ImageId, NetworkId, SshAuthorityId},
         schema,
         secret::ServerKeys,

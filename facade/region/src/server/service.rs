@@ -9,6 +9,7 @@ use std::{
 
 use fleetwright::{OptionalVerb, Reboot};
 use fleetwright_identity::{Judgement, Principal, Resource, Scope, Verb};
+use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{
     Check, IndexName, IndexValue, Scalar, Store, StoreError, Table, Transaction, Versioned,
 };
@@ -18,7 +19,7 @@ use super::{
     ServerId, ServerSpec, ServerView, Site, Writer,
     make::{Keyed, boots, fits, made, still_boots},
 };
-use crate::{clock::Clock, ids::RegionId, monitor::Pulse, secret::SshKeys};
+use crate::{ids::RegionId, monitor::Pulse, secret::SshKeys};
 
 /// How often a wish is tried when others write the same record.
 const TRIES: usize = 16;

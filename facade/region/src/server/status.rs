@@ -2,10 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::CloudInstanceState;
+use fleetwright_runtime::clock::between;
 use serde::{Deserialize, Serialize};
 
 use super::{ConditionKind, Drift, Power, Presence, Server, Why};
-use crate::{clock::between, monitor::Pulse};
+use crate::monitor::Pulse;
 
 /// Where a server is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, time::Duration};
 use chrono::{DateTime, Utc};
 use fleetwright::{CloudInstanceState, InstanceConfig, InstanceId, InstanceStatus};
 use fleetwright_identity::{OrganizationId, ProjectId};
+use fleetwright_runtime::clock::later;
 use uuid::Uuid;
 
 use super::*;
 use crate::{
-    clock::later,
     ids::{FlavorId, ImageId, NetworkId, RegionId},
     monitor::Pulse,
 };

@@ -1,11 +1,11 @@
 //! What is to be done next for an image. Pure.
 
 use chrono::{DateTime, Utc};
+use fleetwright_runtime::clock::later;
 
 use super::SnapshotRules;
 use crate::{
     catalog::{Image, ImageState, Origin},
-    clock::later,
     ids::RegionId,
 };
 

@@ -3,14 +3,16 @@
 use chrono::{DateTime, Utc};
 use fleetwright::{ErrorKind, InvalidValue, ProvisionError, SnapshotRequest};
 use fleetwright_identity::Verb;
+use fleetwright_runtime::{
+    Action,
+    clock::{between, later},
+};
 use fleetwright_store::Key;
 use metrics::counter;
 
 use super::{Snapshots, Step, decide, native_name};
 use crate::{
     catalog::{Image, ImageError, ImageState, Making, Snapshot, advance},
-    clock::{between, later},
-    controller::Next,
     ids::ImageId,
     machine::{Needs, reach},
 };
@@ -28,23 +30,23 @@ enum Verdict {
 
 impl Snapshots {
     /// One pass over one image: reads it, decides, carries out one step.
-    pub async fn reconcile(&self, id: &ImageId) -> Result<Next, ImageError> {
+    pub async fn reconcile(&self, id: &ImageId) -> Result<Action, ImageError> {
         let Some(read) = self.images.get(&Key::new(id.as_str())?).await? else {
-            return Ok(Next::Idle);
+            return Ok(Action::AwaitChange);
         };
         let image = read.value;
         let step = decide(&image, &self.region, &self.rules, self.clock.now());
         tracing::debug!(image = %id, step = step.name(), "reconcile");
         match (step, &image.snapshot) {
-            (Step::Nothing, _) | (_, None) => Ok(Next::Idle),
-            (Step::Wait(date), _) => Ok(Next::At(date)),
+            (Step::Nothing, _) | (_, None) => Ok(Action::AwaitChange),
+            (Step::Wait(date), _) => Ok(Action::RequeueAt(date)),
             (Step::Fail(why), _) => self.fail(id, why.to_owned()).await,
             (Step::Finish, _) => self.finish(id).await,
             (Step::Ask, Some(snapshot)) => self.ask(&image, snapshot).await,
         }
     }
 
-    async fn ask(&self, image: &Image, snapshot: &Snapshot) -> Result<Next, ImageError> {
+    async fn ask(&self, image: &Image, snapshot: &Snapshot) -> Result<Action, ImageError> {
         let request = match request(image) {
             Ok(request) => request,
             Err(invalid) => return self.fail(&image.id, invalid.to_string()).await,
@@ -62,7 +64,7 @@ impl Snapshots {
         id: &ImageId,
         native: fleetwright::ImageId,
         now: DateTime<Utc>,
-    ) -> Result<Next, ImageError> {
+    ) -> Result<Action, ImageError> {
         let begun = Making::Begun(native);
         self.write(id, "begun", |image, snapshot| {
             snapshot.begun_at = Some(now);
@@ -71,16 +73,16 @@ impl Snapshots {
             advance(image, &begun)
         })
         .await?;
-        Ok(Next::Again)
+        Ok(Action::Requeue)
     }
 
-    async fn finish(&self, id: &ImageId) -> Result<Next, ImageError> {
+    async fn finish(&self, id: &ImageId) -> Result<Action, ImageError> {
         self.write(id, "ready", |image, _| advance(image, &Making::Ready))
             .await?;
-        Ok(Next::Idle)
+        Ok(Action::AwaitChange)
     }
 
-    async fn fail(&self, id: &ImageId, why: String) -> Result<Next, ImageError> {
+    async fn fail(&self, id: &ImageId, why: String) -> Result<Action, ImageError> {
         tracing::warn!(image = %id, why, "an image cannot be made");
         self.write(id, "failed", |image, snapshot| {
             snapshot.trouble = Some(why.clone());
@@ -88,7 +90,7 @@ impl Snapshots {
             advance(image, &Making::Failed)
         })
         .await?;
-        Ok(Next::Idle)
+        Ok(Action::AwaitChange)
     }
 
     /// The cloud did not do it: later, or never.
@@ -98,7 +100,7 @@ impl Snapshots {
         snapshot: &Snapshot,
         error: &ProvisionError,
         now: DateTime<Utc>,
-    ) -> Result<Next, ImageError> {
+    ) -> Result<Action, ImageError> {
         let said = format!("{} failed: {}", error.operation(), error.message());
         let is_over = between(snapshot.asked_at, now) >= self.rules.patience;
         let left = || {
@@ -128,7 +130,7 @@ impl Snapshots {
             Ok(())
         })
         .await?;
-        Ok(Next::At(not_before))
+        Ok(Action::RequeueAt(not_before))
     }
 
     /// Whether the machine is, by its server's record, no longer there or about to go.

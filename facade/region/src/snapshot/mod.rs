@@ -40,6 +40,7 @@ use std::{fmt, sync::Arc};
 
 use fleetwright::InstanceProvisioner;
 use fleetwright_identity::Principal;
+use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, Table};
 use uuid::Uuid;
 
@@ -50,7 +51,6 @@ pub use rules::SnapshotRules;
 
 use crate::{
     catalog::{CatalogKeeper, Image},
-    clock::Clock,
     ids::{ImageId, RegionId},
     machine::own,
     server::Server,

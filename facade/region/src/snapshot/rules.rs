@@ -2,10 +2,11 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
+use fleetwright_runtime::Backoff;
 use uuid::Uuid;
 
 use super::NAMES;
-use crate::{ids::ImageId, queue::backoff};
+use crate::ids::ImageId;
 
 /// How persistent the making of images is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,10 @@ impl SnapshotRules {
     /// How long to wait after the `failures`th failure in a row, counted from 1.
     pub fn backoff(&self, image: &ImageId, failures: u32) -> Duration {
         let key = Uuid::new_v5(&NAMES, image.as_str().as_bytes());
-        backoff(self.first_backoff, self.max_backoff, key, failures)
+        let backoff = Backoff {
+            first: self.first_backoff,
+            max: self.max_backoff,
+        };
+        backoff.delay(key, failures)
     }
 }

@@ -1,31 +1,39 @@
 //! Who is woken when: by the store's watch with a key and no data, and by the clock.
 
+use std::{sync::Arc, time::Duration};
+
+use fleetwright_runtime::{Action, Runner, watch_keys};
 use fleetwright_store::{Commit, IndexName, IndexValue, Interest, Scalar, StoreError, Watch};
 use metrics::{counter, gauge};
-use tokio::time::Instant;
 
 use super::Snapshots;
 use crate::{
     catalog::{ImageError, ImageState},
     ids::ImageId,
-    queue::{self, Next, Queue},
     schema::BY_MAKING,
 };
 
 impl Snapshots {
-    /// Works until it is dropped.
+    /// Creates the region's images until the future is dropped.
     pub async fn run(&self) {
-        let woken = queue::wakes(
-            "images that are being made",
+        let keys = watch_keys(
+            "unfinished images",
             || self.unfinished(),
-            |commit| self.concerned(commit),
+            |commit| self.keys_of(commit),
         );
-        let pass = |id: ImageId| async move { self.reconcile(&id).await };
-        let ended = |queue: &mut Queue<_>, id, answer| self.ended(queue, &id, answer);
-        let shown = |waiting| {
-            gauge!("fleetwright_region_snapshots_waiting", "region" => self.label()).set(waiting);
-        };
-        queue::work(self.rules.concurrency, woken, pass, ended, shown).await;
+        let error_policy =
+            |id: &ImageId, error: &ImageError, failures| self.error_delay(id, error, failures);
+        Runner::new(keys, Arc::clone(&self.clock))
+            .concurrency(self.rules.concurrency)
+            .on_queue_length(|length| {
+                gauge!("fleetwright_region_snapshots_queued", "region" => self.label())
+                    .set(length as f64);
+            })
+            .run(
+                |id: ImageId| async move { self.reconcile(&id).await },
+                error_policy,
+            )
+            .await;
     }
 
     /// One pass over every image of the region that is not at its end, each as far as it goes now. The others are done
@@ -36,8 +44,8 @@ impl Snapshots {
         for id in ids {
             loop {
                 match self.reconcile(&id).await {
-                    Ok(Next::Again) => {}
-                    Ok(Next::At(_) | Next::Idle) => break,
+                    Ok(Action::Requeue) => {}
+                    Ok(Action::RequeueAt(_) | Action::AwaitChange) => break,
                     Err(error) => {
                         failed = failed.or(Some(error));
                         break;
@@ -48,8 +56,8 @@ impl Snapshots {
         failed.map_or(Ok(()), Err)
     }
 
-    /// The images of the region that a commit is about.
-    fn concerned(&self, commit: &Commit) -> Vec<ImageId> {
+    /// Returns the images of the region that a commit changed.
+    fn keys_of(&self, commit: &Commit) -> Vec<ImageId> {
         let ids = commit.changes.iter().filter_map(|change| {
             let record = change.record();
             let region = record.value.pointer("/origin/made/region")?.as_str()?;
@@ -59,22 +67,11 @@ impl Snapshots {
         ids.collect()
     }
 
-    fn ended(&self, queue: &mut Queue<ImageId>, id: &ImageId, answer: Result<Next, ImageError>) {
-        let failures = queue.ended(id, answer.is_err());
-        match answer {
-            Ok(Next::Again) => queue.wake(id),
-            Ok(Next::At(date)) => {
-                queue.wake_at(id, queue::instant(self.clock.now(), date));
-            }
-            Ok(Next::Idle) => queue.rest(id),
-            Err(error) => {
-                counter!("fleetwright_region_store_failures_total", "region" => self.label())
-                    .increment(1);
-                tracing::warn!(image = %id, %error, "a pass over an image failed; it is made again");
-                let delay = self.rules.backoff(id, failures);
-                queue.wake_at(id, Instant::now() + delay);
-            }
-        }
+    /// Returns the delay before an image whose reconcile failed is reconciled again.
+    fn error_delay(&self, id: &ImageId, error: &ImageError, failures: u32) -> Duration {
+        counter!("fleetwright_region_store_failures_total", "region" => self.label()).increment(1);
+        tracing::warn!(image = %id, %error, failures, "the reconcile of an image failed; it is retried");
+        self.rules.backoff(id, failures)
     }
 
     /// The images of the region that are not at their end, and a watch from there. What is at its end costs nothing.

@@ -9,7 +9,6 @@ use fleetwright_identity::{
     ActorName, OrganizationId, Permission, Principal, ProjectId, Resource, Verb,
 };
 use fleetwright_region::{
-    clock::{Clock, TokioClock},
     controller::{Controller, Rules},
     ids::{FlavorId, ImageId, NetworkId, RegionId},
     mapping::{LaunchPlanner, LaunchSpec, Unplannable},
@@ -18,6 +17,7 @@ use fleetwright_region::{
     secret::SshKeys,
     server::{Anywhere, NewServer, Owner, ServerId, ServerSpec, ServerView, Servers},
 };
+use fleetwright_runtime::clock::{Clock, TokioClock};
 use fleetwright_store::{MemoryStore, Schema, Store};
 use uuid::Uuid;
 

@@ -25,8 +25,6 @@ use fleetwright_identity::{
 };
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    clock::{Clock, TokioClock},
-    entropy::{Entropy, OsEntropy},
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
     name::Name,
     network::{
@@ -39,6 +37,10 @@ use fleetwright_region::{
         Consent, NewServer, Owner, Plan, ServerError, ServerId, ServerSpec, ServerView, Servers,
         TenantGround,
     },
+};
+use fleetwright_runtime::{
+    clock::{Clock, TokioClock},
+    entropy::{Entropy, OsEntropy},
 };
 use fleetwright_store::{
     Interest, MemoryStore, Page, Query, Record, RecordId, Revision, Schema, Store, StoreError,

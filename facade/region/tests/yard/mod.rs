@@ -8,7 +8,6 @@ use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     catalog::{CatalogKeeper, Image, ImageState},
     controller::Controller,
-    entropy::OsEntropy,
     machine::Machines,
     mapping::RegionPlanner,
     monitor::{Monitor, Policy},
@@ -17,6 +16,7 @@ use fleetwright_region::{
     server::{Phase, ServerView},
     snapshot::{NewSnapshot, Snapshots},
 };
+use fleetwright_runtime::entropy::OsEntropy;
 use fleetwright_store::Store;
 
 use crate::town::{Town, image, memory, north, server_id, service, spec};

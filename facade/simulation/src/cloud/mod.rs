@@ -9,7 +9,8 @@ use fleetwright::{
     LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result, Scope, SnapshotRequest,
     TagChange,
 };
-use fleetwright_region::{clock::Clock, server::ServerId};
+use fleetwright_region::server::ServerId;
+use fleetwright_runtime::clock::Clock;
 use futures_util::{StreamExt as _, stream};
 
 use crate::{

@@ -10,11 +10,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use fleetwright::{InstanceConfig, InstanceId, OptionalVerb};
 use fleetwright_compute::instance::Instance;
 use fleetwright_region::{
-    clock::Clock,
     controller::tags,
     server::{Presence, Server, ServerId},
     uses,
 };
+use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Kind, MemoryStore, Query, Store, Table};
 use serde::de::DeserializeOwned;
 

@@ -9,7 +9,7 @@ use fleetwright::{InstanceProvisioner as _, OptionalVerb};
 use fleetwright_chaos::Dice;
 use fleetwright_compute::schema;
 use fleetwright_memory::MemoryCloud;
-use fleetwright_region::{
+use fleetwright_runtime::{
     clock::{Clock, TokioClock},
     entropy::Entropy,
 };

@@ -1,17 +1,29 @@
-//! Where the calendar comes from, so that a test can hold it.
+//! Where dates come from, so that a test can control them.
+//!
+//! Services and controllers take an `Arc<dyn Clock>` and never read the system's time themselves.
 
-use std::{fmt::Debug, time::SystemTime};
+use std::{
+    fmt::Debug,
+    time::{Duration, SystemTime},
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
-/// Tells the date. Two answers of one clock are as far apart as tokio's timers believe, within what a calendar drifts.
+/// The shortest delay between two dates that must differ: one millisecond.
+pub const MIN_DELAY: Duration = Duration::from_millis(1);
+
+/// A source of the current date.
+///
+/// # Contract
+///
+/// Two readings are as far apart as tokio's timers measure, except for the drift of a wall clock.
 pub trait Clock: Debug + Send + Sync {
-    /// The date now.
+    /// Returns the current date.
     fn now(&self) -> DateTime<Utc>;
 }
 
-/// The calendar of the machine.
+/// The wall clock of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -21,49 +33,49 @@ impl Clock for SystemClock {
     }
 }
 
-/// A calendar that follows tokio's clock, also when that is paused.
+/// A clock that follows tokio's time, also while that is paused. For tests and simulations.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioClock {
     epoch: DateTime<Utc>,
-    began: Instant,
+    started: Instant,
 }
 
 impl TokioClock {
-    /// A calendar that says `epoch` now.
+    /// Creates a clock that reads `epoch` now.
     pub fn starting_at(epoch: DateTime<Utc>) -> Self {
         Self {
             epoch,
-            began: Instant::now(),
+            started: Instant::now(),
         }
     }
 }
 
 impl Clock for TokioClock {
     fn now(&self) -> DateTime<Utc> {
-        later(self.epoch, self.began.elapsed())
+        later(self.epoch, self.started.elapsed())
     }
 }
 
-/// The date that is `after` past `date`; the end of the calendar if that is beyond it. It never panics.
+/// Returns the date `delay` after `date`, or the latest possible date if the sum is out of range. Never panics.
 ///
 /// ```
 /// # use std::time::Duration;
 /// # use chrono::{DateTime, Utc};
-/// use fleetwright_region::clock::{between, later};
+/// use fleetwright_runtime::clock::{between, later};
 ///
 /// let (epoch, minute) = (DateTime::<Utc>::UNIX_EPOCH, Duration::from_secs(60));
 /// assert_eq!(between(epoch, later(epoch, minute)), minute);
 /// assert_eq!(later(epoch, Duration::MAX), DateTime::<Utc>::MAX_UTC);
 /// ```
-pub fn later(date: DateTime<Utc>, after: std::time::Duration) -> DateTime<Utc> {
-    TimeDelta::from_std(after)
+pub fn later(date: DateTime<Utc>, delay: Duration) -> DateTime<Utc> {
+    TimeDelta::from_std(delay)
         .ok()
         .and_then(|delta| date.checked_add_signed(delta))
         .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// How long after `earlier` a date is; no time at all if it is before it.
-pub fn between(earlier: DateTime<Utc>, date: DateTime<Utc>) -> std::time::Duration {
+/// Returns the time from `earlier` to `date`, or zero if `date` is before `earlier`.
+pub fn between(earlier: DateTime<Utc>, date: DateTime<Utc>) -> Duration {
     date.signed_duration_since(earlier)
         .to_std()
         .unwrap_or_default()
@@ -71,12 +83,10 @@ pub fn between(earlier: DateTime<Utc>, date: DateTime<Utc>) -> std::time::Durati
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_calendar_follows_the_paused_clock() {
+    async fn tokio_clock_follows_paused_time() {
         let epoch = DateTime::<Utc>::UNIX_EPOCH;
         let clock = TokioClock::starting_at(epoch);
         tokio::time::advance(Duration::from_secs(90)).await;
