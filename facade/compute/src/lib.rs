@@ -2,13 +2,19 @@
 
 pub mod controller;
 mod error;
+pub mod facade;
 pub mod instance;
 mod lost;
 mod meaning;
 #[doc(hidden)]
 pub mod mutant;
 pub mod networks;
+pub mod prelude;
 pub mod schema;
 pub mod service;
 
 pub use error::{ComputeError, Meaning};
+pub use facade::Facade;
+pub use fleetwright_identity as identity;
+pub use fleetwright_region as region;
+pub use fleetwright_store as store;

@@ -21,6 +21,7 @@ mod ranges;
 mod update;
 mod verbs;
 mod view;
+mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
 

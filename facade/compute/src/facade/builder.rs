@@ -1,0 +1,387 @@
+//! Building a façade: every part once, over one store.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use fleetwright::InstanceProvisioner;
+use fleetwright_identity::{ActorName, Ledger, Permission, Principal, QuotaKinds};
+use fleetwright_region::{
+    catalog::CatalogKeeper,
+    clock::{Clock, SystemClock},
+    controller as servers,
+    entropy::{Entropy, OsEntropy},
+    ids::RegionId,
+    machine::Machines,
+    mapping::{LaunchPlanner, RegionPlanner},
+    monitor::{self, Monitor},
+    network::{Networks, SecurityGroups, SshAuthorities},
+    secret::{Keyring, ServerKeys, SshKeys},
+    server::{Ground, Servers, TenantGround},
+    snapshot::{SnapshotRules, Snapshots},
+};
+use fleetwright_store::{Invalid, Schema, Store};
+
+use super::{Facade, FacadeError, FacadeRegion};
+use crate::{
+    ComputeError,
+    controller::{Controller, Rules},
+    networks::NetworkKeeper,
+    schema,
+    service::{Instances, Parts, compute_principal},
+};
+
+/// Collects the parts of a [`Facade`].
+///
+/// | part | call | without it |
+/// | --- | --- | --- |
+/// | store | [`store`](Self::store) | an error |
+/// | regions, one or more | [`region`](Self::region), [`region_with_planner`](Self::region_with_planner) | an error |
+/// | keys of servers | [`keyring`](Self::keyring) or [`without_server_keys`](Self::without_server_keys) | an error |
+/// | catalog | [`catalog`](Self::catalog), [`shared_catalog`](Self::shared_catalog) | the one that the store has; an error if it has none |
+/// | clock | [`clock`](Self::clock) | [`SystemClock`] |
+/// | entropy | [`entropy`](Self::entropy) | [`OsEntropy`] |
+/// | quota kinds | [`quota_kinds`](Self::quota_kinds) | [`QuotaKinds::standard`] |
+/// | policies | [`instance_policy`](Self::instance_policy) and the like | their defaults |
+#[derive(Default)]
+#[must_use = "nothing is built before `build` is called"]
+pub struct FacadeBuilder {
+    store: Option<Arc<dyn Store>>,
+    catalog: Option<CatalogSource>,
+    regions: Vec<RegionSource>,
+    keys: Option<KeySource>,
+    clock: Option<Arc<dyn Clock>>,
+    entropy: Option<Arc<dyn Entropy>>,
+    quota_kinds: Option<QuotaKinds>,
+    instance_policy: Rules,
+    server_policy: servers::Rules,
+    monitor_policy: monitor::Policy,
+    snapshot_policy: SnapshotRules,
+}
+
+enum CatalogSource {
+    Text(String),
+    Shared(Arc<CatalogKeeper>),
+}
+
+struct RegionSource {
+    provisioner: Arc<dyn InstanceProvisioner>,
+    planner: PlannerSource,
+}
+
+enum PlannerSource {
+    Mapping(String),
+    Planner(RegionId, Arc<dyn LaunchPlanner>),
+}
+
+enum KeySource {
+    Without,
+    Keyring(Arc<Keyring>),
+}
+
+impl Facade {
+    /// Begins with no part.
+    pub fn builder() -> FacadeBuilder {
+        FacadeBuilder::default()
+    }
+
+    /// The schema that a façade's store needs: the kinds of identity, region and compute.
+    ///
+    /// # Errors
+    ///
+    /// Never in practice: only if two of the crates named a kind alike.
+    pub fn schema() -> Result<Schema, Invalid> {
+        schema::add_all_kinds(Schema::builder()).build()
+    }
+}
+
+impl FacadeBuilder {
+    /// Keeps every record in this store, whose schema is [`Facade::schema`].
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Loads this catalog, in the format of a catalog file, into the store. What it no longer has is retired.
+    pub fn catalog(mut self, text: impl Into<String>) -> Self {
+        self.catalog = Some(CatalogSource::Text(text.into()));
+        self
+    }
+
+    /// Uses a catalog that this process has open already. Then a build reads and writes nothing.
+    pub fn shared_catalog(mut self, catalog: Arc<CatalogKeeper>) -> Self {
+        self.catalog = Some(CatalogSource::Shared(catalog));
+        self
+    }
+
+    /// Adds a region: the handle of its cloud, and its mapping file's text, which has the region's id.
+    pub fn region(
+        mut self,
+        provisioner: Arc<dyn InstanceProvisioner>,
+        mapping: impl Into<String>,
+    ) -> Self {
+        let planner = PlannerSource::Mapping(mapping.into());
+        self.regions.push(RegionSource {
+            provisioner,
+            planner,
+        });
+        self
+    }
+
+    /// Adds a region whose launches are planned by something else than a mapping file.
+    pub fn region_with_planner(
+        mut self,
+        id: RegionId,
+        provisioner: Arc<dyn InstanceProvisioner>,
+        planner: Arc<dyn LaunchPlanner>,
+    ) -> Self {
+        let planner = PlannerSource::Planner(id, planner);
+        self.regions.push(RegionSource {
+            provisioner,
+            planner,
+        });
+        self
+    }
+
+    /// Gives each server an SSH key pair of its own, sealed with this keyring.
+    pub fn keyring(mut self, keyring: Arc<Keyring>) -> Self {
+        self.keys = Some(KeySource::Keyring(keyring));
+        self
+    }
+
+    /// Gives servers no SSH key pair: `ssh_key` then fails for every new instance.
+    pub fn without_server_keys(mut self) -> Self {
+        self.keys = Some(KeySource::Without);
+        self
+    }
+
+    /// Takes dates from another clock than the system's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Takes ids and keys from another source of entropy than the system's. For tests.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = Some(entropy);
+        self
+    }
+
+    /// Sets the kinds of quota and their default limits.
+    pub fn quota_kinds(mut self, kinds: QuotaKinds) -> Self {
+        self.quota_kinds = Some(kinds);
+        self
+    }
+
+    /// Sets the policy of the controllers of instances and of networks that are being deleted.
+    pub fn instance_policy(mut self, policy: Rules) -> Self {
+        self.instance_policy = policy;
+        self
+    }
+
+    /// Sets the policy of every region's server controller.
+    pub fn server_policy(mut self, policy: servers::Rules) -> Self {
+        self.server_policy = policy;
+        self
+    }
+
+    /// Sets the policy of every region's monitor.
+    pub fn monitor_policy(mut self, policy: monitor::Policy) -> Self {
+        self.monitor_policy = policy;
+        self
+    }
+
+    /// Sets the policy of every region's snapshot loop.
+    pub fn snapshot_policy(mut self, policy: SnapshotRules) -> Self {
+        self.snapshot_policy = policy;
+        self
+    }
+
+    /// Builds every service and loop. No loop runs yet, and no cloud is called.
+    ///
+    /// # Errors
+    ///
+    /// [`FacadeError`] says which part is missing or wrong, and what to do.
+    pub async fn build(self) -> Result<Facade, FacadeError> {
+        let store = self.store.ok_or(FacadeError::MissingStore)?;
+        if self.regions.is_empty() {
+            return Err(FacadeError::MissingRegion);
+        }
+        let keys = self.keys.ok_or(FacadeError::MissingKeyring)?;
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let entropy = self.entropy.unwrap_or_else(|| Arc::new(OsEntropy));
+        let catalog = open_catalog(&store, self.catalog).await?;
+        let planned = plan_regions(self.regions, &catalog)?;
+
+        let ids: BTreeSet<_> = planned.iter().map(|region| region.id.clone()).collect();
+        let networks = Arc::new(Networks::new(store.clone(), ids, entropy.clone())?);
+        let security_groups = Arc::new(SecurityGroups::new(
+            store.clone(),
+            networks.clone(),
+            entropy.clone(),
+        )?);
+        let ssh_authorities = Arc::new(SshAuthorities::new(store.clone(), entropy.clone())?);
+        let dependencies: Arc<dyn Ground> = Arc::new(TenantGround::new(
+            networks.clone(),
+            security_groups.clone(),
+            ssh_authorities.clone(),
+            catalog.clone(),
+        ));
+        let server_keys = match keys {
+            KeySource::Without => SshKeys::Without,
+            KeySource::Keyring(keyring) => {
+                SshKeys::OnePerServer(ServerKeys::new(store.clone(), keyring, entropy)?)
+            }
+        };
+        let mut servers = Servers::new(
+            store.clone(),
+            clock.clone(),
+            dependencies.clone(),
+            server_keys.clone(),
+        )
+        .map_err(ComputeError::from)?;
+        let mut machines = Machines::new(
+            store.clone(),
+            clock.clone(),
+            catalog.clone(),
+            server_keys.clone(),
+        )?;
+        let mut regions = Vec::new();
+        for Planned {
+            id,
+            provisioner,
+            planner,
+        } in planned
+        {
+            let verbs = provisioner.capabilities().verbs.clone();
+            servers = servers.with_region(id.clone(), verbs);
+            machines = machines.with_region(id.clone(), provisioner.clone());
+            let controller = servers::Controller::new(
+                id.clone(),
+                store.clone(),
+                provisioner.clone(),
+                planner.clone(),
+                clock.clone(),
+            )?;
+            let monitor = Monitor::new(
+                id.clone(),
+                store.clone(),
+                provisioner.clone(),
+                clock.clone(),
+            )?;
+            let snapshots = Snapshots::new(
+                id.clone(),
+                store.clone(),
+                catalog.clone(),
+                provisioner.clone(),
+                clock.clone(),
+            )?;
+            regions.push(FacadeRegion {
+                id,
+                provisioner,
+                planner,
+                controller: controller.with_rules(self.server_policy.clone()),
+                monitor: monitor.with_policy(self.monitor_policy.clone()),
+                snapshots: snapshots.with_rules(self.snapshot_policy.clone()),
+            });
+        }
+        let kinds = self.quota_kinds.unwrap_or_else(QuotaKinds::standard);
+        let ledger = Ledger::new(store.clone(), Arc::new(kinds))?;
+        let service = compute_principal().map_err(|name| Invalid::new(name.to_string()))?;
+        let parts = Parts::new(
+            store.clone(),
+            clock.clone(),
+            dependencies.clone(),
+            networks.clone(),
+            catalog.clone(),
+            ledger.clone(),
+            servers.clone(),
+        );
+        let instances = Instances::new(parts.with_machines(machines.clone()))?;
+        let instance_controller = Controller::new(
+            store.clone(),
+            servers.clone(),
+            ledger.clone(),
+            clock.clone(),
+            service.clone(),
+        )?;
+        let network_controller =
+            NetworkKeeper::new(store.clone(), networks.clone(), clock.clone(), service)?;
+        Ok(Facade {
+            instance_controller: instance_controller.with_rules(self.instance_policy.clone()),
+            network_controller: network_controller.with_rules(self.instance_policy),
+            store,
+            clock,
+            catalog,
+            networks,
+            security_groups,
+            ssh_authorities,
+            ledger,
+            instances,
+            servers,
+            machines,
+            server_keys,
+            dependencies,
+            regions: regions.into(),
+        })
+    }
+}
+
+async fn open_catalog(
+    store: &Arc<dyn Store>,
+    source: Option<CatalogSource>,
+) -> Result<Arc<CatalogKeeper>, FacadeError> {
+    let text = match source {
+        Some(CatalogSource::Shared(catalog)) => return Ok(catalog),
+        Some(CatalogSource::Text(text)) => Some(text),
+        None => None,
+    };
+    let (catalog, damaged) = CatalogKeeper::open(Arc::clone(store)).await?;
+    for damaged in damaged {
+        tracing::warn!(record = %damaged.id, reason = %damaged.reason, "an entry of the catalog cannot be read");
+    }
+    if let Some(text) = text {
+        catalog.load(&text).await?;
+    }
+    let name = ActorName::new("facade").map_err(|name| Invalid::new(name.to_string()))?;
+    let reader = Principal::service(name, Permission::all());
+    // Neither is refused to a principal that has every permission.
+    if catalog.flavors(&reader).is_ok_and(|found| found.is_empty()) {
+        return Err(FacadeError::MissingCatalog("flavor"));
+    }
+    if catalog.images(&reader).is_ok_and(|found| found.is_empty()) {
+        return Err(FacadeError::MissingCatalog("image"));
+    }
+    Ok(Arc::new(catalog))
+}
+
+/// A region whose id and planner are known.
+struct Planned {
+    id: RegionId,
+    provisioner: Arc<dyn InstanceProvisioner>,
+    planner: Arc<dyn LaunchPlanner>,
+}
+
+fn plan_regions(
+    sources: Vec<RegionSource>,
+    catalog: &Arc<CatalogKeeper>,
+) -> Result<Vec<Planned>, FacadeError> {
+    let mut planned: Vec<Planned> = Vec::new();
+    for (number, source) in (1..).zip(sources) {
+        let (id, planner): (_, Arc<dyn LaunchPlanner>) = match source.planner {
+            PlannerSource::Planner(id, planner) => (id, planner),
+            PlannerSource::Mapping(text) => {
+                let planner = RegionPlanner::new(Arc::clone(catalog), &text)
+                    .map_err(|source| FacadeError::Mapping { number, source })?;
+                (planner.mapping().region.clone(), Arc::new(planner))
+            }
+        };
+        if planned.iter().any(|region| region.id == id) {
+            return Err(FacadeError::DuplicateRegion(id));
+        }
+        planned.push(Planned {
+            id,
+            provisioner: source.provisioner,
+            planner,
+        });
+    }
+    Ok(planned)
+}

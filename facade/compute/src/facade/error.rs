@@ -1,0 +1,59 @@
+//! Why a façade could not be built.
+
+use fleetwright_region::{catalog::LoadError, file::Problems, ids::RegionId};
+use fleetwright_store::{Invalid, StoreError};
+
+use crate::ComputeError;
+
+/// Why [`FacadeBuilder::build`](super::FacadeBuilder::build) failed: which part is missing or wrong, and what to do.
+///
+/// Nothing but the catalog is written by a build, and nothing of the catalog if it is the catalog that is wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FacadeError {
+    /// No store was given.
+    #[error("the façade has no store: pass one to `store`, with the schema of `Facade::schema`")]
+    MissingStore,
+    /// No region was given.
+    #[error("the façade has no region: pass a provisioner and a mapping to `region`")]
+    MissingRegion,
+    /// Whether servers get SSH key pairs was not said.
+    #[error(
+        "the façade has no keyring: pass one to `keyring`, or call `without_server_keys` if servers get no SSH key pair"
+    )]
+    MissingKeyring,
+    /// Neither the builder nor the store has a flavor and an image.
+    #[error("the store has no {0}: pass a catalog to `catalog`")]
+    MissingCatalog(&'static str),
+    /// Two regions have the same id.
+    #[error("region {0} was added twice: give each mapping its own `region`")]
+    DuplicateRegion(RegionId),
+    /// The store's schema lacks a kind or an index of the façade.
+    #[error(
+        "the store cannot keep the façade's records: open it with the schema of `Facade::schema`"
+    )]
+    Schema(#[from] Invalid),
+    /// The catalog was refused or could not be stored.
+    #[error("the catalog cannot be loaded")]
+    Catalog(#[from] LoadError),
+    /// A mapping has mistakes.
+    #[error("the mapping of region number {number} has mistakes: correct them")]
+    Mapping {
+        /// Which region, counted from 1 in the order in which they were added.
+        number: usize,
+        /// Every mistake, with its line.
+        source: Problems,
+    },
+    /// The store failed.
+    #[error("the store failed while the catalog was read")]
+    Store(#[from] StoreError),
+    /// A service could not be built from the parts.
+    #[error("the façade's services cannot be built from these parts")]
+    Services(#[source] Box<ComputeError>),
+}
+
+impl From<ComputeError> for FacadeError {
+    fn from(error: ComputeError) -> Self {
+        Self::Services(Box::new(error))
+    }
+}

@@ -1,0 +1,167 @@
+//! The whole façade in one value: built from a store, a catalog and regions; it has every service and runs every loop.
+//!
+//! Owns how the parts are put together, and nothing else: each part keeps its own rules and can be built by hand. It never calls a
+//! cloud or writes a record itself.
+
+mod builder;
+mod error;
+mod run;
+
+use std::{fmt, sync::Arc};
+
+use fleetwright::InstanceProvisioner;
+use fleetwright_identity::Ledger;
+use fleetwright_region::{
+    catalog::CatalogKeeper,
+    clock::Clock,
+    controller as servers,
+    ids::RegionId,
+    machine::Machines,
+    mapping::LaunchPlanner,
+    monitor::Monitor,
+    network::{Networks, SecurityGroups, SshAuthorities},
+    secret::SshKeys,
+    server::{Ground, Servers},
+    snapshot::Snapshots,
+};
+use fleetwright_store::Store;
+
+pub use builder::FacadeBuilder;
+pub use error::FacadeError;
+pub use run::RunningFacade;
+
+use crate::{controller::Controller, networks::NetworkKeeper, service::Instances};
+
+/// A façade: the services that programs call, and the loops that make the services' records true at the clouds.
+///
+/// Build it with [`Facade::builder`]. A process that only serves calls never starts the loops; another process on the same store
+/// does. Clones share everything.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_compute::prelude::*;
+/// use fleetwright_memory::MemoryCloud;
+///
+/// # const CATALOG: &str = r#"
+/// #     [[flavor]]
+/// #     id = "small"
+/// #     cpus = 2
+/// #     memory = "4 GiB"
+/// #     disk = "20 GB"
+/// #     architecture = "x86_64"
+/// #     [[image]]
+/// #     id = "debian"
+/// #     architecture = "x86_64"
+/// #     size = "10 GiB"
+/// #     virtualization = "any"
+/// #     visibility = "global"
+/// #     os = { family = "debian", distro = "debian", version = "13" }
+/// # "#;
+/// # const MAPPING: &str = r#"
+/// #     region = "north"
+/// #     provider = "memory"
+/// #     flavors = { small = "m1" }
+/// #     images = { debian = "img-7" }
+/// #     [networks.default]
+/// #     subnet = "net-1"
+/// # "#;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let clock = Arc::new(TokioClock::starting_at(chrono::DateTime::UNIX_EPOCH));
+/// let cloud = Arc::new(MemoryCloud::new().provisioner());
+/// let facade = Facade::builder()
+///     .store(Arc::new(MemoryStore::new(Facade::schema()?)))
+///     .catalog(CATALOG)
+///     .region(cloud, MAPPING)
+///     .without_server_keys()
+/// #   .clock(clock)
+///     .build()
+///     .await?;
+/// let running = facade.start();
+///
+/// let organization: OrganizationId = "5ba1e150-0000-4000-8000-000000000001".parse()?;
+/// let project: ProjectId = "5ba1e150-0000-4000-8000-000000000002".parse()?;
+/// let role = Binding::new(RoleName::new("project-user")?, Scope::Project(organization, project));
+/// let ada = Roles::built_in().principal(Actor::User(ActorName::new("ada")?), [&role])?;
+/// let network = NewNetwork {
+///     organization, project, region: "north".parse()?, name: "blue".parse()?,
+///     prefix: "10.0.0.0/16".parse()?, dns: Vec::new(),
+/// };
+/// let network = facade.networks.create(&ada, &network).await?.value.id;
+/// let spec = InstanceSpec::new("small".parse()?, "debian".parse()?);
+/// let new = NewInstance::new("web-1".parse()?, (organization, project), network, spec);
+/// let id = facade.instances.create(&ada, &new).await?.instance.id;
+/// let view = facade.instances.wait_until_provisioned(&ada, id, Duration::from_secs(60)).await?;
+/// assert_eq!(view.instance.status.phase, Phase::Running);
+/// running.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Facade {
+    /// Where every record is kept.
+    pub store: Arc<dyn Store>,
+    /// The source of every date.
+    pub clock: Arc<dyn Clock>,
+    /// The flavors and images on offer.
+    pub catalog: Arc<CatalogKeeper>,
+    /// The tenants' networks.
+    pub networks: Arc<Networks>,
+    /// The tenants' security groups.
+    pub security_groups: Arc<SecurityGroups>,
+    /// The tenants' SSH certificate authorities.
+    pub ssh_authorities: Arc<SshAuthorities>,
+    /// Quotas, and what each instance uses of them.
+    pub ledger: Ledger,
+    /// The tenants' instances: the service that most programs call.
+    pub instances: Instances,
+    /// The servers behind the instances, for operators.
+    pub servers: Servers,
+    /// Consoles, keys and snapshots of the servers' machines, for operators.
+    pub machines: Machines,
+    /// Whether servers have SSH key pairs, and the service that keeps them.
+    pub server_keys: SshKeys,
+    /// Checks that what an instance refers to exists and that its tenant may use it.
+    pub dependencies: Arc<dyn Ground>,
+    /// Has each instance realised by one server.
+    pub instance_controller: Controller,
+    /// Deletes the instances of networks that are being deleted, and then the networks.
+    pub network_controller: NetworkKeeper,
+    /// The regions, in the order in which they were added.
+    pub regions: Arc<[FacadeRegion]>,
+}
+
+/// One region of a façade, with the loops that work for it.
+#[non_exhaustive]
+pub struct FacadeRegion {
+    /// Which region.
+    pub id: RegionId,
+    /// The handle of its cloud.
+    pub provisioner: Arc<dyn InstanceProvisioner>,
+    /// Turns flavors, images and networks into the cloud's own names.
+    pub planner: Arc<dyn LaunchPlanner>,
+    /// Has each server realised by one machine.
+    pub controller: servers::Controller,
+    /// Scans the cloud and records what it observes.
+    pub monitor: Monitor,
+    /// Creates the images that were requested as snapshots.
+    pub snapshots: Snapshots,
+}
+
+impl fmt::Debug for Facade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let regions: Vec<_> = self.regions.iter().map(|region| &region.id).collect();
+        f.debug_struct("Facade")
+            .field("regions", &regions)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for FacadeRegion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FacadeRegion")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! What a tenant's program needs, from this crate and the ones below it: `use fleetwright_compute::prelude::*;`.
+//!
+//! The crates themselves are re-exported as [`identity`](crate::identity), [`region`](crate::region) and [`store`](crate::store), so
+//! that a program names one dependency and one version.
+
+pub use std::time::Duration;
+
+pub use fleetwright::{InstanceProvisioner, PublicAddress, Reboot, Tags, UserData};
+pub use fleetwright_identity::{
+    Account, Actor, ActorName, Binding, Limits, OrganizationId, Permission, Principal, ProjectId,
+    QuotaKind, QuotaKinds, Resource, RoleName, Roles, Scope, Verb,
+};
+pub use fleetwright_region::{
+    clock::{Clock, SystemClock, TokioClock},
+    ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
+    name::Name,
+    network::{Deletion, IfUsed, NewNetwork, NewSecurityGroup, NewSshAuthority},
+    secret::Keyring,
+    server::{Consent, Health, Phase, Plan, Power},
+    snapshot::NewSnapshot,
+};
+pub use fleetwright_store::{MemoryStore, Revision, Store, Transaction};
+
+pub use crate::{
+    ComputeError, Meaning,
+    facade::{Facade, FacadeBuilder, FacadeError, FacadeRegion, RunningFacade},
+    instance::{Condition, ConditionKind, Event, Instance, InstanceId, InstanceSpec, Provisioning},
+    service::{
+        Accepted, InstancePage, InstanceView, Instances, ListInstances, NewInstance, UpdateInstance,
+    },
+};
