@@ -1,0 +1,74 @@
+//! What the test of a clause returns.
+//!
+//! Owns the result types. There is no "skipped": a test either proves a promise, proves that the
+//! subject refuses what it does not declare, or says why it could not be run.
+
+use std::fmt;
+
+/// The result of a clause's test.
+pub type Outcome = Result<Pass, Failure>;
+
+/// Which promise was proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// The behaviour itself.
+    Held,
+    /// The subject does not declare the capability, and refuses its use without effect.
+    Refused,
+    /// The subject declares a weaker promise, and keeps that one.
+    Weaker,
+    /// The subject does not claim to do this, and there is no call that it could refuse: a store
+    /// that loses its records with its process, for instance.
+    NotClaimed,
+}
+
+impl Pass {
+    /// Returns the weaker of two results of one clause: anything is weaker than [`Pass::Held`].
+    #[must_use]
+    pub fn weaker(self, other: Self) -> Self {
+        if self == Self::Held { other } else { self }
+    }
+}
+
+/// Why a test ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The subject broke the promise. The text says what was observed.
+    Violated(String),
+    /// The harness does not offer what the clause needs. The text says what is missing.
+    NotRun(String),
+    /// The suite or the harness failed, not the subject.
+    KitError(String),
+}
+
+impl Failure {
+    /// The subject broke the promise; `observed` says how.
+    pub fn violated(observed: impl Into<String>) -> Self {
+        Self::Violated(observed.into())
+    }
+
+    /// A call that must succeed returned an error.
+    pub fn call_failed(call: &str, error: &impl fmt::Display) -> Self {
+        Self::Violated(format!("{call} failed: {error}"))
+    }
+}
+
+/// Ends a test with a violation unless `holds`.
+///
+/// ```
+/// use fleetwright_clause_engine::{Failure, require};
+///
+/// assert_eq!(require(true, || unreachable!()), Ok(()));
+/// let failure = require(1 > 2, || "1 is not greater".to_owned());
+/// assert_eq!(failure, Err(Failure::violated("1 is not greater")));
+/// ```
+///
+/// # Errors
+/// [`Failure::Violated`] with the text that `observed` returns, which is only called then.
+pub fn require(holds: bool, observed: impl FnOnce() -> String) -> Result<(), Failure> {
+    if holds {
+        Ok(())
+    } else {
+        Err(Failure::Violated(observed()))
+    }
+}

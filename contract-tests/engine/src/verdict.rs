@@ -1,0 +1,120 @@
+//! What came of running a clause.
+//!
+//! Owns the judgement of an outcome: which status it is, and with which reason.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Failure, Outcome, Pass};
+
+/// What came of a clause, as reports show it. Serialized in snake case: `not_run`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The promise holds, or the weaker one that is declared.
+    Pass,
+    /// The capability is not declared, and its use is refused without effect.
+    Refused,
+    /// The subject does not claim to do this.
+    NotClaimed,
+    /// The promise is broken.
+    Fail,
+    /// The promise is broken by a peer that is known to differ, and a waiver says so.
+    Waived,
+    /// The harness does not offer what the clause needs.
+    NotRun,
+    /// The suite or the harness failed, not the subject.
+    KitError,
+}
+
+impl Status {
+    /// Returns the status in words, for messages and tables.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Refused => "refused",
+            Self::NotClaimed => "not claimed",
+            Self::Fail => "fail",
+            Self::Waived => "waived",
+            Self::NotRun => "not run",
+            Self::KitError => "kit error",
+        }
+    }
+
+    /// Whether a subject with this status keeps the clause. A waived clause is not kept, and a
+    /// clause that was not run proves nothing.
+    pub const fn is_conformant(self) -> bool {
+        match self {
+            Self::Pass | Self::Refused | Self::NotClaimed => true,
+            Self::Fail | Self::Waived | Self::NotRun | Self::KitError => false,
+        }
+    }
+}
+
+/// What detected a violation. The proof of a suite by mutants uses it: a mutant must be detected by
+/// the body of its clause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DetectedBy {
+    /// The body of the clause, or a call that panicked.
+    #[default]
+    Body,
+    /// A call that did not return within its deadline.
+    Timeout,
+    /// The check for leftovers after the clause.
+    LeakProbe,
+}
+
+/// A clause that was run.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The id of the clause.
+    pub id: &'static str,
+    /// What came of it.
+    pub status: Status,
+    /// Why; `None` for a plain pass.
+    pub reason: Option<String>,
+    /// What detected the violation, if there is one.
+    pub detected_by: DetectedBy,
+    /// The calls that were made and what they returned, in order; empty if nothing records them.
+    pub transcript: Vec<String>,
+    /// How long the clause took, in real time. For reports; no judgement depends on it.
+    pub duration: Duration,
+}
+
+impl Verdict {
+    /// Judges an outcome.
+    pub fn new(id: &'static str, outcome: Outcome, duration: Duration) -> Self {
+        let (status, reason) = match outcome {
+            Ok(Pass::Held) => (Status::Pass, None),
+            Ok(Pass::Weaker) => (
+                Status::Pass,
+                Some("keeps the weaker promise that it declares".to_owned()),
+            ),
+            Ok(Pass::Refused) => (
+                Status::Refused,
+                Some("not declared, and refused without effect".to_owned()),
+            ),
+            Ok(Pass::NotClaimed) => (Status::NotClaimed, Some("not claimed".to_owned())),
+            Err(Failure::Violated(observed)) => (Status::Fail, Some(observed)),
+            Err(Failure::NotRun(missing)) => (Status::NotRun, Some(missing)),
+            Err(Failure::KitError(problem)) => (Status::KitError, Some(problem)),
+        };
+        Self {
+            id,
+            status,
+            reason,
+            detected_by: DetectedBy::default(),
+            transcript: Vec::new(),
+            duration,
+        }
+    }
+
+    /// Returns the same verdict with another status and its reason.
+    #[must_use]
+    pub fn with_status(mut self, status: Status, reason: impl Into<String>) -> Self {
+        self.status = status;
+        self.reason = Some(reason.into());
+        self
+    }
+}
