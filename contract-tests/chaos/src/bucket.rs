@@ -1,4 +1,6 @@
-//! A token bucket on a simulated clock, as clouds use them against eager clients.
+//! A token bucket on a simulated clock, as clouds use it to throttle clients.
+//!
+//! Owns the arithmetic of one bucket. It never waits: the caller decides what a refused call returns.
 
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -13,20 +15,35 @@ use crate::Clock;
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticker, NoOpMiddleware<Nanos>>;
 
-/// The longest that a bucket takes to fill, and that it follows its clock: 136 years. The limiter
-/// counts nanoseconds in 64 bits and panics where they run over.
+/// The longest time that a bucket takes to fill, and the longest that it follows its clock: 136
+/// years. The limiter counts nanoseconds in 64 bits and panics on overflow.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
 
-/// Holds `burst` tokens and gets one back every `period`.
-pub struct Bucket {
+/// Holds up to `burst` tokens and regains one every `period`.
+///
+/// ```
+/// use std::{num::NonZeroU32, sync::Arc, time::Duration};
+/// use fleetwright_chaos::{ManualClock, TokenBucket};
+///
+/// let clock = Arc::new(ManualClock::new());
+/// let second = Duration::from_secs(1);
+/// let bucket = TokenBucket::new(second, NonZeroU32::MIN, clock.clone());
+/// assert_eq!(bucket.take(NonZeroU32::MIN), Ok(()));
+/// assert_eq!(bucket.take(NonZeroU32::MIN), Err(second), "retry after one second");
+/// clock.advance(second);
+/// assert_eq!(bucket.take(NonZeroU32::MIN), Ok(()));
+/// ```
+pub struct TokenBucket {
     burst: NonZeroU32,
     limiter: Limiter,
     clock: Ticker,
 }
 
-impl Bucket {
-    /// A full bucket. A `period` of zero is taken as one nanosecond: practically no limit. One that
-    /// would fill the bucket in more than 136 years is cut so that it takes those.
+impl TokenBucket {
+    /// Creates a full bucket.
+    ///
+    /// A `period` of zero counts as one nanosecond, which is practically no limit. A `period` with
+    /// which the bucket would take more than 136 years to fill is shortened so that it takes 136.
     pub fn new(period: Duration, burst: NonZeroU32, clock: Arc<dyn Clock>) -> Self {
         let clock = Ticker(clock);
         let every = period.clamp(Duration::from_nanos(1), LONGEST / burst.get());
@@ -39,8 +56,11 @@ impl Bucket {
         }
     }
 
-    /// Takes `tokens` at once, or none and tells after which time they will be there. More than
-    /// the bucket holds count as a whole bucket.
+    /// Takes `tokens` at once, or none of them. A request for more tokens than `burst` is treated as
+    /// a request for `burst`.
+    ///
+    /// # Errors
+    /// How long to wait, by the bucket's clock, until the tokens are available.
     pub fn take(&self, tokens: NonZeroU32) -> Result<(), Duration> {
         let tokens = tokens.min(self.burst);
         match self.limiter.check_n(tokens) {
@@ -51,15 +71,15 @@ impl Bucket {
     }
 }
 
-impl fmt::Debug for Bucket {
+impl fmt::Debug for TokenBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bucket")
+        f.debug_struct("TokenBucket")
             .field("burst", &self.burst)
             .finish_non_exhaustive()
     }
 }
 
-/// Our clock as governor reads it.
+/// A [`Clock`] in the form that governor reads.
 #[derive(Clone, Debug)]
 struct Ticker(Arc<dyn Clock>);
 
@@ -67,7 +87,7 @@ impl clock::Clock for Ticker {
     type Instant = Nanos;
 
     fn now(&self) -> Nanos {
-        // The limiter looks one burst back, so time must not begin at zero.
+        // The limiter subtracts one burst from the current time, so time must not start at zero.
         Nanos::from(self.0.elapsed().min(LONGEST) + LONGEST)
     }
 }
@@ -85,10 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_holds_its_burst_and_fills_again() {
+    fn bucket_holds_its_burst_and_refills() {
         let clock = Arc::new(ManualClock::new());
         let second = Duration::from_secs(1);
-        let bucket = Bucket::new(second, tokens(2), clock.clone());
+        let bucket = TokenBucket::new(second, tokens(2), clock.clone());
         assert_eq!(bucket.take(ONE), Ok(()));
         assert_eq!(bucket.take(ONE), Ok(()));
         assert_eq!(bucket.take(ONE), Err(second));
@@ -104,9 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn a_period_of_zero_is_no_limit_once_time_moves() {
+    fn zero_period_is_no_limit_once_time_advances() {
         let clock = Arc::new(ManualClock::new());
-        let bucket = Bucket::new(Duration::ZERO, ONE, clock.clone());
+        let bucket = TokenBucket::new(Duration::ZERO, ONE, clock.clone());
         for _ in 0..5 {
             assert_eq!(bucket.take(ONE), Ok(()));
             clock.advance(Duration::from_nanos(1));
@@ -114,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn no_period_burst_or_time_is_too_long() {
+    fn extreme_periods_bursts_and_times_do_not_overflow() {
         for period in [
             Duration::ZERO,
             Duration::from_secs(1),
@@ -123,7 +143,7 @@ mod tests {
         ] {
             for burst in [1, 2, u32::MAX] {
                 let clock = Arc::new(ManualClock::new());
-                let bucket = Bucket::new(period, tokens(burst), clock.clone());
+                let bucket = TokenBucket::new(period, tokens(burst), clock.clone());
                 for step in [Duration::ZERO, LONGEST / 2, LONGEST, Duration::MAX] {
                     clock.advance(step);
                     for count in [1, burst] {
@@ -135,7 +155,7 @@ mod tests {
             }
         }
         let clock = Arc::new(ManualClock::new());
-        let bucket = Bucket::new(Duration::MAX, tokens(2), clock.clone());
+        let bucket = TokenBucket::new(Duration::MAX, tokens(2), clock.clone());
         assert_eq!(bucket.take(tokens(2)), Ok(()));
         assert_eq!(bucket.take(ONE), Err(LONGEST / 2));
         clock.advance(LONGEST / 2);
@@ -148,7 +168,7 @@ mod tests {
             steps in proptest::collection::vec((1_u32..4, 0_u64..3_000), 1..60), burst in 1_u32..6,
         ) {
             let clock = Arc::new(ManualClock::new());
-            let bucket = Bucket::new(Duration::from_secs(1), tokens(burst), clock.clone());
+            let bucket = TokenBucket::new(Duration::from_secs(1), tokens(burst), clock.clone());
             let mut taken = 0_u64;
             for (count, millis) in steps {
                 let count = count.min(burst);
@@ -161,9 +181,9 @@ mod tests {
         }
 
         #[test]
-        fn the_time_told_is_exactly_enough(burst in 1_u32..6, count in 1_u32..6) {
+        fn returned_wait_is_exactly_enough(burst in 1_u32..6, count in 1_u32..6) {
             let clock = Arc::new(ManualClock::new());
-            let bucket = Bucket::new(Duration::from_millis(700), tokens(burst), clock.clone());
+            let bucket = TokenBucket::new(Duration::from_millis(700), tokens(burst), clock.clone());
             bucket.take(tokens(burst)).unwrap();
             let wait = bucket.take(tokens(count)).unwrap_err();
             clock.advance(wait - Duration::from_nanos(1));

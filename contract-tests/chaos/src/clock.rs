@@ -1,4 +1,6 @@
-//! Time that a test can hold.
+//! Clocks that a test controls.
+//!
+//! Owns the two clocks of simulated clouds. Nothing in a simulated cloud reads the system clock.
 
 use std::{
     fmt::Debug,
@@ -9,15 +11,26 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
-/// The time of a simulated world: how long it has existed, and what its calendar says.
+/// The time of a simulated cloud: how long it has existed, and its calendar date.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_chaos::{Clock as _, ManualClock};
+///
+/// let clock = ManualClock::new();
+/// clock.advance(Duration::from_secs(90));
+/// assert_eq!(clock.elapsed(), Duration::from_secs(90));
+/// assert_eq!(clock.date_at(clock.elapsed()).to_rfc3339(), "2026-01-01T00:01:30+00:00");
+/// ```
 pub trait Clock: Debug + Send + Sync {
-    /// How long ago the world began. Never goes back.
+    /// Returns the time since the start of the simulation. It never decreases.
     fn elapsed(&self) -> Duration;
 
-    /// What the calendar said when the world began.
+    /// Returns the calendar date at the start of the simulation.
     fn epoch(&self) -> DateTime<Utc>;
 
-    /// What the calendar says `elapsed` after the beginning.
+    /// Returns the calendar date at the time `elapsed` after the start, at most the latest date that
+    /// can be represented.
     fn date_at(&self, elapsed: Duration) -> DateTime<Utc> {
         let delta = TimeDelta::from_std(elapsed).unwrap_or(TimeDelta::MAX);
         self.epoch()
@@ -26,27 +39,27 @@ pub trait Clock: Debug + Send + Sync {
     }
 }
 
-/// 2026-01-01T00:00:00Z: where simulated calendars begin unless told otherwise.
+/// 2026-01-01T00:00:00Z, the default start of simulated calendars.
 const NEW_YEAR_2026: DateTime<Utc> = DateTime::from_timestamp(1_767_225_600, 0).unwrap();
 
 /// Follows tokio's clock: real time in a program, virtual time under a paused runtime.
 #[derive(Debug)]
 pub struct TokioClock {
     epoch: DateTime<Utc>,
-    began: Instant,
+    start: Instant,
 }
 
 impl TokioClock {
-    /// A world that begins now, with a calendar that says 2026-01-01.
+    /// Starts the clock now, at the calendar date 2026-01-01T00:00:00Z.
     pub fn new() -> Self {
         Self::starting_at(NEW_YEAR_2026)
     }
 
-    /// A world that begins now, with a calendar that says `epoch`.
+    /// Starts the clock now, at the calendar date `epoch`.
     pub fn starting_at(epoch: DateTime<Utc>) -> Self {
         Self {
             epoch,
-            began: Instant::now(),
+            start: Instant::now(),
         }
     }
 }
@@ -59,7 +72,7 @@ impl Default for TokioClock {
 
 impl Clock for TokioClock {
     fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        self.start.elapsed()
     }
 
     fn epoch(&self) -> DateTime<Utc> {
@@ -67,19 +80,19 @@ impl Clock for TokioClock {
     }
 }
 
-/// Stands still until it is moved.
+/// Stands still until [`advance`](Self::advance) is called.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     elapsed: Mutex<Duration>,
 }
 
 impl ManualClock {
-    /// A world at its beginning, with a calendar that says 2026-01-01.
+    /// Creates a clock at zero, at the calendar date 2026-01-01T00:00:00Z.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets `duration` pass.
+    /// Moves the clock forward by `duration`.
     pub fn advance(&self, duration: Duration) {
         let mut elapsed = self.elapsed.lock().unwrap_or_else(PoisonError::into_inner);
         *elapsed = elapsed.saturating_add(duration);
@@ -101,7 +114,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_tokio_clock_follows_a_paused_runtime() {
+    async fn tokio_clock_follows_a_paused_runtime() {
         let clock = TokioClock::new();
         assert_eq!(clock.elapsed(), Duration::ZERO);
         tokio::time::sleep(Duration::from_secs(90)).await;
@@ -115,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_clock_moves_only_when_told() {
+    fn manual_clock_moves_only_when_advanced() {
         let clock = ManualClock::new();
         clock.advance(Duration::from_secs(2));
         clock.advance(Duration::from_secs(3));

@@ -1,23 +1,28 @@
-//! What goes wrong, at which call.
+//! A plan of faults: which fault to inject into which call.
+//!
+//! Owns the rules and the counting of calls. It never injects anything itself: the simulated cloud
+//! requests the fault of each call and carries it out.
 
 use std::{
     fmt::Debug,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// A fault and the calls it strikes. The fault itself is whatever the simulated cloud understands.
+/// A fault and the calls that it is injected into.
+///
+/// `F` is the fault, in whatever form the simulated cloud understands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule<F> {
-    /// The operation it strikes, or every one.
+    /// The operation, or `None` for every operation.
     pub operation: Option<String>,
-    /// Which of that operation's calls, counted from when the rule was added.
+    /// Which calls of that operation. Only calls after the rule was added count.
     pub when: When,
-    /// What happens then.
+    /// The fault.
     pub fault: F,
 }
 
 impl<F> Rule<F> {
-    /// Strikes call number `nth` (from 1) of `operation`.
+    /// Injects `fault` into call number `nth` of `operation`, counted from 1.
     pub fn nth(operation: impl Into<String>, nth: u64, fault: F) -> Self {
         Self {
             operation: Some(operation.into()),
@@ -26,7 +31,7 @@ impl<F> Rule<F> {
         }
     }
 
-    /// Strikes every call of `operation`.
+    /// Injects `fault` into every call of `operation`.
     pub fn always(operation: impl Into<String>, fault: F) -> Self {
         Self {
             operation: Some(operation.into()),
@@ -35,7 +40,7 @@ impl<F> Rule<F> {
         }
     }
 
-    /// Strikes call number `nth` (from 1), of whatever operation.
+    /// Injects `fault` into call number `nth` of all calls, counted from 1.
     pub const fn nth_of_any(nth: u64, fault: F) -> Self {
         Self {
             operation: None,
@@ -45,16 +50,27 @@ impl<F> Rule<F> {
     }
 }
 
-/// Which calls a rule strikes.
+/// Which calls a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// This one, counted from 1.
+    /// Only this call, counted from 1.
     Nth(u64),
-    /// Every one.
+    /// Every call.
     Always,
 }
 
-/// The rules in force. Shared by all handles of a simulated cloud.
+/// The rules in force. All handles of a simulated cloud share one plan.
+///
+/// ```
+/// use fleetwright_chaos::{FaultPlan, Rule};
+///
+/// let plan = FaultPlan::new();
+/// plan.add(Rule::nth("launch", 2, "lost response"));
+/// assert_eq!(plan.next_fault("launch"), None);
+/// assert_eq!(plan.unused_rules().len(), 1, "the second launch has not been made");
+/// assert_eq!(plan.next_fault("launch"), Some("lost response"));
+/// assert!(plan.unused_rules().is_empty());
+/// ```
 #[derive(Debug)]
 pub struct FaultPlan<F> {
     rules: Mutex<Vec<Active<F>>>,
@@ -64,7 +80,7 @@ pub struct FaultPlan<F> {
 struct Active<F> {
     rule: Rule<F>,
     calls: u64,
-    struck: u64,
+    injected: u64,
 }
 
 impl<F> Default for FaultPlan<F> {
@@ -76,27 +92,29 @@ impl<F> Default for FaultPlan<F> {
 }
 
 impl<F: Clone> FaultPlan<F> {
-    /// A plan in which nothing goes wrong.
+    /// Creates a plan without rules.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a rule; where several strike one call, the one added first counts.
+    /// Adds a rule. If several rules apply to one call, the one that was added first is used.
     pub fn add(&self, rule: Rule<F>) {
         self.rules().push(Active {
             rule,
             calls: 0,
-            struck: 0,
+            injected: 0,
         });
     }
 
-    /// Takes every rule away.
+    /// Removes every rule.
     pub fn clear(&self) {
         self.rules().clear();
     }
 
-    /// Counts a call of `operation` and answers the fault that strikes it.
-    pub fn strike(&self, operation: &str) -> Option<F> {
+    /// Counts a call of `operation` and returns the fault to inject into it, if any.
+    ///
+    /// Call it exactly once for each call of the simulated cloud: the rules count by it.
+    pub fn next_fault(&self, operation: &str) -> Option<F> {
         let mut fault = None;
         for active in self.rules().iter_mut() {
             if active
@@ -108,23 +126,24 @@ impl<F: Clone> FaultPlan<F> {
                 continue;
             }
             active.calls += 1;
-            let strikes = match active.rule.when {
+            let applies = match active.rule.when {
                 When::Nth(nth) => active.calls == nth,
                 When::Always => true,
             };
-            if strikes && fault.is_none() {
-                active.struck += 1;
+            if applies && fault.is_none() {
+                active.injected += 1;
                 fault = Some(active.rule.fault.clone());
             }
         }
         fault
     }
 
-    /// The rules that have not struck yet: a test whose fault never happened proves nothing.
-    pub fn unstruck(&self) -> Vec<Rule<F>> {
+    /// Returns the rules whose fault has never been injected. A test should assert that there are
+    /// none: if its fault never happened, it has proven nothing.
+    pub fn unused_rules(&self) -> Vec<Rule<F>> {
         self.rules()
             .iter()
-            .filter(|active| active.struck == 0)
+            .filter(|active| active.injected == 0)
             .map(|a| a.rule.clone())
             .collect()
     }
@@ -139,36 +158,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_strikes_its_call_and_no_other() {
+    fn rule_applies_to_its_call_only() {
         let plan = FaultPlan::new();
         plan.add(Rule::nth("launch", 2, "lost"));
-        assert_eq!(plan.strike("launch"), None);
-        assert_eq!(plan.strike("list"), None);
-        assert_eq!(plan.unstruck(), [Rule::nth("launch", 2, "lost")]);
-        assert_eq!(plan.strike("launch"), Some("lost"));
-        assert_eq!(plan.strike("launch"), None);
-        assert_eq!(plan.unstruck(), []);
+        assert_eq!(plan.next_fault("launch"), None);
+        assert_eq!(plan.next_fault("list"), None);
+        assert_eq!(plan.unused_rules(), [Rule::nth("launch", 2, "lost")]);
+        assert_eq!(plan.next_fault("launch"), Some("lost"));
+        assert_eq!(plan.next_fault("launch"), None);
+        assert_eq!(plan.unused_rules(), []);
     }
 
     #[test]
-    fn calls_are_counted_from_when_the_rule_was_added() {
+    fn calls_before_the_rule_are_not_counted() {
         let plan = FaultPlan::new();
-        plan.strike("a");
+        plan.next_fault("a");
         plan.add(Rule::nth_of_any(2, 1));
-        assert_eq!(plan.strike("a"), None);
-        assert_eq!(plan.strike("b"), Some(1));
+        assert_eq!(plan.next_fault("a"), None);
+        assert_eq!(plan.next_fault("b"), Some(1));
     }
 
     #[test]
-    fn the_first_rule_counts_and_all_are_counted() {
+    fn first_rule_wins_and_every_rule_counts_calls() {
         let plan = FaultPlan::new();
         plan.add(Rule::always("a", 1));
         plan.add(Rule::nth_of_any(2, 2));
-        assert_eq!(plan.strike("a"), Some(1));
-        assert_eq!(plan.strike("b"), Some(2));
-        assert_eq!(plan.strike("a"), Some(1));
+        assert_eq!(plan.next_fault("a"), Some(1));
+        assert_eq!(plan.next_fault("b"), Some(2));
+        assert_eq!(plan.next_fault("a"), Some(1));
         plan.clear();
-        assert_eq!(plan.strike("a"), None);
-        assert_eq!(plan.unstruck(), []);
+        assert_eq!(plan.next_fault("a"), None);
+        assert_eq!(plan.unused_rules(), []);
     }
 }

@@ -1,19 +1,21 @@
-//! Building blocks of a simulated cloud, without any meaning of their own.
+//! Building blocks of a simulated cloud: clocks, random numbers, token buckets and fault plans.
 //!
-//! - [`Clock`]: time that a test can hold. [`TokioClock`] follows tokio's (so a paused runtime
-//!   pauses it), [`ManualClock`] moves only when told.
-//! - [`Dice`]: randomness that repeats from its seed.
-//! - [`Bucket`]: a token bucket on a [`Clock`].
-//! - [`FaultPlan`]: what goes wrong, at which call.
+//! - [`Clock`]: time that a test controls. [`TokioClock`] follows tokio's clock (so a paused runtime
+//!   pauses it), [`ManualClock`] moves only when it is advanced.
+//! - [`SeededRng`]: random numbers that depend on a seed alone.
+//! - [`TokenBucket`]: a rate limit on a [`Clock`].
+//! - [`FaultPlan`]: which fault to inject into which call.
 //!
-//! Nothing here knows what an instance is; both the memory cloud and the emulators stand on it.
+//! The memory cloud, the emulators and the simulation are built on it. Nothing here knows what an
+//! instance is, and the crate depends on no other crate of the workspace. With the same seed and the
+//! same calls, all of it behaves the same in every run.
 
 mod bucket;
 mod clock;
-mod dice;
 mod fault;
+mod rng;
 
-pub use bucket::Bucket;
+pub use bucket::TokenBucket;
 pub use clock::{Clock, ManualClock, TokioClock};
-pub use dice::Dice;
 pub use fault::{FaultPlan, Rule, When};
+pub use rng::SeededRng;

@@ -168,7 +168,7 @@ impl Faults for MemoryHarness {
     }
 
     async fn clear(&self) -> bool {
-        let all_struck = self.cloud.faults().unstruck().is_empty();
+        let all_struck = self.cloud.faults().unused_rules().is_empty();
         self.cloud.faults().clear();
         all_struck
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleetwright_chaos::Dice;
+use fleetwright_chaos::SeededRng;
 use serde::{Deserialize, Serialize};
 
 /// Eventual consistency, in milliseconds.
@@ -30,7 +30,7 @@ pub enum Look {
 
 impl Lag {
     /// The moment that a read made now sees; nothing where that is before the beginning.
-    pub(crate) fn moment(&self, now: Duration, look: Look, dice: &mut Dice) -> Option<Duration> {
+    pub(crate) fn moment(&self, now: Duration, look: Look, dice: &mut SeededRng) -> Option<Duration> {
         if self.reads.is_zero() {
             return Some(now);
         }
@@ -42,7 +42,7 @@ impl Lag {
     }
 
     /// Whether a call made now does not find yet what was made at `made`.
-    pub(crate) fn hides(&self, made: Duration, now: Duration, dice: &mut Dice) -> bool {
+    pub(crate) fn hides(&self, made: Duration, now: Duration, dice: &mut SeededRng) -> bool {
         !self.writes.is_zero() && now < made.saturating_add(dice.up_to(self.writes))
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn without_lag_everything_is_seen_and_no_dice_are_cast() {
         let (lag, now) = (Lag::default(), Duration::from_secs(5));
-        let (mut dice, mut same) = (Dice::new(1), Dice::new(1));
+        let (mut dice, mut same) = (SeededRng::new(1), SeededRng::new(1));
         assert_eq!(lag.moment(now, Look::Stale, &mut dice), Some(now));
         assert!(!lag.hides(now, now, &mut dice));
         assert_eq!(dice.bits(), same.bits());
@@ -67,8 +67,8 @@ mod tests {
             reads: second,
             writes: second,
         };
-        let mut dice = Dice::new(1);
-        let moment = |now: u32, dice: &mut Dice| lag.moment(second * now, Look::Stale, dice);
+        let mut dice = SeededRng::new(1);
+        let moment = |now: u32, dice: &mut SeededRng| lag.moment(second * now, Look::Stale, dice);
         assert_eq!(moment(5, &mut dice), Some(second * 4));
         assert_eq!(moment(0, &mut dice), None);
         assert!(!lag.hides(second, second * 3, &mut dice));

@@ -69,7 +69,7 @@ impl<C: Cloud> Service<C> {
             Ok(prepared) => prepared,
             Err(refused) => return refused,
         };
-        let fault = self.faults.strike(operation.name());
+        let fault = self.faults.next_fault(operation.name());
         self.state().calls.count(operation.name());
         wait(fault.as_ref(), Phase::Before).await;
         if let Some(lost) = undone(fault.as_ref()) {
@@ -193,7 +193,7 @@ impl<C: Cloud> Service<C> {
 
     pub(super) fn unstruck(&self) -> Vec<FaultRule<C::Operation>> {
         let mut rules: Vec<_> = self.pointless().clone();
-        rules.extend(self.faults.unstruck().into_iter().map(FaultRule::from));
+        rules.extend(self.faults.unused_rules().into_iter().map(FaultRule::from));
         rules
     }
 

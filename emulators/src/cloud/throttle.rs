@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 
-use fleetwright_chaos::{Bucket, Clock};
+use fleetwright_chaos::{TokenBucket, Clock};
 
 use super::knobs::{Counts, Throttle};
 
@@ -11,7 +11,7 @@ const SHARED: &str = "*";
 
 /// The buckets in force.
 #[derive(Debug)]
-pub(super) struct Buckets(BTreeMap<String, (Bucket, Throttle)>);
+pub(super) struct Buckets(BTreeMap<String, (TokenBucket, Throttle)>);
 
 /// A call came too early. It may say when to come back.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Buckets {
     /// Full buckets.
     pub(super) fn new(knobs: &BTreeMap<String, Throttle>, clock: &Arc<dyn Clock>) -> Self {
         let bucket = |(name, throttle): (&String, &Throttle)| {
-            let bucket = Bucket::new(throttle.period, throttle.burst, Arc::clone(clock));
+            let bucket = TokenBucket::new(throttle.period, throttle.burst, Arc::clone(clock));
             (name.clone(), (bucket, *throttle))
         };
         Self(knobs.iter().map(bucket).collect())

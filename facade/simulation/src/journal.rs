@@ -8,7 +8,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use fleetwright::InstanceId;
-use fleetwright_chaos::Dice;
+use fleetwright_chaos::SeededRng;
 use fleetwright_compute::instance::{InstanceId as Instance, InstanceSpec};
 use fleetwright_region::server::{Consent, ServerSpec};
 use tokio::{
@@ -32,7 +32,7 @@ pub struct Journal {
 
 #[derive(Debug)]
 struct Inner {
-    dice: Dice,
+    dice: SeededRng,
     counts: BTreeMap<Site, u64>,
     hit: BTreeSet<(Site, Kind)>,
     crashed: bool,
@@ -114,7 +114,7 @@ impl Journal {
         Self {
             faults: faults.to_vec(),
             inner: Mutex::new(Inner {
-                dice: Dice::for_purpose(seed, 2),
+                dice: SeededRng::for_purpose(seed, 2),
                 counts: BTreeMap::new(),
                 hit: BTreeSet::new(),
                 crashed: false,

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use fleetwright_chaos::Dice;
+use fleetwright_chaos::SeededRng;
 use fleetwright_compute::{
     instance::{InstanceId, InstanceSpec},
     service::NewInstance,
@@ -33,12 +33,12 @@ const KEY: &str =
 
 /// Bytes that follow from the seed: keys that are worth nothing, and a history that replays.
 #[derive(Debug)]
-pub struct Seeded(Mutex<Dice>);
+pub struct Seeded(Mutex<SeededRng>);
 
 impl Seeded {
     /// Of a seed.
     pub fn new(seed: u64) -> Self {
-        Self(Mutex::new(Dice::for_purpose(seed, 4)))
+        Self(Mutex::new(SeededRng::for_purpose(seed, 4)))
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use fleetwright::Capabilities;
-use fleetwright_chaos::{Bucket, Clock};
+use fleetwright_chaos::{TokenBucket, Clock};
 
 use crate::{
     Faults, MemoryCloudBuilder, MemoryProvisioner, Operator, Oracle,
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) capabilities: Capabilities,
     pub(crate) latency: Duration,
     pub(crate) faults: Faults,
-    buckets: BTreeMap<WireCall, Bucket>,
+    buckets: BTreeMap<WireCall, TokenBucket>,
     calls: Mutex<BTreeMap<WireCall, u64>>,
     world: Mutex<World>,
 }
@@ -50,7 +50,7 @@ impl MemoryCloud {
 
     pub(crate) fn begin(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let bucket = |(call, (period, burst)): (&WireCall, &(Duration, _))| {
-            (*call, Bucket::new(*period, *burst, Arc::clone(&clock)))
+            (*call, TokenBucket::new(*period, *burst, Arc::clone(&clock)))
         };
         let buckets = knobs.buckets.iter().map(bucket).collect();
         Self {

@@ -135,7 +135,7 @@ impl Wire {
         let shared = &*self.shared;
         let call = Call::new(shared.capabilities.provider.as_str(), operation);
         self.travel().await;
-        let fault = shared.faults.strike(wire_call.as_str());
+        let fault = shared.faults.next_fault(wire_call.as_str());
         let request = format!("req-{}", shared.count(wire_call));
         let served = Served::under(fault.as_ref(), request);
         let told = |error: ProvisionError| error.with_request_id(served.request.as_str());

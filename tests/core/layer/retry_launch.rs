@@ -55,7 +55,7 @@ async fn with_a_token_it_is_repeated_and_ends_with_one_instance() {
                 (count as usize, count as usize)
             );
             assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 3, "{fault:?}");
-            assert!(cloud.faults().unstruck().is_empty());
+            assert!(cloud.faults().unused_rules().is_empty());
             let tokens = cloud.oracle().instances().into_iter().map(|one| one.token);
             assert!(tokens.into_iter().all(|one| one == Some(token("t-1"))));
         }

@@ -45,7 +45,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use fleetwright_chaos::{Clock, Dice};
+use fleetwright_chaos::{Clock, SeededRng};
 
 pub(crate) use limits::quota_text;
 
@@ -70,7 +70,7 @@ pub struct World {
     last_seq: Seq,
     names: Names,
     request_names: Names,
-    dice: Dice,
+    dice: SeededRng,
     pub(crate) vms: Shelf<Vm>,
     pub(crate) nics: Shelf<Nic>,
     pub(crate) ips: Shelf<PublicIp>,
@@ -107,7 +107,7 @@ impl cloud::World for World {
             last_seq: 0,
             names: Names::new(seed),
             request_names: Names::new(seed ^ u64::MAX),
-            dice: Dice::for_purpose(seed, 1),
+            dice: SeededRng::for_purpose(seed, 1),
             vms: Shelf::default(),
             nics: Shelf::default(),
             ips: Shelf::default(),

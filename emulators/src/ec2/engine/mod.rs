@@ -43,7 +43,7 @@ use std::{
 };
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use fleetwright_chaos::{Clock, Dice};
+use fleetwright_chaos::{Clock, SeededRng};
 
 use super::{error::Refusal, knobs::Knobs};
 use crate::cloud::{
@@ -64,7 +64,7 @@ pub struct World {
     last_seq: Seq,
     names: Ids,
     request_names: Names,
-    dice: Dice,
+    dice: SeededRng,
     pub(crate) instances: Records<Instance>,
     by_id: HashMap<String, Seq>,
     tokens: HashMap<TokenKey, TokenEntry>,
@@ -122,7 +122,7 @@ impl cloud::World for World {
             last_seq: 0,
             names: Ids::new(seed),
             request_names: Names::new(seed ^ u64::MAX),
-            dice: Dice::for_purpose(seed, 1),
+            dice: SeededRng::for_purpose(seed, 1),
             instances: Records::default(),
             by_id: HashMap::new(),
             tokens: HashMap::new(),

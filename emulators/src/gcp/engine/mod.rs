@@ -40,7 +40,7 @@ use std::{
 };
 
 use chrono::{FixedOffset, SecondsFormat};
-use fleetwright_chaos::{Clock, Dice};
+use fleetwright_chaos::{Clock, SeededRng};
 
 use super::knobs::Knobs;
 use crate::cloud::{
@@ -69,7 +69,7 @@ pub struct World {
     last_seq: Seq,
     ids: Names,
     request_names: Names,
-    dice: Dice,
+    dice: SeededRng,
     pub(crate) instances: Records<Instance>,
     by_name: HashMap<Address, Vec<Seq>>,
     pub(crate) disks: BTreeMap<Seq, Disk>,
@@ -115,7 +115,7 @@ impl cloud::World for World {
             last_seq: 0,
             ids: Names::new(seed),
             request_names: Names::new(seed ^ u64::MAX),
-            dice: Dice::for_purpose(seed, 1),
+            dice: SeededRng::for_purpose(seed, 1),
             instances: Records::default(),
             by_name: HashMap::new(),
             disks: BTreeMap::new(),

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use fleetwright_chaos::Dice;
+use fleetwright_chaos::SeededRng;
 use fleetwright_compute::{
     ComputeError, Meaning,
     instance::{InstanceId, InstanceSpec},
@@ -63,7 +63,7 @@ pub struct Client {
     /// Where it is told.
     pub journal: Arc<Journal>,
     /// Its own chance.
-    pub dice: Dice,
+    pub dice: SeededRng,
 }
 
 /// What comes of an operation.

@@ -6,7 +6,7 @@ mod op;
 use std::{fmt, time::Duration};
 
 use fleetwright::OptionalVerb;
-use fleetwright_chaos::Dice;
+use fleetwright_chaos::SeededRng;
 
 pub use op::{Change, Op, Word};
 
@@ -37,10 +37,10 @@ pub struct Scenario {
 impl Scenario {
     /// The scenario of a seed.
     pub fn of(seed: u64) -> Self {
-        let mut dice = Dice::for_purpose(seed, 1);
+        let mut dice = SeededRng::for_purpose(seed, 1);
         let (site, kind) = fault::pair(seed);
         let mut ops = Vec::new();
-        let mut timed = |dice: &mut Dice, (after, op): aim::Timed| {
+        let mut timed = |dice: &mut SeededRng, (after, op): aim::Timed| {
             let gap = op::gap(dice);
             ops.push((after.unwrap_or(gap), op));
         };
@@ -84,7 +84,7 @@ impl Scenario {
             let nth = turn(&mut dice, site, 6);
             faults.push(Fault { site, nth, kind });
         }
-        let choose = |dice: &mut Dice, from: &[u64]| {
+        let choose = |dice: &mut SeededRng, from: &[u64]| {
             let chosen = from.get(pick(dice, from.len())).copied();
             Duration::from_millis(chosen.unwrap_or_default())
         };
@@ -115,7 +115,7 @@ impl Scenario {
 }
 
 /// Which time it goes wrong: one of the first. What is done all the time goes wrong at any time.
-fn turn(dice: &mut Dice, site: Site, most: usize) -> u64 {
+fn turn(dice: &mut SeededRng, site: Site, most: usize) -> u64 {
     let often = [Site::ReadService, Site::ReadInstances, Site::ReadRegion];
     let steady = [
         Site::WatchInstances,
@@ -134,7 +134,7 @@ fn turn(dice: &mut Dice, site: Site, most: usize) -> u64 {
 }
 
 /// One of the first `count` numbers.
-pub fn pick(dice: &mut Dice, count: usize) -> usize {
+pub fn pick(dice: &mut SeededRng, count: usize) -> usize {
     let bits = dice.bits() >> 11;
     // It is below `count`.
     (bits % (count.max(1) as u64)) as usize

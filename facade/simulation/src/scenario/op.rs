@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleetwright_chaos::Dice;
+use fleetwright_chaos::SeededRng;
 
 use super::pick;
 use crate::names::SLOTS;
@@ -86,7 +86,7 @@ pub enum Word {
 }
 
 /// Any.
-pub(super) fn random(dice: &mut Dice) -> Op {
+pub(super) fn random(dice: &mut SeededRng) -> Op {
     let slot = pick(dice, SLOTS);
     match pick(dice, 42) {
         0 | 1 => Op::Stop(slot),
@@ -119,7 +119,7 @@ pub(super) fn random(dice: &mut Dice) -> Op {
     }
 }
 
-fn update(dice: &mut Dice, slot: usize) -> Op {
+fn update(dice: &mut SeededRng, slot: usize) -> Op {
     let number = pick(dice, 3);
     let change = match pick(dice, 16) {
         0 => Change::Small,
@@ -145,7 +145,7 @@ fn update(dice: &mut Dice, slot: usize) -> Op {
 }
 
 /// Mostly at once or soon, sometimes so late that all has settled.
-pub(super) fn gap(dice: &mut Dice) -> Duration {
+pub(super) fn gap(dice: &mut SeededRng) -> Duration {
     let most = match pick(dice, 4) {
         0 => 100,
         1 => 3_000,

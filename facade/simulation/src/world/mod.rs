@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{InstanceProvisioner as _, OptionalVerb};
-use fleetwright_chaos::Dice;
+use fleetwright_chaos::SeededRng;
 use fleetwright_compute::schema;
 use fleetwright_memory::MemoryCloud;
 use fleetwright_runtime::{
@@ -116,7 +116,7 @@ impl World<'_> {
             rules: self.rules.clone(),
             town: Arc::clone(&self.rules.town),
             journal: Arc::clone(&self.journal),
-            dice: Dice::for_purpose(self.scenario.seed, 3),
+            dice: SeededRng::for_purpose(self.scenario.seed, 3),
         };
         loop {
             let settled = tokio::select! {

@@ -36,7 +36,7 @@ use std::{
 };
 
 use fleetwright::{ImageId, InstanceId, LaunchToken, Tags, Zone};
-use fleetwright_chaos::{Clock, Dice};
+use fleetwright_chaos::{Clock, SeededRng};
 
 pub(crate) use launch::{Launched, Order};
 pub(crate) use read::Lag;
@@ -72,8 +72,8 @@ pub(crate) struct World {
     pub(crate) images: BTreeMap<String, Image>,
     image_ids: BTreeSet<ImageId>,
     zones_down: BTreeSet<Zone>,
-    lag_dice: Dice,
-    session_dice: Dice,
+    lag_dice: SeededRng,
+    session_dice: SeededRng,
     pub(crate) records_touched: u64,
 }
 
@@ -124,8 +124,8 @@ impl World {
             images: BTreeMap::new(),
             image_ids: BTreeSet::new(),
             zones_down: BTreeSet::new(),
-            lag_dice: Dice::for_purpose(seed, 1),
-            session_dice: Dice::for_purpose(seed, 2),
+            lag_dice: SeededRng::for_purpose(seed, 1),
+            session_dice: SeededRng::for_purpose(seed, 2),
             records_touched: 0,
         }
     }

@@ -174,7 +174,7 @@ fn a_process_that_dies_at_any_call_leaves_what_token_and_tags_find() {
                     .add(Rule::nth_of_any(nth, Fault::Crash(phase)));
                 let life = timeout(LONG, scenario(&provisioner)).await;
                 assert!(life.is_err(), "call {nth} {phase:?}");
-                assert_eq!(cloud.faults().unstruck(), []);
+                assert_eq!(cloud.faults().unused_rules(), []);
                 drop(provisioner);
                 resume(&cloud.provisioner(), nth).await;
                 assert!(

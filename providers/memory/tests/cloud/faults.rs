@@ -128,7 +128,7 @@ fn every_fault_at_every_call_tells_the_truth_and_a_repeat_converges() {
                     (answer, None) => assert!(answer.is_err(), "{what} ended"),
                     (answer, Some(_)) => panic!("{what}: {answer:?}"),
                 }
-                assert_eq!(cloud.faults().unstruck(), [], "{what}");
+                assert_eq!(cloud.faults().unused_rules(), [], "{what}");
                 assert_eq!(
                     picture(&cloud) == before,
                     !carried_out || !changes(call),

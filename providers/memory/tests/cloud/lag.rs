@@ -157,5 +157,5 @@ async fn a_stale_read_shows_the_whole_window_ago() {
         assert_eq!(found, record);
         pass(seconds(1)).await;
     }
-    assert_eq!(cloud.faults().unstruck(), []);
+    assert_eq!(cloud.faults().unused_rules(), []);
 }

@@ -126,7 +126,7 @@ async fn a_failed_page_fails_the_list_and_ends_the_stream() {
         let error = seen[before].as_ref().unwrap_err();
         assert_eq!(error.operation(), Operation::StreamInstances);
         assert!(seen[..before].iter().all(Result::is_ok));
-        assert_eq!(cloud.faults().unstruck(), []);
+        assert_eq!(cloud.faults().unused_rules(), []);
         assert_eq!(
             provisioner.list_instances(&all_blue()).await.unwrap().len(),
             8

@@ -83,7 +83,7 @@ async fn a_hanging_call_holds_up_no_other_call() {
         assert!(hanging.is_err());
         assert_eq!(other.unwrap().state, Running);
     }
-    assert_eq!(cloud.faults().unstruck(), []);
+    assert_eq!(cloud.faults().unused_rules(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +154,7 @@ async fn a_state_nobody_knows_is_pending_and_keeps_its_name_in_every_answer() {
     strange(found[0].state, &found[0].native_state);
     let started = provisioner.start_instance(&info.id).await.unwrap();
     strange(started.state, &started.native_state);
-    assert_eq!(cloud.faults().unstruck(), []);
+    assert_eq!(cloud.faults().unused_rules(), []);
     let listed = provisioner.list_instances(&all_blue()).await.unwrap();
     assert_eq!((ids(&listed), listed[0].state), (vec![info.id], Running));
 }
