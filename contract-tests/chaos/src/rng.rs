@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 pub struct SeededRng(ChaCha8Rng);
 
 impl SeededRng {
-    /// SeededRng for `seed`.
+    /// Creates the generator of `seed`.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
