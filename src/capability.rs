@@ -37,7 +37,7 @@ pub struct Capabilities {
     /// What a batch launch does when only a part can be had.
     pub batch_launch: BatchLaunch,
     /// The shortest sensible time between two polls.
-    pub poll_tick: Duration,
+    pub poll_interval: Duration,
     /// The fields of a placement that are offered.
     pub placement: BTreeSet<PlacementField>,
     /// The optional verbs that work. All others are refused as unsupported, without effect.
@@ -60,7 +60,7 @@ impl Capabilities {
             page_size: NonZeroUsize::MIN,
             batch_size: NonZeroUsize::MIN,
             batch_launch: BatchLaunch::Partial,
-            poll_tick: Duration::from_secs(1),
+            poll_interval: Duration::from_secs(1),
             placement: BTreeSet::new(),
             verbs: BTreeSet::new(),
         }

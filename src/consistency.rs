@@ -20,7 +20,7 @@ pub async fn read_until<'a, T>(
         if late || enough(&answer) {
             return Ok(answer);
         }
-        sleep(capabilities.poll_tick).await;
+        sleep(capabilities.poll_interval).await;
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
     fn declared() -> Capabilities {
         let mut declared = Capabilities::new("test", TagLimits::new(1, 1, 1), 1);
         declared.consistency_window = Duration::from_secs(10);
-        declared.poll_tick = Duration::from_secs(4);
+        declared.poll_interval = Duration::from_secs(4);
         declared
     }
 

@@ -39,7 +39,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
                 let made = match self.settle_launch(token).await {
                     Ok(LaunchRecord::Found(made)) => made,
                     // A look-up that failed tells nothing: the launch is as unknown as it was.
-                    Ok(LaunchRecord::Gone(_) | LaunchRecord::NotSeen) | Err(_) => Vec::new(),
+                    Ok(LaunchRecord::Terminated(_) | LaunchRecord::NotFound) | Err(_) => Vec::new(),
                 };
                 // A cloud that forgets its tokens may still show what an earlier launch made.
                 match made.into_iter().find(|info| !info.state.is_final()) {
@@ -122,24 +122,24 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// batch's token, or where that shows nothing, by the tokens of its items.
     async fn find_launches(&self, token: &LaunchToken, count: NonZeroU32) -> Result<LaunchRecord> {
         let whole = self.find_launch(token).await?;
-        if whole != LaunchRecord::NotSeen {
+        if whole != LaunchRecord::NotFound {
             return Ok(whole);
         }
         let (mut made, mut seen) = (Vec::new(), false);
         for index in 0..count.get() {
             match self.find_launch(&token.item(index)).await? {
-                LaunchRecord::Found(infos) | LaunchRecord::Gone(infos) => {
+                LaunchRecord::Found(infos) | LaunchRecord::Terminated(infos) => {
                     seen = true;
                     made.extend(infos);
                 }
-                LaunchRecord::NotSeen => {}
+                LaunchRecord::NotFound => {}
             }
         }
         let forgotten = seen && made.is_empty();
         Ok(if forgotten {
-            LaunchRecord::Gone(made)
+            LaunchRecord::Terminated(made)
         } else {
-            LaunchRecord::of(made)
+            LaunchRecord::from_instances(made)
         })
     }
 
@@ -148,13 +148,13 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     async fn settle_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let (window, tick) = (
             self.capabilities().consistency_window,
-            self.capabilities().poll_tick,
+            self.capabilities().poll_interval,
         );
         let began = Instant::now();
         loop {
             let remaining = window.saturating_sub(began.elapsed());
             match self.find_launch(token).await {
-                Ok(LaunchRecord::NotSeen) if !remaining.is_zero() => {
+                Ok(LaunchRecord::NotFound) if !remaining.is_zero() => {
                     sleep(tick.max(Duration::from_millis(1)).min(remaining)).await;
                 }
                 Err(error) if error.retry().delay().is_some() && !remaining.is_zero() => {
@@ -205,7 +205,7 @@ async fn up<P: InstanceProvisioner + ?Sized>(
     match wait::for_state_after(provisioner, ids, goal, policy, Some(info.state)).await {
         Ok(mut all) => Ok(refreshed(info, all.remove(0))),
         Err(error) => {
-            let seen = error.unreached.first();
+            let seen = error.not_reached.first();
             let last = seen.and_then(|one| one.last.clone());
             let unseen = seen.and_then(|one| one.error.as_ref());
             let left = match last {
@@ -262,8 +262,8 @@ fn in_words<P: InstanceProvisioner + ?Sized>(
 ) -> ProvisionError {
     let call = Call::new(provisioner.capabilities().provider.as_str(), operation);
     let made = match &error.cause {
-        WaitCause::Deadline | WaitCause::PollBudget => call.timeout(Effect::Done),
-        WaitCause::Unreachable(status) | WaitCause::TurnedBack(status) => {
+        WaitCause::Deadline | WaitCause::PollLimit => call.timeout(Effect::Done),
+        WaitCause::Unreachable(status) | WaitCause::Reverted(status) => {
             let needed = format!("{} ({})", error.goal, error.cause);
             call.wrong_state(&status.id, status.state, &needed)
                 .with_effect(Effect::Done)

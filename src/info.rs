@@ -127,20 +127,20 @@ pub enum LaunchRecord {
     Found(Vec<InstanceInfo>),
     /// The launch had its effect, and what it launched is terminated or being terminated: what
     /// the cloud still knows of its instances, each with the cloud's reason. The token is spent.
-    Gone(Vec<InstanceInfo>),
+    Terminated(Vec<InstanceInfo>),
     /// The cloud shows no launch with this token. That proves there is none only once the declared
     /// [consistency window](crate::Capabilities::consistency_window) has passed since the launch
     /// was sent. For a batch, ask [`find_launches`](crate::InstanceProvisionerExt::find_launches).
-    NotSeen,
+    NotFound,
 }
 
 impl LaunchRecord {
-    /// The record of a launch that made `instances`; none at all is [`NotSeen`](Self::NotSeen).
-    pub fn of(instances: Vec<InstanceInfo>) -> Self {
+    /// The record of a launch that made `instances`; none at all is [`NotFound`](Self::NotFound).
+    pub fn from_instances(instances: Vec<InstanceInfo>) -> Self {
         if instances.is_empty() {
-            Self::NotSeen
+            Self::NotFound
         } else if instances.iter().all(|info| info.state.is_ending()) {
-            Self::Gone(instances)
+            Self::Terminated(instances)
         } else {
             Self::Found(instances)
         }
@@ -181,14 +181,20 @@ mod tests {
             info("i-2", CloudInstanceState::Terminated),
         );
         let going = info("i-3", CloudInstanceState::Terminating);
-        assert_eq!(LaunchRecord::of(vec![]), LaunchRecord::NotSeen);
+        assert_eq!(LaunchRecord::from_instances(vec![]), LaunchRecord::NotFound);
         let ending = vec![going, dead.clone()];
-        assert_eq!(LaunchRecord::of(ending.clone()), LaunchRecord::Gone(ending));
-        let both = vec![dead.clone(), live];
-        assert_eq!(LaunchRecord::of(both.clone()), LaunchRecord::Found(both));
         assert_eq!(
-            LaunchRecord::of(vec![dead.clone()]),
-            LaunchRecord::Gone(vec![dead])
+            LaunchRecord::from_instances(ending.clone()),
+            LaunchRecord::Terminated(ending)
+        );
+        let both = vec![dead.clone(), live];
+        assert_eq!(
+            LaunchRecord::from_instances(both.clone()),
+            LaunchRecord::Found(both)
+        );
+        assert_eq!(
+            LaunchRecord::from_instances(vec![dead.clone()]),
+            LaunchRecord::Terminated(vec![dead])
         );
     }
 }

@@ -116,7 +116,7 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///
     /// # Contract
     /// Finds the launch from any handle and any process on the same account (TOKEN-09 to TOKEN-11). See
-    /// [`LaunchRecord::NotSeen`] for what its absence proves, and when.
+    /// [`LaunchRecord::NotFound`] for what its absence proves, and when.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord>;
 
     /// Launches `count` equal instances. With a token, they are one idempotent unit.

@@ -56,7 +56,7 @@ impl RecentLaunches {
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync,
     ) -> Vec<Result<T>> {
         let window = capabilities.consistency_window;
-        let pause = capabilities.poll_tick.min(window);
+        let pause = capabilities.poll_interval.min(window);
         // Records before the call is made: its answer may be looked at when the window is long over.
         let mut young: Vec<_> = ids.iter().map(|id| self.within(id, window)).collect();
         let mut answers = send(ids.to_vec()).await;

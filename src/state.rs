@@ -86,7 +86,7 @@ impl CloudInstanceState {
 
     /// Whether one who samples may see this state after having seen `previous`: it is the same, or
     /// some chain of [successors](Self::successors) leads to it.
-    pub fn can_be_seen_after(self, previous: Self) -> bool {
+    pub fn can_be_observed_after(self, previous: Self) -> bool {
         match previous {
             Pending | Running | Stopping | Stopped => true,
             Terminating => matches!(self, Terminating | Terminated),
@@ -190,7 +190,7 @@ mod tests {
             }
             for to in CloudInstanceState::ALL {
                 assert_eq!(
-                    to.can_be_seen_after(from),
+                    to.can_be_observed_after(from),
                     reached.contains(&to),
                     "{from} to {to}"
                 );

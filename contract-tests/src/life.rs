@@ -119,11 +119,11 @@ impl<'a> Life<'a> {
         let tick = self
             .cx
             .capabilities()
-            .poll_tick
+            .poll_interval
             .max(Duration::from_millis(10));
         let policy = WaitPolicy::within(self.cx.harness().budget() * 2)
-            .polling(tick * 10, tick * 100)
-            .seeded(1);
+            .delays(tick * 10, tick * 100)
+            .jitter_seed(1);
         let waited = wait::for_state(handle, std::slice::from_ref(id), goal, &policy);
         let broken = |error| Stop::violated(format!("{id} must get to {goal}, but {error}"));
         waited.await.map(drop).map_err(broken)
@@ -175,6 +175,7 @@ async fn insist<T, F: Future<Output = Result<T>>>(
         if began.elapsed() > cx.harness().budget() {
             return Err(Stop::failed(&format!("a {what}, however often"), &error));
         }
-        cx.let_pass(delay.max(cx.capabilities().poll_tick)).await;
+        cx.let_pass(delay.max(cx.capabilities().poll_interval))
+            .await;
     }
 }

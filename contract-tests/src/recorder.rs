@@ -306,8 +306,8 @@ impl InstanceProvisioner for Recorder {
         let call = || self.inner.find_launch(token);
         let show = |record: &LaunchRecord| match record {
             LaunchRecord::Found(found) => format!("found {}", found.len()),
-            LaunchRecord::Gone(gone) => format!("gone {}", gone.len()),
-            LaunchRecord::NotSeen => "not seen".to_owned(),
+            LaunchRecord::Terminated(gone) => format!("gone {}", gone.len()),
+            LaunchRecord::NotFound => "not seen".to_owned(),
         };
         self.one(Operation::FindLaunch, token.as_str(), call, show)
             .await

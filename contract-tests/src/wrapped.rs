@@ -33,7 +33,7 @@ type Wrap = dyn Fn(Arc<dyn InstanceProvisioner>) -> Arc<dyn InstanceProvisioner>
 /// use fleetwright_contract_tests::{Wrapped, contract_tests};
 ///
 /// fn layered() -> Wrapped<MyHarness> {
-///     Wrapped::new("my-cloud-layered", MyHarness::new(), |inner| Stack::default().over(inner))
+///     Wrapped::new("my-cloud-layered", MyHarness::new(), |inner| Stack::default().wrap(inner))
 /// }
 ///
 /// contract_tests!(layered);

@@ -91,7 +91,7 @@ impl Rack {
         capabilities.terminated_visible = MEMORY;
         capabilities.terminated_listed = true;
         capabilities.page_size = NonZeroUsize::MIN.saturating_add(99);
-        capabilities.poll_tick = Duration::from_millis(50);
+        capabilities.poll_interval = Duration::from_millis(50);
         Self {
             capabilities: Arc::new(capabilities),
             machines: Arc::default(),
@@ -237,7 +237,7 @@ impl InstanceProvisioner for Rack {
         let machines = self.machines();
         let number = machines.tokens.get(token).map(|(_, number)| number);
         let machine = number.and_then(|number| machines.by_number.get(number));
-        Ok(LaunchRecord::of(
+        Ok(LaunchRecord::from_instances(
             machine.map(Machine::info).into_iter().collect(),
         ))
     }

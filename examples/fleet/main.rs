@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .latency(Duration::from_millis(2))
         .build();
     let show = Show::new(arguments.size);
-    let policy = WaitPolicy::within(Duration::from_secs(60)).polling(TICK, TICK * 4);
+    let policy = WaitPolicy::within(Duration::from_secs(60)).delays(TICK, TICK * 4);
 
     let provisioner: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
     let manager = FleetManager::new(Arc::clone(&provisioner), FLEET, arguments.size)?;

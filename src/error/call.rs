@@ -49,7 +49,7 @@ impl Call {
 
     /// The cloud shows no instance with this id, which for `window` after a launch proves nothing: the time
     /// to retry says so.
-    pub fn not_shown(&self, id: &InstanceId, window: Duration) -> ProvisionError {
+    pub fn not_found_yet(&self, id: &InstanceId, window: Duration) -> ProvisionError {
         let error = self.not_found(id);
         if window.is_zero() {
             error

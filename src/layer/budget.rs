@@ -36,7 +36,7 @@ impl RetryBudget {
     }
 
     /// How many repetitions are left.
-    pub fn left(&self) -> u64 {
+    pub fn remaining(&self) -> u64 {
         self.balance.load(Ordering::Relaxed) / self.price
     }
 
@@ -94,7 +94,7 @@ mod tests {
                     taken += 1;
                 }
                 prop_assert!(taken <= reserve + earned / price);
-                prop_assert!(budget.left() <= u64::from(reserve));
+                prop_assert!(budget.remaining() <= u64::from(reserve));
             }
         }
 
@@ -105,7 +105,7 @@ mod tests {
             for _ in 0..rounds * price {
                 budget.deposit();
             }
-            prop_assert_eq!(budget.left(), u64::from(rounds.min(reserve)));
+            prop_assert_eq!(budget.remaining(), u64::from(rounds.min(reserve)));
         }
     }
 }

@@ -60,7 +60,7 @@ impl CoalescePolicy {
 
     /// Puts so many instances into one call at most.
     #[must_use]
-    pub const fn at_most(mut self, instances: NonZeroUsize) -> Self {
+    pub const fn max_size(mut self, instances: NonZeroUsize) -> Self {
         self.max_size = instances;
         self
     }
@@ -105,7 +105,7 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
     /// Gathers the calls on `inner` as `policy` says.
     ///
     /// Where `inner` repeats calls, those who share one wait until all of it was repeated:
-    /// [`retrying`](Self::retrying) keeps them apart.
+    /// [`with_retry`](Self::with_retry) keeps them apart.
     pub fn new(inner: P, policy: CoalescePolicy) -> Self {
         let inner = Arc::new(inner);
         let all: Arc<dyn InstanceProvisioner> = Arc::clone(&inner) as _;
@@ -116,7 +116,7 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
     ///
     /// A shared call of which nothing came through is repeated as one call. Once something has, each
     /// is answered: what failed is then repeated for its own callers, and nobody else waits for it.
-    pub fn retrying(inner: P, policy: CoalescePolicy, retry: RetryPolicy) -> Self {
+    pub fn with_retry(inner: P, policy: CoalescePolicy, retry: RetryPolicy) -> Self {
         let inner = Arc::new(inner);
         let alone = Layered::new(Arc::clone(&inner), Retry::new(retry.clone()));
         let shared = Layered::new(Arc::clone(&inner), Retry::answering_parts(retry.clone()));

@@ -35,7 +35,7 @@ impl<'p> Course<'p> {
     /// Whether an attempt after `delay` begins before the deadline.
     pub(super) fn reaches(&self, delay: Duration) -> bool {
         let begins = self.began.elapsed().checked_add(delay);
-        begins.is_some_and(|begins| begins <= self.policy.deadline)
+        begins.is_some_and(|begins| begins <= self.policy.timeout)
     }
 
     /// Goes on to the next attempt, after a pause; nothing where there is none.

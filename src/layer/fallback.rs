@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::{
-    Launched, Layer, Request,
+    LaunchOutput, Layer, Request,
     lacking::{Lacking, offering},
     signal,
 };
@@ -110,14 +110,14 @@ impl FallbackPolicy {
 
     /// Does not ask again so long for an offering that lacked capacity.
     #[must_use]
-    pub const fn remembering_for(mut self, time: Duration) -> Self {
+    pub const fn remember_for(mut self, time: Duration) -> Self {
         self.remember = time;
         self
     }
 
     /// Tags each instance under `key` with the name of its alternative, in the very call that
     /// launches it. The names must then be values that the cloud takes.
-    pub fn tagging(mut self, key: impl Into<String>) -> Result<Self, InvalidValue> {
+    pub fn record_in_tag(mut self, key: impl Into<String>) -> Result<Self, InvalidValue> {
         let key = key.into();
         for alternative in &self.alternatives {
             Tags::new().with(key.as_str(), alternative.name())?;
@@ -163,7 +163,7 @@ impl FallbackPolicy {
 ///   time after which the first may be asked again; a token is looked up before that.
 /// - A batch that was launched in part is not moved: its error carries the survivors.
 /// - Which alternative it got, an instance tells by its type and placement, and by its tag where
-///   the policy [sets one](FallbackPolicy::tagging).
+///   the policy [sets one](FallbackPolicy::record_in_tag).
 ///
 /// Capacity that fails after a launch was accepted is not seen here: the instance is then
 /// terminated with the cloud's reason, and its token is spent.
@@ -182,13 +182,13 @@ impl Fallback {
 
     /// The offerings that are passed over now. One without a zone is of configs without a zone, or of
     /// every zone, as its cloud has said.
-    pub fn lacking(&self) -> Vec<Scope> {
+    pub fn without_capacity(&self) -> Vec<Scope> {
         self.lacking.scopes()
     }
 }
 
 impl Layer for Fallback {
-    fn launch<'a, T: Launched + 'a>(
+    fn launch<'a, T: LaunchOutput + 'a>(
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
@@ -222,7 +222,7 @@ impl Layer for Fallback {
                 // Nobody has asked whether the token was launched with what was passed over.
                 let known = known(&request, token).await;
                 if known.map_err(|error| error.with_operation(request.operation()))?
-                    != LaunchRecord::NotSeen
+                    != LaunchRecord::NotFound
                 {
                     let error = request.call.token_conflict(token);
                     return replay(&configs, None, &send, error).await;
@@ -266,7 +266,7 @@ async fn launched_nothing(request: &Request<'_>, error: &ProvisionError) -> bool
         (Effect::None, _) => true,
         // An earlier attempt of it went unanswered.
         (Effect::Unknown, Some(token)) => {
-            matches!(known(request, token).await, Ok(LaunchRecord::NotSeen))
+            matches!(known(request, token).await, Ok(LaunchRecord::NotFound))
         }
         (Effect::Done, _) | (Effect::Unknown, None) => false,
     }
@@ -275,7 +275,7 @@ async fn launched_nothing(request: &Request<'_>, error: &ProvisionError) -> bool
 /// What the cloud knows of the token, once the consistency window has passed.
 async fn known(request: &Request<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
     let record = request.inner.settle_launch(token).await?;
-    if record == LaunchRecord::NotSeen && request.operation() == Operation::LaunchInstances {
+    if record == LaunchRecord::NotFound && request.operation() == Operation::LaunchInstances {
         // The window is over by now, so one look at the items of a batch is enough.
         return request.inner.find_launches(token, request.count).await;
     }

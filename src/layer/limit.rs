@@ -25,29 +25,29 @@ use crate::{BoxStream, ErrorKind, InstanceId, ListItem, Operation, ProvisionErro
 #[non_exhaustive]
 pub struct Rate {
     /// The time in which one call is earned.
-    pub every: Duration,
+    pub interval: Duration,
     /// How many calls may be saved up, to be made at once.
     pub burst: NonZeroU32,
     /// How many may be under way at once.
-    pub concurrent: Option<NonZeroUsize>,
+    pub max_concurrent: Option<NonZeroUsize>,
 }
 
 impl Rate {
     /// So many calls a second, of which a second's worth may be made at once.
     pub fn per_second(calls: NonZeroU32) -> Self {
         Self {
-            every: Duration::from_secs(1) / calls.get(),
+            interval: Duration::from_secs(1) / calls.get(),
             burst: calls,
-            concurrent: None,
+            max_concurrent: None,
         }
     }
 
     /// One call in every `time`, and none saved up.
     pub const fn every(time: Duration) -> Self {
         Self {
-            every: time,
+            interval: time,
             burst: NonZeroU32::MIN,
-            concurrent: None,
+            max_concurrent: None,
         }
     }
 
@@ -60,8 +60,8 @@ impl Rate {
 
     /// Lets so many be under way at once.
     #[must_use]
-    pub const fn concurrently(mut self, calls: NonZeroUsize) -> Self {
-        self.concurrent = Some(calls);
+    pub const fn max_concurrent(mut self, calls: NonZeroUsize) -> Self {
+        self.max_concurrent = Some(calls);
         self
     }
 }
@@ -75,7 +75,7 @@ pub struct LimitPolicy {
 
 impl LimitPolicy {
     /// No limit but the time that the cloud asks for when it throttles.
-    pub const fn none() -> Self {
+    pub const fn unlimited() -> Self {
         Self {
             rules: Vec::new(),
             recovery: Duration::from_secs(10),
@@ -92,7 +92,7 @@ impl LimitPolicy {
 
     /// Gives an eighth of the rate back for every `time` that has passed without throttling.
     #[must_use]
-    pub const fn recovering_in(mut self, time: Duration) -> Self {
+    pub const fn recovery_time(mut self, time: Duration) -> Self {
         self.recovery = time;
         self
     }
@@ -109,7 +109,7 @@ impl Default for LimitPolicy {
         let all = Operation::ALL
             .into_iter()
             .filter(|operation| lane(*operation) == *operation);
-        all.fold(Self::none(), |policy, operation| {
+        all.fold(Self::unlimited(), |policy, operation| {
             let rate = if operation.is_read() {
                 rate(20, 100)
             } else {
@@ -256,7 +256,7 @@ struct Pass {
 
 impl Gate {
     fn new(rate: Option<Rate>, recovery: Duration) -> Self {
-        let concurrent = rate.and_then(|rate| rate.concurrent);
+        let concurrent = rate.and_then(|rate| rate.max_concurrent);
         let slots =
             |most: NonZeroUsize| Arc::new(Semaphore::new(most.get().min(Semaphore::MAX_PERMITS)));
         Self {

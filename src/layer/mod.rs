@@ -69,7 +69,7 @@ pub use layered::Layered;
 pub use limit::{Limit, LimitPolicy, Rate};
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
-pub use request::{Launched, Layer, Request};
+pub use request::{LaunchOutput, Layer, Request};
 pub use retry::{Retry, RetryPolicy};
 pub use stack::Stack;
 pub use timeout::{Timeout, TimeoutPolicy};

@@ -156,7 +156,7 @@ impl Now {
 
 /// The time in which one call is earned when `share` of the rate is left.
 fn period(rate: Rate, share: u32) -> Duration {
-    let every = rate.every.saturating_mul(WHOLE) / share;
+    let every = rate.interval.saturating_mul(WHOLE) / share;
     every.clamp(Duration::from_nanos(1), LONGEST / rate.burst.get())
 }
 

@@ -126,7 +126,7 @@ pub trait Layer: Send + Sync + Debug {
     ) -> BoxStream<'a, Result<ListItem>>;
 
     /// Around a launch, of `config` or of what the layer makes of it.
-    fn launch<'a, T: Launched + 'a>(
+    fn launch<'a, T: LaunchOutput + 'a>(
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
@@ -137,21 +137,21 @@ pub trait Layer: Send + Sync + Debug {
 }
 
 /// What a launch answers: one instance or a batch.
-pub trait Launched: Sized + Send {
+pub trait LaunchOutput: Sized + Send {
     /// The answer to a launch that was looked up and is whole: `count` instances, none of them
     /// going.
-    fn whole(found: Vec<InstanceInfo>, count: NonZeroU32) -> Option<Self>;
+    fn complete(found: Vec<InstanceInfo>, count: NonZeroU32) -> Option<Self>;
 }
 
-impl Launched for InstanceInfo {
-    fn whole(found: Vec<InstanceInfo>, _: NonZeroU32) -> Option<Self> {
+impl LaunchOutput for InstanceInfo {
+    fn complete(found: Vec<InstanceInfo>, _: NonZeroU32) -> Option<Self> {
         let mut live = found.into_iter().filter(|info| !info.state.is_ending());
         live.next()
     }
 }
 
-impl Launched for Vec<InstanceInfo> {
-    fn whole(found: Vec<InstanceInfo>, count: NonZeroU32) -> Option<Self> {
+impl LaunchOutput for Vec<InstanceInfo> {
+    fn complete(found: Vec<InstanceInfo>, count: NonZeroU32) -> Option<Self> {
         let live = found.iter().filter(|info| !info.state.is_ending()).count();
         let all = u32::try_from(live) == Ok(count.get()) && found.len() == live;
         all.then_some(found)

@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::time::Instant;
 
 use super::{
-    Launched, Layer, Request, RetryBudget,
+    LaunchOutput, Layer, Request, RetryBudget,
     course::{Course, Past},
     signal,
 };
@@ -32,7 +32,7 @@ pub struct RetryPolicy {
     pub max_attempts: NonZeroU32,
     /// How long after the first attempt began another one may begin. The look-up of a launch that
     /// was given up is made once even later, and repeated within this time.
-    pub deadline: Duration,
+    pub timeout: Duration,
     /// The delay after the first attempt.
     pub first_delay: Duration,
     /// The longest delay, before the random part.
@@ -48,7 +48,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             max_attempts: NonZeroU32::MIN.saturating_add(4),
-            deadline: Duration::from_secs(300),
+            timeout: Duration::from_secs(300),
             first_delay: Duration::from_millis(200),
             max_delay: Duration::from_secs(20),
             budget: RetryBudget::default(),
@@ -60,15 +60,15 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// Sends a call so many times at most.
     #[must_use]
-    pub const fn attempts(mut self, most: NonZeroU32) -> Self {
+    pub const fn max_attempts(mut self, most: NonZeroU32) -> Self {
         self.max_attempts = most;
         self
     }
 
     /// Begins no attempt later than this after the first.
     #[must_use]
-    pub const fn within(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -89,7 +89,7 @@ impl RetryPolicy {
 
     /// Makes the random part of the delays repeatable.
     #[must_use]
-    pub const fn seeded(mut self, seed: u64) -> Self {
+    pub const fn jitter_seed(mut self, seed: u64) -> Self {
         self.jitter_seed = Some(seed);
         self
     }
@@ -212,7 +212,7 @@ impl Layer for Retry {
         Box::pin(async move { self.repeat(&request, Course::new(&self.policy), send).await })
     }
 
-    fn launch<'a, T: Launched + 'a>(
+    fn launch<'a, T: LaunchOutput + 'a>(
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
@@ -231,11 +231,13 @@ impl Layer for Retry {
                         Ok(LaunchRecord::Found(found)) => found,
                         // Not seen is no proof before the window has passed, and what is gone is not
                         // an answer: the launch is as unknown as it was.
-                        Ok(LaunchRecord::Gone(_) | LaunchRecord::NotSeen) | Err(_) => Vec::new(),
+                        Ok(LaunchRecord::Terminated(_) | LaunchRecord::NotFound) | Err(_) => {
+                            Vec::new()
+                        }
                     };
                     // The token may be another config's, which no refusal has told yet.
                     let ours = found.iter().all(|info| is_made_of(info, config));
-                    let answer = ours.then(|| T::whole(found, request.count)).flatten();
+                    let answer = ours.then(|| T::complete(found, request.count)).flatten();
                     answer.ok_or(error)
                 }
                 (answer, _) => answer,

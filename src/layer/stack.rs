@@ -23,7 +23,7 @@ use crate::{InstanceProvisioner, Operation};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cloud = MemoryCloud::new();
-/// let provisioner = Stack::default().over(cloud.provisioner());
+/// let provisioner = Stack::default().wrap(cloud.provisioner());
 /// assert_eq!(provisioner.capabilities().provider, "memory");
 /// # Ok(())
 /// # }
@@ -34,7 +34,7 @@ use crate::{InstanceProvisioner, Operation};
 #[non_exhaustive]
 pub struct Stack {
     /// How long a call may take in all.
-    pub total: Option<TimeoutPolicy>,
+    pub total_timeout: Option<TimeoutPolicy>,
     /// Other offerings; none unless they are given.
     pub fallback: Option<FallbackPolicy>,
     /// How calls are gathered.
@@ -45,7 +45,7 @@ pub struct Stack {
     #[cfg(feature = "limit")]
     pub limit: Option<LimitPolicy>,
     /// How long one attempt may take.
-    pub attempt: Option<TimeoutPolicy>,
+    pub attempt_timeout: Option<TimeoutPolicy>,
 }
 
 impl Default for Stack {
@@ -65,17 +65,17 @@ impl Default for Stack {
         ];
         let attempt = longer
             .into_iter()
-            .fold(TimeoutPolicy::each(minutes(1)), |policy, operation| {
+            .fold(TimeoutPolicy::new(minutes(1)), |policy, operation| {
                 policy.with(operation, minutes(3))
             });
         Self {
-            total: Some(TimeoutPolicy::each(minutes(10))),
+            total_timeout: Some(TimeoutPolicy::new(minutes(10))),
             fallback: None,
             coalesce: Some(CoalescePolicy::default()),
             retry: Some(RetryPolicy::default()),
             #[cfg(feature = "limit")]
             limit: Some(LimitPolicy::default()),
-            attempt: Some(attempt),
+            attempt_timeout: Some(attempt),
         }
     }
 }
@@ -83,8 +83,8 @@ impl Default for Stack {
 impl Stack {
     /// Lets a call take so long in all.
     #[must_use]
-    pub fn total(mut self, policy: TimeoutPolicy) -> Self {
-        self.total = Some(policy);
+    pub fn total_timeout(mut self, policy: TimeoutPolicy) -> Self {
+        self.total_timeout = Some(policy);
         self
     }
 
@@ -119,18 +119,18 @@ impl Stack {
 
     /// Lets one attempt take so long.
     #[must_use]
-    pub fn attempt(mut self, policy: TimeoutPolicy) -> Self {
-        self.attempt = Some(policy);
+    pub fn attempt_timeout(mut self, policy: TimeoutPolicy) -> Self {
+        self.attempt_timeout = Some(policy);
         self
     }
 
     /// Puts the layers around `provisioner`.
-    pub fn over(
+    pub fn wrap(
         self,
         provisioner: impl InstanceProvisioner + 'static,
     ) -> Arc<dyn InstanceProvisioner> {
         let mut stack: Arc<dyn InstanceProvisioner> = Arc::new(provisioner);
-        if let Some(policy) = self.attempt {
+        if let Some(policy) = self.attempt_timeout {
             stack = Arc::new(Layered::new(stack, Timeout::new(policy)));
         }
         #[cfg(feature = "limit")]
@@ -138,7 +138,7 @@ impl Stack {
             stack = Arc::new(Layered::new(stack, Limit::new(&policy)));
         }
         stack = match (self.coalesce, self.retry) {
-            (Some(coalesce), Some(retry)) => Arc::new(Coalesce::retrying(stack, coalesce, retry)),
+            (Some(coalesce), Some(retry)) => Arc::new(Coalesce::with_retry(stack, coalesce, retry)),
             (Some(coalesce), None) => Arc::new(Coalesce::new(stack, coalesce)),
             (None, Some(retry)) => Arc::new(Layered::new(stack, Retry::new(retry))),
             (None, None) => stack,
@@ -146,7 +146,7 @@ impl Stack {
         if let Some(policy) = self.fallback {
             stack = Arc::new(Layered::new(stack, Fallback::new(policy)));
         }
-        if let Some(policy) = self.total {
+        if let Some(policy) = self.total_timeout {
             stack = Arc::new(Layered::new(stack, Timeout::new(policy)));
         }
         #[cfg(feature = "metrics")]

@@ -20,7 +20,7 @@ pub struct TimeoutPolicy {
 
 impl TimeoutPolicy {
     /// Any call may take so long.
-    pub const fn each(limit: Duration) -> Self {
+    pub const fn new(limit: Duration) -> Self {
         Self {
             each: limit,
             by_operation: BTreeMap::new(),
@@ -35,7 +35,7 @@ impl TimeoutPolicy {
     }
 
     /// How long a call of `operation` may take.
-    pub fn limit(&self, operation: Operation) -> Duration {
+    pub fn timeout(&self, operation: Operation) -> Duration {
         self.by_operation
             .get(&operation)
             .copied()
@@ -64,7 +64,7 @@ impl Layer for Timeout {
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
-            let limit = self.policy.limit(request.operation());
+            let limit = self.policy.timeout(request.operation());
             match timeout(limit, send()).await {
                 Ok(answer) => answer,
                 Err(_) => Err(request.call.timeout(Effect::Unknown)),
@@ -78,7 +78,7 @@ impl Layer for Timeout {
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
-            let limit = self.policy.limit(request.operation());
+            let limit = self.policy.timeout(request.operation());
             match timeout(limit, send(request.ids.to_vec())).await {
                 Ok(answers) => answers,
                 Err(_) => {
@@ -94,7 +94,7 @@ impl Layer for Timeout {
         request: Request<'a>,
         open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let limit = self.policy.limit(request.operation());
+        let limit = self.policy.timeout(request.operation());
         let call = request.call;
         stream::unfold(Some(open()), move |items| {
             let call = call.clone();

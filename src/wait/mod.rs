@@ -57,13 +57,13 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
     before: Option<CloudInstanceState>,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
     let window = provisioner.capabilities().consistency_window;
-    let tick = provisioner.capabilities().poll_tick.max(SHORTEST);
-    let deadline = policy.ends(Instant::now());
+    let tick = provisioner.capabilities().poll_interval.max(SHORTEST);
+    let deadline = policy.deadline(Instant::now());
     let mut watches: BTreeMap<&InstanceId, Watch> = ids
         .iter()
         .map(|id| (id, Watch::new(goal, window, before)))
         .collect();
-    let mut delays = policy.delays();
+    let mut delays = policy.backoff();
     for poll in 1_u32.. {
         let open: Vec<InstanceId> = watches
             .iter()
@@ -108,7 +108,7 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
             Some(cause) => Some(cause),
             None if watches.values().all(Watch::is_there) => None,
             None if policy.max_polls.is_some_and(|most| poll >= most.get()) => {
-                Some(WaitCause::PollBudget)
+                Some(WaitCause::PollLimit)
             }
             None => {
                 let left = deadline.saturating_duration_since(Instant::now());
@@ -141,12 +141,12 @@ pub enum WaitCause {
     /// The time was up.
     Deadline,
     /// The budget of polls was used up.
-    PollBudget,
+    PollLimit,
     /// This instance can no longer reach the goal by any call.
     Unreachable(Box<InstanceStatus>),
     /// This instance was on its way and has turned back: it stays where it is unless it is asked
     /// again.
-    TurnedBack(Box<InstanceStatus>),
+    Reverted(Box<InstanceStatus>),
     /// A read failed in a way that a retry would not mend.
     Failed(ProvisionError),
 }
@@ -163,9 +163,9 @@ impl fmt::Display for WaitCause {
         };
         match self {
             Self::Deadline => f.write_str("the deadline passed"),
-            Self::PollBudget => f.write_str("the budget of polls is used up"),
+            Self::PollLimit => f.write_str("the budget of polls is used up"),
             Self::Unreachable(status) => told(f, status, "is"),
-            Self::TurnedBack(status) => told(f, status, "turned back to"),
+            Self::Reverted(status) => told(f, status, "turned back to"),
             Self::Failed(error) => write!(f, "{} failed", error.operation()),
         }
     }
@@ -174,7 +174,7 @@ impl fmt::Display for WaitCause {
 /// An instance that did not get to the goal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Unreached {
+pub struct NotReached {
     /// The instance.
     pub id: InstanceId,
     /// What was last seen of it.
@@ -185,7 +185,7 @@ pub struct Unreached {
 
 /// A wait that ended without its goal. The instances are as they were: none was touched.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("waiting for {goal}: {cause}; {} of {} got there in {polls} polls", reached.len(), reached.len() + unreached.len())]
+#[error("waiting for {goal}: {cause}; {} of {} got there in {polls} polls", reached.len(), reached.len() + not_reached.len())]
 #[non_exhaustive]
 pub struct WaitError {
     /// Why it ended.
@@ -197,7 +197,7 @@ pub struct WaitError {
     /// Those that got there.
     pub reached: Vec<InstanceStatus>,
     /// Those that did not.
-    pub unreached: Vec<Unreached>,
+    pub not_reached: Vec<NotReached>,
     #[source]
     source: Option<ProvisionError>,
 }
@@ -210,30 +210,30 @@ impl WaitError {
         ids: &[InstanceId],
         watches: &BTreeMap<&InstanceId, Watch>,
     ) -> Self {
-        let (mut reached, mut unreached) = (Vec::new(), Vec::new());
+        let (mut reached, mut not_reached) = (Vec::new(), Vec::new());
         for id in ids {
             let watch = &watches[id];
             match watch.last() {
                 Some(status) if watch.is_there() => reached.push(status.clone()),
                 last => {
                     let (id, last, error) = (id.clone(), last.cloned(), watch.error().cloned());
-                    unreached.push(Unreached { id, last, error });
+                    not_reached.push(NotReached { id, last, error });
                 }
             }
         }
         let source = match &cause {
             WaitCause::Failed(error) => Some(error.clone()),
             WaitCause::Deadline
-            | WaitCause::PollBudget
+            | WaitCause::PollLimit
             | WaitCause::Unreachable(_)
-            | WaitCause::TurnedBack(_) => unreached.iter().find_map(|one| one.error.clone()),
+            | WaitCause::Reverted(_) => not_reached.iter().find_map(|one| one.error.clone()),
         };
         Self {
             cause,
             goal,
             polls,
             reached,
-            unreached,
+            not_reached,
             source,
         }
     }

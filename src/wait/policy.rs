@@ -10,12 +10,12 @@ use tokio::time::Instant;
 /// The delay between two polls grows by half from [`first_delay`](Self::first_delay) to
 /// [`max_delay`](Self::max_delay), each made longer by a random part of itself, so that a thousand
 /// waiters do not poll in step. It is never shorter than the backend's
-/// [poll tick](crate::Capabilities::poll_tick).
+/// [poll tick](crate::Capabilities::poll_interval).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitPolicy {
     /// How long to wait in all. [`Duration::MAX`] is for ever.
-    pub deadline: Duration,
+    pub timeout: Duration,
     /// The delay after the first poll.
     pub first_delay: Duration,
     /// The longest delay, before the random part.
@@ -27,10 +27,10 @@ pub struct WaitPolicy {
 }
 
 impl WaitPolicy {
-    /// Waits for `deadline` at most, polling from twice a second down to every ten seconds.
-    pub const fn within(deadline: Duration) -> Self {
+    /// Waits for `timeout` at most, polling from twice a second down to every ten seconds.
+    pub const fn within(timeout: Duration) -> Self {
         Self {
-            deadline,
+            timeout,
             first_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(10),
             max_polls: None,
@@ -40,7 +40,7 @@ impl WaitPolicy {
 
     /// Polls after `first`, and then ever more slowly, at last every `max`.
     #[must_use]
-    pub const fn polling(mut self, first: Duration, max: Duration) -> Self {
+    pub const fn delays(mut self, first: Duration, max: Duration) -> Self {
         self.first_delay = first;
         self.max_delay = max;
         self
@@ -48,27 +48,27 @@ impl WaitPolicy {
 
     /// Makes `polls` polls at most.
     #[must_use]
-    pub const fn at_most(mut self, polls: NonZeroU32) -> Self {
+    pub const fn max_polls(mut self, polls: NonZeroU32) -> Self {
         self.max_polls = Some(polls);
         self
     }
 
     /// Makes the random part of the delays repeatable.
     #[must_use]
-    pub const fn seeded(mut self, seed: u64) -> Self {
+    pub const fn jitter_seed(mut self, seed: u64) -> Self {
         self.jitter_seed = Some(seed);
         self
     }
 
     /// When a wait that begins at `now` ends.
-    pub(super) fn ends(&self, now: Instant) -> Instant {
+    pub(super) fn deadline(&self, now: Instant) -> Instant {
         const THIRTY_YEARS: Duration = Duration::from_secs(946_080_000);
-        let end = now.checked_add(self.deadline);
+        let end = now.checked_add(self.timeout);
         end.unwrap_or_else(|| now + THIRTY_YEARS)
     }
 
     /// The delays between the polls, without end.
-    pub(super) fn delays(&self) -> impl Iterator<Item = Duration> + Send + use<> {
+    pub(super) fn backoff(&self) -> impl Iterator<Item = Duration> + Send + use<> {
         let mut builder = ExponentialBuilder::new()
             .with_factor(1.5)
             .with_min_delay(self.first_delay.max(Duration::from_millis(1)))
@@ -95,11 +95,11 @@ mod tests {
     fn a_policy_is_what_it_was_told() {
         let second = Duration::from_secs(1);
         let policy = WaitPolicy::within(second * 60)
-            .polling(second, second * 2)
-            .at_most(NonZeroU32::MIN)
-            .seeded(7);
+            .delays(second, second * 2)
+            .max_polls(NonZeroU32::MIN)
+            .jitter_seed(7);
         assert_eq!(
-            (policy.deadline, policy.first_delay, policy.max_delay),
+            (policy.timeout, policy.first_delay, policy.max_delay),
             (second * 60, second, second * 2)
         );
         assert_eq!(
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn a_first_delay_beyond_the_longest_one_is_kept() {
         let (five, two) = (Duration::from_secs(5), Duration::from_secs(2));
-        let policy = WaitPolicy::within(five).polling(five, two).seeded(1);
-        let delays: Vec<_> = policy.delays().take(9).collect();
+        let policy = WaitPolicy::within(five).delays(five, two).jitter_seed(1);
+        let delays: Vec<_> = policy.backoff().take(9).collect();
         assert_eq!(delays.len(), 9);
         assert!(delays.iter().all(|delay| (five..=five * 2).contains(delay)));
     }
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn delays_differ_by_seed_and_repeat_with_it() {
         let delays = |seed| {
-            let policy = WaitPolicy::within(Duration::from_secs(60)).seeded(seed);
-            policy.delays().take(20).collect::<Vec<_>>()
+            let policy = WaitPolicy::within(Duration::from_secs(60)).jitter_seed(seed);
+            policy.backoff().take(20).collect::<Vec<_>>()
         };
         assert_eq!(delays(1), delays(1));
         assert_ne!(delays(1), delays(2));
@@ -139,9 +139,9 @@ mod tests {
         #[test]
         fn delays_grow_within_their_bounds(first in 1_u64..5_000, longer in 0_u64..60_000, seed: u64) {
             let (first, max) = (Duration::from_millis(first), Duration::from_millis(first + longer));
-            let policy = WaitPolicy::within(max).polling(first, max).seeded(seed);
+            let policy = WaitPolicy::within(max).delays(first, max).jitter_seed(seed);
             let mut base = first;
-            for delay in policy.delays().take(50) {
+            for delay in policy.backoff().take(50) {
                 prop_assert!(delay >= base.mul_f64(0.999) && delay <= base.mul_f64(2.001), "{delay:?} {base:?}");
                 base = base.mul_f32(1.5).min(max);
             }

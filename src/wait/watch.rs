@@ -81,7 +81,7 @@ impl Watch {
         if state == self.goal {
             return Verdict::There;
         }
-        if !self.goal.can_be_seen_after(state) {
+        if !self.goal.can_be_observed_after(state) {
             return Verdict::Failed(WaitCause::Unreachable(Box::new(status)));
         }
         if state.leads_to(self.goal) {
@@ -92,7 +92,7 @@ impl Watch {
         // A read may lag, so one look back proves nothing within the window.
         let since = *self.away_since.get_or_insert_with(Instant::now);
         if self.was_on_its_way && since.elapsed() >= self.window {
-            return Verdict::Failed(WaitCause::TurnedBack(Box::new(status)));
+            return Verdict::Failed(WaitCause::Reverted(Box::new(status)));
         }
         Verdict::Wait(Duration::ZERO)
     }

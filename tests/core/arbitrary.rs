@@ -109,11 +109,11 @@ pub(crate) fn filter() -> impl Strategy<Value = InstanceFilter> {
 }
 
 pub(crate) fn record() -> impl Strategy<Value = LaunchRecord> {
-    // Not by `LaunchRecord::of`: what was written by another version is read as it is.
+    // Not by `LaunchRecord::from_instances`: what was written by another version is read as it is.
     prop_oneof![
-        Just(LaunchRecord::NotSeen),
+        Just(LaunchRecord::NotFound),
         vec(info(), 0..3).prop_map(LaunchRecord::Found),
-        vec(info(), 0..3).prop_map(LaunchRecord::Gone),
+        vec(info(), 0..3).prop_map(LaunchRecord::Terminated),
     ]
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn capabilities() -> impl Strategy<Value = Capabilities> {
             declared.consistency_window,
             declared.token_after_terminate,
             declared.terminated_visible,
-            declared.poll_tick,
+            declared.poll_interval,
         ] = times;
         declared
     })

@@ -237,7 +237,7 @@ impl InstanceProvisioner for Fake {
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         self.note(Operation::FindLaunch, vec![token.to_string()]);
         let found = self.now(&self.found).cloned();
-        found.unwrap_or(Ok(LaunchRecord::NotSeen))
+        found.unwrap_or(Ok(LaunchRecord::NotFound))
     }
 
     fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<ListItem>> {

@@ -69,7 +69,9 @@ impl InstanceProvisioner for Whole {
         Ok(vec![self.info(Operation::ListInstances)])
     }
     async fn find_launch(&self, _: &LaunchToken) -> Result<LaunchRecord> {
-        Ok(LaunchRecord::of(vec![self.info(Operation::FindLaunch)]))
+        Ok(LaunchRecord::from_instances(vec![
+            self.info(Operation::FindLaunch),
+        ]))
     }
     async fn launch_instances(
         &self,

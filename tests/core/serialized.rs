@@ -57,8 +57,8 @@ proptest! {
     fn any_launch_record_round_trips(record in arbitrary::record()) {
         let (kind, made) = match &record {
             LaunchRecord::Found(made) => ("found", made.len()),
-            LaunchRecord::Gone(made) => ("gone", made.len()),
-            LaunchRecord::NotSeen => ("not_seen", 0),
+            LaunchRecord::Terminated(made) => ("terminated", made.len()),
+            LaunchRecord::NotFound => ("not_found", 0),
         };
         let places: Vec<_> = (0..made)
             .flat_map(|at| ["", "/placement"].map(|part| format!("/{kind}/{at}{part}")))

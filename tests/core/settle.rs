@@ -27,9 +27,9 @@ fn looks(fake: &Fake) -> Vec<Duration> {
 
 #[tokio::test(start_paused = true)]
 async fn a_launch_that_is_seen_is_settled_as_soon_as_it_is() {
-    let gone = LaunchRecord::Gone(vec![InstanceInfo::new(id("i-1"), Terminated)]);
+    let gone = LaunchRecord::Terminated(vec![InstanceInfo::new(id("i-1"), Terminated)]);
     for record in [found(), gone] {
-        let not_yet = Ok(LaunchRecord::NotSeen);
+        let not_yet = Ok(LaunchRecord::NotFound);
         let fake = Fake::new(secs(9)).finds([(0, not_yet), (2, Ok(record.clone()))]);
         assert_eq!(fake.settle_launch(&token()).await.unwrap(), record);
         assert_eq!(looks(&fake), [0, 1, 2].map(secs));
@@ -39,9 +39,9 @@ async fn a_launch_that_is_seen_is_settled_as_soon_as_it_is() {
 #[tokio::test(start_paused = true)]
 async fn a_launch_is_not_seen_only_when_a_look_after_the_window_says_so() {
     let mut fake = Fake::new(secs(5));
-    fake.capabilities.poll_tick = secs(2);
+    fake.capabilities.poll_interval = secs(2);
     let settled = fake.settle_launch(&token()).await.unwrap();
-    assert_eq!(settled, LaunchRecord::NotSeen);
+    assert_eq!(settled, LaunchRecord::NotFound);
     assert_eq!(looks(&fake), [0, 2, 4, 5].map(secs));
 }
 
@@ -55,7 +55,7 @@ async fn a_launch_that_shows_at_the_end_of_the_window_is_seen() {
 async fn where_reads_do_not_lag_one_look_settles_it() {
     let fake = Fake::new(secs(0));
     let settled = fake.settle_launch(&token()).await.unwrap();
-    assert_eq!(settled, LaunchRecord::NotSeen);
+    assert_eq!(settled, LaunchRecord::NotFound);
     assert_eq!(looks(&fake), [secs(0)]);
 }
 
@@ -63,7 +63,7 @@ async fn where_reads_do_not_lag_one_look_settles_it() {
 async fn without_a_tick_time_still_passes() {
     let millis = Duration::from_millis;
     let mut fake = Fake::new(millis(3));
-    fake.capabilities.poll_tick = secs(0);
+    fake.capabilities.poll_interval = secs(0);
     fake.settle_launch(&token()).await.unwrap();
     assert_eq!(looks(&fake), [0, 1, 2, 3].map(millis));
 }
@@ -71,7 +71,7 @@ async fn without_a_tick_time_still_passes() {
 #[tokio::test(start_paused = true)]
 async fn a_look_that_fails_for_good_is_answered_at_once() {
     let failed = call(Operation::FindLaunch).forbidden("no");
-    let fake = Fake::new(secs(5)).finds([(0, Ok(LaunchRecord::NotSeen)), (2, Err(failed))]);
+    let fake = Fake::new(secs(5)).finds([(0, Ok(LaunchRecord::NotFound)), (2, Err(failed))]);
     let error = fake.settle_launch(&token()).await.unwrap_err();
     assert_eq!(error.message(), "no");
     assert_eq!(fake.age(), secs(2));
@@ -104,7 +104,7 @@ async fn a_batch_is_found_by_its_own_token_or_by_those_of_its_items() {
     );
     let fake = Fake::new(secs(0));
     let settled = fake.find_launches(&token(), three).await.unwrap();
-    assert_eq!(settled, LaunchRecord::NotSeen);
+    assert_eq!(settled, LaunchRecord::NotFound);
     let asked: Vec<_> = fake
         .calls(Operation::FindLaunch)
         .into_iter()
@@ -140,7 +140,7 @@ async fn a_batch_that_was_launched_one_by_one_is_found_item_by_item() {
     let gone = memory.find_launches(&token(), three).await.unwrap();
     assert_eq!(
         gone,
-        LaunchRecord::Gone(vec![]),
+        LaunchRecord::Terminated(vec![]),
         "the tokens are all that is left"
     );
 }

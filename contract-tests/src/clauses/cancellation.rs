@@ -151,7 +151,7 @@ async fn found(cx: &Cx, token: &LaunchToken) -> Result<Vec<InstanceId>, Stop> {
     let record = cx.provisioner().find_launch(token).await;
     match record.map_err(|error| Stop::failed("find_launch", &error))? {
         LaunchRecord::Found(infos) => Ok(infos.into_iter().map(|info| info.id).collect()),
-        LaunchRecord::Gone(_) | LaunchRecord::NotSeen => Ok(Vec::new()),
+        LaunchRecord::Terminated(_) | LaunchRecord::NotFound => Ok(Vec::new()),
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) async fn crash_02_a_lost_request_is_settled(cx: &Cx) -> Outcome {
         cx.exactly(0).await?;
         for handle in [&*restarted, cx.provisioner()] {
             let found = find(handle, config.launch_token.as_ref()).await?;
-            require(found == LaunchRecord::NotSeen, || {
+            require(found == LaunchRecord::NotFound, || {
                 format!("a launch that never arrived is found as {found:?}")
             })?;
         }

@@ -12,7 +12,7 @@ use crate::{Arm, Cx, Outcome, Stop, Time, WireFault, WireOp, require};
 
 pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Cx) -> Outcome {
     let id = cx.running().await?.id;
-    let deadline = cx.capabilities().poll_tick.saturating_mul(3);
+    let deadline = cx.capabilities().poll_interval.saturating_mul(3);
     let deadline = deadline.max(Duration::from_millis(200));
     ends_in_time(cx, &id, deadline).await?;
     let hang = WireFault::Hang;
@@ -47,7 +47,10 @@ pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
     for id in &ids {
         cx.reach(id, CloudInstanceState::Running).await?;
     }
-    let tick = cx.capabilities().poll_tick.max(Duration::from_millis(1));
+    let tick = cx
+        .capabilities()
+        .poll_interval
+        .max(Duration::from_millis(1));
     let ticks: u32 = if cx.can_let_pass(tick.saturating_mul(20)) {
         20
     } else {
@@ -55,7 +58,7 @@ pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
     };
     // Asks for more than the tick allows; the tick must win.
     let policy = WaitPolicy::within(tick.saturating_mul(ticks))
-        .polling(Duration::from_micros(1), Duration::from_micros(1));
+        .delays(Duration::from_micros(1), Duration::from_micros(1));
     let before = oracle.calls().await;
     let began = Instant::now();
     let goal = CloudInstanceState::Stopped;
@@ -78,7 +81,7 @@ pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
 
 pub(crate) async fn time_04_capabilities_never_change(cx: &Cx) -> Outcome {
     let declared = cx.capabilities().clone();
-    require(!declared.poll_tick.is_zero(), || {
+    require(!declared.poll_interval.is_zero(), || {
         "the declared poll tick is zero, which asks for busy waiting".to_owned()
     })?;
     require(!declared.provider.is_empty(), || {
@@ -141,8 +144,8 @@ async fn wait(
     goal: CloudInstanceState,
     deadline: Duration,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
-    let tick = cx.capabilities().poll_tick;
-    let policy = WaitPolicy::within(deadline).polling(tick, tick.saturating_mul(2));
+    let tick = cx.capabilities().poll_interval;
+    let policy = WaitPolicy::within(deadline).delays(tick, tick.saturating_mul(2));
     let ids = std::slice::from_ref(id);
     let waiter = cx.harness().waiter();
     waiter.for_state(cx.provisioner(), ids, goal, &policy).await
@@ -162,7 +165,7 @@ async fn ends_in_time(cx: &Cx, id: &InstanceId, deadline: Duration) -> Result<()
         Err(error) => error,
     };
     let right = matches!(error.cause, WaitCause::Deadline)
-        && error.unreached.iter().any(|one| one.id == *id);
+        && error.not_reached.iter().any(|one| one.id == *id);
     require(right, || {
         format!("the wait for {id} must end at its deadline and name it, but: {error}")
     })?;

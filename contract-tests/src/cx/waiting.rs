@@ -93,7 +93,7 @@ impl Cx {
         self.eventually(&format!("{id} is {state}"), async || {
             let status = self.describe(id).await?;
             let seen = status.state;
-            require(state.can_be_seen_after(seen), || {
+            require(state.can_be_observed_after(seen), || {
                 let reason = status.state_reason.as_deref().unwrap_or("no reason given");
                 format!("{id} must get to {state}, but is {seen} ({reason})")
             })?;
@@ -142,7 +142,10 @@ impl Cx {
     fn pause(&self) -> Duration {
         match self.harness.time() {
             Time::Virtual => Duration::from_millis(100),
-            Time::Real => self.capabilities().poll_tick.max(Duration::from_millis(5)),
+            Time::Real => self
+                .capabilities()
+                .poll_interval
+                .max(Duration::from_millis(5)),
         }
     }
 }

@@ -133,13 +133,13 @@ impl Slot {
         let gone = self.gone();
         let id = self.id.clone();
         let fits = |mode: &Mode| match (mode, record) {
-            (Mode::Free, record) => *record == LaunchRecord::NotSeen,
+            (Mode::Free, record) => *record == LaunchRecord::NotFound,
             (Mode::Is(it), LaunchRecord::Found(infos)) => {
                 let one = infos.len() == 1 && id.as_ref() == Some(&infos[0].id);
                 it.phase != Phase::Ending && (one || !it.known)
             }
-            (Mode::Is(it), LaunchRecord::Gone(_)) => it.phase == Phase::Ending,
-            (Mode::Is(it), LaunchRecord::NotSeen) => it.phase == Phase::Ending && gone.token,
+            (Mode::Is(it), LaunchRecord::Terminated(_)) => it.phase == Phase::Ending,
+            (Mode::Is(it), LaunchRecord::NotFound) => it.phase == Phase::Ending && gone.token,
         };
         let next = self.modes.iter().copied().filter(fits).collect();
         self.become_one_of(next, &format!("a look-up as {record:?}"))

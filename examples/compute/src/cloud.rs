@@ -44,7 +44,7 @@ pub(crate) fn provisioner(endpoint: &str) -> Result<Ec2Provisioner, InvalidValue
         .build();
     let mut options = Ec2Options::default();
     options.consistency_window = LAG * 2;
-    options.poll_tick = Duration::from_millis(10);
+    options.poll_interval = Duration::from_millis(10);
     Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options)
 }
 

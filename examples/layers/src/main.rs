@@ -45,7 +45,7 @@ async fn main() -> Story {
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(calls.clone()))?;
 
     let cloud = cloud()?;
-    let provisioner = stack()?.over(cloud.provisioner());
+    let provisioner = stack()?.wrap(cloud.provisioner());
     share(&cloud, &*provisioner).await?;
     throttle(&cloud, &provisioner).await?;
     outage(&cloud, &provisioner).await?;
@@ -101,7 +101,7 @@ fn cloud() -> Result<MemoryCloud, Box<dyn Error>> {
 fn stack() -> Result<Stack, Box<dyn Error>> {
     let tenth = Duration::from_millis(100);
     let retry = RetryPolicy::default()
-        .attempts(many(4))
+        .max_attempts(many(4))
         .delays(tenth / 2, tenth * 4)
         .budget(RetryBudget::new(40, many(5)));
     let limit = LimitPolicy::default()
@@ -109,14 +109,14 @@ fn stack() -> Result<Stack, Box<dyn Error>> {
             &[Operation::LaunchInstance],
             Rate::per_second(many(100)).burst(many(50)),
         )
-        .recovering_in(tenth);
+        .recovery_time(tenth);
     let offerings = [
         Alternative::new("as asked"),
         Alternative::new("spot in zone b")
             .zone("mem-b")?
             .market(Market::Spot),
     ];
-    let fallback = FallbackPolicy::new(offerings).tagging("offering")?;
+    let fallback = FallbackPolicy::new(offerings).record_in_tag("offering")?;
     Ok(Stack::default()
         .retry(retry)
         .limit(limit)

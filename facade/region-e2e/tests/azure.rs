@@ -36,7 +36,7 @@ fn provisioner(emulator: &AzureEmulator) -> AzureProvisioner {
     let mut options = AzureOptions::default();
     options.endpoint = emulator.endpoint();
     options.consistency_window = WINDOW * 2;
-    options.poll_tick = Duration::from_millis(5);
+    options.poll_interval = Duration::from_millis(5);
     AzureProvisioner::new(AzureCredentials::token("x"), launch, options).unwrap()
 }
 

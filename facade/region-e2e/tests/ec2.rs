@@ -44,7 +44,7 @@ fn provisioner(emulator: &Ec2Emulator) -> Ec2Provisioner {
         .build();
     let mut options = Ec2Options::default();
     options.consistency_window = WINDOW * 2;
-    options.poll_tick = Duration::from_millis(5);
+    options.poll_interval = Duration::from_millis(5);
     Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options).unwrap()
 }
 

@@ -36,7 +36,7 @@ async fn provisioner(emulator: &GcpEmulator) -> GcpProvisioner {
     let launch = GcpLaunchConfig::new("fleet-1", zones);
     let mut options = GcpOptions::default();
     options.consistency_window = WINDOW * 2;
-    options.poll_tick = Duration::from_millis(5);
+    options.poll_interval = Duration::from_millis(5);
     let nobody = anonymous::Builder::new().build();
     let made = GcpProvisioner::new(nobody, Some(&emulator.endpoint()), launch, options).await;
     made.unwrap()

@@ -167,7 +167,7 @@ async fn an_image_is_made_over_a_file_by_the_process_that_comes_next() {
     let soon = Duration::from_millis(1);
     let cloud = MemoryCloud::builder()
         .timing(Timing::all(soon))
-        .poll_tick(soon)
+        .poll_interval(soon)
         .build();
     let handle: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
     let mut yard = Yard::over(open().await, handle.clone()).await;

@@ -120,7 +120,7 @@ impl AzureProvisioner {
         targets: &[(&InstanceId, &Option<Address>)],
         sent: Vec<Result<Option<Begun>>>,
     ) -> Vec<Result<()>> {
-        let (tick, patience) = (self.options.poll_tick, self.options.launch_patience);
+        let (tick, patience) = (self.options.poll_interval, self.options.launch_patience);
         let open = sent.iter().filter(|sent| matches!(sent, Ok(Some(_))));
         let many = open.count() > FEW;
         if many {
@@ -289,7 +289,7 @@ impl AzureProvisioner {
 
     fn between(&self, call: &Call, id: &InstanceId) -> fleetwright::ProvisionError {
         let message = format!("instance {id} is between two states; try again when it is not");
-        let retry = RetryAdvice::After(self.capabilities.poll_tick);
+        let retry = RetryAdvice::After(self.capabilities.poll_interval);
         let error = call.conflict(&message, retry);
         error.with_scope(Scope::Instance(id.clone()))
     }

@@ -205,7 +205,7 @@ impl Failure {
         let message = &self.message;
         let code = self.code.as_deref().unwrap_or_default();
         match (kind_of(code, status, message), about.id) {
-            (Kind::NotFound, Some(id)) => call.not_shown(id, about.window),
+            (Kind::NotFound, Some(id)) => call.not_found_yet(id, about.window),
             (Kind::NotFound | Kind::Invalid, _) => {
                 let instead = format!("Azure says: {message}");
                 let problem = Problem::NotOffered { instead };

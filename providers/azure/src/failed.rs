@@ -228,7 +228,7 @@ impl AzureProvisioner {
     fn remover(&self) -> Remover {
         Remover {
             client: self.client.clone(),
-            tick: self.options.poll_tick,
+            tick: self.options.poll_interval,
             patience: self.options.patience,
             window: self.capabilities.consistency_window,
         }

@@ -149,7 +149,7 @@ impl AzureProvisioner {
     /// The refusal of a launch whose name is still taken by what is left of the one before.
     fn left(&self, call: &Call) -> ProvisionError {
         let message = "what is left of a launch that failed is being removed";
-        call.conflict(message, RetryAdvice::After(self.capabilities.poll_tick))
+        call.conflict(message, RetryAdvice::After(self.capabilities.poll_interval))
     }
 
     /// Removes what was never made of an earlier launch: it left its token free.
@@ -239,7 +239,7 @@ impl AzureProvisioner {
             .await?;
         let infos = all.iter().zip(interfaces);
         let infos = infos.map(|(machine, it)| self.info(call, machine, it.as_ref()));
-        Ok(LaunchRecord::of(infos.collect::<Result<_>>()?))
+        Ok(LaunchRecord::from_instances(infos.collect::<Result<_>>()?))
     }
 
     /// One of a launch: as it is known, or its creation.
@@ -407,7 +407,7 @@ impl AzureProvisioner {
     /// How creations end within our patience: few are asked after one by one, many by lists of states.
     async fn ended(&self, items: &[Item]) -> Vec<End> {
         let patience = self.options.launch_patience;
-        let tick = self.options.poll_tick;
+        let tick = self.options.poll_interval;
         let sent = items.iter().filter(|item| matches!(item, Item::Sent(..)));
         if sent.count() <= FEW {
             let each = items.iter().map(|item| async move {

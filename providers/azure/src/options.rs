@@ -29,7 +29,7 @@ pub struct AzureOptions {
     /// For how long after a change Azure may still show what was before it.
     pub consistency_window: Duration,
     /// The shortest sensible time between two polls.
-    pub poll_tick: Duration,
+    pub poll_interval: Duration,
     /// For how long a launch or a start waits for its operation to fail: only there Azure says that it has
     /// no machine. Zero answers at once, and a failure is seen later.
     pub launch_patience: Duration,
@@ -47,7 +47,7 @@ impl Default for AzureOptions {
             endpoint: "https://management.azure.com".to_owned(),
             scope: "https://management.azure.com/.default".to_owned(),
             consistency_window: Duration::from_secs(20),
-            poll_tick: Duration::from_secs(3),
+            poll_interval: Duration::from_secs(3),
             launch_patience: Duration::from_secs(5),
             patience: Duration::from_secs(60),
             page_size: size(500),
@@ -70,7 +70,7 @@ impl AzureOptions {
         let some = Duration::from_millis(1)..=DAY;
         let any = Duration::ZERO..=DAY;
         let each = [
-            ("poll_tick", self.poll_tick, &some),
+            ("poll_interval", self.poll_interval, &some),
             ("patience", self.patience, &some),
             ("launch_patience", self.launch_patience, &any),
             ("consistency_window", self.consistency_window, &any),
@@ -94,7 +94,7 @@ impl AzureOptions {
         declared.page_size = self.page_size;
         declared.batch_size = size(DESCRIBED_AT_ONCE);
         declared.batch_launch = BatchLaunch::Partial;
-        declared.poll_tick = self.poll_tick;
+        declared.poll_interval = self.poll_interval;
         declared.placement = PlacementField::ALL.into_iter().collect();
         declared.verbs = [
             OptionalVerb::UpdateTags,
@@ -120,8 +120,8 @@ mod tests {
             change(&mut options);
             options.check().unwrap_err().field().to_owned()
         };
-        assert_eq!(odd(|it| it.poll_tick = Duration::ZERO), "poll_tick");
-        assert_eq!(odd(|it| it.poll_tick = Duration::MAX), "poll_tick");
+        assert_eq!(odd(|it| it.poll_interval = Duration::ZERO), "poll_interval");
+        assert_eq!(odd(|it| it.poll_interval = Duration::MAX), "poll_interval");
         assert_eq!(odd(|it| it.patience = Duration::ZERO), "patience");
         let window = odd(|it| it.consistency_window = Duration::MAX);
         assert_eq!(window, "consistency_window");

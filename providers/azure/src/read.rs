@@ -279,7 +279,7 @@ impl AzureProvisioner {
     }
 
     pub(crate) fn missing(&self, call: &Call, id: &InstanceId) -> ProvisionError {
-        call.not_shown(id, self.capabilities.consistency_window)
+        call.not_found_yet(id, self.capabilities.consistency_window)
     }
 
     pub(crate) async fn one(&self, operation: Operation, id: &InstanceId) -> Result<InstanceInfo> {

@@ -55,7 +55,7 @@ impl AzureProvisioner {
                 .await;
             match sent {
                 Ok(begun) => return self.done(begun).await.map_err(told),
-                Err(failure) if failure.is_stale() => sleep(self.capabilities.poll_tick).await,
+                Err(failure) if failure.is_stale() => sleep(self.capabilities.poll_interval).await,
                 Err(failure) => return Err(told(failure)),
             }
         }
@@ -69,7 +69,7 @@ impl AzureProvisioner {
         let (call, at) = ready.await?;
         let told = |failure: Failure| failure.into_error(&call, self.about(id));
         let begun = self.client.restart(&at.name).await.map_err(told)?;
-        let tick = self.options.poll_tick;
+        let tick = self.options.poll_interval;
         let patience = self.options.launch_patience;
         match lro::followed(&self.client, &begun, tick, patience).await {
             End::Failed(failure) if !failure.is_overtaken() => Err(told(*failure)),
@@ -101,7 +101,7 @@ impl AzureProvisioner {
 
     /// A small change, followed to its end. One whose end nobody sees is no success.
     async fn done(&self, begun: Begun) -> std::result::Result<(), Failure> {
-        let (tick, patience) = (self.options.poll_tick, self.options.patience);
+        let (tick, patience) = (self.options.poll_interval, self.options.patience);
         if begun.url.is_none() {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl AzureProvisioner {
             .client
             .make_image(&request.name, &machine, &disk, &tags);
         let begun = made.await.map_err(told)?;
-        let (tick, patience) = (self.options.poll_tick, self.options.launch_patience);
+        let (tick, patience) = (self.options.poll_interval, self.options.launch_patience);
         match lro::followed(&self.client, &begun, tick, patience).await {
             End::Failed(failure) => Err(told(*failure)),
             End::Done | End::Unknown => Ok(()),

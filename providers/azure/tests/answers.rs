@@ -43,7 +43,7 @@ async fn broken_answers_are_errors_of_unknown_effect() {
         let azure = harness.open().await;
         let mut config = harness.config();
         let id = azure.launch_instance(&config).await.unwrap().id;
-        let policy = WaitPolicy::within(Duration::from_secs(60)).polling(TICK, TICK);
+        let policy = WaitPolicy::within(Duration::from_secs(60)).delays(TICK, TICK);
         let ids = std::slice::from_ref(&id);
         let running = wait::for_state(&*azure, ids, CloudInstanceState::Running, &policy);
         running.await.unwrap();
@@ -133,14 +133,14 @@ async fn twelve_that_run() -> AzureHarness {
     let harness = AzureHarness::with(|knobs| knobs.page_size = NonZeroU32::new(5).unwrap());
     // Who watches what it launches looks so rarely that no fault strikes it instead.
     let mut options = harness.options();
-    options.poll_tick = Duration::from_secs(3600);
+    options.poll_interval = Duration::from_secs(3600);
     let azure = harness.behaving(AzureHarness::launch_config(), options);
     let mut config = harness.config();
     config.launch_token = Some("t-1".parse().unwrap());
     let twelve = NonZeroU32::new(12).unwrap();
     let launched = azure.launch_instances(&config, twelve).await.unwrap();
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
-    let policy = WaitPolicy::within(Duration::from_secs(60)).polling(TICK, TICK);
+    let policy = WaitPolicy::within(Duration::from_secs(60)).delays(TICK, TICK);
     let looking = harness.open().await;
     let running = wait::for_state(&*looking, &ids, CloudInstanceState::Running, &policy);
     running.await.unwrap();
@@ -173,8 +173,8 @@ async fn a_provisioner_with_a_mistake_is_not_made() {
     }
     assert!(made("http://[::1]:1", "rg").is_ok());
     let mut options = AzureOptions::default();
-    options.poll_tick = Duration::ZERO;
+    options.poll_interval = Duration::ZERO;
     let (who, launch) = (AzureCredentials::token("x"), AzureHarness::launch_config());
     let error = AzureProvisioner::new(who, launch, options).unwrap_err();
-    assert!(error.to_string().contains("poll_tick"), "{error}");
+    assert!(error.to_string().contains("poll_interval"), "{error}");
 }

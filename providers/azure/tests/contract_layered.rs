@@ -10,7 +10,7 @@ use fleetwright_contract_tests::{Wrapped, layered_contract_tests};
 
 fn layered() -> Wrapped<AzureHarness> {
     Wrapped::new("azure-layered", AzureHarness::new().patient(), |inner| {
-        Stack::default().over(inner)
+        Stack::default().wrap(inner)
     })
 }
 

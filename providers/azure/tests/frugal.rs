@@ -39,9 +39,9 @@ async fn five_hundred_machines_are_a_few_lists() {
     let watched = harness.calls_of("VirtualMachines_ListAll") - 1;
     assert_eq!(calls(&harness) - watched, before);
 
-    let azure = Stack::default().over(std::sync::Arc::new(azure));
+    let azure = Stack::default().wrap(std::sync::Arc::new(azure));
     let policy = WaitPolicy::within(Duration::from_secs(60))
-        .polling(Duration::from_millis(200), Duration::from_secs(2));
+        .delays(Duration::from_millis(200), Duration::from_secs(2));
     let running = wait::for_state(&*azure, &ids, CloudInstanceState::Running, &policy);
     running.await.unwrap();
     // Whoever watches the creations sees by now that they are over.

@@ -50,7 +50,7 @@ async fn no_log_has_a_secret() {
     config.user_data = Some(UserData::new(*b"hush-user-data").unwrap());
     let id = azure.launch_instance(&config).await.unwrap().id;
     let tick = Duration::from_millis(10);
-    let policy = WaitPolicy::within(Duration::from_secs(60)).polling(tick, tick);
+    let policy = WaitPolicy::within(Duration::from_secs(60)).delays(tick, tick);
     let ids = std::slice::from_ref(&id);
     let running = wait::for_state(&*azure, ids, CloudInstanceState::Running, &policy);
     running.await.unwrap();

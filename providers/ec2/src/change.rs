@@ -69,7 +69,7 @@ impl Ec2Provisioner {
             return Err(call.wrong_state(id, info.state, needed));
         }
         let message = format!("instance {id} is between two states; try again when it is not");
-        let retry = RetryAdvice::After(self.capabilities.poll_tick);
+        let retry = RetryAdvice::After(self.capabilities.poll_interval);
         let error = call.conflict(&message, retry);
         Err(error.with_scope(Scope::Instance(id.clone())))
     }

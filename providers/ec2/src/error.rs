@@ -95,7 +95,7 @@ impl Failure {
     fn of_code(&self, call: &Call, about: About<'_>, code: &str, status: u16) -> ProvisionError {
         let message = self.message.as_str();
         match (kind_of(code, message), about.token, about.id) {
-            (Kind::UnknownId, _, Some(id)) => call.not_shown(id, about.window),
+            (Kind::UnknownId, _, Some(id)) => call.not_found_yet(id, about.window),
             (Kind::TokenMismatch, Some(token), _) => call.token_conflict(token),
             (Kind::TokenSpent, Some(token), _) => call.token_spent(token),
             (Kind::Capacity, ..) => call.capacity(offering(about.config), message),

@@ -14,7 +14,7 @@ pub struct Ec2Options {
     /// For how long after a change EC2 may still show what was before it.
     pub consistency_window: Duration,
     /// The shortest sensible time between two polls.
-    pub poll_tick: Duration,
+    pub poll_interval: Duration,
     /// For how long terminated instances, and with them their tokens, are remembered at least.
     pub terminated_visible: Duration,
     /// How long one call may take.
@@ -27,7 +27,7 @@ impl Default for Ec2Options {
     fn default() -> Self {
         Self {
             consistency_window: Duration::from_secs(20),
-            poll_tick: Duration::from_secs(2),
+            poll_interval: Duration::from_secs(2),
             terminated_visible: Duration::from_secs(20 * 60),
             patience: Duration::from_secs(60),
             page_size: thousand(),
@@ -56,7 +56,7 @@ impl Ec2Options {
         declared.page_size = self.page_size;
         declared.batch_size = thousand();
         declared.batch_launch = BatchLaunch::AllOrNothing;
-        declared.poll_tick = self.poll_tick;
+        declared.poll_interval = self.poll_interval;
         declared.placement = PlacementField::ALL.into_iter().collect();
         declared.verbs = [
             OptionalVerb::UpdateTags,

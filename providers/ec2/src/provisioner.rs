@@ -152,7 +152,7 @@ impl InstanceProvisioner for Ec2Provisioner {
         let call = self.call(Operation::FindLaunch);
         let natives = self.with_token(token).await;
         let natives = natives.map_err(|failure| failure.into_error(&call, About::default()))?;
-        Ok(LaunchRecord::of(infos(&call, &natives)?))
+        Ok(LaunchRecord::from_instances(infos(&call, &natives)?))
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {

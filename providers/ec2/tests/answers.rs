@@ -36,7 +36,7 @@ async fn broken_answers_are_errors_of_unknown_effect() {
         let mut config = harness.config();
         let id = ec2.launch_instance(&config).await.unwrap().id;
         // Pending, a stop would be refused before its answer could break.
-        let policy = WaitPolicy::within(Duration::from_secs(60)).polling(TICK, TICK);
+        let policy = WaitPolicy::within(Duration::from_secs(60)).delays(TICK, TICK);
         let ids = std::slice::from_ref(&id);
         let running = wait::for_state(&*ec2, ids, CloudInstanceState::Running, &policy);
         running.await.unwrap();

@@ -10,7 +10,7 @@ use fleetwright_ec2::fleetwright::layer::Stack;
 
 fn layered() -> Wrapped<Ec2Harness> {
     Wrapped::new("ec2-layered", Ec2Harness::new(), |inner| {
-        Stack::default().over(inner)
+        Stack::default().wrap(inner)
     })
 }
 

@@ -18,7 +18,7 @@ use futures_util::future::join_all;
 async fn five_hundred_instances_are_a_dozen_calls() {
     const FLEET: u32 = 500;
     let harness = Ec2Harness::new();
-    let ec2 = Stack::default().over(harness.open().await);
+    let ec2 = Stack::default().wrap(harness.open().await);
     let mut config = harness.config();
     config.launch_token = Some("fleet-1".parse().unwrap());
 
@@ -28,7 +28,7 @@ async fn five_hundred_instances_are_a_dozen_calls() {
         .unwrap();
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     let policy = WaitPolicy::within(Duration::from_secs(60))
-        .polling(Duration::from_millis(200), Duration::from_secs(2));
+        .delays(Duration::from_millis(200), Duration::from_secs(2));
     wait::for_state(&*ec2, &ids, CloudInstanceState::Running, &policy)
         .await
         .unwrap();

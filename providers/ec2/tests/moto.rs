@@ -63,7 +63,7 @@ impl Harness for Moto {
             .build();
         let mut options = Ec2Options::default();
         options.consistency_window = Duration::ZERO;
-        options.poll_tick = Duration::from_millis(20);
+        options.poll_interval = Duration::from_millis(20);
         let made = Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options);
         Arc::new(made.expect("a launch config without a mistake"))
     }

@@ -173,7 +173,7 @@ impl Failure {
         let message = self.told();
         let code = self.code.as_deref().unwrap_or_default();
         match (kind_of(code, status, message), about.id) {
-            (Kind::NotFound, Some(id)) => call.not_shown(id, about.window),
+            (Kind::NotFound, Some(id)) => call.not_found_yet(id, about.window),
             (Kind::NotFound, None) => self.refused(call, missing(message)),
             (Kind::Capacity, _) => call.capacity(offering(about), message),
             (Kind::NoAddress, _) => call.capacity(network(about), message),

@@ -364,7 +364,7 @@ impl GcpProvisioner {
     ) -> Result<InstanceInfo> {
         let Some(native) = self.named_so(call, plan, name).await? else {
             let message = format!("the name {name} is taken, and nothing is shown under it");
-            let retry = RetryAdvice::After(self.capabilities.poll_tick);
+            let retry = RetryAdvice::After(self.capabilities.poll_interval);
             return Err(call.conflict(&message, retry));
         };
         self.same(call, plan, &native, token)?;
@@ -397,7 +397,7 @@ impl GcpProvisioner {
             let numbers = sent.iter().filter_map(|operation| operation.target_id);
             let numbers: Vec<_> = numbers.collect();
             let read = self.histories([zone], &numbers);
-            let read = timeout_at(deadline + self.options.poll_tick, read).await;
+            let read = timeout_at(deadline + self.options.poll_interval, read).await;
             let Ok(Ok(histories)) = read else {
                 continue;
             };
@@ -413,7 +413,7 @@ impl GcpProvisioner {
 
     /// How long to wait between two looks at an operation.
     fn pauses(&self) -> impl Iterator<Item = Duration> + use<> {
-        let tick = self.options.poll_tick;
+        let tick = self.options.poll_interval;
         let pauses = backon::ExponentialBuilder::new()
             .with_min_delay(tick.min(Duration::from_millis(500)))
             .with_max_delay(tick)

@@ -22,7 +22,7 @@ pub struct GcpOptions {
     /// For how long after a change Compute Engine may still show what was before it.
     pub consistency_window: Duration,
     /// The shortest sensible time between two polls.
-    pub poll_tick: Duration,
+    pub poll_interval: Duration,
     /// For how long finished operations are kept at least. They alone tell of deleted instances and of
     /// what a token launched. Zero means that they are not asked for tokens, which saves a call for
     /// each launch; a token is then forgotten as soon as its instance is deleted.
@@ -45,7 +45,7 @@ impl Default for GcpOptions {
     fn default() -> Self {
         Self {
             consistency_window: Duration::from_secs(20),
-            poll_tick: Duration::from_secs(2),
+            poll_interval: Duration::from_secs(2),
             operations_kept: Duration::from_secs(24 * 60 * 60),
             launch_patience: Duration::from_secs(5),
             patience: Duration::from_secs(60),
@@ -74,7 +74,7 @@ impl GcpOptions {
         declared.page_size = self.page_size;
         declared.batch_size = size(NAMES_IN_A_LIST);
         declared.batch_launch = BatchLaunch::Partial;
-        declared.poll_tick = self.poll_tick;
+        declared.poll_interval = self.poll_interval;
         declared.placement = PlacementField::ALL.into_iter().collect();
         declared.verbs = [
             OptionalVerb::UpdateTags,

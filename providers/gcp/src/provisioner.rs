@@ -165,7 +165,7 @@ impl InstanceProvisioner for GcpProvisioner {
         let read = || -> BoxFuture<'_, _> { Box::pin(self.known(&call, token)) };
         let settled = |known: &Known| !known.hidden || !known.infos.is_empty();
         let known = read_until(&self.capabilities, read, settled).await?;
-        Ok(LaunchRecord::of(
+        Ok(LaunchRecord::from_instances(
             known.infos.into_values().chain(known.twins).collect(),
         ))
     }

@@ -53,7 +53,7 @@ impl GcpProvisioner {
         let mut begun = false;
         for _ in 0..RACES {
             match self.retagged_once(call, id, &at, change, &mut begun).await {
-                Err(Retag::Raced) => sleep(self.capabilities.poll_tick).await,
+                Err(Retag::Raced) => sleep(self.capabilities.poll_interval).await,
                 // Some of it may be there already.
                 Err(Retag::Failed(error)) if begun => {
                     return Err(error.with_effect(Effect::Unknown));

@@ -44,7 +44,7 @@ async fn broken_answers_are_errors_of_unknown_effect() {
         let gcp = harness.open().await;
         let mut config = harness.config();
         let id = gcp.launch_instance(&config).await.unwrap().id;
-        let policy = WaitPolicy::within(Duration::from_secs(60)).polling(TICK, TICK);
+        let policy = WaitPolicy::within(Duration::from_secs(60)).delays(TICK, TICK);
         let ids = std::slice::from_ref(&id);
         let running = wait::for_state(&*gcp, ids, CloudInstanceState::Running, &policy);
         running.await.unwrap();

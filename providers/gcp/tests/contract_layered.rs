@@ -10,7 +10,7 @@ use fleetwright_gcp::fleetwright::layer::Stack;
 
 fn layered() -> Wrapped<GcpHarness> {
     Wrapped::new("gcp-layered", GcpHarness::new().patient(), |inner| {
-        Stack::default().over(inner)
+        Stack::default().wrap(inner)
     })
 }
 

@@ -38,9 +38,9 @@ async fn five_hundred_instances_are_a_few_lists() {
     // Two lists before it, and an insert each.
     assert_eq!(calls(&harness), u64::from(FLEET) + 2);
 
-    let gcp = Stack::default().over(std::sync::Arc::new(gcp));
+    let gcp = Stack::default().wrap(std::sync::Arc::new(gcp));
     let policy = WaitPolicy::within(Duration::from_secs(60))
-        .polling(Duration::from_millis(200), Duration::from_secs(2));
+        .delays(Duration::from_millis(200), Duration::from_secs(2));
     let running = wait::for_state(&*gcp, &ids, CloudInstanceState::Running, &policy);
     running.await.unwrap();
 

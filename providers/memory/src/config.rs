@@ -139,7 +139,7 @@ impl MemoryCloudBuilder {
         capabilities.page_size = NonZeroUsize::MIN.saturating_add(99);
         capabilities.batch_size = NonZeroUsize::MIN.saturating_add(999);
         capabilities.batch_launch = BatchLaunch::AllOrNothing;
-        capabilities.poll_tick = Duration::from_millis(100);
+        capabilities.poll_interval = Duration::from_millis(100);
         capabilities.placement = PlacementField::ALL.into();
         capabilities.verbs = OptionalVerb::ALL.into();
         Self {
@@ -211,8 +211,8 @@ impl MemoryCloudBuilder {
     }
 
     /// The shortest time between two polls that the cloud declares.
-    pub fn poll_tick(self, tick: Duration) -> Self {
-        self.set(|knobs| knobs.capabilities.poll_tick = tick)
+    pub fn poll_interval(self, tick: Duration) -> Self {
+        self.set(|knobs| knobs.capabilities.poll_interval = tick)
     }
 
     /// Adds a zone. The first one is where launches go that name none; without any, there are

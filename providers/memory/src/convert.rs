@@ -31,8 +31,10 @@ pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
 /// The record of a launch: `None` where the cloud shows none, empty where only the token is left.
 pub(crate) fn launch_record(views: Option<Vec<View>>, native: Option<&str>) -> LaunchRecord {
     match views {
-        None => LaunchRecord::NotSeen,
-        Some(views) if views.is_empty() => LaunchRecord::Gone(Vec::new()),
-        Some(views) => LaunchRecord::of(views.into_iter().map(|view| info(view, native)).collect()),
+        None => LaunchRecord::NotFound,
+        Some(views) if views.is_empty() => LaunchRecord::Terminated(Vec::new()),
+        Some(views) => {
+            LaunchRecord::from_instances(views.into_iter().map(|view| info(view, native)).collect())
+        }
     }
 }

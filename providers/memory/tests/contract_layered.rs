@@ -16,10 +16,10 @@ fn layered() -> Wrapped<MemoryHarness> {
         Alternative::new("spot").market(Market::Spot),
     ];
     // Clauses take capacity away and give it back at once, and expect to see that.
-    let fallback = FallbackPolicy::new(alternatives).remembering_for(Duration::ZERO);
+    let fallback = FallbackPolicy::new(alternatives).remember_for(Duration::ZERO);
     let stack = Stack::default().fallback(fallback);
     Wrapped::new("memory-layered", MemoryHarness::new(), move |inner| {
-        stack.clone().over(inner)
+        stack.clone().wrap(inner)
     })
 }
 

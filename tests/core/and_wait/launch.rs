@@ -101,7 +101,7 @@ async fn a_launch_that_is_not_up_in_time_is_a_timeout_that_carries_it() {
     fake.info = Ok(launched());
     for policy in [
         half_a_minute(),
-        half_a_minute().at_most(std::num::NonZeroU32::MIN),
+        half_a_minute().max_polls(std::num::NonZeroU32::MIN),
     ] {
         let waited = fake.launch_and_wait(&config(), &policy).await;
         let error = waited.unwrap_err();
@@ -140,7 +140,7 @@ async fn a_poll_that_fails_for_good_carries_what_was_launched() {
 async fn a_lost_reply_is_settled_by_the_token_and_never_launched_again() {
     let found = || Ok(LaunchRecord::Found(vec![launched()]));
     for seen_from in [0, 2, 5] {
-        let mut fake = cloud().finds([(0, Ok(LaunchRecord::NotSeen)), (seen_from, found())]);
+        let mut fake = cloud().finds([(0, Ok(LaunchRecord::NotFound)), (seen_from, found())]);
         fake.info = Err(lost());
         let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
         let info = waited.unwrap();
@@ -169,7 +169,7 @@ async fn a_lost_launch_of_which_nothing_is_left_is_an_error() {
     let mut dead = launched();
     dead.state = Terminated;
     for record in [
-        LaunchRecord::Gone(vec![dead.clone()]),
+        LaunchRecord::Terminated(vec![dead.clone()]),
         LaunchRecord::Found(vec![]),
         LaunchRecord::Found(vec![dead]),
     ] {
@@ -186,7 +186,7 @@ async fn a_lost_launch_of_which_nothing_is_left_is_an_error() {
 async fn of_a_lost_launch_the_instance_that_lives_is_waited_for() {
     let mut dead = InstanceInfo::new(id("i-0"), Terminated);
     dead.state_reason = Some("of an earlier launch".into());
-    let record = LaunchRecord::of(vec![dead, launched()]);
+    let record = LaunchRecord::from_instances(vec![dead, launched()]);
     let mut fake = cloud()
         .shows("i-0", [(0, Terminated.into())])
         .finds([(0, Ok(record))]);

@@ -12,7 +12,7 @@ use crate::fake::secs;
 
 /// Polls every second, for half a minute at most.
 fn half_a_minute() -> WaitPolicy {
-    WaitPolicy::within(secs(30)).polling(Duration::ZERO, Duration::ZERO)
+    WaitPolicy::within(secs(30)).delays(Duration::ZERO, Duration::ZERO)
 }
 
 /// What is seen of `info` once it runs: nothing that may change is as it was.

@@ -80,7 +80,7 @@ async fn who_comes_later_waits_for_the_first_or_for_the_window() {
 #[tokio::test(start_paused = true)]
 async fn a_full_batch_leaves_at_once() {
     for (most, takes) in [(3, 99), (99, 3)] {
-        let policy = CoalescePolicy::default().at_most(size(most));
+        let policy = CoalescePolicy::default().max_size(size(most));
         let coalesce = over(Script::new([]).taking(secs(1)).batches_of(takes), policy);
         join_all(numbered(9).iter().map(|id| coalesce.terminate_instance(id))).await;
         let expected = ["0: i-0", "0: i-1 i-2 i-3", "0: i-4 i-5 i-6", "400: i-7 i-8"];
@@ -98,7 +98,7 @@ async fn a_full_batch_leaves_at_once() {
 async fn callers_of_one_instance_share_its_answer() {
     let gone = call(Operation::DescribeInstance).not_found(&id("i-1"));
     let script = Script::new([Answer::Good, items([("i-1", gone)])]).taking(secs(1));
-    let coalesce = over(script, CoalescePolicy::default().at_most(size(3)));
+    let coalesce = over(script, CoalescePolicy::default().max_size(size(3)));
     let names = ["i-0", "i-1", "i-2", "i-1", "i-1", "i-2"].map(id);
     let answers = join_all(names.iter().map(|id| coalesce.describe_instance(id))).await;
     let good: Vec<_> = answers.iter().map(Result::is_ok).collect();

@@ -20,12 +20,12 @@ use crate::fake::{call, id, secs};
 fn retry() -> RetryPolicy {
     RetryPolicy::default()
         .delays(millis(1), millis(1))
-        .seeded(1)
+        .jitter_seed(1)
 }
 
 fn over(answers: impl IntoIterator<Item = Answer>, retry: RetryPolicy) -> Coalesce<Script> {
     let script = Script::new(answers).taking(millis(10));
-    Coalesce::retrying(script, CoalescePolicy::default(), retry)
+    Coalesce::with_retry(script, CoalescePolicy::default(), retry)
 }
 
 fn busy(seconds: u64) -> ProvisionError {
@@ -63,7 +63,7 @@ async fn nobody_waits_for_the_instance_that_does_not_exist() {
         .await
         .unwrap();
     sleep(secs(60)).await;
-    let stack = Stack::default().over(cloud.provisioner());
+    let stack = Stack::default().wrap(cloud.provisioner());
     let began = Instant::now();
     let describe = async |id: InstanceId| (stack.describe_instance(&id).await, began.elapsed());
     let ids = launched
@@ -98,7 +98,7 @@ async fn nobody_waits_for_the_instance_that_is_still_stopping() {
         handle.stop_instance(&info.id).await.unwrap();
         sleep(secs(then)).await;
     }
-    let stack = Stack::default().over(cloud.provisioner());
+    let stack = Stack::default().wrap(cloud.provisioner());
     let began = Instant::now();
     let start = async |id: &InstanceId| (stack.start_instance(id).await, began.elapsed());
     let answers = join_all(launched.iter().map(|info| start(&info.id))).await;
@@ -126,14 +126,17 @@ async fn what_failed_alone_is_repeated_alone_and_no_more_than_it_may_be() {
         busy(5).into(),
         busy(5).into(),
     ];
-    let coalesce = over(answers, retry().attempts(many(4)).budget(budget.clone()));
+    let coalesce = over(
+        answers,
+        retry().max_attempts(many(4)).budget(budget.clone()),
+    );
     let answers = stop(&coalesce, 4).await;
     for (n, (answer, waited)) in answers.iter().enumerate() {
         assert_eq!(answer.is_ok(), n != 2);
         assert!((n == 2) == (*waited > millis(20)), "{n} after {waited:?}");
     }
     assert_eq!(sent(&coalesce), ["i-0", "i-1 i-2 i-3", "i-2", "i-2", "i-2"]);
-    assert_eq!(budget.left(), 7);
+    assert_eq!(budget.remaining(), 7);
     let error = answers[2].0.as_ref().unwrap_err();
     assert_eq!(error.operation(), Operation::StopInstance);
     // The next one is as good as ever.
@@ -148,7 +151,7 @@ async fn the_time_asked_for_the_deadline_and_the_effect_are_kept() {
     let first = || items([("i-1", lost.clone())]);
     let coalesce = over(
         [Answer::Good, first(), busy(9).into()],
-        retry().within(secs(20)),
+        retry().timeout(secs(20)),
     );
     let answers = stop(&coalesce, 3).await;
     assert!(answers[1].0.is_ok());
@@ -156,7 +159,7 @@ async fn the_time_asked_for_the_deadline_and_the_effect_are_kept() {
     // Past the deadline it is given up at once, with the effect of both.
     let coalesce = over(
         [Answer::Good, first(), busy(9).into()],
-        retry().within(secs(10)),
+        retry().timeout(secs(10)),
     );
     let answers = stop(&coalesce, 3).await;
     let error = answers[1].0.as_ref().unwrap_err();
@@ -167,7 +170,7 @@ async fn the_time_asked_for_the_deadline_and_the_effect_are_kept() {
     assert_eq!(answers[1].1, millis(7_030));
     let coalesce = over(
         [Answer::Good, items([("i-1", busy(21))])],
-        retry().within(secs(20)),
+        retry().timeout(secs(20)),
     );
     assert_eq!(stop(&coalesce, 3).await[1].1, millis(20));
 }
@@ -197,7 +200,7 @@ async fn a_call_of_which_nothing_came_through_is_repeated_as_one() {
         1
     );
     let sizes: Vec<_> = coalesce.inner().about().iter().map(Vec::len).collect();
-    assert_eq!((sizes, budget.left()), (vec![1, 499, 498, 498], 8));
+    assert_eq!((sizes, budget.remaining()), (vec![1, 499, 498, 498], 8));
     // And when it is given up, it is given up for all of them.
     let down = call(Operation::StopInstances).unavailable(Effect::None, "down");
     let coalesce = over(

@@ -17,7 +17,7 @@ use crate::fake::{call, secs};
 
 /// Asks every twenty milliseconds for `time`, and answers when each asked and how long it waited.
 async fn load(stack: Stack, script: Arc<Script>, time: Duration) -> Vec<(Duration, Duration)> {
-    let (stack, ids) = (stack.over(script), Arc::new(numbered(500)));
+    let (stack, ids) = (stack.wrap(script), Arc::new(numbered(500)));
     let began = Instant::now();
     let tasks = (0..).map(|n| millis(20) * n).take_while(|at| *at < time);
     let tasks = tasks.enumerate().map(|(n, at)| {
@@ -50,7 +50,8 @@ async fn what_gathered_while_all_were_held_back_goes_in_few_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_are_slower_than_the_window_do_not_run_into_the_limit() {
-    let policy = LimitPolicy::none().with(&[Operation::DescribeInstance], Rate::every(secs(1)));
+    let policy =
+        LimitPolicy::unlimited().with(&[Operation::DescribeInstance], Rate::every(secs(1)));
     let script = Arc::new(Script::new([]).taking(millis(300)));
     let waits = load(
         Stack::default().limit(policy),

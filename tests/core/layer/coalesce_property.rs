@@ -200,9 +200,9 @@ proptest! {
         virtually(async {
             let ids = numbered(6);
             let backend = Versioned::new(takes, batch, ids[..failing].to_vec());
-            let policy = CoalescePolicy::default().window(millis(window)).at_most(size(4));
+            let policy = CoalescePolicy::default().window(millis(window)).max_size(size(4));
             let coalesce = if retrying {
-                Coalesce::retrying(backend, policy, RetryPolicy::default())
+                Coalesce::with_retry(backend, policy, RetryPolicy::default())
             } else {
                 Coalesce::new(backend, policy)
             };

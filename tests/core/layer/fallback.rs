@@ -72,7 +72,10 @@ pub(crate) fn sent(script: &Script) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn the_first_with_capacity_is_launched_and_says_which_it_is() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b")]);
-    let fallback = over(cloud.provisioner(), zones().tagging("alternative").unwrap());
+    let fallback = over(
+        cloud.provisioner(),
+        zones().record_in_tag("alternative").unwrap(),
+    );
     let info = fallback.launch_instance(&plain()).await.unwrap();
     assert_eq!(info.placement.zone, Some(Zone::new("mem-c").unwrap()));
     assert_eq!(
@@ -88,7 +91,7 @@ async fn the_first_with_capacity_is_launched_and_says_which_it_is() {
             .all(|info| info.placement == batch[0].placement)
     );
     assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 4);
-    assert_eq!(fallback.layer().lacking().len(), 2);
+    assert_eq!(fallback.layer().without_capacity().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,13 +111,13 @@ async fn the_list_is_the_whole_order_and_equal_ones_are_tried_once() {
     );
     let fallback = over(
         Script::new([]),
-        FallbackPolicy::new([]).tagging("x").unwrap(),
+        FallbackPolicy::new([]).record_in_tag("x").unwrap(),
     );
     fallback.launch_instance(&plain()).await.unwrap();
     assert_eq!(sent(fallback.inner()), ["small - -"]);
     assert!(
         FallbackPolicy::new([of_type("x")])
-            .tagging("fleetwright:x")
+            .record_in_tag("fleetwright:x")
             .is_err()
     );
 }
@@ -153,7 +156,10 @@ async fn nothing_but_capacity_falls_through() {
         (error.kind(), cloud.oracle().calls_of(WireCall::Launch)),
         (ErrorKind::Invalid, 2)
     );
-    assert!(fallback.layer().lacking().is_empty() && nowhere.layer().lacking().is_empty());
+    assert!(
+        fallback.layer().without_capacity().is_empty()
+            && nowhere.layer().without_capacity().is_empty()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +227,7 @@ async fn a_config_without_a_zone_is_not_taken_for_every_zone() {
 #[tokio::test(start_paused = true)]
 async fn what_is_remembered_is_forgotten_in_time() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b"), none_in("mem-c")]);
-    let fallback = over(cloud.provisioner(), zones().remembering_for(secs(100)));
+    let fallback = over(cloud.provisioner(), zones().remember_for(secs(100)));
     let error = fallback.launch_instance(&plain()).await.unwrap_err();
     assert_eq!(
         (error.retry(), cloud.oracle().total_calls()),
@@ -237,10 +243,10 @@ async fn what_is_remembered_is_forgotten_in_time() {
     assert_eq!(error.retry(), RetryAdvice::After(secs(60)));
     assert_eq!(error.operation(), Operation::LaunchInstance);
     assert_eq!(cloud.oracle().total_calls(), 3);
-    assert_eq!(fallback.layer().lacking().len(), 3);
+    assert_eq!(fallback.layer().without_capacity().len(), 3);
     cloud.operator().set_capacity(Vec::new());
     sleep(secs(60)).await;
-    assert!(fallback.layer().lacking().is_empty());
+    assert!(fallback.layer().without_capacity().is_empty());
     let info = fallback.launch_instance(&plain()).await.unwrap();
     assert_eq!(info.placement.zone, Some(Zone::new("mem-a").unwrap()));
 }
@@ -248,7 +254,7 @@ async fn what_is_remembered_is_forgotten_in_time() {
 #[tokio::test(start_paused = true)]
 async fn the_first_to_be_forgotten_is_the_time_to_come_back() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b"), none_in("mem-c")]);
-    let fallback = over(cloud.provisioner(), zones().remembering_for(secs(100)));
+    let fallback = over(cloud.provisioner(), zones().remember_for(secs(100)));
     let small = InstanceConfig::builder("image-1", "small").build().unwrap();
     assert!(fallback.launch_instance(&small).await.is_err());
     sleep(secs(30)).await;
@@ -263,7 +269,7 @@ async fn the_first_to_be_forgotten_is_the_time_to_come_back() {
 async fn no_time_is_too_long_to_remember() {
     for (time, sent) in [(Duration::MAX, 3), (Duration::ZERO, 6)] {
         let cloud = cloud([none_in("mem-a"), none_in("mem-b"), none_in("mem-c")]);
-        let fallback = over(cloud.provisioner(), zones().remembering_for(time));
+        let fallback = over(cloud.provisioner(), zones().remember_for(time));
         for _ in 0..2 {
             assert!(fallback.launch_instance(&plain()).await.is_err());
         }
@@ -333,7 +339,7 @@ async fn what_two_launches_find_is_remembered_once_and_as_far_as_it_reaches() {
         fallback.launch_instance(&config)
     );
     assert_eq!(
-        fallback.layer().lacking(),
+        fallback.layer().without_capacity(),
         [offering(Some("small"), None, None)]
     );
 }

@@ -18,7 +18,7 @@ use crate::fake::{call, id, secs};
 
 fn zones() -> FallbackPolicy {
     FallbackPolicy::new(["mem-a", "mem-b", "mem-c"].map(in_zone))
-        .tagging("alternative")
+        .record_in_tag("alternative")
         .unwrap()
 }
 
@@ -26,7 +26,7 @@ fn zones() -> FallbackPolicy {
 fn process(cloud: &MemoryCloud) -> Layered<Layered<MemoryProvisioner, Retry>, Fallback> {
     let retry = Layered::new(
         cloud.provisioner(),
-        Retry::new(RetryPolicy::default().seeded(3)),
+        Retry::new(RetryPolicy::default().jitter_seed(3)),
     );
     over(retry, zones())
 }
@@ -190,7 +190,7 @@ async fn an_unknown_outcome_is_settled_before_the_next_is_tried() {
     };
     let done = || Answer::from(lacks(fleetwright::Scope::Region).with_effect(Effect::Done));
     let found = || Answer::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
-    let gone = || Answer::Found(LaunchRecord::Gone(Vec::new()));
+    let gone = || Answer::Found(LaunchRecord::Terminated(Vec::new()));
     let down = || Answer::from(call(Operation::FindLaunch).unavailable(Effect::None, "down"));
     let cases = [
         (with_token("t-1"), vec![unknown(), Answer::Good], true),

@@ -18,7 +18,7 @@ use super::{
 use crate::fake::secs;
 
 fn over(script: Script, operations: &[Operation], rate: Rate) -> Layered<Script, Limit> {
-    let policy = LimitPolicy::none().with(operations, rate);
+    let policy = LimitPolicy::unlimited().with(operations, rate);
     Layered::new(script, Limit::new(&policy))
 }
 
@@ -68,7 +68,7 @@ async fn a_single_call_its_batch_and_its_stream_are_one_operation() {
 async fn operations_share_a_rate_until_a_later_rule_parts_them() {
     use Operation::{RebootInstance, ResizeInstance, StopInstance, UpdateTags};
     let (slow, slower) = (Rate::every(secs(1)), Rate::every(secs(10)));
-    let policy = LimitPolicy::none()
+    let policy = LimitPolicy::unlimited()
         .with(&[RebootInstance, ResizeInstance, StopInstance], slow)
         .with(&[StopInstance], slower);
     let limit = Layered::new(Script::new([]), Limit::new(&policy));
@@ -143,7 +143,7 @@ async fn a_batch_of_more_than_the_burst_makes_those_who_follow_pay() {
 async fn so_many_are_under_way_and_in_the_order_they_came() {
     let rate = Rate::every(Duration::ZERO)
         .burst(many(999))
-        .concurrently(size(3));
+        .max_concurrent(size(3));
     let script = Script::new([]).taking(secs(1));
     let limit = over(script, &[Operation::StopInstance], rate);
     let times = at_once(&limit, 7).await;
@@ -160,7 +160,7 @@ async fn so_many_are_under_way_and_in_the_order_they_came() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_keeps_its_place_to_its_end() {
-    let rate = Rate::every(Duration::ZERO).concurrently(size(1));
+    let rate = Rate::every(Duration::ZERO).max_concurrent(size(1));
     let limit = over(Script::new([]), &[Operation::ListInstances], rate);
     let filter = InstanceFilter::new();
     let blocked = async || {
@@ -191,7 +191,7 @@ async fn a_stream_keeps_its_place_to_its_end() {
 async fn who_leaves_the_queue_takes_no_turn_and_holds_no_place() {
     for polls in 0..50 {
         for concurrent in [1, 9] {
-            let rate = Rate::every(millis(10)).concurrently(size(concurrent));
+            let rate = Rate::every(millis(10)).max_concurrent(size(concurrent));
             let script = Script::new([]).taking(millis(5));
             let limit = over(script, &[Operation::StopInstance], rate);
             let names = numbered(3);

@@ -21,8 +21,8 @@ async fn throttling_holds_everybody_back_and_halves_the_rate_once() {
     let throttled = call(Operation::StopInstance).throttled(secs(60));
     let script = Script::new(vec![throttled.into(); 4]).taking(millis(1));
     let rate = Rate::every(secs(1)).burst(many(4));
-    let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
-    let limit = Layered::new(script, Limit::new(&policy.recovering_in(secs(3600))));
+    let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
+    let limit = Layered::new(script, Limit::new(&policy.recovery_time(secs(3600))));
     let times = at_once(&limit, 8).await;
     assert_eq!(times[..4], [0; 4].map(secs));
     // The time that was asked for earns nothing, or all would be back at once.
@@ -40,8 +40,8 @@ async fn each_throttled_burst_halves_the_rate_down_to_an_eighth() {
         throttled(),
         throttled(),
     ]);
-    let policy = LimitPolicy::none().with(&[Operation::StopInstance], Rate::every(secs(1)));
-    let limit = Layered::new(script, Limit::new(&policy.recovering_in(Duration::MAX)));
+    let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], Rate::every(secs(1)));
+    let limit = Layered::new(script, Limit::new(&policy.recovery_time(Duration::MAX)));
     for _ in 0..7 {
         let _ = limit.stop_instance(&id("i-1")).await;
     }
@@ -52,8 +52,8 @@ async fn each_throttled_burst_halves_the_rate_down_to_an_eighth() {
 async fn the_rate_comes_back_by_an_eighth_and_with_it_the_burst() {
     let throttled = call(Operation::StopInstance).throttled(secs(1));
     let rate = Rate::every(secs(1)).burst(many(3));
-    let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
-    let policy = policy.recovering_in(secs(100));
+    let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
+    let policy = policy.recovery_time(secs(100));
     let limit = Layered::new(Script::new([throttled.clone().into()]), Limit::new(&policy));
     // Lowered at once, so four eighths are left from the first second on.
     assert!(limit.stop_instance(&id("i-1")).await.is_err());
@@ -87,7 +87,7 @@ async fn without_a_rate_only_the_time_that_is_asked_for_is_kept() {
     let throttled = call(Operation::StreamInstances).throttled(secs(5));
     let down = call(Operation::ListInstances).unavailable(Effect::None, "down");
     let script = Script::new([Answer::Bad(down.retry_after(secs(77))), throttled.into()]);
-    let limit = Layered::new(script, Limit::new(&LimitPolicy::none()));
+    let limit = Layered::new(script, Limit::new(&LimitPolicy::unlimited()));
     let filter = InstanceFilter::new();
     assert!(limit.list_instances(&filter).await.is_err());
     let items: Vec<_> = limit.stream_instances(&filter).collect().await;
@@ -112,9 +112,9 @@ async fn no_time_is_too_long_for_a_rate() {
             for asked in [Duration::ZERO, secs(1 << 40), longest] {
                 let throttled = call(Operation::StopInstance).throttled(asked);
                 let rate = Rate::every(every).burst(many(burst));
-                let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
+                let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
                 for recovery in [Duration::ZERO, longest] {
-                    let policy = policy.clone().recovering_in(recovery);
+                    let policy = policy.clone().recovery_time(recovery);
                     let script = Script::new([throttled.clone().into()]).batches_of(1);
                     let limit = Layered::new(script, Limit::new(&policy));
                     let all = async {
@@ -134,8 +134,8 @@ async fn no_time_is_too_long_for_a_rate() {
 async fn what_came_back_has_earned_only_since_then() {
     let throttled = call(Operation::StopInstance).throttled(secs(1));
     let rate = Rate::every(secs(1)).burst(many(3));
-    let policy = LimitPolicy::none().with(&[Operation::StopInstance], rate);
-    let policy = policy.recovering_in(secs(100));
+    let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
+    let policy = policy.recovery_time(secs(100));
     let limit = Layered::new(Script::new([throttled.into()]), Limit::new(&policy));
     assert!(limit.stop_instance(&id("i-1")).await.is_err());
     // Five eighths of the rate are back since 101 seconds: a call in every 1.6.

@@ -141,9 +141,9 @@ async fn waiting_for_a_turn_is_measured_and_the_rate_shown_whenever_it_changes()
     let _guard = metrics::set_default_local_recorder(&book);
     let throttled = call(Operation::StopInstance).throttled(secs(1));
     let rate = Rate::every(millis(500));
-    let policy = LimitPolicy::none()
+    let policy = LimitPolicy::unlimited()
         .with(&[Operation::StopInstance], rate)
-        .recovering_in(secs(10));
+        .recovery_time(secs(10));
     let script = Script::new([Answer::Good, throttled.into()]);
     let limit = Layered::new(script, Limit::new(&policy));
     let of = |name: &str| {

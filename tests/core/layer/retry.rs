@@ -18,7 +18,9 @@ use crate::fake::{call, id, ids, secs};
 
 /// Waits a second, then two, then four, and a random part more.
 fn policy() -> RetryPolicy {
-    RetryPolicy::default().delays(secs(1), secs(4)).seeded(7)
+    RetryPolicy::default()
+        .delays(secs(1), secs(4))
+        .jitter_seed(7)
 }
 
 fn over(script: Script, policy: RetryPolicy) -> Layered<Script, Retry> {
@@ -96,7 +98,7 @@ async fn advice_and_effect_decide_and_nothing_else_does() {
 #[tokio::test(start_paused = true)]
 async fn delays_double_and_are_made_longer_by_less_than_themselves() {
     let down = call(Operation::DescribeInstance).unavailable(Effect::None, "down");
-    let policy = policy().attempts(many(6)).within(secs(900));
+    let policy = policy().max_attempts(many(6)).timeout(secs(900));
     let retry = over(Script::always(down), policy);
     let error = retry.describe_instance(&id("i-1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
@@ -128,7 +130,7 @@ async fn the_time_that_the_cloud_asks_for_is_kept() {
 async fn a_time_past_the_deadline_gives_up_at_once() {
     for asked in [secs(31), Duration::MAX] {
         let throttled = call(Operation::StopInstance).throttled(asked);
-        let retry = over(Script::always(throttled), policy().within(secs(30)));
+        let retry = over(Script::always(throttled), policy().timeout(secs(30)));
         let error = retry.stop_instance(&id("i-1")).await.unwrap_err();
         assert_eq!(error.retry(), RetryAdvice::After(asked));
         assert_eq!(
@@ -142,14 +144,14 @@ async fn a_time_past_the_deadline_gives_up_at_once() {
 async fn no_attempt_begins_past_the_deadline() {
     let throttled = call(Operation::StopInstance).throttled(secs(10));
     for (deadline, sent) in [(0, 1), (9, 1), (10, 2), (39, 4), (40, 5)] {
-        let policy = policy().attempts(many(99)).within(secs(deadline));
+        let policy = policy().max_attempts(many(99)).timeout(secs(deadline));
         let retry = over(Script::always(throttled.clone()), policy);
         retry.stop_instance(&id("i-1")).await.unwrap_err();
         assert_eq!(retry.inner().times().len(), sent, "within {deadline}");
     }
     // What an attempt itself takes counts too.
     let slow = Script::always(throttled).taking(secs(10));
-    let retry = over(slow, policy().attempts(many(99)).within(secs(40)));
+    let retry = over(slow, policy().max_attempts(many(99)).timeout(secs(40)));
     retry.stop_instance(&id("i-1")).await.unwrap_err();
     assert_eq!(retry.inner().times(), [0, 20, 40].map(secs));
 }
@@ -228,7 +230,10 @@ async fn one_item_that_asks_for_too_long_gives_up_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_backend_that_loses_count_fails_every_item() {
-    let retry = over(Script::always(Answer::Short), policy().attempts(many(2)));
+    let retry = over(
+        Script::always(Answer::Short),
+        policy().max_attempts(many(2)),
+    );
     let answers = retry.stop_instances(&numbered(3)).await;
     assert_eq!(answers.len(), 3);
     for answer in answers {
@@ -266,11 +271,11 @@ async fn no_time_is_too_long_for_a_policy() {
     for policy in [
         RetryPolicy::default()
             .delays(longest, longest)
-            .within(longest),
+            .timeout(longest),
         RetryPolicy::default()
             .delays(millis(1), longest)
-            .within(longest)
-            .attempts(many(90)),
+            .timeout(longest)
+            .max_attempts(many(90)),
         RetryPolicy::default().delays(longest, Duration::ZERO),
         RetryPolicy::default().delays(Duration::ZERO, Duration::ZERO),
     ] {

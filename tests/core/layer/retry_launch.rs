@@ -162,7 +162,7 @@ async fn what_is_going_or_in_part_is_no_answer() {
     for (count, found, answers) in cases {
         let lost = call(Operation::LaunchInstances).timeout(Effect::Unknown);
         let found = Answer::Found(LaunchRecord::Found(found));
-        let policy = RetryPolicy::default().attempts(many(1));
+        let policy = RetryPolicy::default().max_attempts(many(1));
         let retry = Layered::new(Script::new([lost.into(), found]), Retry::new(policy));
         let answer = retry.launch_instances(&config, many(count)).await;
         assert_eq!(answer.is_ok(), answers, "{answer:?}");
@@ -174,7 +174,9 @@ async fn the_look_up_keeps_the_deadline_of_the_launch() {
     let lost = call(Operation::LaunchInstance)
         .timeout(Effect::Unknown)
         .retry_after(secs(10));
-    let policy = RetryPolicy::default().attempts(many(99)).within(secs(25));
+    let policy = RetryPolicy::default()
+        .max_attempts(many(99))
+        .timeout(secs(25));
     let retry = Layered::new(Script::always(lost), Retry::new(policy));
     let error = retry.launch_instance(&with_token("t-1")).await.unwrap_err();
     assert_eq!(error.operation(), Operation::LaunchInstance);
@@ -194,8 +196,8 @@ async fn a_look_up_that_fails_is_repeated_in_time() {
     made.tags = plain().tags;
     let found = Answer::Found(LaunchRecord::Found(vec![made]));
     let script = [call.timeout(Effect::Unknown).into(), down.into(), found];
-    let policy = RetryPolicy::default().attempts(many(2)).seeded(1);
-    let once = policy.clone().attempts(many(1));
+    let policy = RetryPolicy::default().max_attempts(many(2)).jitter_seed(1);
+    let once = policy.clone().max_attempts(many(1));
     let retry = Layered::new(Script::new(script.clone()), Retry::new(once));
     retry.launch_instance(&with_token("t-1")).await.unwrap_err();
     // One more attempt, which is good, would hide the look-up.

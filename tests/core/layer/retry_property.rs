@@ -42,7 +42,7 @@ proptest! {
         answers in vec(answer(), 0..30), attempts in 1_u32..6, calls in vec(select(&Operation::ALL[..]), 1..6),
     ) {
         virtually(async {
-            let policy = RetryPolicy::default().attempts(many(attempts)).delays(millis(1), secs(1));
+            let policy = RetryPolicy::default().max_attempts(many(attempts)).delays(millis(1), secs(1));
             let retry = Layered::new(Script::new(answers), Retry::new(policy));
             let config = with_token("t-1");
             for operation in &calls {
@@ -73,7 +73,7 @@ proptest! {
     ) {
         virtually(async {
             let budget = RetryBudget::new(reserve, many(price));
-            let policy = RetryPolicy::default().budget(budget.clone()).within(Duration::MAX);
+            let policy = RetryPolicy::default().budget(budget.clone()).timeout(Duration::MAX);
             let good = vec![Answer::Good; before as usize];
             let script = Script::always(outage()).taking(millis(10)).first(good);
             let retry = Layered::new(script, Retry::new(policy));
@@ -86,7 +86,7 @@ proptest! {
             let sent = retry.inner().calls().len() - before as usize;
             let most = (calls + reserve as usize).min(5 * calls);
             prop_assert_eq!(sent, most);
-            prop_assert_eq!(budget.left() as usize, (reserve as usize).saturating_sub(4 * calls));
+            prop_assert_eq!(budget.remaining() as usize, (reserve as usize).saturating_sub(4 * calls));
             Ok(())
         })?;
     }
@@ -107,17 +107,17 @@ async fn what_succeeds_earns_repetitions_and_what_fails_for_good_does_not() {
     ]);
     let retry = Layered::new(script, Retry::new(policy));
     retry.stop_instance(&id("i-1")).await.unwrap_err();
-    assert_eq!(budget.left(), 4);
+    assert_eq!(budget.remaining(), 4);
     // A batch of which every item is refused has not come through, nor has a stream.
     retry.stop_instances(&numbered(2)).await;
     let filter = InstanceFilter::new();
     let streamed: Vec<_> = retry.stream_instances(&filter).collect().await;
-    assert_eq!((streamed.len(), budget.left()), (1, 4));
+    assert_eq!((streamed.len(), budget.remaining()), (1, 4));
     // One of which a part is refused has.
     retry.stop_instances(&numbered(2)).await;
-    assert_eq!(budget.left(), 5);
+    assert_eq!(budget.remaining(), 5);
     retry.stop_instance(&id("i-1")).await.unwrap();
-    assert_eq!(budget.left(), 5);
+    assert_eq!(budget.remaining(), 5);
     assert_eq!(retry.inner().most.load(Ordering::SeqCst), 1);
 }
 
@@ -126,13 +126,13 @@ async fn a_stream_that_opens_earns_and_one_that_does_not_costs() {
     let budget = RetryBudget::new(2, many(1));
     let policy = RetryPolicy::default()
         .budget(budget.clone())
-        .attempts(many(2));
+        .max_attempts(many(2));
     let script = Script::new([outage().into(), outage().into(), Answer::Good]);
     let retry = Layered::new(script, Retry::new(policy));
     let filter = InstanceFilter::new();
     for left in [1, 2] {
         let _: Vec<_> = retry.stream_instances(&filter).collect().await;
-        assert_eq!(budget.left(), left);
+        assert_eq!(budget.remaining(), left);
     }
 }
 
@@ -149,7 +149,7 @@ async fn who_leaves_before_a_repetition_gives_it_back() {
         let name = id("i-1");
         let one = timeout(secs(patience), retry.stop_instance(&name));
         assert!(one.await.is_err());
-        assert_eq!(budget.left(), left);
+        assert_eq!(budget.remaining(), left);
     }
     let ids = numbered(2);
     assert!(timeout(secs(5), retry.stop_instances(&ids)).await.is_err());
@@ -158,5 +158,5 @@ async fn who_leaves_before_a_repetition_gives_it_back() {
             .await
             .is_err()
     );
-    assert_eq!(budget.left(), 2);
+    assert_eq!(budget.remaining(), 2);
 }

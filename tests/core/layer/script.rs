@@ -278,7 +278,7 @@ impl InstanceProvisioner for Script {
         if let Answer::Found(record) = answer {
             return Ok(record);
         }
-        answer.error().map_or(Ok(LaunchRecord::NotSeen), Err)
+        answer.error().map_or(Ok(LaunchRecord::NotFound), Err)
     }
     async fn launch_instances(
         &self,

@@ -25,7 +25,9 @@ use crate::fake::{call, id, secs};
 type Over = fn(Arc<Script>) -> Arc<dyn InstanceProvisioner>;
 
 fn retry() -> RetryPolicy {
-    RetryPolicy::default().delays(secs(1), secs(1)).seeded(1)
+    RetryPolicy::default()
+        .delays(secs(1), secs(1))
+        .jitter_seed(1)
 }
 
 fn down(operation: Operation) -> ProvisionError {
@@ -38,7 +40,7 @@ async fn every_layer_passes_every_call_through_once() {
         |script| {
             Arc::new(Layered::new(
                 script,
-                Timeout::new(TimeoutPolicy::each(secs(1))),
+                Timeout::new(TimeoutPolicy::new(secs(1))),
             ))
         },
         |script| Arc::new(Layered::new(script, Fallback::new(FallbackPolicy::new([])))),
@@ -50,13 +52,13 @@ async fn every_layer_passes_every_call_through_once() {
         |script| {
             Stack::default()
                 .fallback(FallbackPolicy::new([]))
-                .over(script)
+                .wrap(script)
         },
         |script| {
             let mut stack = Stack::default();
-            (stack.total, stack.coalesce, stack.retry) = (None, None, None);
-            (stack.limit, stack.attempt) = (None, None);
-            stack.over(script)
+            (stack.total_timeout, stack.coalesce, stack.retry) = (None, None, None);
+            (stack.limit, stack.attempt_timeout) = (None, None);
+            stack.wrap(script)
         },
     ];
     for over in pass {
@@ -84,13 +86,13 @@ async fn every_layer_passes_every_call_through_once() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_turn_takes_nothing_of_the_time_of_an_attempt() {
-    let policy = LimitPolicy::none().with(&[Operation::LaunchInstance], Rate::every(secs(50)));
+    let policy = LimitPolicy::unlimited().with(&[Operation::LaunchInstance], Rate::every(secs(50)));
     let script = Arc::new(Script::new([Answer::Good, Answer::Hang]).taking(secs(9)));
     let stack = Stack::default()
         .limit(policy)
-        .retry(retry().attempts(many(1)))
-        .attempt(TimeoutPolicy::each(secs(10)))
-        .over(Arc::clone(&script));
+        .retry(retry().max_attempts(many(1)))
+        .attempt_timeout(TimeoutPolicy::new(secs(10)))
+        .wrap(Arc::clone(&script));
     let config = plain();
     let (first, second) = tokio::join!(
         stack.launch_instance(&config),
@@ -105,12 +107,12 @@ async fn waiting_for_a_turn_takes_nothing_of_the_time_of_an_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_repetition_takes_its_turn_like_a_first_call() {
-    let policy = LimitPolicy::none().with(&[Operation::StopInstance], Rate::every(secs(50)));
+    let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], Rate::every(secs(50)));
     let script = Arc::new(Script::new([down(Operation::StopInstance).into()]));
     let stack = Stack::default()
         .limit(policy)
         .retry(retry())
-        .over(Arc::clone(&script));
+        .wrap(Arc::clone(&script));
     stack.stop_instance(&id("i-1")).await.unwrap();
     assert_eq!(script.times(), [0, 50].map(secs));
 }
@@ -119,13 +121,14 @@ async fn a_repetition_takes_its_turn_like_a_first_call() {
 async fn the_total_bounds_everything_below_it() {
     let started = Instant::now();
     let stack = |answer: Answer| {
-        let policy = LimitPolicy::none().with(&[Operation::StopInstance], Rate::every(secs(999)));
+        let policy =
+            LimitPolicy::unlimited().with(&[Operation::StopInstance], Rate::every(secs(999)));
         Stack::default()
             .limit(policy)
-            .retry(retry().attempts(many(999)))
-            .attempt(TimeoutPolicy::each(secs(10)))
-            .total(TimeoutPolicy::each(secs(45)))
-            .over(Script::always(answer))
+            .retry(retry().max_attempts(many(999)))
+            .attempt_timeout(TimeoutPolicy::new(secs(10)))
+            .total_timeout(TimeoutPolicy::new(secs(45)))
+            .wrap(Script::always(answer))
     };
     // Attempts that hang, waiting between attempts, waiting for a turn.
     let hangs = stack(Answer::Hang);
@@ -166,18 +169,18 @@ async fn a_throttled_batch_of_five_hundred_is_one_repetition() {
     let script = Arc::new(Script::new([Answer::Good, throttled.into()]).taking(millis(10)));
     let stack = Stack::default()
         .retry(retry().budget(budget.clone()))
-        .over(Arc::clone(&script));
+        .wrap(Arc::clone(&script));
     let answers = join_all(numbered(500).iter().map(|id| stack.describe_instance(id))).await;
     assert!(answers.iter().all(Result::is_ok));
-    assert_eq!((script.calls().len(), budget.left()), (3, 2));
+    assert_eq!((script.calls().len(), budget.remaining()), (3, 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_is_cut_off_leaves_the_shared_call_to_the_others() {
-    let total = TimeoutPolicy::each(secs(10));
+    let total = TimeoutPolicy::new(secs(10));
     let stack = Stack::default()
-        .total(total)
-        .over(Script::new([]).taking(secs(9)));
+        .total_timeout(total)
+        .wrap(Script::new([]).taking(secs(9)));
     let names = numbered(3);
     let late = async {
         tokio::time::sleep(secs(8)).await;
@@ -207,7 +210,7 @@ async fn an_offering_is_given_up_only_once_it_was_repeated() {
     let stack = Stack::default()
         .retry(retry())
         .fallback(FallbackPolicy::new(alternatives))
-        .over(cloud.provisioner());
+        .wrap(cloud.provisioner());
     let info = stack.launch_instance(&with_token("t-1")).await.unwrap();
     assert_eq!(info.placement.zone, Some(zone("mem-b")));
     // Throttled and refused in one zone, lost and repeated in the other.
@@ -225,7 +228,7 @@ async fn five_hundred_describes_through_the_whole_stack_are_two_calls() {
         .launch_instances(&plain(), many(500))
         .await
         .unwrap();
-    let stack = Stack::default().over(cloud.provisioner());
+    let stack = Stack::default().wrap(cloud.provisioner());
     let calls = launched.iter().enumerate().map(|(n, info)| {
         let stack = &stack;
         async move {
@@ -244,7 +247,7 @@ async fn five_hundred_describes_through_the_whole_stack_are_two_calls() {
 async fn a_stack_has_defaults_that_end() {
     for operation in Operation::ALL {
         let script = Arc::new(Script::always(Answer::Hang));
-        let stack = Stack::default().over(Arc::clone(&script));
+        let stack = Stack::default().wrap(Arc::clone(&script));
         let error = make(&*stack, operation, &with_token("t-1"))
             .await
             .unwrap_err();

@@ -34,11 +34,11 @@ fn stack(cloud: &MemoryCloud) -> std::sync::Arc<dyn fleetwright::InstanceProvisi
     Stack::default()
         .fallback(
             FallbackPolicy::new(alternatives)
-                .tagging("alternative")
+                .record_in_tag("alternative")
                 .unwrap(),
         )
-        .attempt(TimeoutPolicy::each(secs(5)))
-        .over(cloud.provisioner())
+        .attempt_timeout(TimeoutPolicy::new(secs(5)))
+        .wrap(cloud.provisioner())
 }
 
 proptest! {

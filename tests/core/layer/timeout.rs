@@ -27,7 +27,7 @@ fn over(script: Script, policy: TimeoutPolicy) -> Layered<Script, Timeout> {
 #[tokio::test(start_paused = true)]
 async fn a_change_that_is_cut_off_is_of_unknown_effect_and_a_read_of_none() {
     for operation in Operation::ALL {
-        let timeout = over(Script::always(Answer::Hang), TimeoutPolicy::each(secs(7)));
+        let timeout = over(Script::always(Answer::Hang), TimeoutPolicy::new(secs(7)));
         let error = make(&timeout, operation, &plain()).await.unwrap_err();
         assert_eq!(
             (error.kind(), error.operation()),
@@ -51,10 +51,10 @@ async fn a_change_that_is_cut_off_is_of_unknown_effect_and_a_read_of_none() {
 async fn what_is_in_time_is_answered_as_it_is() {
     for operation in Operation::ALL {
         let script = Script::new([]).taking(secs(7) - millis(1));
-        let timeout = over(script, TimeoutPolicy::each(secs(7)));
+        let timeout = over(script, TimeoutPolicy::new(secs(7)));
         make(&timeout, operation, &plain()).await.unwrap();
         let refused = crate::fake::call(operation).forbidden("no");
-        let timeout = over(Script::always(refused), TimeoutPolicy::each(secs(7)));
+        let timeout = over(Script::always(refused), TimeoutPolicy::new(secs(7)));
         let error = make(&timeout, operation, &plain()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Forbidden);
     }
@@ -62,10 +62,10 @@ async fn what_is_in_time_is_answered_as_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_may_have_a_time_of_its_own() {
-    let policy = TimeoutPolicy::each(secs(7))
+    let policy = TimeoutPolicy::new(secs(7))
         .with(Operation::LaunchInstances, secs(30))
         .with(Operation::ListInstances, Duration::MAX);
-    assert_eq!(policy.limit(Operation::LaunchInstance), secs(7));
+    assert_eq!(policy.timeout(Operation::LaunchInstance), secs(7));
     for (operation, limit) in [
         (Operation::LaunchInstances, secs(30)),
         (Operation::LaunchInstance, secs(7)),
@@ -83,7 +83,7 @@ async fn an_operation_may_have_a_time_of_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn every_item_of_a_batch_is_told() {
-    let timeout = over(Script::always(Answer::Hang), TimeoutPolicy::each(secs(7)));
+    let timeout = over(Script::always(Answer::Hang), TimeoutPolicy::new(secs(7)));
     let answers = timeout.stop_instances(&numbered(3)).await;
     assert_eq!(answers.len(), 3);
     for answer in answers {
@@ -103,7 +103,7 @@ async fn each_item_of_a_stream_has_the_time() {
         tokio::time::sleep(secs(if n == 3 { 9_999 } else { 6 })).await;
         seen(n)
     });
-    let timeout = Layered::new(Slow::new(items), Timeout::new(TimeoutPolicy::each(secs(7))));
+    let timeout = Layered::new(Slow::new(items), Timeout::new(TimeoutPolicy::new(secs(7))));
     let filter = InstanceFilter::new();
     let read: Vec<_> = timeout.stream_instances(&filter).collect().await;
     assert_eq!(read.len(), 4);
@@ -122,7 +122,7 @@ async fn a_launch_that_was_cut_off_is_found_by_its_token() {
         cloud
             .faults()
             .add(Rule::nth(WireCall::Launch, 1, Fault::Hang(phase)));
-        let policy = TimeoutPolicy::each(secs(7));
+        let policy = TimeoutPolicy::new(secs(7));
         let timeout = Layered::new(cloud.provisioner(), Timeout::new(policy));
         let error = timeout
             .launch_instance(&with_token("t-1"))
@@ -134,7 +134,7 @@ async fn a_launch_that_was_cut_off_is_found_by_its_token() {
         );
         assert_eq!(live(&cloud), made);
         let found = timeout.find_launch(&token("t-1")).await.unwrap();
-        assert_eq!(found != LaunchRecord::NotSeen, made == 1);
+        assert_eq!(found != LaunchRecord::NotFound, made == 1);
         // And the replay is the same launch.
         timeout
             .launch_instances(&with_token("t-1"), many(1))

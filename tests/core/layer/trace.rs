@@ -22,7 +22,7 @@ type Traced = Layered<Layered<Script, Retry>, Trace>;
 
 fn over(script: Script) -> Traced {
     let policy = RetryPolicy::default()
-        .attempts(many(3))
+        .max_attempts(many(3))
         .delays(secs(1), secs(1));
     Layered::new(Layered::new(script, Retry::new(policy)), Trace)
 }
@@ -306,7 +306,7 @@ async fn what_failed_alone_in_a_shared_call_is_told_to_its_own_caller() {
     let busy = call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(1)));
     let script = Script::new([Answer::Good, items([("i-2", busy.clone())]), busy.into()]);
     let (gather, retry) = (CoalescePolicy::default(), RetryPolicy::default());
-    let shared = Coalesce::retrying(script.taking(millis(10)), gather, retry);
+    let shared = Coalesce::with_retry(script.taking(millis(10)), gather, retry);
     let traced = Layered::new(shared, Trace);
     join_all(numbered(4).iter().map(|id| traced.stop_instance(id))).await;
     for span in spans.named("fleetwright.call") {
@@ -327,7 +327,7 @@ async fn who_is_alone_has_the_attempts_of_a_single_call() {
     let (spans, _guard) = listen();
     let down = call(Operation::StopInstance).unavailable(Effect::None, "down");
     let (gather, retry) = (CoalescePolicy::default(), RetryPolicy::default());
-    let shared = Coalesce::retrying(Script::new([down.into()]), gather, retry);
+    let shared = Coalesce::with_retry(Script::new([down.into()]), gather, retry);
     let name = id("i-1");
     Layered::new(shared, Trace)
         .stop_instance(&name)

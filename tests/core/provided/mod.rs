@@ -112,6 +112,6 @@ impl InstanceProvisioner for Plain {
     }
 
     async fn find_launch(&self, _: &LaunchToken) -> Result<LaunchRecord> {
-        Ok(LaunchRecord::NotSeen)
+        Ok(LaunchRecord::NotFound)
     }
 }

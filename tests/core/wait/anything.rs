@@ -52,14 +52,14 @@ proptest! {
             .unwrap();
         clock.block_on(async {
             let mut fake = Fake::new(secs(window));
-            fake.capabilities.poll_tick = secs(tick);
+            fake.capabilities.poll_interval = secs(tick);
             let ids: Vec<InstanceId> = (0..scripts.len()).map(|n| id(&format!("i-{n}"))).collect();
             for (id, script) in ids.iter().zip(scripts) {
                 fake = fake.shows(id.as_str(), script);
             }
             let mut policy = WaitPolicy::within(secs(deadline))
-                .polling(Duration::from_millis(first), Duration::from_millis(max))
-                .seeded(seed);
+                .delays(Duration::from_millis(first), Duration::from_millis(max))
+                .jitter_seed(seed);
             policy.max_polls = budget.and_then(NonZeroU32::new);
             let waited = wait::for_state(&fake, &ids, goal, &policy).await;
 
@@ -74,10 +74,10 @@ proptest! {
                 }
                 Err(error) => {
                     prop_assert_eq!(error.polls as usize, polls.len());
-                    prop_assert_eq!(error.reached.len() + error.unreached.len(), ids.len());
-                    prop_assert!(!error.unreached.is_empty());
+                    prop_assert_eq!(error.reached.len() + error.not_reached.len(), ids.len());
+                    prop_assert!(!error.not_reached.is_empty());
                     prop_assert!(error.reached.iter().all(|status| status.state == goal));
-                    let mut last = error.unreached.iter().filter_map(|one| one.last.as_ref());
+                    let mut last = error.not_reached.iter().filter_map(|one| one.last.as_ref());
                     prop_assert!(last.all(|status| status.state != goal));
                     let in_time = fake.age() < secs(deadline);
                     prop_assert!(!in_time || cause(&error) != "deadline", "{}", error);

@@ -32,7 +32,7 @@ async fn the_deadline_itself_still_counts() {
     let policy = every_second(secs(3));
     let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
     assert_eq!(waited.unwrap()[0].state, Running);
-    let policy = WaitPolicy::within(secs(3)).polling(secs(40), secs(40));
+    let policy = WaitPolicy::within(secs(3)).delays(secs(40), secs(40));
     let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
     let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
     assert_eq!(waited.unwrap()[0].state, Running, "a last look is taken");
@@ -55,7 +55,7 @@ async fn a_poll_that_hangs_ends_at_the_deadline() {
     let error = failed(&fake, &every_second(secs(30))).await;
     assert_eq!((cause(&error), error.polls), ("deadline", 3));
     assert_eq!(fake.age(), secs(30));
-    assert_eq!(error.unreached[0].last.as_ref().unwrap().state, Pending);
+    assert_eq!(error.not_reached[0].last.as_ref().unwrap().state, Pending);
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,14 +79,14 @@ async fn a_cloud_that_asks_for_more_time_than_is_left_is_not_asked_again() {
 async fn a_wait_ends_when_its_polls_are_used_up() {
     for most in [1, 3] {
         let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
-        let policy = every_second(secs(60)).at_most(NonZeroU32::new(most).unwrap());
+        let policy = every_second(secs(60)).max_polls(NonZeroU32::new(most).unwrap());
         let error = failed(&fake, &policy).await;
         assert_eq!((cause(&error), error.polls), ("poll budget", most));
         let last = u64::from(most) - 1;
         assert_eq!(fake.age(), secs(last), "nothing is waited for after it");
     }
     let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
-    let policy = every_second(secs(60)).at_most(NonZeroU32::new(4).unwrap());
+    let policy = every_second(secs(60)).max_polls(NonZeroU32::new(4).unwrap());
     let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
     assert_eq!(waited.unwrap()[0].state, Running, "the last poll counts");
 }
@@ -126,12 +126,16 @@ async fn an_error_that_a_retry_would_not_mend_ends_a_wait_at_once() {
         ("failed", 3, secs(2))
     );
     assert_eq!(error.reached[0].id, id("i-3"), "of the same poll");
-    let unreached: Vec<_> = error.unreached.iter().map(|one| one.id.as_str()).collect();
-    assert_eq!(unreached, ["i-2", "i-1"], "in the order asked");
-    assert_eq!(error.unreached[1].last.as_ref().unwrap().state, Pending);
-    let own = error.unreached[1].error.as_ref().unwrap();
+    let not_reached: Vec<_> = error
+        .not_reached
+        .iter()
+        .map(|one| one.id.as_str())
+        .collect();
+    assert_eq!(not_reached, ["i-2", "i-1"], "in the order asked");
+    assert_eq!(error.not_reached[1].last.as_ref().unwrap().state, Pending);
+    let own = error.not_reached[1].error.as_ref().unwrap();
     assert_eq!(own.message(), "no");
-    assert!(error.unreached[0].error.is_none());
+    assert!(error.not_reached[0].error.is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,7 +156,7 @@ async fn a_goal_that_cannot_be_reached_ends_a_wait_at_once() {
             let error = until(&fake, &["i-1"], goal).await.err();
             let expected = if shown == goal {
                 None
-            } else if goal.can_be_seen_after(shown) {
+            } else if goal.can_be_observed_after(shown) {
                 Some("deadline")
             } else {
                 Some("unreachable")

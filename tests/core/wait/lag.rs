@@ -34,7 +34,7 @@ async fn not_found_past_the_window_ends_a_wait() {
             panic!("{error:?}");
         };
         assert_eq!(failed.kind(), ErrorKind::NotFound);
-        assert!(error.unreached[0].last.is_none());
+        assert!(error.not_reached[0].last.is_none());
     }
 }
 
@@ -75,7 +75,7 @@ async fn one_that_turns_back_is_given_up_once_the_window_has_passed() {
         let error = until(&fake, &["i-1"], Running).await.unwrap_err();
         assert_eq!(cause(&error), "turned back");
         assert_eq!(fake.age(), secs(2 + window));
-        assert_eq!(error.unreached[0].last.as_ref().unwrap().state, Stopped);
+        assert_eq!(error.not_reached[0].last.as_ref().unwrap().state, Stopped);
     }
 }
 

@@ -17,7 +17,7 @@ use crate::fake::{Fake, ids};
 
 /// Polls every second, which is the fake's tick: nothing left to chance.
 fn every_second(deadline: Duration) -> WaitPolicy {
-    WaitPolicy::within(deadline).polling(Duration::ZERO, Duration::ZERO)
+    WaitPolicy::within(deadline).delays(Duration::ZERO, Duration::ZERO)
 }
 
 /// Waits for `names` to be in `goal`, every second, for a minute at most.
@@ -34,9 +34,9 @@ async fn until(
 fn cause(error: &WaitError) -> &'static str {
     match &error.cause {
         WaitCause::Deadline => "deadline",
-        WaitCause::PollBudget => "poll budget",
+        WaitCause::PollLimit => "poll budget",
         WaitCause::Unreachable(_) => "unreachable",
-        WaitCause::TurnedBack(_) => "turned back",
+        WaitCause::Reverted(_) => "turned back",
         WaitCause::Failed(_) => "failed",
         _ => "unknown",
     }

@@ -81,7 +81,7 @@ async fn the_answer_is_in_the_order_asked_and_an_id_may_be_repeated() {
 /// When an instance that never comes up is polled under `policy`.
 async fn times(tick: Duration, policy: WaitPolicy) -> Vec<Duration> {
     let mut fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into())]);
-    fake.capabilities.poll_tick = tick;
+    fake.capabilities.poll_interval = tick;
     let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
     waited.unwrap_err();
     fake.polls()
@@ -90,8 +90,8 @@ async fn times(tick: Duration, policy: WaitPolicy) -> Vec<Duration> {
 #[tokio::test(start_paused = true)]
 async fn polls_are_a_tick_apart_at_least() {
     for tick in [1, 3].map(secs) {
-        let policy = WaitPolicy::within(secs(30)).polling(secs(0), secs(2));
-        let times = times(tick, policy.seeded(5)).await;
+        let policy = WaitPolicy::within(secs(30)).delays(secs(0), secs(2));
+        let times = times(tick, policy.jitter_seed(5)).await;
         assert!(times.len() >= 7, "{times:?}");
         assert!(times.windows(2).all(|two| two[1] - two[0] >= tick));
     }
@@ -112,15 +112,15 @@ async fn without_a_tick_and_without_a_delay_time_still_passes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_first_delay_of_nothing_grows_too() {
-    let policy = WaitPolicy::within(secs(60)).polling(secs(0), secs(10));
+    let policy = WaitPolicy::within(secs(60)).delays(secs(0), secs(10));
     let times = times(secs(0), policy).await;
     assert!(times.len() < 50, "{} polls", times.len());
 }
 
 #[tokio::test(start_paused = true)]
 async fn delays_grow_by_half_up_to_the_longest_and_are_stretched_at_random() {
-    let policy = WaitPolicy::within(secs(900)).polling(secs(2), secs(10));
-    let times = times(secs(1), policy.seeded(3)).await;
+    let policy = WaitPolicy::within(secs(900)).delays(secs(2), secs(10));
+    let times = times(secs(1), policy.jitter_seed(3)).await;
     let mut base = secs(2);
     let mut stretched = 0.0;
     // The last one is cut by the deadline.
@@ -136,7 +136,7 @@ async fn delays_grow_by_half_up_to_the_longest_and_are_stretched_at_random() {
 
 #[tokio::test(start_paused = true)]
 async fn a_seed_repeats_the_polls_and_another_one_does_not() {
-    let policy = |seed| WaitPolicy::within(secs(300)).seeded(seed);
+    let policy = |seed| WaitPolicy::within(secs(300)).jitter_seed(seed);
     let first = times(secs(0), policy(1)).await;
     assert_eq!(times(secs(0), policy(1)).await, first);
     assert_ne!(times(secs(0), policy(2)).await, first);
@@ -167,7 +167,7 @@ async fn a_delay_that_is_longer_than_what_the_cloud_asks_for_is_kept_too() {
         "i-1",
         [(0, poll().throttled(secs(2)).into()), (1, Running.into())],
     );
-    let policy = WaitPolicy::within(secs(60)).polling(secs(5), secs(5));
+    let policy = WaitPolicy::within(secs(60)).delays(secs(5), secs(5));
     let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
     waited.unwrap();
     assert!(fake.polls()[1] >= secs(5));

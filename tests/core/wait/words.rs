@@ -29,7 +29,7 @@ async fn failed<const N: usize>(second: [(u64, Show); N], policy: &WaitPolicy) -
 #[tokio::test(start_paused = true)]
 async fn every_end_reads_as_one_line() {
     let policy = every_second(secs(2));
-    let brief = policy.clone().at_most(std::num::NonZeroU32::MIN);
+    let brief = policy.clone().max_polls(std::num::NonZeroU32::MIN);
     let cases = [
         (
             failed([(0, Pending.into())], &policy).await,
@@ -63,10 +63,10 @@ async fn every_end_reads_as_one_line() {
     for (error, text) in cases {
         assert_eq!(error.to_string(), text);
         assert_eq!(error.goal, Running);
-        let (reached, unreached) = (&error.reached, &error.unreached);
-        assert_eq!((reached.len(), unreached.len()), (1, 1));
+        let (reached, not_reached) = (&error.reached, &error.not_reached);
+        assert_eq!((reached.len(), not_reached.len()), (1, 1));
         assert_eq!(reached[0], InstanceStatus::new(id("i-1"), Running));
-        assert_eq!(unreached[0].id, id("i-2"));
+        assert_eq!(not_reached[0].id, id("i-2"));
     }
 }
 
@@ -86,7 +86,7 @@ async fn the_source_is_the_read_that_failed_last() {
     let source = error.source().unwrap().to_string();
     assert!(source.contains("unavailable: down"), "{source}");
     assert!(!error.to_string().contains("down"), "it is told once");
-    let one = &error.unreached[0];
+    let one = &error.not_reached[0];
     assert_eq!(one.last.as_ref().unwrap().state, Pending);
     assert_eq!(one.error.as_ref().unwrap().message(), "down");
 }
@@ -97,14 +97,14 @@ async fn a_read_that_worked_again_is_no_source() {
     let down = poll().unavailable(Effect::None, "down");
     let error = failed([(0, down.into()), (1, Pending.into())], &policy).await;
     assert!(error.source().is_none());
-    assert!(error.unreached[0].error.is_none());
+    assert!(error.not_reached[0].error.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_was_never_seen_is_listed_all_the_same() {
     let fake = Fake::new(secs(90));
     let error = until(&fake, &["i-9"], Running).await.unwrap_err();
-    assert_eq!(error.unreached[0].id, id("i-9"));
-    assert!(error.unreached[0].last.is_none());
+    assert_eq!(error.not_reached[0].id, id("i-9"));
+    assert!(error.not_reached[0].last.is_none());
     assert!(error.source().unwrap().to_string().contains("not found"));
 }

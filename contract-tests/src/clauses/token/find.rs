@@ -33,7 +33,7 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Cx) -> Outcome {
     let second = cx.other_handle().await;
     for handle in [cx.provisioner(), &*second] {
         let record = looked_up(handle, &token).await?;
-        require(record == LaunchRecord::NotSeen, || {
+        require(record == LaunchRecord::NotFound, || {
             format!("a token that launched nothing shows {record:?}")
         })?;
     }
@@ -84,7 +84,7 @@ async fn is_gone(
     let record = looked_up(cx.provisioner(), token).await?;
     let may_be_forgotten = terminated.elapsed() >= cx.capabilities().token_after_terminate;
     match record {
-        LaunchRecord::Gone(kept) => {
+        LaunchRecord::Terminated(kept) => {
             let wrong = kept
                 .iter()
                 .find(|one| one.id != *id || !one.state.is_ending());
@@ -92,7 +92,7 @@ async fn is_gone(
                 format!("the launch of {id} is gone {when}, and shows {wrong:?}")
             })
         }
-        LaunchRecord::NotSeen => require(may_be_forgotten, || {
+        LaunchRecord::NotFound => require(may_be_forgotten, || {
             format!("the launch of {id} is not seen {when}, though its token is remembered")
         }),
         LaunchRecord::Found(_) => Err(Stop::violated(format!(

@@ -101,7 +101,7 @@ async fn is_free(cx: &Cx, config: &InstanceConfig, after: &str) -> Result<(), St
         cx.settle_reads().await;
         let record = cx.provisioner().find_launch(token).await;
         let record = record.map_err(|error| Stop::failed("find_launch", &error))?;
-        require(record == LaunchRecord::NotSeen, || {
+        require(record == LaunchRecord::NotFound, || {
             format!("after {after} without effect, its token shows {record:?}")
         })?;
     }

@@ -119,7 +119,7 @@ impl Twist for DroppedLaunchGoesOn {
             .get(token)
             .is_some_and(|under_way| *under_way > 0)
         {
-            return Ok(LaunchRecord::NotSeen);
+            return Ok(LaunchRecord::NotFound);
         }
         at.inner.find_launch(token).await
     }

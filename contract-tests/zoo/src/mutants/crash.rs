@@ -105,7 +105,7 @@ impl Twist for FindsAnsweredLaunchesOnly {
     }
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         if locked(&self.0).contains(token) {
-            return Ok(LaunchRecord::NotSeen);
+            return Ok(LaunchRecord::NotFound);
         }
         at.inner.find_launch(token).await
     }
@@ -150,8 +150,8 @@ impl Twist for BelievesItsNotes {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let found = at.inner.find_launch(token).await?;
         let noted = locked(&self.0).contains(token);
-        if noted && found == LaunchRecord::NotSeen {
-            return Ok(LaunchRecord::Gone(Vec::new()));
+        if noted && found == LaunchRecord::NotFound {
+            return Ok(LaunchRecord::Terminated(Vec::new()));
         }
         Ok(found)
     }

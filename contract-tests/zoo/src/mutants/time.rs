@@ -113,7 +113,7 @@ impl Waiter for OkAtDeadline {
     ) -> Waited {
         match for_state(provisioner, ids, goal, policy).await {
             Err(error) if matches!(error.cause, WaitCause::Deadline) => Ok(error
-                .unreached
+                .not_reached
                 .into_iter()
                 .filter_map(|one| one.last)
                 .collect()),
@@ -134,7 +134,7 @@ impl Waiter for IgnoresFailure {
         goal: CloudInstanceState,
         policy: &WaitPolicy,
     ) -> Waited {
-        let deadline = Instant::now() + policy.deadline;
+        let deadline = Instant::now() + policy.timeout;
         let mut waited = for_state(provisioner, ids, goal, policy).await;
         if let Err(error) = &mut waited {
             sleep_until(deadline).await;
@@ -169,11 +169,11 @@ async fn poll_every(
     goal: CloudInstanceState,
     policy: &WaitPolicy,
 ) -> Waited {
-    let deadline = Instant::now() + policy.deadline;
-    let once = policy.clone().at_most(NonZeroU32::MIN);
+    let deadline = Instant::now() + policy.timeout;
+    let once = policy.clone().max_polls(NonZeroU32::MIN);
     loop {
         match for_state(provisioner, ids, goal, &once).await {
-            Err(mut error) if matches!(error.cause, WaitCause::PollBudget) => {
+            Err(mut error) if matches!(error.cause, WaitCause::PollLimit) => {
                 if Instant::now() >= deadline {
                     error.cause = WaitCause::Deadline;
                     return Err(error);
@@ -197,7 +197,7 @@ impl Waiter for PollsHastily {
         goal: CloudInstanceState,
         policy: &WaitPolicy,
     ) -> Waited {
-        let pause = provisioner.capabilities().poll_tick.mul_f64(0.6);
+        let pause = provisioner.capabilities().poll_interval.mul_f64(0.6);
         poll_every(pause, provisioner, ids, goal, policy).await
     }
 }
@@ -216,7 +216,7 @@ impl Waiter for NamesNobody {
     ) -> Waited {
         let waited = for_state(provisioner, ids, goal, policy).await;
         waited.map_err(|mut error| {
-            error.unreached.clear();
+            error.not_reached.clear();
             error
         })
     }
@@ -267,7 +267,7 @@ struct NoTick;
 impl Twist for NoTick {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
-        declared.poll_tick = Duration::ZERO;
+        declared.poll_interval = Duration::ZERO;
         declared
     }
 }

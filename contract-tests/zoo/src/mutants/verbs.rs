@@ -207,7 +207,7 @@ impl Twist for RebootsByStop {
         at.inner.reboot_instance(id, how).await?;
         at.inner.stop_instance(id).await?;
         while at.state(id) == Some(CloudInstanceState::Stopping) {
-            tokio::time::sleep(at.inner.capabilities().poll_tick).await;
+            tokio::time::sleep(at.inner.capabilities().poll_interval).await;
         }
         at.inner.start_instance(id).await.map(drop)
     }

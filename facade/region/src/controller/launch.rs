@@ -98,8 +98,8 @@ impl Controller {
         };
         let now = self.clock.now();
         let machines = match found {
-            LaunchRecord::Found(machines) | LaunchRecord::Gone(machines) => machines,
-            LaunchRecord::NotSeen => Vec::new(),
+            LaunchRecord::Found(machines) | LaunchRecord::Terminated(machines) => machines,
+            LaunchRecord::NotFound => Vec::new(),
         };
         let alive = machines.iter().find(|info| !info.state.is_ending());
         if let Some(info) = alive.or(machines.first()) {
@@ -128,7 +128,7 @@ impl Controller {
             let all = fleetwright::InstanceFilter::new();
             let all = self.cloud.list_instances(&all);
             let tagged = |info: &InstanceInfo| info.tags.get(tags::SERVER) == Some(id.as_str());
-            return Ok(LaunchRecord::of(
+            return Ok(LaunchRecord::from_instances(
                 all.await?.into_iter().filter(tagged).collect(),
             ));
         }

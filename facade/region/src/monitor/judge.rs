@@ -75,7 +75,7 @@ fn observed(
     };
     match sight {
         Sight::Shown(status, _) => {
-            let possible = |seen: &&Observed| status.state.can_be_seen_after(seen.state);
+            let possible = |seen: &&Observed| status.state.can_be_observed_after(seen.state);
             match before {
                 // The list is older than what is known: nothing comes back from the end.
                 Some(seen) if !possible(&seen) => Some(seen.clone()),

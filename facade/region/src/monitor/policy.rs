@@ -75,7 +75,7 @@ impl Default for Policy {
 impl Policy {
     /// How often it is looked with a provider.
     pub fn tick_with(&self, capabilities: &Capabilities) -> Duration {
-        self.tick.max(capabilities.poll_tick)
+        self.tick.max(capabilities.poll_interval)
     }
 }
 
@@ -96,12 +96,12 @@ mod tests {
     #[test]
     fn the_tick_is_not_smaller_than_the_provider_declares() {
         let mut declared = Capabilities::new("x", TagLimits::new(1, 1, 1), 1);
-        declared.poll_tick = Duration::from_secs(60);
+        declared.poll_interval = Duration::from_secs(60);
         assert_eq!(
             Policy::default().tick_with(&declared),
             Duration::from_secs(60)
         );
-        declared.poll_tick = Duration::from_secs(1);
+        declared.poll_interval = Duration::from_secs(1);
         assert_eq!(
             Policy::default().tick_with(&declared),
             Duration::from_secs(15)

@@ -16,11 +16,11 @@ use fleetwright_azure::{
     },
 };
 use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
-use fleetwright_provider_testkit::Struck;
 use fleetwright_emulators::azure::{
     Act, AzureEmulator, CallRecord, Capacity, Knobs, Market as NativeMarket, Operation, Timing,
     TrueVm,
 };
+use fleetwright_provider_testkit::Struck;
 use uuid::Uuid;
 
 /// How long the emulator takes for what Azure takes seconds for.
@@ -91,7 +91,7 @@ impl AzureHarness {
         let mut options = AzureOptions::default();
         options.endpoint = self.emulator.endpoint();
         options.consistency_window = WINDOW * 2;
-        options.poll_tick = Duration::from_millis(5);
+        options.poll_interval = Duration::from_millis(5);
         options.launch_patience = self.launch_patience;
         let size = self.emulator.knobs().page_size.get() as usize;
         options.page_size = std::num::NonZeroUsize::new(size).expect("a page holds something");

@@ -6,8 +6,8 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_provider_testkit::canned::{self, Reply, Request};
 use fleetwright_emulators::azure::{Fault, FaultRule, Operation};
+use fleetwright_provider_testkit::canned::{self, Reply, Request};
 
 use crate::{
     emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at},

@@ -11,8 +11,8 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceProvisioner as _,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_provider_testkit::canned::{self, Reply, Request};
 use fleetwright_emulators::azure::{Act, FailLate, Fault, FaultRule, Operation};
+use fleetwright_provider_testkit::canned::{self, Reply, Request};
 
 use crate::{
     HOUR,

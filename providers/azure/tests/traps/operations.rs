@@ -77,7 +77,7 @@ async fn trap_22_capacity_and_quota_are_told_whether_they_come_at_once_or_later(
 
 #[tokio::test]
 async fn trap_23_an_operation_is_asked_after_more_often_than_azure_wishes() {
-    assert!(AzureOptions::default().poll_tick <= Duration::from_secs(3));
+    assert!(AzureOptions::default().poll_interval <= Duration::from_secs(3));
     let harness = AzureHarness::with(|knobs| {
         knobs.poll_after_secs = Some(3600);
         knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];

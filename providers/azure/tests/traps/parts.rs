@@ -118,7 +118,7 @@ async fn trap_11_a_launch_after_a_failed_one_waits_for_no_reserved_interface() {
     let token = config.launch_token.as_ref().unwrap();
     assert_eq!(
         azure.find_launch(token).await.unwrap(),
-        LaunchRecord::NotSeen
+        LaunchRecord::NotFound
     );
     let id = azure.launch_instance(&config).await.unwrap().id;
     until(&*azure, &id, CloudInstanceState::Running).await;

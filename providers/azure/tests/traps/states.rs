@@ -4,8 +4,8 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, InstanceFilter, InstanceProvisioner as _,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_provider_testkit::canned::{self, Reply};
 use fleetwright_emulators::azure::{Act, FailLate};
+use fleetwright_provider_testkit::canned::{self, Reply};
 
 use crate::{
     emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at, path_of},

@@ -65,7 +65,7 @@ async fn trap_21_a_machine_of_somebody_else_is_not_adopted() {
     let token = config.launch_token.as_ref().unwrap();
     assert_eq!(
         azure.find_launch(token).await.unwrap(),
-        LaunchRecord::NotSeen
+        LaunchRecord::NotFound
     );
     assert_eq!(there(&harness)[0], 1);
 }
@@ -131,7 +131,7 @@ async fn a_process_that_dies_after_its_order_finds_it_again() {
         let token = config.launch_token.as_ref().unwrap();
         let seen = azure.find_launch(token).await.unwrap();
         assert_eq!(
-            seen == LaunchRecord::NotSeen,
+            seen == LaunchRecord::NotFound,
             phase == Phase::Before,
             "{seen:?}"
         );

@@ -17,8 +17,8 @@ use fleetwright_ec2::{
         InstanceType, Market, Scope, Tags, Zone, async_trait,
     },
 };
-use fleetwright_provider_testkit::Struck;
 use fleetwright_emulators::ec2::{Act, Action, Capacity, Ec2Emulator, Knobs, TrueInstance};
+use fleetwright_provider_testkit::Struck;
 
 /// How long the emulator takes for what EC2 takes seconds for.
 const TRANSITION: Duration = Duration::from_millis(30);
@@ -77,7 +77,7 @@ impl Ec2Harness {
 pub(crate) fn launching_at(endpoint: &str, launch: Ec2LaunchConfig) -> Ec2Provisioner {
     let mut options = Ec2Options::default();
     options.consistency_window = WINDOW * 2;
-    options.poll_tick = Duration::from_millis(5);
+    options.poll_interval = Duration::from_millis(5);
     options.page_size = std::num::NonZeroUsize::new(5).expect("five");
     let made = Ec2Provisioner::new(&sdk_config(endpoint), launch, options);
     made.expect("a launch config without a mistake")

@@ -32,7 +32,7 @@ async fn until(
     state: CloudInstanceState,
 ) -> InstanceStatus {
     let tick = Duration::from_millis(10);
-    let policy = WaitPolicy::within(Duration::from_secs(60)).polling(tick, tick * 4);
+    let policy = WaitPolicy::within(Duration::from_secs(60)).delays(tick, tick * 4);
     let ids = std::slice::from_ref(id);
     let reached = wait::for_state(ec2, ids, state, &policy).await;
     reached.unwrap().remove(0)

@@ -9,7 +9,6 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
-use fleetwright_provider_testkit::Struck;
 use fleetwright_emulators::gcp::{
     Act, CallRecord, Capacity, GcpEmulator, Knobs, Method, Timing, TrueInstance,
 };
@@ -21,6 +20,7 @@ use fleetwright_gcp::{
     },
     google_cloud_auth::credentials::anonymous,
 };
+use fleetwright_provider_testkit::Struck;
 use uuid::Uuid;
 
 /// How long the emulator takes for what Compute Engine takes seconds for.
@@ -88,7 +88,7 @@ impl GcpHarness {
     pub(crate) fn options(&self) -> GcpOptions {
         let mut options = GcpOptions::default();
         options.consistency_window = WINDOW * 2;
-        options.poll_tick = Duration::from_millis(5);
+        options.poll_interval = Duration::from_millis(5);
         options.page_size = std::num::NonZeroUsize::new(5).expect("five");
         options.launch_patience = self.launch_patience;
         options

@@ -70,7 +70,7 @@ async fn trap_28_an_instance_of_somebody_else_with_our_name_is_not_ours() {
         .find_launch(config.launch_token.as_ref().unwrap())
         .await
         .unwrap();
-    assert_eq!(record, LaunchRecord::NotSeen);
+    assert_eq!(record, LaunchRecord::NotFound);
     assert_eq!(harness.only_instance().status, "RUNNING");
 }
 

@@ -72,7 +72,10 @@ async fn trap_21_capacity_and_quota_are_told_whether_they_come_at_once_or_later(
         knobs.capacity.clear();
         harness.emulator().set_knobs(knobs);
         let token = config.launch_token.as_ref().unwrap();
-        assert_eq!(gcp.find_launch(token).await.unwrap(), LaunchRecord::NotSeen);
+        assert_eq!(
+            gcp.find_launch(token).await.unwrap(),
+            LaunchRecord::NotFound
+        );
         gcp.launch_instance(&config).await.unwrap();
         assert_eq!(alive(&harness), 1);
 

@@ -3,11 +3,11 @@
 use std::{net::TcpListener, num::NonZeroU32, time::Duration};
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_provider_testkit::canned::Reply;
 use fleetwright_emulators::gcp::{Act, Capacity, Fault, FaultRule, Method, Phase};
 use fleetwright_gcp::fleetwright::{
     Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord, RetryAdvice, UserData,
 };
+use fleetwright_provider_testkit::canned::Reply;
 
 use crate::{
     alive,

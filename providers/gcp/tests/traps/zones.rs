@@ -6,10 +6,10 @@ use std::{
 };
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_provider_testkit::canned::Reply;
 use fleetwright_gcp::fleetwright::{
     CloudInstanceState, ErrorKind, InstanceFilter, InstanceId, InstanceProvisioner, LaunchRecord,
 };
+use fleetwright_provider_testkit::canned::Reply;
 
 use crate::{
     HOUR, alive,
@@ -47,7 +47,10 @@ async fn a_zone_that_is_not_ours_stops_nothing() {
     }
     let config = with_token(&harness, "t-1");
     let token = config.launch_token.as_ref().unwrap();
-    assert_eq!(gcp.find_launch(token).await.unwrap(), LaunchRecord::NotSeen);
+    assert_eq!(
+        gcp.find_launch(token).await.unwrap(),
+        LaunchRecord::NotFound
+    );
     let launched = gcp.launch_instance(&config).await.unwrap();
     assert_eq!(gcp.launch_instance(&config).await.unwrap().id, launched.id);
     for answer in gcp.terminate_instances(&ids).await {

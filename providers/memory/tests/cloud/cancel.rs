@@ -71,9 +71,9 @@ fn a_launch_dropped_at_any_poll_is_one_launch_with_its_replay() {
                     .await
                     .unwrap();
                 match settled {
-                    LaunchRecord::NotSeen => assert_eq!(live(&cloud), []),
+                    LaunchRecord::NotFound => assert_eq!(live(&cloud), []),
                     LaunchRecord::Found(found) => assert_eq!(ids(&found), live(&cloud)),
-                    LaunchRecord::Gone(_) => panic!("nothing was terminated"),
+                    LaunchRecord::Terminated(_) => panic!("nothing was terminated"),
                 }
                 let replay = provisioner
                     .launch_instances(&config, many(batch))
@@ -191,7 +191,7 @@ async fn resume(provisioner: &MemoryProvisioner, nth: u64) {
     let settled = provisioner.settle_launch(&token("t")).await.unwrap();
     let listed = provisioner.list_instances(&all_blue()).await.unwrap();
     match settled {
-        LaunchRecord::NotSeen => {
+        LaunchRecord::NotFound => {
             assert_eq!(
                 (nth, listed.len()),
                 (1, 0),
@@ -204,7 +204,7 @@ async fn resume(provisioner: &MemoryProvisioner, nth: u64) {
             let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
             assert_eq!(ids(&[replay]), ids(&listed));
         }
-        LaunchRecord::Gone(gone) => {
+        LaunchRecord::Terminated(gone) => {
             assert_eq!((gone.len(), listed.len()), (1, 0));
             let error = provisioner
                 .launch_instance(&with_token("t"))

@@ -30,7 +30,7 @@ async fn the_defaults_are_as_documented() {
             (100, 1_000)
         );
         assert_eq!(declared.batch_launch, BatchLaunch::AllOrNothing);
-        assert_eq!(declared.poll_tick, Duration::from_millis(100));
+        assert_eq!(declared.poll_interval, Duration::from_millis(100));
         assert_eq!(declared.max_user_data_bytes, 16_384);
         let tags = &declared.tags;
         assert_eq!(
@@ -59,7 +59,7 @@ async fn what_is_set_is_declared() {
             .read_lag(seconds(1))
             .token_after_terminate(seconds(2))
             .terminated_visible(seconds(3))
-            .poll_tick(seconds(4))
+            .poll_interval(seconds(4))
             .page_size(size(5))
             .batch_size(size(6))
             .batch_launch(BatchLaunch::Partial)
@@ -70,7 +70,7 @@ async fn what_is_set_is_declared() {
     assert_eq!(declared.consistency_window, seconds(1));
     assert_eq!(declared.token_after_terminate, seconds(2));
     assert_eq!(declared.terminated_visible, seconds(3));
-    assert_eq!(declared.poll_tick, seconds(4));
+    assert_eq!(declared.poll_interval, seconds(4));
     assert_eq!(
         (declared.page_size.get(), declared.batch_size.get()),
         (5, 6)

@@ -97,8 +97,8 @@ async fn lags(seed: u64) -> (u32, u32) {
             }
         }
         match reader.find_launch(&token("t")).await.unwrap() {
-            LaunchRecord::NotSeen => assert!(visible.contains(&None)),
-            LaunchRecord::Found(seen) | LaunchRecord::Gone(seen) => {
+            LaunchRecord::NotFound => assert!(visible.contains(&None)),
+            LaunchRecord::Found(seen) | LaunchRecord::Terminated(seen) => {
                 assert!(visible.contains(&seen.into_iter().next()));
             }
         }
@@ -151,7 +151,7 @@ async fn a_stale_read_shows_the_whole_window_ago() {
         let described = provisioner.describe_instance(&id).await.ok();
         assert_eq!(described, then.clone().map(InstanceStatus::from));
         let found = provisioner.find_launch(&token("t")).await.unwrap();
-        let record = then.map_or(LaunchRecord::NotSeen, |then| {
+        let record = then.map_or(LaunchRecord::NotFound, |then| {
             LaunchRecord::Found(vec![then])
         });
         assert_eq!(found, record);

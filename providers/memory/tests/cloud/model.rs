@@ -176,7 +176,7 @@ impl Life {
                 .seen
                 .insert(truth.info.id.clone(), state)
                 .unwrap_or(state);
-            assert!(state.can_be_seen_after(last), "{last} to {state}");
+            assert!(state.can_be_observed_after(last), "{last} to {state}");
             let ended = state.is_final();
             let stops = matches!(state.as_str(), "stopping" | "stopped");
             assert_eq!(truth.disk.is_none(), ended);

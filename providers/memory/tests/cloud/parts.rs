@@ -165,7 +165,7 @@ async fn in_parts_nothing_at_all_is_a_plain_refusal() {
     assert!(error.survivors().is_empty());
     assert!(cloud.oracle().leftovers().is_nothing());
     let found = provisioner.find_launch(&token("t")).await.unwrap();
-    assert_eq!(found, LaunchRecord::NotSeen);
+    assert_eq!(found, LaunchRecord::NotFound);
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,7 +60,7 @@ async fn the_launching_handle_waits_for_what_it_launched() {
 #[tokio::test(start_paused = true)]
 async fn a_handle_does_not_wait_longer_than_the_window() {
     // The cloud asks for polls an hour apart, and the window is five seconds.
-    let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_tick(seconds(3_600)));
+    let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_interval(seconds(3_600)));
     let stale = Rule::nth(WireCall::Describe, 1, Fault::StaleRead);
     cloud.faults().add(stale);
     let info = provisioner.launch_instance(&plain()).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_handle_does_not_wait_longer_than_the_window() {
 #[tokio::test(start_paused = true)]
 async fn a_handle_polls_at_the_declared_pace_while_it_waits() {
     for (tick, calls) in [(seconds(1), 6), (Duration::ZERO, 5_001)] {
-        let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_tick(tick));
+        let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_interval(tick));
         cloud
             .faults()
             .add(Rule::always(WireCall::Describe, Fault::StaleRead));
@@ -121,7 +121,7 @@ async fn a_lost_launch_is_settled_once_the_window_has_passed() {
         .add(Rule::always(WireCall::FindLaunch, Fault::StaleRead));
     let began = tokio::time::Instant::now();
     let record = provisioner.settle_launch(&token("t")).await.unwrap();
-    assert_eq!((record, began.elapsed()), (LaunchRecord::NotSeen, WINDOW));
+    assert_eq!((record, began.elapsed()), (LaunchRecord::NotFound, WINDOW));
     let info = provisioner.launch_instance(&with_token("t")).await.unwrap();
     let record = cloud
         .provisioner()

@@ -12,7 +12,7 @@ use fleetwright_memory::{MemoryCloud, MemoryCloudBuilder, MemoryProvisioner, Tim
 /// Long enough for every transition.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-pub(crate) const POLICY: WaitPolicy = WaitPolicy::within(Duration::from_secs(600)).seeded(1);
+pub(crate) const POLICY: WaitPolicy = WaitPolicy::within(Duration::from_secs(600)).jitter_seed(1);
 
 pub(crate) const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -127,15 +127,15 @@ pub(crate) fn ids(infos: &[InstanceInfo]) -> Vec<InstanceId> {
 pub(crate) fn found(record: LaunchRecord) -> Vec<InstanceInfo> {
     match record {
         LaunchRecord::Found(found) => found,
-        LaunchRecord::Gone(_) | LaunchRecord::NotSeen => panic!("{record:?}"),
+        LaunchRecord::Terminated(_) | LaunchRecord::NotFound => panic!("{record:?}"),
     }
 }
 
 /// The instances of a launch of which nothing is left.
 pub(crate) fn gone(record: LaunchRecord) -> Vec<InstanceInfo> {
     match record {
-        LaunchRecord::Gone(gone) => gone,
-        LaunchRecord::Found(_) | LaunchRecord::NotSeen => panic!("{record:?}"),
+        LaunchRecord::Terminated(gone) => gone,
+        LaunchRecord::Found(_) | LaunchRecord::NotFound => panic!("{record:?}"),
     }
 }
 

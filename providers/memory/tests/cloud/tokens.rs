@@ -136,7 +136,7 @@ async fn a_spent_token_never_launches_until_it_is_forgotten() {
         pass(seconds(1)).await;
     }
     let found = provisioner.find_launch(&token("t")).await.unwrap();
-    assert_eq!(found, LaunchRecord::NotSeen);
+    assert_eq!(found, LaunchRecord::NotFound);
     let second = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_ne!(second.id, first.id);
     assert_eq!(live(&cloud), std::slice::from_ref(&second.id));
@@ -158,7 +158,7 @@ async fn a_cloud_that_forgets_at_once_launches_anew_at_once() {
         seen.push(info.id);
         pass(seconds(1)).await;
         let found = provisioner.find_launch(&token("t")).await.unwrap();
-        assert_eq!(found, LaunchRecord::NotSeen);
+        assert_eq!(found, LaunchRecord::NotFound);
     }
 }
 
@@ -174,7 +174,7 @@ async fn a_launch_without_effect_frees_its_token() {
         (ErrorKind::Quota, Effect::None)
     );
     let found = provisioner.find_launch(&token("t")).await.unwrap();
-    assert_eq!(found, LaunchRecord::NotSeen);
+    assert_eq!(found, LaunchRecord::NotFound);
     cloud.operator().set_quota(Some(1));
     let other = blue().tag("x", "").launch_token("t").build().unwrap();
     provisioner.launch_instance(&other).await.unwrap();
@@ -209,7 +209,7 @@ async fn launches_of_one_token_at_once_are_one_launch() {
 async fn an_unknown_token_is_not_seen_and_found_records_follow_the_launch() {
     let (_, provisioner) = open(brisk());
     let record = provisioner.find_launch(&token("t")).await.unwrap();
-    assert_eq!(record, LaunchRecord::NotSeen);
+    assert_eq!(record, LaunchRecord::NotFound);
     let config = with_token("t");
     let three = provisioner
         .launch_instances(&config, many(3))

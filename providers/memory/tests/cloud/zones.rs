@@ -194,5 +194,5 @@ async fn a_token_is_not_denied_while_its_zone_is_away() {
     assert_eq!(live(&cloud), ids(&two));
     // An unknown token has no zone, and its absence is told.
     let record = provisioner.find_launch(&token("other")).await.unwrap();
-    assert_eq!(record, fleetwright::LaunchRecord::NotSeen);
+    assert_eq!(record, fleetwright::LaunchRecord::NotFound);
 }

@@ -233,7 +233,7 @@ struct ServerErrorIsNotSeen;
 impl Twist for ServerErrorIsNotSeen {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await {
-            Err(error) if error.kind() == ErrorKind::Unavailable => Ok(LaunchRecord::NotSeen),
+            Err(error) if error.kind() == ErrorKind::Unavailable => Ok(LaunchRecord::NotFound),
             answer => answer,
         }
     }

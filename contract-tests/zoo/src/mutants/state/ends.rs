@@ -98,7 +98,7 @@ impl Twist for ComesBackByReplay {
         let answer = at.inner.launch_instance(config).await;
         if let (Err(error), Some(token)) = (&answer, &config.launch_token) {
             if error.kind() == ErrorKind::TokenSpent {
-                if let LaunchRecord::Gone(kept) = at.inner.find_launch(token).await? {
+                if let LaunchRecord::Terminated(kept) = at.inner.find_launch(token).await? {
                     let over = kept.into_iter().filter(|info| info.state == Terminated);
                     lock(&self.0).extend(over.map(|info| info.id));
                 }

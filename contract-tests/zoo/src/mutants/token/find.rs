@@ -35,7 +35,7 @@ impl Twist for FindsOwnOnly {
         if own {
             at.inner.find_launch(token).await
         } else {
-            Ok(LaunchRecord::NotSeen)
+            Ok(LaunchRecord::NotFound)
         }
     }
 }
@@ -50,10 +50,10 @@ impl Twist for OverlooksStopped {
         let record = at.inner.find_launch(token).await?;
         let stopped = |info: &InstanceInfo| info.state == CloudInstanceState::Stopped;
         match record {
-            LaunchRecord::Found(list) if list.iter().all(stopped) => Ok(LaunchRecord::NotSeen),
-            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_) | LaunchRecord::NotSeen) => {
-                Ok(record)
-            }
+            LaunchRecord::Found(list) if list.iter().all(stopped) => Ok(LaunchRecord::NotFound),
+            record @ (LaunchRecord::Found(_)
+            | LaunchRecord::Terminated(_)
+            | LaunchRecord::NotFound) => Ok(record),
         }
     }
 }
@@ -65,11 +65,11 @@ pub(super) struct FailsForUnknown;
 impl Twist for FailsForUnknown {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
-            LaunchRecord::NotSeen => {
+            LaunchRecord::NotFound => {
                 let call = Call::new("memory", Operation::FindLaunch);
                 Err(call.unexpected(Effect::None, "the cloud answered an empty list"))
             }
-            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_)) => Ok(record),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::Terminated(_)) => Ok(record),
         }
     }
 }
@@ -82,12 +82,12 @@ pub(super) struct FindsEverything;
 impl Twist for FindsEverything {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
-            LaunchRecord::NotSeen => {
+            LaunchRecord::NotFound => {
                 let running = InstanceFilter::new().in_state(CloudInstanceState::Running);
                 let all = at.inner.list_instances(&running).await?;
-                Ok(LaunchRecord::of(all))
+                Ok(LaunchRecord::from_instances(all))
             }
-            record @ (LaunchRecord::Found(_) | LaunchRecord::Gone(_)) => Ok(record),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::Terminated(_)) => Ok(record),
         }
     }
 }
@@ -106,7 +106,7 @@ impl Twist for LaunchesToLook {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let record = at.inner.find_launch(token).await?;
         let last = lock(&self.0).clone();
-        if let (LaunchRecord::NotSeen, Some(last)) = (&record, last) {
+        if let (LaunchRecord::NotFound, Some(last)) = (&record, last) {
             launch_with(at, &last, None).await?;
         }
         Ok(record)
@@ -120,8 +120,8 @@ pub(super) struct FindsTheGone;
 impl Twist for FindsTheGone {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
-            LaunchRecord::Gone(list) => Ok(LaunchRecord::Found(list)),
-            record @ (LaunchRecord::Found(_) | LaunchRecord::NotSeen) => Ok(record),
+            LaunchRecord::Terminated(list) => Ok(LaunchRecord::Found(list)),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::NotFound) => Ok(record),
         }
     }
 }
@@ -133,8 +133,8 @@ pub(super) struct ForgetsTheGone;
 impl Twist for ForgetsTheGone {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
-            LaunchRecord::Gone(_) => Ok(LaunchRecord::NotSeen),
-            record @ (LaunchRecord::Found(_) | LaunchRecord::NotSeen) => Ok(record),
+            LaunchRecord::Terminated(_) => Ok(LaunchRecord::NotFound),
+            record @ (LaunchRecord::Found(_) | LaunchRecord::NotFound) => Ok(record),
         }
     }
 }
@@ -158,7 +158,7 @@ pub(super) struct MistakesTheGone;
 impl Twist for MistakesTheGone {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let mut record = at.inner.find_launch(token).await?;
-        if let LaunchRecord::Gone(kept) = &mut record {
+        if let LaunchRecord::Terminated(kept) = &mut record {
             for info in kept {
                 info.id = at.harness.unknown_id();
             }

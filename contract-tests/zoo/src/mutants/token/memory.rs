@@ -133,7 +133,7 @@ impl Twist for AnswersTheDead {
         let spent = |error: &ProvisionError| error.kind() == ErrorKind::TokenSpent;
         let token = config.launch_token.as_ref();
         if let Some(token) = token.filter(|_| answer.as_ref().is_err_and(spent)) {
-            if let LaunchRecord::Gone(kept) = at.inner.find_launch(token).await? {
+            if let LaunchRecord::Terminated(kept) = at.inner.find_launch(token).await? {
                 return kept.into_iter().next().map_or(answer, Ok);
             }
         }
@@ -155,7 +155,7 @@ impl Twist for ForgetsEarly {
     async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let record = at.inner.find_launch(token).await?;
         let mut books = lock(&self.0);
-        if record == LaunchRecord::NotSeen {
+        if record == LaunchRecord::NotFound {
             return Ok(books.get(token).cloned().unwrap_or(record));
         }
         books.insert(token.clone(), record.clone());
@@ -172,7 +172,7 @@ impl Twist for ForgetsForGood {
     async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
         if let Some(token) = &config.launch_token {
             let used = lock(&self.0).contains(token);
-            if used && at.inner.find_launch(token).await? == LaunchRecord::NotSeen {
+            if used && at.inner.find_launch(token).await? == LaunchRecord::NotFound {
                 return launch_with(at, config, None).await;
             }
         }
@@ -205,7 +205,7 @@ impl Twist for RefusesForgotten {
     async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
         if let Some(token) = &config.launch_token {
             let used = lock(&self.0).contains(token);
-            if used && at.inner.find_launch(token).await? == LaunchRecord::NotSeen {
+            if used && at.inner.find_launch(token).await? == LaunchRecord::NotFound {
                 return Err(conflict(token));
             }
         }
