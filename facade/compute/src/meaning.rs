@@ -109,12 +109,14 @@ fn of_record(error: &RecordError) -> Meaning {
 fn of_ledger(error: &LedgerError) -> Meaning {
     match error {
         LedgerError::Exceeded(_) | LedgerError::Refused(_) => Meaning::Forbidden,
-        LedgerError::BelowUse { .. } => Meaning::Conflict,
+        LedgerError::LimitBelowUse { .. } => Meaning::Conflict,
         LedgerError::UnknownKind(_)
-        | LedgerError::ChargedOtherwise { .. }
+        | LedgerError::AllocationMismatch { .. }
         | LedgerError::NotCharged { .. }
         | LedgerError::Inconsistent { .. } => Meaning::Internal,
-        LedgerError::Contended { .. } | LedgerError::Moving { .. } => Meaning::Unavailable,
+        LedgerError::Contended { .. } | LedgerError::AllocationContended { .. } => {
+            Meaning::Unavailable
+        }
         LedgerError::Store(error) => of_store(error),
         _ => Meaning::Internal,
     }

@@ -22,7 +22,7 @@ pub use ledger::{
 };
 pub use name::{ActorName, InvalidName, QuotaKind, RoleName};
 pub use permission::{NoSuchPermission, Permission, Resource, Verb};
-pub use principal::{Grant, Judgement, Principal, Reach, Refused};
+pub use principal::{Access, Grant, GrantedScopes, Principal, Refused};
 pub use role::{Binding, InvalidRole, Role, Roles};
 pub use schema::schema;
 pub use scope::{Level, Scope};

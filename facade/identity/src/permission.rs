@@ -244,7 +244,7 @@ impl Permission {
     }
 
     /// Whether only a global role grants it: with it a tenant would set its own limits, its own bill or the catalog.
-    pub fn is_of_the_platform(self) -> bool {
+    pub fn is_platform_only(self) -> bool {
         let only_looks = matches!(self.verb, Verb::Read | Verb::List);
         match self.resource {
             Resource::Quotas

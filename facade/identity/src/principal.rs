@@ -54,25 +54,25 @@ impl Grant {
 /// What a principal may do to a record that was found, and what it may be told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Judgement {
+pub enum Access {
     /// It may.
     Allowed,
     /// It may not, but may read the record: tell it so.
     Refused(Refused),
     /// It may not even read the record: answer as if there were none.
-    Hidden,
+    NotVisible,
 }
 
 /// Where a principal may do something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum GrantedScopes {
     /// Everywhere.
     Everywhere,
     /// In these scopes and within them. None lies within another, none is global, and there is at least one.
     Within(BTreeSet<Scope>),
 }
 
-impl Reach {
+impl GrantedScopes {
     /// Whether a scope lies in it.
     pub fn covers(&self, scope: &Scope) -> bool {
         match self {
@@ -117,7 +117,7 @@ impl Principal {
     /// Grants are evaluated from the global ones over those of the organization to those of the project; the first
     /// that has the permission and contains the scope is enough. A permission in a project is none in its
     /// organization.
-    pub fn may(&self, verb: Verb, resource: Resource, scope: &Scope) -> Result<(), Refused> {
+    pub fn authorize(&self, verb: Verb, resource: Resource, scope: &Scope) -> Result<(), Refused> {
         self.find(verb, resource, |held| held.contains(scope))
             .map(|_| ())
             .ok_or_else(|| self.refused(verb, resource, *scope))
@@ -125,7 +125,7 @@ impl Principal {
 
     /// Whether it may do something somewhere within a scope, or in all of it. For what belongs to all members of an
     /// organization (`Scope::Organization`) or to everybody (`Scope::Global`), such as the catalog.
-    pub fn may_somewhere(
+    pub fn authorize_within(
         &self,
         verb: Verb,
         resource: Resource,
@@ -139,24 +139,24 @@ impl Principal {
     }
 
     /// What it may do to a record that was found, and whether it may be told that there is one.
-    pub fn judge(&self, verb: Verb, resource: Resource, scope: &Scope) -> Judgement {
-        match self.may(verb, resource, scope) {
-            Ok(()) => Judgement::Allowed,
-            Err(refused) => match self.may(Verb::Read, resource, scope) {
-                Ok(()) => Judgement::Refused(refused),
-                Err(_) => Judgement::Hidden,
+    pub fn access(&self, verb: Verb, resource: Resource, scope: &Scope) -> Access {
+        match self.authorize(verb, resource, scope) {
+            Ok(()) => Access::Allowed,
+            Err(refused) => match self.authorize(Verb::Read, resource, scope) {
+                Ok(()) => Access::Refused(refused),
+                Err(_) => Access::NotVisible,
             },
         }
     }
 
     /// Where it may do something: what a list is narrowed to. Refused if that is nowhere.
-    pub fn reach(&self, verb: Verb, resource: Resource) -> Result<Reach, Refused> {
+    pub fn scopes_for(&self, verb: Verb, resource: Resource) -> Result<GrantedScopes, Refused> {
         let held: BTreeSet<_> = self
             .granting(verb, resource)
             .map(|grant| grant.scope)
             .collect();
         if held.contains(&Scope::Global) {
-            return Ok(Reach::Everywhere);
+            return Ok(GrantedScopes::Everywhere);
         }
         let is_inner = |scope: &Scope| {
             held.iter()
@@ -170,7 +170,7 @@ impl Principal {
         if widest.is_empty() {
             return Err(self.refused(verb, resource, Scope::Global));
         }
-        Ok(Reach::Within(widest))
+        Ok(GrantedScopes::Within(widest))
     }
 
     /// By which grant it may do something in a scope: what an audit shows.

@@ -42,9 +42,9 @@ impl Role {
         if permissions.is_empty() {
             return Err(InvalidRole::GrantsNothing(name));
         }
-        let beyond = permissions.iter().find(|held| held.is_of_the_platform());
+        let beyond = permissions.iter().find(|held| held.is_platform_only());
         if let (Some(&permission), Level::Organization | Level::Project) = (beyond, level) {
-            return Err(InvalidRole::OfThePlatform {
+            return Err(InvalidRole::PlatformOnly {
                 role: name,
                 level,
                 permission,
@@ -239,7 +239,7 @@ pub enum InvalidRole {
     #[error(
         "role {role} of level {level} grants to {permission}, which only a role of level global may"
     )]
-    OfThePlatform {
+    PlatformOnly {
         /// Which role.
         role: RoleName,
         /// Its level.

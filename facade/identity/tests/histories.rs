@@ -88,8 +88,8 @@ async fn carry_out(ledger: &Ledger, step: &Step) {
         Ok(())
         | Err(
             LedgerError::Exceeded(_)
-            | LedgerError::BelowUse { .. }
-            | LedgerError::ChargedOtherwise { .. }
+            | LedgerError::LimitBelowUse { .. }
+            | LedgerError::AllocationMismatch { .. }
             | LedgerError::NotCharged { .. },
         ) => {}
         Err(LedgerError::Store(error)) => {

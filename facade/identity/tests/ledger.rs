@@ -175,7 +175,7 @@ async fn charging_twice_pays_once() {
     for other in [dearer, elsewhere] {
         let refused = ledger.charge(Transaction::new(), &other).await.unwrap_err();
         assert!(
-            matches!(refused, LedgerError::ChargedOtherwise { .. }),
+            matches!(refused, LedgerError::AllocationMismatch { .. }),
             "{refused}"
         );
     }
@@ -308,7 +308,7 @@ async fn a_limit_is_not_lowered_below_use() {
     let refused = set(&ledger, account(), Limits::new()).await;
     assert!(matches!(
         refused,
-        Err(LedgerError::BelowUse { limit: 10, .. })
+        Err(LedgerError::LimitBelowUse { limit: 10, .. })
     ));
     // A limit of nothing is a limit.
     let nothing = Limits::new()

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 use fleetwright_identity::{
-    Actor, ActorName, Binding, InvalidRole, Judgement, Level, OrganizationId, Permission,
-    Principal, ProjectId, Reach, Resource, Role, RoleName, Roles, Scope, Verb,
+    Access, Actor, ActorName, Binding, GrantedScopes, InvalidRole, Level, OrganizationId,
+    Permission, Principal, ProjectId, Resource, Role, RoleName, Roles, Scope, Verb,
 };
 use uuid::Uuid;
 
@@ -169,14 +169,14 @@ fn every_role_verb_resource_and_scope_is_as_the_table_says() {
             for verb in Verb::ALL {
                 for (scope, reached_from) in scopes() {
                     let expected = listed.contains(&verb.as_str()) && reached_from.contains(&level);
-                    let answer = principal.may(verb, resource, &scope);
+                    let answer = principal.authorize(verb, resource, &scope);
                     let question = format!("{role}: {verb:?} {resource:?} in {scope}");
                     assert_eq!(answer.is_ok(), expected, "{question}");
                     if let Err(refused) = answer {
                         let asked_for = (refused.verb, refused.resource, refused.scope);
                         assert_eq!(asked_for, (verb, resource, scope), "{question}");
                     }
-                    let reach = principal.reach(verb, resource);
+                    let reach = principal.scopes_for(verb, resource);
                     let covered = reach.is_ok_and(|reach| reach.covers(&scope));
                     assert_eq!(covered, expected, "{question}");
                     let grant = principal.granted_by(verb, resource, &scope);
@@ -191,11 +191,11 @@ fn every_role_verb_resource_and_scope_is_as_the_table_says() {
 }
 
 fn judged(principal: &Principal, verb: Verb, resource: Resource, scope: &Scope, expected: bool) {
-    let may_read = principal.may(Verb::Read, resource, scope).is_ok();
-    match principal.judge(verb, resource, scope) {
-        Judgement::Allowed => assert!(expected),
-        Judgement::Refused(_) => assert!(!expected && may_read),
-        Judgement::Hidden => assert!(!expected && !may_read),
+    let may_read = principal.authorize(Verb::Read, resource, scope).is_ok();
+    match principal.access(verb, resource, scope) {
+        Access::Allowed => assert!(expected),
+        Access::Refused(_) => assert!(!expected && may_read),
+        Access::NotVisible => assert!(!expected && !may_read),
     }
 }
 
@@ -204,7 +204,7 @@ fn reading_an_instance_lets_one_do_nothing_else_to_it() {
     let here = Scope::Project(organization(1), project(11));
     for role in ["project-reader", "organization-auditor"] {
         let reader = bound(role);
-        let may = |verb: &Verb| reader.may(*verb, Resource::Instances, &here).is_ok();
+        let may = |verb: &Verb| reader.authorize(*verb, Resource::Instances, &here).is_ok();
         let verbs: Vec<_> = Verb::ALL.into_iter().filter(may).collect();
         assert_eq!(verbs, [Verb::Read, Verb::List], "{role}");
     }
@@ -214,7 +214,7 @@ fn reading_an_instance_lets_one_do_nothing_else_to_it() {
 fn a_refusal_says_what_was_asked_and_is_the_same_whatever_exists() {
     let here = Scope::Project(organization(1), project(11));
     let refused = bound("project-reader")
-        .may(Verb::ConsoleSession, Resource::Instances, &here)
+        .authorize(Verb::ConsoleSession, Resource::Instances, &here)
         .unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -223,7 +223,7 @@ fn a_refusal_says_what_was_asked_and_is_the_same_whatever_exists() {
     );
     let elsewhere = Scope::Organization(organization(404));
     let refused = bound("organization-administrator")
-        .may(Verb::List, Resource::Networks, &elsewhere)
+        .authorize(Verb::List, Resource::Networks, &elsewhere)
         .unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -239,14 +239,14 @@ fn what_belongs_to_all_members_is_asked_for_within_a_scope() {
     let reader = bound("project-reader");
     let may = |scope| {
         reader
-            .may_somewhere(Verb::Read, Resource::Flavors, &scope)
+            .authorize_within(Verb::Read, Resource::Flavors, &scope)
             .is_ok()
     };
     assert!(may(Scope::Global));
     assert!(may(Scope::Organization(organization(1))));
     assert!(!may(Scope::Organization(organization(2))));
     assert!(!may(Scope::Project(organization(1), project(12))));
-    let creates = reader.may_somewhere(Verb::Create, Resource::Flavors, &Scope::Global);
+    let creates = reader.authorize_within(Verb::Create, Resource::Flavors, &Scope::Global);
     assert!(creates.is_err());
 }
 
@@ -263,9 +263,18 @@ fn grants_add_up_and_the_widest_is_named() {
     let ada = roles().principal(user, &bindings).unwrap();
     let here = Scope::Project(ours, project(11));
     let there = Scope::Project(ours, project(12));
-    assert!(ada.may(Verb::Stop, Resource::Instances, &here).is_ok());
-    assert!(ada.may(Verb::Stop, Resource::Instances, &there).is_err());
-    assert!(ada.may(Verb::Read, Resource::Instances, &there).is_ok());
+    assert!(
+        ada.authorize(Verb::Stop, Resource::Instances, &here)
+            .is_ok()
+    );
+    assert!(
+        ada.authorize(Verb::Stop, Resource::Instances, &there)
+            .is_err()
+    );
+    assert!(
+        ada.authorize(Verb::Read, Resource::Instances, &there)
+            .is_ok()
+    );
     let grant = ada
         .granted_by(Verb::Read, Resource::Instances, &here)
         .unwrap();
@@ -273,14 +282,14 @@ fn grants_add_up_and_the_widest_is_named() {
     assert_eq!(ada.organizations(), [ours, organization(2)].into());
     assert_eq!(ada.grants().len(), 3);
     assert_eq!(ada.grants()[1].scope(), &Scope::Organization(ours));
-    let reach = ada.reach(Verb::List, Resource::Instances).unwrap();
+    let reach = ada.scopes_for(Verb::List, Resource::Instances).unwrap();
     let widest = [
         Scope::Organization(ours),
         Scope::Project(organization(2), project(21)),
     ];
-    assert_eq!(reach, Reach::Within(widest.into()));
-    let stop = ada.reach(Verb::Stop, Resource::Instances).unwrap();
-    assert_eq!(stop, Reach::Within([here, widest[1]].into()));
+    assert_eq!(reach, GrantedScopes::Within(widest.into()));
+    let stop = ada.scopes_for(Verb::Stop, Resource::Instances).unwrap();
+    assert_eq!(stop, GrantedScopes::Within([here, widest[1]].into()));
 }
 
 #[test]
@@ -294,12 +303,12 @@ fn nobody_has_what_was_not_granted() {
     for resource in Resource::ALL {
         for verb in Verb::ALL {
             for (scope, _) in scopes() {
-                assert!(nobody.may(verb, resource, &scope).is_err());
-                assert!(nobody.may_somewhere(verb, resource, &scope).is_err());
+                assert!(nobody.authorize(verb, resource, &scope).is_err());
+                assert!(nobody.authorize_within(verb, resource, &scope).is_err());
                 let expected = (verb, resource) == (Verb::List, Resource::Servers);
-                assert_eq!(monitor.may(verb, resource, &scope).is_ok(), expected);
+                assert_eq!(monitor.authorize(verb, resource, &scope).is_ok(), expected);
             }
-            assert!(nobody.reach(verb, resource).is_err());
+            assert!(nobody.scopes_for(verb, resource).is_err());
         }
     }
     assert_eq!(monitor.actor().to_string(), "service monitor");

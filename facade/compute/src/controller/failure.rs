@@ -40,7 +40,9 @@ pub(crate) fn advice(error: &ComputeError) -> Advice {
         (None, ComputeError::Server(_) | ComputeError::Busy(_)) => Advice::Later,
         (
             None,
-            ComputeError::Ledger(LedgerError::Contended { .. } | LedgerError::Moving { .. }),
+            ComputeError::Ledger(
+                LedgerError::Contended { .. } | LedgerError::AllocationContended { .. },
+            ),
         ) => Advice::Later,
         (None, _) => Advice::GiveUp,
     }

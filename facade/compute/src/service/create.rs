@@ -39,7 +39,7 @@ impl Instances {
     ) -> Result<InstanceView, ComputeError> {
         form::check(new.description.as_deref(), &new.tags, &new.spec)?;
         let scope = Scope::Project(new.organization, new.project);
-        who.may(Verb::Create, Resource::Instances, &scope)
+        who.authorize(Verb::Create, Resource::Instances, &scope)
             .map_err(ComputeError::Refused)?;
         let key = id.key()?;
         for _ in 0..TRIES {
@@ -132,7 +132,7 @@ impl Instances {
         // Quota, or a payment of another size, is told only of a name that is free: another may have taken it since.
         let about_ledger = matches!(
             &error,
-            ComputeError::Ledger(LedgerError::Exceeded(_) | LedgerError::ChargedOtherwise { .. })
+            ComputeError::Ledger(LedgerError::Exceeded(_) | LedgerError::AllocationMismatch { .. })
         );
         if !about_ledger && conflict(&error).is_none() {
             return Err(error);

@@ -48,7 +48,7 @@ impl Instances {
         let work = async {
             let found = self.permitted(who, Verb::Read, id).await?;
             let scope = found.value.scope();
-            who.may(Verb::Read, Resource::Servers, &scope)
+            who.authorize(Verb::Read, Resource::Servers, &scope)
                 .map_err(ComputeError::Refused)?;
             let server = match self.servers.read(who, found.value.server).await {
                 Ok(view) => Some(view),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetwright::Tags;
-use fleetwright_identity::{OrganizationId, Principal, ProjectId, Reach, Resource, Verb};
+use fleetwright_identity::{GrantedScopes, OrganizationId, Principal, ProjectId, Resource, Verb};
 use fleetwright_region::{
     ids::{NetworkId, RegionId},
     server::Phase,
@@ -138,7 +138,7 @@ impl Instances {
     ) -> Result<InstancePage, ComputeError> {
         wanted.check()?;
         let reach = who
-            .reach(Verb::List, Resource::Instances)
+            .scopes_for(Verb::List, Resource::Instances)
             .map_err(ComputeError::Refused)?;
         let limit = wanted.limit.min(MAX_PAGE);
         let mut walk = self.walk(wanted, &reach, limit).await?;
@@ -169,8 +169,8 @@ impl Instances {
             tracing::warn!(record = %damaged.id, reason = damaged.reason, "an instance cannot be read");
         }
         let damaged = match reach {
-            Reach::Everywhere => walk.damaged,
-            Reach::Within(_) => Vec::new(),
+            GrantedScopes::Everywhere => walk.damaged,
+            GrantedScopes::Within(_) => Vec::new(),
         };
         Ok(InstancePage {
             instances,

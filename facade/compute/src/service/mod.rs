@@ -25,7 +25,7 @@ mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use fleetwright_identity::{Judgement, Ledger, Principal, Resource, Verb};
+use fleetwright_identity::{Access, Ledger, Principal, Resource, Verb};
 use fleetwright_region::{
     catalog::CatalogKeeper,
     ids::NetworkId,
@@ -207,16 +207,16 @@ impl Instances {
             verb
         };
         let scope = found.value.scope();
-        match who.judge(verb, Resource::Instances, &scope) {
-            Judgement::Allowed => Ok(found),
-            Judgement::Refused(refused) => Err(ComputeError::Refused(refused)),
-            Judgement::Hidden if self.chosen.is(Mutant::HiddenIsRefused) => {
-                match who.may(verb, Resource::Instances, &scope) {
+        match who.access(verb, Resource::Instances, &scope) {
+            Access::Allowed => Ok(found),
+            Access::Refused(refused) => Err(ComputeError::Refused(refused)),
+            Access::NotVisible if self.chosen.is(Mutant::HiddenIsRefused) => {
+                match who.authorize(verb, Resource::Instances, &scope) {
                     Ok(()) => Ok(found),
                     Err(refused) => Err(ComputeError::Refused(refused)),
                 }
             }
-            Judgement::Hidden => Err(ComputeError::NotFound(id)),
+            Access::NotVisible => Err(ComputeError::NotFound(id)),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use fleetwright_identity::{OrganizationId, ProjectId, Reach, Scope};
+use fleetwright_identity::{GrantedScopes, OrganizationId, ProjectId, Scope};
 use fleetwright_region::{network::RecordError, uses::Use};
 use fleetwright_store::{
     Cursor, Damaged, IndexName, IndexValue, Key, Query, Store as _, TypedPage, Versioned,
@@ -77,7 +77,7 @@ impl Instances {
     pub(super) async fn walk<'a>(
         &'a self,
         wanted: &ListInstances,
-        reach: &Reach,
+        reach: &GrantedScopes,
         limit: u32,
     ) -> Result<Walk<'a>, ComputeError> {
         let after = wanted.after.map(|id| id.key()).transpose()?;
@@ -94,7 +94,7 @@ impl Instances {
             sources.push(source(query));
         }
         let narrowed = !wanted.networks.is_empty() || !wanted.regions.is_empty();
-        let all = matches!(reach, Reach::Everywhere) && wanted.organizations.is_empty();
+        let all = matches!(reach, GrantedScopes::Everywhere) && wanted.organizations.is_empty();
         if all && !narrowed {
             let mut query = self.table.all().limit(at_once);
             if let Some(key) = after {
@@ -118,23 +118,23 @@ impl Instances {
     async fn ranges(
         &self,
         wanted: &ListInstances,
-        reach: &Reach,
+        reach: &GrantedScopes,
     ) -> Result<Vec<(IndexName, IndexValue)>, ComputeError> {
         if !wanted.networks.is_empty() {
             return self.by_networks(wanted, reach).await;
         }
         let scopes: BTreeSet<Scope> = match reach {
-            Reach::Everywhere if wanted.organizations.is_empty() => {
+            GrantedScopes::Everywhere if wanted.organizations.is_empty() => {
                 let regions = wanted.regions.iter();
                 let index = IndexName::new(REGION_INDEX)?;
                 let each = regions.map(|region| (index.clone(), region.as_str().into()));
                 return Ok(each.collect());
             }
-            Reach::Everywhere => {
+            GrantedScopes::Everywhere => {
                 let organizations = wanted.organizations.iter();
                 organizations.copied().map(Scope::Organization).collect()
             }
-            Reach::Within(scopes) => scopes.clone(),
+            GrantedScopes::Within(scopes) => scopes.clone(),
         };
         let (by_organization, by_project) = (
             IndexName::new(ORGANIZATION_INDEX)?,
@@ -162,21 +162,23 @@ impl Instances {
     async fn by_networks(
         &self,
         wanted: &ListInstances,
-        reach: &Reach,
+        reach: &GrantedScopes,
     ) -> Result<Vec<(IndexName, IndexValue)>, ComputeError> {
         let (_, index) = Use::INSTANCE_NETWORK.names()?;
         let mut ranges = Vec::new();
         for network in &wanted.networks {
             let seen = match reach {
-                Reach::Everywhere => true,
-                Reach::Within(_) => match self.networks.get(&self.service, *network).await {
-                    Ok(found) => {
-                        let found = found.value;
-                        reach.covers(&Scope::Project(found.organization, found.project))
+                GrantedScopes::Everywhere => true,
+                GrantedScopes::Within(_) => {
+                    match self.networks.get(&self.service, *network).await {
+                        Ok(found) => {
+                            let found = found.value;
+                            reach.covers(&Scope::Project(found.organization, found.project))
+                        }
+                        Err(RecordError::NotFound { .. }) => false,
+                        Err(error) => return Err(error.into()),
                     }
-                    Err(RecordError::NotFound { .. }) => false,
-                    Err(error) => return Err(error.into()),
-                },
+                }
             };
             if seen {
                 ranges.push((index.clone(), network.to_string().into()));

@@ -83,7 +83,7 @@ impl Instances {
         let found = self.permitted(who, Verb::Update, id).await?;
         let instance = &found.value;
         if who
-            .may(Verb::Read, Resource::Instances, &instance.scope())
+            .authorize(Verb::Read, Resource::Instances, &instance.scope())
             .is_err()
         {
             return Err(ComputeError::NotFound(id));

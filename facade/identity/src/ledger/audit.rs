@@ -71,7 +71,7 @@ impl Ledger {
             }
             match self.store.commit(&transaction).await {
                 Ok(_) => mended.extend(differences),
-                Err(error) if self.is_race(&error) => {}
+                Err(error) if self.is_ledger_conflict(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }

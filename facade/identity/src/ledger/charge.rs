@@ -28,7 +28,7 @@ impl Ledger {
         self.kinds.check_amounts(&allocation.amounts)?;
         let allocation = allocation.with(&allocation.amounts);
         let decide = |found: Option<&Allocation>| match found {
-            Some(found) if *found != allocation => Err(LedgerError::ChargedOtherwise {
+            Some(found) if *found != allocation => Err(LedgerError::AllocationMismatch {
                 pays_for: allocation.pays_for.clone(),
             }),
             Some(_) | None => Ok(Some(allocation.clone())),
@@ -94,7 +94,7 @@ impl Ledger {
                 Err(error) => return Err(error),
             }
         }
-        Err(LedgerError::Moving {
+        Err(LedgerError::AllocationContended {
             pays_for: pays_for.clone(),
         })
     }

@@ -18,7 +18,7 @@ pub enum LedgerError {
     #[error(
         "a limit of {limit} {kind} is below the {used} that {account} uses: release some first"
     )]
-    BelowUse {
+    LimitBelowUse {
         /// Whose limit.
         account: Account,
         /// Of what.
@@ -38,7 +38,7 @@ pub enum LedgerError {
     #[error(
         "{pays_for} is charged already, with other amounts or to another project: recharge it, or release it first"
     )]
-    ChargedOtherwise {
+    AllocationMismatch {
         /// What is paid for.
         pays_for: RecordId,
     },
@@ -66,7 +66,7 @@ pub enum LedgerError {
     },
     /// The allocation for this changes faster than it is read (HTTP 503): the same again, later.
     #[error("the allocation for {pays_for} is written too often: try again later")]
-    Moving {
+    AllocationContended {
         /// What is paid for.
         pays_for: RecordId,
     },

@@ -123,7 +123,7 @@ impl Ledger {
         for _ in 0..MAX_RACES {
             let transaction = build().await?;
             match self.store.commit(&transaction).await {
-                Err(error) if self.is_race(&error) => {}
+                Err(error) if self.is_ledger_conflict(&error) => {}
                 answer => return answer.map_err(|error| LedgerError::from(error).into()),
             }
         }
@@ -132,7 +132,7 @@ impl Ledger {
 
     /// Whether a commit failed only because somebody else was faster with the ledger's records. Read again, build the
     /// transaction anew, and commit that.
-    pub fn is_race(&self, error: &StoreError) -> bool {
+    pub fn is_ledger_conflict(&self, error: &StoreError) -> bool {
         error.conflict().is_some_and(|conflict| {
             let ours = |id: &RecordId| {
                 id.kind == *self.accounts.kind() || id.kind == *self.allocations.kind()

@@ -36,7 +36,7 @@ impl Ledger {
         principal: &Principal,
         account: &Account,
     ) -> Result<Quota, LedgerError> {
-        principal.may(Verb::Read, resource(account), &account.scope())?;
+        principal.authorize(Verb::Read, resource(account), &account.scope())?;
         let record = self.account(&Transaction::new(), account).await?.record;
         let lines = self.kinds.iter().map(|(kind, _)| QuotaLine {
             kind: kind.clone(),
@@ -58,7 +58,7 @@ impl Ledger {
         account: &Account,
         limits: &Limits,
     ) -> Result<Transaction, LedgerError> {
-        principal.may(Verb::Update, resource(account), &account.scope())?;
+        principal.authorize(Verb::Update, resource(account), &account.scope())?;
         self.kinds.check_limits(limits)?;
         let mut opened = self.account(&transaction, account).await?;
         let mut next = opened.record.clone();
@@ -74,7 +74,7 @@ impl Ledger {
             match then {
                 // Only what is lowered: what stays says nothing about this change.
                 Some(limit) if limit < used && now.is_none_or(|now| limit < now) => {
-                    return Err(LedgerError::BelowUse {
+                    return Err(LedgerError::LimitBelowUse {
                         account: *account,
                         kind: kind.clone(),
                         used,

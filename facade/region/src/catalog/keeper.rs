@@ -177,7 +177,7 @@ impl CatalogKeeper {
 
     /// The flavors on offer.
     pub fn flavors(&self, principal: &Principal) -> Result<Vec<Flavor>, Refused> {
-        principal.may_somewhere(Verb::List, Resource::Flavors, &Scope::Global)?;
+        principal.authorize_within(Verb::List, Resource::Flavors, &Scope::Global)?;
         let catalog = self.current();
         let offered = catalog.flavors().filter(|flavor| !flavor.retired);
         Ok(offered.cloned().collect())
@@ -186,13 +186,13 @@ impl CatalogKeeper {
     /// A flavor, retired or not, if there is one that the principal may see.
     pub fn flavor(&self, principal: &Principal, id: &FlavorId) -> Option<Flavor> {
         let scope = Scope::Global;
-        let seen = principal.may_somewhere(Verb::Read, Resource::Flavors, &scope);
+        let seen = principal.authorize_within(Verb::Read, Resource::Flavors, &scope);
         seen.ok().and_then(|()| self.current().flavor(id).cloned())
     }
 
     /// The images on offer: those of everybody, and those of the organizations in which the principal may list images.
     pub fn images(&self, principal: &Principal) -> Result<Vec<Image>, Refused> {
-        principal.may_somewhere(Verb::List, Resource::Images, &Scope::Global)?;
+        principal.authorize_within(Verb::List, Resource::Images, &Scope::Global)?;
         let catalog = self.current();
         let offered = catalog.images().filter(|image| !image.retired);
         let seen = offered.filter(|image| sees(principal, Verb::List, image));
@@ -247,7 +247,7 @@ impl CatalogKeeper {
 fn sees(principal: &Principal, verb: Verb, image: &Image) -> bool {
     let scope = image.visibility.scope();
     principal
-        .may_somewhere(verb, Resource::Images, &scope)
+        .authorize_within(verb, Resource::Images, &scope)
         .is_ok()
 }
 

@@ -98,7 +98,7 @@ impl CatalogKeeper {
         details: Details,
     ) -> Result<Image, ImageError> {
         let scope = Scope::Organization(new.organization);
-        principal.may(Verb::Create, Resource::Images, &scope)?;
+        principal.authorize(Verb::Create, Resource::Images, &scope)?;
         let source = match self.image(principal, &new.source) {
             Some(source) => source,
             // Another process may have had it made a moment ago.
@@ -224,9 +224,9 @@ impl CatalogKeeper {
         let found = self.images.get(&Key::new(id.as_str())?).await?;
         let found = found.ok_or_else(hidden)?;
         let scope = found.value.visibility.scope();
-        if let Err(refused) = principal.may(verb, Resource::Images, &scope) {
+        if let Err(refused) = principal.authorize(verb, Resource::Images, &scope) {
             // Members of a project see the images of its organization.
-            let sees = principal.may_somewhere(Verb::Read, Resource::Images, &scope);
+            let sees = principal.authorize_within(Verb::Read, Resource::Images, &scope);
             return Err(sees.map_or_else(|_| hidden(), |()| refused.into()));
         }
         if found.value.origin.is_file() {

@@ -16,7 +16,7 @@ mod reach;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use fleetwright::{InstanceProvisioner, OptionalVerb};
-use fleetwright_identity::{ActorName, Judgement, Permission, Principal, Resource, Verb};
+use fleetwright_identity::{Access, ActorName, Permission, Principal, Resource, Verb};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, Table};
 use metrics::counter;
@@ -93,10 +93,10 @@ impl Machines {
     ) -> Result<Server, MachineError> {
         let found = self.servers.get(&id.key()?).await?;
         let server = found.ok_or(MachineError::NotFound(id))?.value;
-        match who.judge(verb, Resource::Servers, &server.scope()) {
-            Judgement::Allowed => Ok(server),
-            Judgement::Refused(refused) => Err(MachineError::Refused(refused)),
-            Judgement::Hidden => Err(MachineError::NotFound(id)),
+        match who.access(verb, Resource::Servers, &server.scope()) {
+            Access::Allowed => Ok(server),
+            Access::Refused(refused) => Err(MachineError::Refused(refused)),
+            Access::NotVisible => Err(MachineError::NotFound(id)),
         }
     }
 

@@ -67,7 +67,7 @@ impl SshAuthorities {
         new: &NewSshAuthority,
     ) -> Result<Versioned<SshAuthority>, RecordError> {
         let scope = Scope::Project(new.organization, new.project);
-        principal.may(Verb::Create, SshAuthority::RESOURCE, &scope)?;
+        principal.authorize(Verb::Create, SshAuthority::RESOURCE, &scope)?;
         for _ in 0..ATTEMPTS {
             let authority = SshAuthority {
                 id: SshAuthorityId::from_uuid(new_uuid(&*self.entropy)?),

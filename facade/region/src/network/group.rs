@@ -79,7 +79,7 @@ impl SecurityGroups {
     ) -> Result<Versioned<SecurityGroup>, RecordError> {
         for _ in 0..ATTEMPTS {
             let network = self.networks.get(principal, new.network).await?;
-            principal.may(
+            principal.authorize(
                 Verb::Create,
                 SecurityGroup::RESOURCE,
                 &network.value.scope(),

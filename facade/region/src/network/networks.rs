@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fleetwright_identity::{Principal, Reach, Scope, Verb};
+use fleetwright_identity::{GrantedScopes, Principal, Scope, Verb};
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{
     Check, IndexName, Invalid, Query, Store, StoreError, StoreExt as _, Transaction, Versioned,
@@ -76,7 +76,7 @@ impl Networks {
         new: &NewNetwork,
     ) -> Result<Versioned<Network>, RecordError> {
         let scope = Scope::Project(new.organization, new.project);
-        principal.may(Verb::Create, Network::RESOURCE, &scope)?;
+        principal.authorize(Verb::Create, Network::RESOURCE, &scope)?;
         if !self.regions.contains(&new.region) {
             return Err(RecordError::NoRegion(new.region.clone()));
         }
@@ -165,7 +165,7 @@ impl Networks {
     /// The networks that are going and that the principal may list: what has to be done, for whoever keeps what
     /// stands in them.
     pub async fn deleting(&self, principal: &Principal) -> Result<Listed<Network>, RecordError> {
-        let reach = principal.reach(Verb::List, Network::RESOURCE)?;
+        let reach = principal.scopes_for(Verb::List, Network::RESOURCE)?;
         let index = IndexName::new(BY_STATE)?;
         let query = self.shelf.table.by(&index, NetworkState::Deleting.as_str());
         let page = self.shelf.table.list_all(&query).await?;
@@ -173,8 +173,8 @@ impl Networks {
         items.retain(|found| reach.covers(&found.value.scope()));
         // Of a record that cannot be read it is not known whose it is.
         let damaged = match reach {
-            Reach::Everywhere => page.damaged,
-            Reach::Within(_) => Vec::new(),
+            GrantedScopes::Everywhere => page.damaged,
+            GrantedScopes::Within(_) => Vec::new(),
         };
         Ok(Listed { items, damaged })
     }

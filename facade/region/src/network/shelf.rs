@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use fleetwright_identity::{Judgement, Principal, Reach, Resource, Scope, Verb};
+use fleetwright_identity::{Access, GrantedScopes, Principal, Resource, Scope, Verb};
 use fleetwright_store::{
     Check, Conflict, Damaged, Document, Found, IndexName, Invalid, Key, Part, Query, Store,
     StoreError, Table, Transaction, Versioned,
@@ -116,10 +116,10 @@ impl<T: Kept> Shelf<T> {
         if found.value.id() != id {
             return Err(StoreError::from(self.disguised(&found)).into());
         }
-        match principal.judge(verb, T::RESOURCE, &found.value.scope()) {
-            Judgement::Allowed => Ok(found),
-            Judgement::Refused(refused) => Err(refused.into()),
-            Judgement::Hidden => Err(not_found::<T>(id)),
+        match principal.access(verb, T::RESOURCE, &found.value.scope()) {
+            Access::Allowed => Ok(found),
+            Access::Refused(refused) => Err(refused.into()),
+            Access::NotVisible => Err(not_found::<T>(id)),
         }
     }
 
@@ -129,7 +129,7 @@ impl<T: Kept> Shelf<T> {
         principal: &Principal,
         within: &Scope,
     ) -> Result<Listed<T>, RecordError> {
-        let reach = principal.reach(Verb::List, T::RESOURCE)?;
+        let reach = principal.scopes_for(Verb::List, T::RESOURCE)?;
         let mut listed = Listed {
             items: Vec::new(),
             damaged: Vec::new(),
@@ -216,13 +216,13 @@ impl<T: Kept> Shelf<T> {
 }
 
 /// Where to look for what lies both within a reach and within a scope.
-fn narrowed(reach: Reach, within: &Scope) -> Vec<Scope> {
+fn narrowed(reach: GrantedScopes, within: &Scope) -> Vec<Scope> {
     match reach {
-        Reach::Everywhere => vec![*within],
-        Reach::Within(scopes) if scopes.iter().any(|outer| outer.contains(within)) => {
+        GrantedScopes::Everywhere => vec![*within],
+        GrantedScopes::Within(scopes) if scopes.iter().any(|outer| outer.contains(within)) => {
             vec![*within]
         }
-        Reach::Within(scopes) => {
+        GrantedScopes::Within(scopes) => {
             let inner = scopes.into_iter().filter(|scope| within.contains(scope));
             inner.collect()
         }

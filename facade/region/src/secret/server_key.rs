@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fleetwright_identity::{
-    Judgement, OrganizationId, Principal, ProjectId, Refused, Resource, Scope, Verb,
+    Access, OrganizationId, Principal, ProjectId, Refused, Resource, Scope, Verb,
 };
 use fleetwright_runtime::entropy::Entropy;
 use fleetwright_store::{
@@ -211,10 +211,10 @@ impl ServerKeys {
         let found = found.ok_or(KeyError::NotFound(server))?;
         let scope = Scope::Project(found.value.organization, found.value.project);
         // A tenant's server is its instance: that is what tenants are given permissions on.
-        match principal.judge(verb, Resource::Instances, &scope) {
-            Judgement::Allowed => Ok(found),
-            Judgement::Refused(refused) => Err(refused.into()),
-            Judgement::Hidden => Err(KeyError::NotFound(server)),
+        match principal.access(verb, Resource::Instances, &scope) {
+            Access::Allowed => Ok(found),
+            Access::Refused(refused) => Err(refused.into()),
+            Access::NotVisible => Err(KeyError::NotFound(server)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetwright_identity::{Principal, Reach, Resource, Verb};
+use fleetwright_identity::{GrantedScopes, Principal, Resource, Verb};
 use fleetwright_store::{Cursor, IndexName, IndexValue, Query, Scalar};
 
 use super::{PROJECT_INDEX, REGION_INDEX, ServerError, ServerView, Servers};
@@ -40,7 +40,7 @@ impl Servers {
         wanted: &ListServers,
     ) -> Result<ServerPage, ServerError> {
         let reach = who
-            .reach(Verb::List, Resource::Servers)
+            .scopes_for(Verb::List, Resource::Servers)
             .map_err(ServerError::Refused)?;
         let mut query = self.query(wanted, &reach)?;
         query.after.clone_from(&wanted.after);
@@ -64,14 +64,14 @@ impl Servers {
     }
 
     /// The narrowest index that has everything that is wanted and may be seen.
-    fn query(&self, wanted: &ListServers, reach: &Reach) -> Result<Query, ServerError> {
+    fn query(&self, wanted: &ListServers, reach: &GrantedScopes) -> Result<Query, ServerError> {
         if let Some(network) = &wanted.network {
             let (_, index) = Use::SERVER_NETWORK.names()?;
             return Ok(self.table.by(&index, network.to_string().as_str()));
         }
         let only = match reach {
-            Reach::Everywhere => None,
-            Reach::Within(scopes) => scopes.first().filter(|_| scopes.len() == 1),
+            GrantedScopes::Everywhere => None,
+            GrantedScopes::Within(scopes) => scopes.first().filter(|_| scopes.len() == 1),
         };
         let parts = only.map(|scope| {
             let organization = scope.organization().map(|id| id.to_string());

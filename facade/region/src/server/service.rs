@@ -8,7 +8,7 @@ use std::{
 };
 
 use fleetwright::{OptionalVerb, Reboot};
-use fleetwright_identity::{Judgement, Principal, Resource, Scope, Verb};
+use fleetwright_identity::{Access, Principal, Resource, Scope, Verb};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{
     Check, IndexName, IndexValue, Scalar, Store, StoreError, Table, Transaction, Versioned,
@@ -73,7 +73,7 @@ impl Servers {
         new: &NewServer,
     ) -> Result<ServerView, ServerError> {
         let scope = Scope::Project(new.organization, new.project);
-        who.may(Verb::Create, Resource::Servers, &scope)
+        who.authorize(Verb::Create, Resource::Servers, &scope)
             .map_err(ServerError::Refused)?;
         if !self.regions.contains_key(&new.region) {
             return Err(ServerError::NoRegion(new.region.clone()));
@@ -249,9 +249,9 @@ impl Servers {
     pub async fn read_of(&self, who: &Principal, owner: &Owner) -> Result<ServerView, ServerError> {
         let hidden = || ServerError::NoServerOf(owner.clone());
         let found = self.of(owner).await?.ok_or_else(hidden)?;
-        match who.judge(Verb::Read, Resource::Servers, &found.value.scope()) {
-            Judgement::Allowed => self.view(found).await,
-            Judgement::Refused(_) | Judgement::Hidden => Err(hidden()),
+        match who.access(Verb::Read, Resource::Servers, &found.value.scope()) {
+            Access::Allowed => self.view(found).await,
+            Access::Refused(_) | Access::NotVisible => Err(hidden()),
         }
     }
 
@@ -349,10 +349,10 @@ impl Servers {
     ) -> Result<Versioned<Server>, ServerError> {
         let found = self.table.get(&id.key()?).await?;
         let found = found.ok_or(ServerError::NotFound(id))?;
-        match who.judge(verb, Resource::Servers, &found.value.scope()) {
-            Judgement::Allowed => Ok(found),
-            Judgement::Refused(refused) => Err(ServerError::Refused(refused)),
-            Judgement::Hidden => Err(ServerError::NotFound(id)),
+        match who.access(verb, Resource::Servers, &found.value.scope()) {
+            Access::Allowed => Ok(found),
+            Access::Refused(refused) => Err(ServerError::Refused(refused)),
+            Access::NotVisible => Err(ServerError::NotFound(id)),
         }
     }
 
