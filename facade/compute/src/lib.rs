@@ -7,7 +7,6 @@ pub mod instance;
 mod lost;
 mod meaning;
 #[doc(hidden)]
-pub mod mutant;
 pub mod networks;
 pub mod prelude;
 pub mod schema;

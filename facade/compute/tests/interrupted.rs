@@ -183,25 +183,3 @@ async fn a_deletion_that_is_cut_off_anywhere_is_asked_for_again_with_the_same_en
     };
     assert!(everywhere(prepare, call, after).await > 4);
 }
-
-#[cfg(feature = "mutants")]
-#[tokio::test(start_paused = true)]
-async fn a_payment_in_a_transaction_of_its_own_is_found() {
-    use fleetwright_compute::mutant::{Chosen, Mutant};
-    let mut found = 0;
-    for number in 0..20 {
-        let store = memory();
-        let town = Town::over(store.clone(), 100).await;
-        let blue = town.network("blue").await;
-        let fated = Moody::new(store, Fated::new(number, Fate::HangsBefore));
-        let (clock, catalog) = (town.clock.clone(), town.catalog.clone());
-        let cut = Town::reopened(fated, clock, catalog, 100);
-        let chosen = Chosen::new(Mutant::ChargeOutsideTransaction);
-        let instances = cut.instances.clone().with_chosen(chosen);
-        let (alice, asked) = (user(tenant(1, 1)), new(blue, "web"));
-        let asked = instances.create(&alice, &asked);
-        let _ = tokio::time::timeout(Duration::from_secs(600), asked).await;
-        found += usize::from(town.count("instance").await != town.count("allocation").await);
-    }
-    assert!(found > 0);
-}

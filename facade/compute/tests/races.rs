@@ -284,26 +284,3 @@ async fn an_update_and_the_deletion_of_what_it_comes_to_stand_on_leave_both_or_n
     }
     assert_eq!(outcomes.len(), 2);
 }
-
-#[cfg(feature = "mutants")]
-#[tokio::test(start_paused = true)]
-async fn a_creation_that_overwrites_and_ground_that_is_not_checked_are_found() {
-    use fleetwright_compute::mutant::{Chosen, Mutant};
-    let mut town = Town::over(memory(), 100).await;
-    let blue = town.network("blue").await;
-    let correct = town.instances.clone();
-    town.instances = correct
-        .clone()
-        .with_chosen(Chosen::new(Mutant::CreateOverwrites));
-    town.create(blue, "web").await.unwrap();
-    assert!(town.create(blue, "web").await.is_ok());
-    town.instances = correct
-        .clone()
-        .with_chosen(Chosen::new(Mutant::GroundNotChecked));
-    let operator = everybody();
-    let going = town.networks.delete(&operator, blue, IfUsed::DeleteFirst);
-    let _ = going.await.unwrap();
-    assert!(town.create(blue, "late").await.is_ok());
-    town.instances = correct;
-    assert!(town.create(blue, "later").await.is_err());
-}

@@ -230,30 +230,6 @@ async fn everybody_may_what_the_table_says_and_nothing_else() {
     );
 }
 
-#[cfg(feature = "mutants")]
-#[tokio::test(start_paused = true)]
-async fn the_table_finds_verbs_for_readers_and_what_is_hidden_but_refused() {
-    use fleetwright_compute::mutant::{Chosen, Mutant};
-    for (mutant, sort) in [
-        (
-            Mutant::VerbForReader,
-            "reader here: stop: Permitted instead of Refused",
-        ),
-        (
-            Mutant::HiddenIsRefused,
-            "user away: read: Refused instead of Absent",
-        ),
-    ] {
-        let town = Town::new().await;
-        let instances = town.instances.clone().with_chosen(Chosen::new(mutant));
-        let found = differences(&town, &instances).await;
-        assert!(
-            found.iter().any(|line| line.starts_with(sort)),
-            "{found:#?}"
-        );
-    }
-}
-
 /// What another tenant has is told apart from what nobody has by nothing that a creation answers.
 #[tokio::test(start_paused = true)]
 async fn a_creation_tells_nothing_of_what_others_have() {

@@ -454,33 +454,3 @@ async fn an_instance_whose_server_is_anothers_is_planned_as_if_it_had_none() {
         .await;
     assert_eq!(planned.unwrap(), Plan::default());
 }
-
-#[cfg(feature = "mutants")]
-#[tokio::test(start_paused = true)]
-async fn consent_that_is_skipped_or_kept_and_what_is_not_recharged_are_found() {
-    use fleetwright_compute::mutant::{Chosen, Mutant};
-    let alice = user(tenant(1, 1));
-    let (town, before) = settled().await;
-    let mut wanted = UpdateInstance::of(&before);
-    wanted.spec.image = image("rocky");
-    let skipping = town
-        .instances
-        .clone()
-        .with_chosen(Chosen::new(Mutant::ConsentSkipped));
-    assert!(skipping.update(&alice, before.id, &wanted).await.is_ok());
-    let keeping = town
-        .instances
-        .clone()
-        .with_chosen(Chosen::new(Mutant::ConsentKept));
-    let mut back = UpdateInstance::of(&before);
-    back.tags = Tags::new().with("team", "blue").unwrap();
-    let (view, _) = keeping.update(&alice, before.id, &back).await.unwrap();
-    assert_eq!(view.instance.consent, Consent::Destroy);
-    let forgetting = town
-        .instances
-        .clone()
-        .with_chosen(Chosen::new(Mutant::RechargeForgotten));
-    back.spec.flavor = flavor("gpu");
-    forgetting.update(&alice, before.id, &back).await.unwrap();
-    assert_eq!(town.paid(before.id).await.of(&QuotaKind::gpus()), 0);
-}

@@ -322,25 +322,3 @@ async fn an_operator_sees_the_server_and_the_payment_and_a_tenant_does_not() {
     let error = town.instances.inspect(&blind, id).await.unwrap_err();
     assert_eq!(error.meaning(), Meaning::NotFound);
 }
-
-#[cfg(feature = "mutants")]
-#[tokio::test(start_paused = true)]
-async fn wishes_events_and_generations_that_are_lost_are_found() {
-    use fleetwright_compute::mutant::{Chosen, Mutant};
-    let alice = user(tenant(1, 1));
-    let table = [
-        (Mutant::StopNotStored, (Power::Running, 2, 2)),
-        (Mutant::EventLost, (Power::Stopped, 1, 2)),
-        (Mutant::GenerationNotRaised, (Power::Stopped, 2, 1)),
-    ];
-    for (mutant, wrong) in table {
-        let town = Town::new().await;
-        let blue = town.network("blue").await;
-        let id = town.create(blue, "web").await.unwrap().instance.id;
-        let mistaken = town.instances.clone().with_chosen(Chosen::new(mutant));
-        mistaken.stop(&alice, id).await.unwrap();
-        let found = town.read(id).await.instance;
-        let is = (found.intent.power, found.events.len(), found.generation);
-        assert_eq!(is, wrong, "{mutant:?}");
-    }
-}

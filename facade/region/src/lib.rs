@@ -8,7 +8,6 @@ pub mod machine;
 pub mod mapping;
 pub mod monitor;
 #[doc(hidden)]
-pub mod mutant;
 pub mod name;
 pub mod network;
 pub mod schema;

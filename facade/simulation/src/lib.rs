@@ -14,7 +14,7 @@ pub mod client;
 pub mod cloud;
 pub mod fault;
 pub mod journal;
-pub mod mutant;
+pub mod mistake;
 pub mod names;
 pub mod rules;
 pub mod scenario;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use fleetwright_simulation::{
-    mutant::Mutant,
+    mistake::Mistake,
     scenario::Scenario,
     shrink::shrink,
     sweep::{Until, sweep},
@@ -21,35 +21,35 @@ struct Arguments {
     #[arg(long)]
     seed: Option<u64>,
     /// Makes a mistake on purpose.
-    #[arg(long, value_parser = mutant)]
-    mutant: Option<Mutant>,
+    #[arg(long, value_parser = mistake)]
+    mistake: Option<Mistake>,
     /// Makes every mistake there is, and prints which seed found it.
     #[arg(long)]
-    mutants: bool,
+    mistakes: bool,
 }
 
-fn mutant(name: &str) -> Result<Mutant, String> {
-    let names: Vec<_> = Mutant::all().map(Mutant::as_str).collect();
+fn mistake(name: &str) -> Result<Mistake, String> {
+    let names: Vec<_> = Mistake::ALL.iter().map(|each| each.as_str()).collect();
     let names = names.join(", ");
-    let mut all = Mutant::all();
-    all.find(|mutant| mutant.as_str() == name)
+    let mut all = Mistake::ALL.iter().copied();
+    all.find(|each| each.as_str() == name)
         .ok_or_else(|| format!("one of: {names}"))
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.mutants {
-        return all_mutants(arguments.seeds);
+    if arguments.mistakes {
+        return all_mistakes(arguments.seeds);
     }
     if let Some(seed) = arguments.seed {
-        return show(seed, arguments.mutant);
+        return show(seed, arguments.mistake);
     }
-    let sum = sweep(0..arguments.seeds, arguments.mutant, Until::All);
+    let sum = sweep(0..arguments.seeds, arguments.mistake, Until::All);
     for seed in sum.violations.iter().take(3) {
-        show(*seed, arguments.mutant);
+        show(*seed, arguments.mistake);
     }
     for seed in sum.violations.iter().skip(3) {
-        let outcome = run(&Scenario::of(*seed), arguments.mutant);
+        let outcome = run(&Scenario::of(*seed), arguments.mistake);
         let rule = outcome.violation.unwrap_or_default();
         println!("seed {seed} breaks a rule: {rule}");
     }
@@ -65,16 +65,16 @@ fn main() -> ExitCode {
 }
 
 /// Runs one seed; what breaks a rule is shrunk and printed.
-fn show(seed: u64, mutant: Option<Mutant>) -> ExitCode {
+fn show(seed: u64, mistake: Option<Mistake>) -> ExitCode {
     let scenario = Scenario::of(seed);
-    let outcome = run(&scenario, mutant);
+    let outcome = run(&scenario, mistake);
     let Some(rule) = outcome.violation.clone() else {
         print!("{scenario}");
         println!("seed {seed}: {} steps, no rule is broken", outcome.steps);
         return ExitCode::SUCCESS;
     };
     println!("seed {seed} breaks a rule: {rule}");
-    let (least, outcome) = shrink(scenario, mutant, outcome);
+    let (least, outcome) = shrink(scenario, mistake, outcome);
     println!("the least of it: {}", outcome.violation.unwrap_or_default());
     print!("{least}");
     for line in outcome.trace {
@@ -83,25 +83,25 @@ fn show(seed: u64, mutant: Option<Mutant>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn all_mutants(seeds: u64) -> ExitCode {
+fn all_mistakes(seeds: u64) -> ExitCode {
     let mut survivors = 0;
-    for mutant in Mutant::all() {
-        let found = sweep(0..seeds, Some(mutant), Until::Violation);
+    for mistake in Mistake::ALL.iter().copied() {
+        let found = sweep(0..seeds, Some(mistake), Until::Violation);
         match found.violations.first() {
             Some(seed) => {
-                let rule = run(&Scenario::of(*seed), Some(mutant)).violation;
+                let rule = run(&Scenario::of(*seed), Some(mistake)).violation;
                 let rule = rule.unwrap_or_default();
-                println!("{}: seed {seed}: {rule}", mutant.as_str());
+                println!("{}: seed {seed}: {rule}", mistake.as_str());
             }
             None => {
                 survivors += 1;
-                println!("{}: NOT FOUND in {seeds} seeds", mutant.as_str());
+                println!("{}: NOT FOUND in {seeds} seeds", mistake.as_str());
             }
         }
     }
     println!(
-        "mutants: {} made, {survivors} not found",
-        Mutant::all().count()
+        "mistakes: {} made, {survivors} not found",
+        Mistake::ALL.len()
     );
     if survivors == 0 {
         ExitCode::SUCCESS

@@ -1,17 +1,17 @@
 //! The least of a scenario that still breaks a rule.
 
-use crate::{journal::Outcome, mutant::Mutant, scenario::Scenario, world::run};
+use crate::{journal::Outcome, mistake::Mistake, scenario::Scenario, world::run};
 
 /// Leaves out operations and faults, one by one, as long as some rule is broken. Answers what is left and what it comes to.
 pub fn shrink(
     mut scenario: Scenario,
-    mutant: Option<Mutant>,
+    mistake: Option<Mistake>,
     mut outcome: Outcome,
 ) -> (Scenario, Outcome) {
     loop {
         let mut smaller = false;
         for candidate in candidates(&scenario) {
-            let result = run(&candidate, mutant);
+            let result = run(&candidate, mistake);
             if result.violation.is_some() {
                 (scenario, outcome, smaller) = (candidate, result, true);
                 break;

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     fault::{Kind, PAIRS, Site},
-    mutant::Mutant,
+    mistake::Mistake,
     scenario::Scenario,
     world::run,
 };
@@ -65,7 +65,11 @@ pub enum Until {
 }
 
 /// Runs these seeds. The sum does not depend on the number of cores, unless it stops early.
-pub fn sweep(seeds: impl Iterator<Item = u64> + Send, mutant: Option<Mutant>, until: Until) -> Sum {
+pub fn sweep(
+    seeds: impl Iterator<Item = u64> + Send,
+    mistake: Option<Mistake>,
+    until: Until,
+) -> Sum {
     let sum = Mutex::new(Sum::default());
     let seeds = Mutex::new(seeds);
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -75,7 +79,7 @@ pub fn sweep(seeds: impl Iterator<Item = u64> + Send, mutant: Option<Mutant>, un
             let Some(seed) = next else {
                 return;
             };
-            let outcome = run(&Scenario::of(seed), mutant);
+            let outcome = run(&Scenario::of(seed), mistake);
             let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
             sum.seeds += 1;
             sum.steps += outcome.steps;

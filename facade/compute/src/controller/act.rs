@@ -4,9 +4,7 @@
 //! instance that has changed or is gone: no server is made for one that is no more, and a server that was made for a later
 //! instance of the same id is not ended in an earlier one's name.
 
-use fleetwright_region::server::{
-    Consent, NewServer, OWNER_INDEX, Server, ServerError, ServerView,
-};
+use fleetwright_region::server::{NewServer, OWNER_INDEX, Server, ServerError, ServerView};
 use fleetwright_runtime::Action;
 use fleetwright_store::{
     Check, Claim, IndexName, IndexValue, Scalar, StoreError, Transaction, Versioned,
@@ -22,7 +20,6 @@ use super::{
 use crate::{
     ComputeError,
     instance::{ConditionKind, Instance},
-    mutant::Mutant,
 };
 
 pub(super) type Answer = Result<Action, ComputeError>;
@@ -66,11 +63,7 @@ impl Controller {
 
     async fn pass(&self, read: Read, server: Option<&Server>) -> Answer {
         let instance = &read.value;
-        let consent = if self.rules.chosen.is(Mutant::ConsentAssumed) {
-            Consent::Destroy
-        } else {
-            instance.consent
-        };
+        let consent = instance.consent;
         let (wish, guards) = (instance.wish(), self.guards(&read));
         let applied =
             self.servers
@@ -83,15 +76,6 @@ impl Controller {
 
     /// Asks the server to go. Its end is told by its record, which wakes the instance.
     async fn end(&self, read: Read) -> Answer {
-        if self.rules.chosen.is(Mutant::ReleasedTwice) {
-            self.release(&read, Transaction::new()).await?;
-        }
-        if self.rules.chosen.is(Mutant::DeleteOrderSwapped) {
-            let server = read.value.server;
-            self.forget(read).await?;
-            self.servers.delete(&self.service, server).await?;
-            return Ok(Action::AwaitChange);
-        }
         let guards = self.guards(&read);
         let id = read.value.server;
         match self.servers.delete_while(&self.service, id, &guards).await {
@@ -103,12 +87,7 @@ impl Controller {
     /// Lets the instance be gone, and what pays for it, in one transaction which proves that it has no server.
     async fn forget(&self, read: Read) -> Answer {
         let transaction = self.instances.remove(Transaction::new(), &read);
-        let careless = [Mutant::DeleteOrderSwapped, Mutant::DeleteGatedOnStatus];
-        let transaction = if careless.iter().any(|mutant| self.rules.chosen.is(*mutant)) {
-            transaction
-        } else {
-            transaction.check(self.unserved(&read.value)?)
-        };
+        let transaction = transaction.check(self.unserved(&read.value)?);
         match self.release(&read, transaction).await {
             Ok(()) => {}
             // None can have come since the instance was read: it is one that is not found where it should be.
@@ -131,9 +110,6 @@ impl Controller {
         let paid = self.instances.id(&read.key);
         let build = || async {
             let transaction = transaction.clone();
-            if self.rules.chosen.is(Mutant::ReleaseForgotten) {
-                return Ok(transaction);
-            }
             Ok::<_, ComputeError>(self.ledger.release(transaction, &paid).await?)
         };
         self.ledger.commit(read.value.organization, build).await?;
@@ -178,7 +154,7 @@ impl Controller {
             plan: &plan,
             obstacle,
         };
-        let status = project(&read.value, &found, now, &self.rules);
+        let status = project(&read.value, &found, now);
         let next = match obstacle {
             Some(obstacle) if is_asked_again(obstacle.kind) => {
                 let since = status

@@ -2,8 +2,7 @@
 
 use fleetwright_region::server::{Power, Server};
 
-use super::Rules;
-use crate::{instance::Instance, mutant::Mutant};
+use crate::instance::Instance;
 
 /// The next step for an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,16 +40,16 @@ pub enum Wait {
 ///
 /// Answers for every record. Never makes a second server by itself, never changes one that is another's, and lets no instance be
 /// gone that has a server.
-pub fn decide(instance: &Instance, server: Option<&Server>, rules: &Rules) -> Step {
+pub fn decide(instance: &Instance, server: Option<&Server>) -> Step {
     let foreign = server.is_some_and(|server| !is_its_own(instance, server));
     let own = server.filter(|_| !foreign);
     if instance.deletion.is_some() {
-        return ending(instance, own, rules);
+        return ending(own);
     }
     match own {
         None if foreign => Step::Wait(Wait::Taken),
-        None => without_server(instance, rules),
-        Some(server) => with_server(instance, server, rules),
+        None => without_server(instance),
+        Some(server) => with_server(instance, server),
     }
 }
 
@@ -62,12 +61,8 @@ pub(super) fn is_its_own(instance: &Instance, server: &Server) -> bool {
         && (server.organization, server.project) == tenant
 }
 
-fn ending(instance: &Instance, own: Option<&Server>, rules: &Rules) -> Step {
-    // What the status says of a server is how it was: whether there is one is what the store says now.
-    let unknown = instance.status.server.is_none();
-    if unknown && rules.chosen.is(Mutant::DeleteGatedOnStatus) {
-        return Step::Forget;
-    }
+/// By the server as the store has it now: what the status says of it is how it was.
+fn ending(own: Option<&Server>) -> Step {
     match own.map(|server| server.intent.power) {
         None => Step::Forget,
         Some(Power::Deleted) => Step::Wait(Wait::End),
@@ -75,21 +70,19 @@ fn ending(instance: &Instance, own: Option<&Server>, rules: &Rules) -> Step {
     }
 }
 
-fn without_server(instance: &Instance, rules: &Rules) -> Step {
-    let made_anew = rules.chosen.is(Mutant::MissingMadeAgain);
+fn without_server(instance: &Instance) -> Step {
     match &instance.status.server {
         None => Step::Make,
-        Some(link) if instance.intent.replaces > link.replaces || made_anew => Step::Make,
+        Some(link) if instance.intent.replaces > link.replaces => Step::Make,
         Some(_) => Step::Wait(Wait::Missing),
     }
 }
 
-fn with_server(instance: &Instance, server: &Server, rules: &Rules) -> Step {
+fn with_server(instance: &Instance, server: &Server) -> Step {
     if server.intent.power == Power::Deleted {
         return Step::Wait(Wait::Going);
     }
-    let heard = instance.wish().holds_for(server) || rules.chosen.is(Mutant::WishNotPassedOn);
-    if !heard {
+    if !instance.wish().holds_for(server) {
         Step::Pass
     } else if server.observed_generation == server.generation {
         Step::Rest

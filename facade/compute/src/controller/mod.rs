@@ -137,7 +137,7 @@ impl Controller {
             Err(ServerError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        let step = decide(&read.value, server.as_ref(), &self.rules);
+        let step = decide(&read.value, server.as_ref());
         counter!("fleetwright_compute_steps_total", "step" => step.name()).increment(1);
         tracing::debug!(step = step.name(), "decided");
         let answer = self.act(read, server.as_ref(), step).await;

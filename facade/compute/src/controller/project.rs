@@ -5,14 +5,13 @@ use chrono::{DateTime, Utc};
 use fleetwright::CloudInstanceState;
 use fleetwright_region::server::{Health, Observed, Phase, Plan, Power, Presence, Server, Way};
 
-use super::{Rules, words};
+use super::words;
 use crate::{
     instance::{
         Condition, ConditionKind, DeletionCause, EventKind, Instance, PendingAction, ServerLink,
         Status,
     },
     lost::lost,
-    mutant::Mutant,
 };
 
 /// What is in the way of an instance, beside what its server tells.
@@ -47,12 +46,7 @@ pub struct Found<'a> {
 
 /// The status of an instance of which this was found. The same if it is projected again; how long ago something was seen is in no
 /// part of it, so that time alone changes nothing.
-pub fn project(
-    instance: &Instance,
-    found: &Found<'_>,
-    now: DateTime<Utc>,
-    rules: &Rules,
-) -> Status {
+pub fn project(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Status {
     let before = &instance.status;
     let seen = found.server.and_then(standing);
     let mut status = before.clone();
@@ -76,8 +70,7 @@ pub fn project(
     if heard(instance, server) {
         status.passed_generation = instance.generation;
         let done = server.observed_generation == server.generation;
-        let early = rules.chosen.is(Mutant::SettledEarly);
-        if instance.deletion.is_none() && (done || early) {
+        if instance.deletion.is_none() && done {
             status.observed_generation = instance.generation;
         }
     }

@@ -6,8 +6,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use fleetwright_runtime::Backoff;
 use uuid::Uuid;
 
-use crate::mutant::Chosen;
-
 /// How persistent a controller is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,8 +20,6 @@ pub struct Rules {
     pub network_patience: Duration,
     /// How many keys are worked on at once.
     pub concurrency: NonZeroUsize,
-    #[doc(hidden)]
-    pub chosen: Chosen,
 }
 
 impl Default for Rules {
@@ -36,7 +32,6 @@ impl Default for Rules {
             refused_backoff: seconds(600),
             network_patience: seconds(60),
             concurrency: NonZeroUsize::MIN.saturating_add(31),
-            chosen: Chosen::default(),
         }
     }
 }

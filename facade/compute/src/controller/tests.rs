@@ -7,7 +7,7 @@ use fleetwright_region::server::{Plan, Power, Server};
 use proptest::prelude::*;
 
 use super::{
-    Found, Obstacle, Rules, Step, Wait,
+    Found, Obstacle, Step, Wait,
     any::{every_shape, instance, now, server_of},
     decide,
     decide::is_its_own,
@@ -18,7 +18,7 @@ use crate::instance::{ConditionKind, EventKind, Instance, Status};
 static SHAPES: LazyLock<Vec<(Instance, Option<Server>)>> = LazyLock::new(every_shape);
 
 fn step_of(instance: &Instance, server: Option<&Server>) -> Step {
-    decide(instance, server, &Rules::default())
+    decide(instance, server)
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn what_a_server_was_asked_for_by_others_is_not_fought_over() {
         plan: &plan,
         obstacle: None,
     };
-    let status = project(&instance, &found, now(), &Rules::default());
+    let status = project(&instance, &found, now());
     assert_eq!(
         status.server.unwrap().replaces,
         0,
@@ -108,7 +108,7 @@ fn shown(instance: &Instance, server: Option<&Server>, days: i64) -> Status {
         plan: &plan,
         obstacle: (server.is_some() && own.is_none()).then_some(&taken),
     };
-    project(instance, &found, date, &Rules::default())
+    project(instance, &found, date)
 }
 
 proptest! {
@@ -165,12 +165,7 @@ fn a_condition_keeps_its_date_and_is_told_once() {
             plan: &plan,
             obstacle: Some(&obstacle),
         };
-        project(
-            instance,
-            &found,
-            now() + TimeDelta::days(days),
-            &Rules::default(),
-        )
+        project(instance, &found, now() + TimeDelta::days(days))
     };
     let first = at(&instance, "no flavor", 0);
     let told = happened(&instance.status, &first);

@@ -31,7 +31,6 @@ use crate::{
     ComputeError,
     controller::{Rules, advice, after, is_conflict},
     instance::Instance,
-    mutant::Mutant,
 };
 
 /// Deletes what stands in networks that are going, and lets them be gone. Clones are the same.
@@ -105,7 +104,7 @@ impl NetworkKeeper {
             NetworkState::Deleting => {}
         }
         let known = self.marked().contains(&id);
-        if !known && !self.rules.chosen.is(Mutant::NetworkForgotten) {
+        if !known {
             self.mark_all(id).await?;
             self.marked().insert(id);
         }

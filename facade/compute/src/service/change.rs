@@ -7,7 +7,6 @@ use super::{Instances, TRIES};
 use crate::{
     ComputeError,
     instance::{DeletionCause, EventKind, Instance, InstanceId},
-    mutant::Mutant,
 };
 
 /// That a wish is in the record. It is true once the instance's `observed_generation` is no lower than this one.
@@ -39,20 +38,23 @@ pub(super) enum Raises {
     Nothing,
 }
 
+impl Raises {
+    /// Raises the generation of a record that is to be written, if it is to be.
+    pub(super) fn raise(self, instance: &mut Instance) {
+        match self {
+            Self::Generation => instance.generation = instance.generation.saturating_add(1),
+            Self::Nothing => {}
+        }
+    }
+}
+
 impl Instances {
     /// Asks for it to go. It is gone once its server is, and only then its name is free and its quota given back. Asking again
     /// is no error, and whatever is known of it is no obstacle.
     pub async fn delete(&self, who: &Principal, id: InstanceId) -> Result<(), ComputeError> {
         let wish = |instance: &mut Instance| {
-            let before = (instance.generation, instance.events.clone());
             if !instance.mark_deleted(self.clock.now(), who.actor(), DeletionCause::Asked) {
                 return Ok(Wished::Already);
-            }
-            if self.chosen.is(Mutant::GenerationNotRaised) {
-                instance.generation = before.0;
-            }
-            if self.chosen.is(Mutant::EventLost) {
-                instance.events = before.1;
             }
             Ok(Wished::Written)
         };
@@ -96,7 +98,7 @@ impl Instances {
                 Wished::Already => return Ok(found),
                 Wished::Written => {}
                 Wished::Told(kind, words, raises) => {
-                    self.raise(&mut instance, raises);
+                    raises.raise(&mut instance);
                     self.tell(&mut instance, who, kind, words.to_owned());
                 }
             }
@@ -116,15 +118,6 @@ impl Instances {
         Err(ComputeError::Busy(id))
     }
 
-    pub(super) fn raise(&self, instance: &mut Instance, raises: Raises) {
-        match raises {
-            Raises::Generation if !self.chosen.is(Mutant::GenerationNotRaised) => {
-                instance.generation = instance.generation.saturating_add(1);
-            }
-            Raises::Generation | Raises::Nothing => {}
-        }
-    }
-
     /// Puts an event into the record that is to be written.
     pub(super) fn tell(
         &self,
@@ -133,8 +126,6 @@ impl Instances {
         kind: EventKind,
         words: String,
     ) {
-        if !self.chosen.is(Mutant::EventLost) {
-            instance.note(self.clock.now(), who.actor(), kind, words);
-        }
+        instance.note(self.clock.now(), who.actor(), kind, words);
     }
 }

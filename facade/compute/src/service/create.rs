@@ -12,7 +12,6 @@ use super::{InstanceView, Instances, NewInstance, RETRY_AFTER, TRIES, form, grou
 use crate::{
     ComputeError,
     instance::{EventKind, Instance, InstanceId, Status},
-    mutant::Mutant,
 };
 
 impl Instances {
@@ -85,9 +84,6 @@ impl Instances {
 
     /// That no instance in the network has the name, also none that is going.
     async fn free(&self, new: &NewInstance) -> Result<(), ComputeError> {
-        if self.chosen.is(Mutant::CreateOverwrites) {
-            return Ok(());
-        }
         match self.named(new.network, &new.name).await? {
             Some(found) => Err(taken(&found.value)),
             None => Ok(()),
@@ -104,20 +100,6 @@ impl Instances {
         standing.checks = checks;
         let payment = self.payment(instance)?;
         let organization = instance.organization;
-        if self.chosen.is(Mutant::CreateOverwrites) {
-            if let Some(found) = self.table.get(key).await? {
-                let replaced = self.table.replace(standing, &found, instance)?;
-                return Ok(self.store.commit(&replaced).await?);
-            }
-        }
-        if self.chosen.is(Mutant::ChargeOutsideTransaction) {
-            let build = || self.ledger.charge(Transaction::new(), &payment);
-            self.ledger
-                .commit::<_, _, LedgerError>(organization, build)
-                .await?;
-            let transaction = self.table.create(standing, key, instance)?;
-            return Ok(self.store.commit(&transaction).await?);
-        }
         let made = self.table.create(standing, key, instance)?;
         let build = || async { Ok(self.ledger.charge(made.clone(), &payment).await?) };
         self.ledger.commit(organization, build).await

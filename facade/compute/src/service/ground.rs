@@ -12,7 +12,7 @@ use fleetwright_region::{
 use fleetwright_store::{Check, Versioned};
 
 use super::{Instances, form::check_sources};
-use crate::{ComputeError, instance::InstanceSpec, mutant::Mutant};
+use crate::{ComputeError, instance::InstanceSpec};
 
 /// Where an instance stands, or is to.
 pub(super) struct Place<'a> {
@@ -50,9 +50,6 @@ impl Instances {
         place: &Place<'_>,
         spec: &InstanceSpec,
     ) -> Result<Vec<Check>, ComputeError> {
-        if self.chosen.is(Mutant::GroundNotChecked) {
-            return Ok(Vec::new());
-        }
         // Without groups: those are asked about at their own step.
         let bare = ServerSpec::new(spec.flavor.clone(), spec.image.clone(), place.network);
         self.step(who, place, &bare, &[Field::Network]).await

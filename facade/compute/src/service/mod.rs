@@ -51,7 +51,6 @@ pub use view::{InstanceView, Tried, Waiting};
 use crate::{
     ComputeError,
     instance::{Instance, InstanceId},
-    mutant::{Chosen, Mutant},
     schema::NAME_INDEX,
 };
 
@@ -144,7 +143,6 @@ pub struct Instances {
     machines: Option<Machines>,
     service: Principal,
     by_name: IndexName,
-    chosen: Chosen,
 }
 
 impl Instances {
@@ -166,16 +164,7 @@ impl Instances {
             machines: parts.machines,
             service,
             by_name: IndexName::new(NAME_INDEX)?,
-            chosen: Chosen::default(),
         })
-    }
-
-    /// The same with a mistake in it, for proofs that the mistake would be found.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_chosen(mut self, chosen: Chosen) -> Self {
-        self.chosen = chosen;
-        self
     }
 
     /// An instance as it is now.
@@ -201,21 +190,10 @@ impl Instances {
         let found = self.table.get(&id.key()?).await?;
         let found = found.ok_or(ComputeError::NotFound(id))?;
         let found = self.undisguised(found).map_err(StoreError::from)?;
-        let verb = if self.chosen.is(Mutant::VerbForReader) {
-            Verb::Read
-        } else {
-            verb
-        };
         let scope = found.value.scope();
         match who.access(verb, Resource::Instances, &scope) {
             Access::Allowed => Ok(found),
             Access::Refused(refused) => Err(ComputeError::Refused(refused)),
-            Access::NotVisible if self.chosen.is(Mutant::HiddenIsRefused) => {
-                match who.authorize(verb, Resource::Instances, &scope) {
-                    Ok(()) => Ok(found),
-                    Err(refused) => Err(ComputeError::Refused(refused)),
-                }
-            }
             Access::NotVisible => Err(ComputeError::NotFound(id)),
         }
     }

@@ -15,7 +15,6 @@ use crate::{
     ComputeError,
     instance::{EventKind, Instance, InstanceId, Modification},
     lost::lost,
-    mutant::Mutant,
 };
 
 /// An update that was looked into, and not written yet.
@@ -144,9 +143,7 @@ impl Instances {
         changed: &BTreeSet<InstanceField>,
     ) -> Result<Option<Amounts>, ComputeError> {
         let charged = [InstanceField::Flavor, InstanceField::PublicIp];
-        if !charged.iter().any(|field| changed.contains(field))
-            || self.chosen.is(Mutant::RechargeForgotten)
-        {
+        if !charged.iter().any(|field| changed.contains(field)) {
             return Ok(None);
         }
         let (now, then) = (self.price(&before.spec)?, self.price(&wanted.spec)?);
@@ -161,11 +158,7 @@ impl Instances {
     ) -> Result<Versioned<Instance>, ComputeError> {
         let found = &draft.found;
         let loss = lost(&draft.plan);
-        let given = if self.chosen.is(Mutant::ConsentSkipped) {
-            Consent::Destroy
-        } else {
-            wanted.consent
-        };
+        let given = wanted.consent;
         let of_server = !of_server(&draft.changed).is_empty();
         let agrees = given == Consent::Destroy && loss.is_some();
         let agrees_late = agrees && found.value.consent == Consent::KeepEverything;
@@ -218,13 +211,10 @@ impl Instances {
             let words = format!("is asked for otherwise: {}", fields.join(", "));
             self.tell(&mut instance, who, EventKind::Updated, words);
         }
-        self.raise(&mut instance, raises);
+        raises.raise(&mut instance);
         match raises {
             Raises::Generation => {
-                let kept = self.chosen.is(Mutant::ConsentKept);
-                if !kept || before.consent == Consent::KeepEverything {
-                    instance.consent = given;
-                }
+                instance.consent = given;
                 if let Some(lost) = agreed {
                     self.tell(&mut instance, who, EventKind::DestructionAgreed, lost);
                 }

@@ -13,7 +13,6 @@ use super::{
 use crate::{
     ComputeError,
     instance::{EventKind, Instance, InstanceId},
-    mutant::Mutant,
 };
 
 impl Instances {
@@ -80,10 +79,7 @@ impl Instances {
             if instance.intent.power == power {
                 return Ok(Wished::Already);
             }
-            let forgotten = power == Power::Stopped && self.chosen.is(Mutant::StopNotStored);
-            if !forgotten {
-                instance.intent.power = power;
-            }
+            instance.intent.power = power;
             let words = match power {
                 Power::Running => "is to run",
                 Power::Stopped => "is to be stopped",

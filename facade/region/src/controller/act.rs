@@ -3,8 +3,6 @@
 //! Whatever is dropped or dies between two calls leaves a record from which the next pass goes on: see the
 //! [module](super)'s table.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use fleetwright::{
     Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, OptionalVerb, ProvisionError,
@@ -18,7 +16,6 @@ use metrics::counter;
 
 use super::{Controller, GiveUp, Step, edit, tags};
 use crate::{
-    mutant::Mutant,
     secret::ServerKeys,
     server::{Act, CloudInstance, Server, Why},
 };
@@ -61,9 +58,6 @@ impl Controller {
         }
         let answer = self.cloud.terminate_instance(&machine.id).await;
         let now = self.clock.now();
-        if why == Why::Delete && self.rules.chosen.is(Mutant::ForgetEarly) {
-            return self.forget(read).await;
-        }
         let window = self.cloud.capabilities().consistency_window;
         let shown_by = later(machine.recorded_at, window);
         match answer {
@@ -194,11 +188,7 @@ impl Controller {
             self.rules.backoff(server.id, failures)
         };
         let asked = error.retry().delay().unwrap_or_default();
-        let delay = if self.rules.chosen.is(Mutant::BackoffIgnored) {
-            Duration::ZERO
-        } else {
-            own.max(asked)
-        };
+        let delay = own.max(asked);
         edit::failed(server, error, failures, later(now, delay), now);
         let labels = [
             ("region", self.label()),

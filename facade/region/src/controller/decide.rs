@@ -9,7 +9,6 @@ use fleetwright_runtime::clock::later;
 use super::{Begin, GiveUp, Rules, Step, Wait};
 use crate::{
     monitor::Pulse,
-    mutant::Mutant,
     server::{CloudInstance, Drift, Launch, Observed, Plan, Power, Presence, Server, Way, Why},
 };
 
@@ -101,9 +100,6 @@ fn with_machine(
         End::NotYet => {}
     }
     if let Some(ending) = machine.ending {
-        if replace && facts.rules.chosen.is(Mutant::ReplaceBeforeEnd) {
-            return Step::Begin(Begin::Replace);
-        }
         let patience = |at| later(at, facts.rules.end_patience);
         return match ending.accepted_at.map(patience) {
             Some(again) if again > now => Step::Wait(Wait::End, Some(again)),
@@ -112,9 +108,6 @@ fn with_machine(
     }
     if deleted {
         return Step::Terminate(Why::Delete);
-    }
-    if replace && facts.rules.chosen.is(Mutant::ReplaceBeforeEnd) {
-        return Step::Begin(Begin::Replace);
     }
     if replace {
         return Step::Terminate(Why::Replace);
@@ -146,7 +139,7 @@ fn with_machine(
             return Step::Wait(Wait::Sight, Some(next_look));
         }
     }
-    in_place(server, launch, machine, seen, &plan, facts)
+    in_place(server, machine, seen, &plan, facts)
 }
 
 /// Whether a machine is known to be gone.
@@ -197,7 +190,7 @@ fn after_the_end(
     if replace || asked_to_go {
         return Step::Begin(Begin::Replace);
     }
-    if server.has_booted() && !facts.rules.chosen.is(Mutant::AttemptAfterBoot) {
+    if server.has_booted() {
         return Step::GiveUp(GiveUp::Lost);
     }
     attempt_again(server, launch, facts)
@@ -206,7 +199,6 @@ fn after_the_end(
 /// What is done to a machine that stays the same one.
 fn in_place(
     server: &Server,
-    launch: &Launch,
     machine: &CloudInstance,
     seen: &Observed,
     plan: &Plan,
@@ -232,13 +224,7 @@ fn in_place(
     if plan.has(Way::Resize) {
         return if runs { Step::Stop } else { Step::Resize };
     }
-    let lost = launch.incarnation > 1 && facts.rules.chosen.is(Mutant::StopLostOnReplace);
-    let power = if lost {
-        Power::Running
-    } else {
-        server.intent.power
-    };
-    match (power, runs) {
+    match (server.intent.power, runs) {
         (Power::Running, false) => Step::Start,
         (Power::Running, true) if server.intent.reboots > machine.reboots => {
             Step::Reboot(server.intent.reboot_how)

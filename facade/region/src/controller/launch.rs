@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    Effect, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError,
-    UserData,
+    Effect, ErrorKind, InstanceConfig, LaunchRecord, LaunchToken, ProvisionError, UserData,
 };
 use fleetwright_runtime::{
     Action,
@@ -19,7 +18,6 @@ use super::{
 use crate::{
     ids::SshAuthorityId,
     mapping::LaunchSpec,
-    mutant::Mutant,
     network::SshAuthority,
     server::{EventKind, Launch, Server},
     user_data::{Managed, assemble},
@@ -39,10 +37,6 @@ impl Controller {
                 return self.commit(read, Action::AwaitChange).await;
             }
         };
-        if self.rules.chosen.is(Mutant::TokenNotStored) {
-            read.value.launch = Some(launch);
-            return self.send(read).await;
-        }
         edit::begun(&mut read.value, launch, now);
         let read = self.written(read).await?;
         self.send(read).await
@@ -88,7 +82,7 @@ impl Controller {
         let Some(launch) = read.value.launch.clone() else {
             return Ok(Action::Requeue);
         };
-        let found = match self.look_up(&read.value, &launch).await {
+        let found = match self.cloud.find_launch(&launch.token).await {
             Ok(found) => found,
             Err(error) => {
                 let now = self.clock.now();
@@ -116,23 +110,6 @@ impl Controller {
             return Ok(Action::RequeueAt(later(proof, MIN_DELAY)));
         }
         self.finish(read, edit::settled_without_effect).await
-    }
-
-    async fn look_up(
-        &self,
-        server: &Server,
-        launch: &Launch,
-    ) -> Result<LaunchRecord, ProvisionError> {
-        if self.rules.chosen.is(Mutant::AdoptByTag) {
-            let id = server.id.to_string();
-            let all = fleetwright::InstanceFilter::new();
-            let all = self.cloud.list_instances(&all);
-            let tagged = |info: &InstanceInfo| info.tags.get(tags::SERVER) == Some(id.as_str());
-            return Ok(LaunchRecord::from_instances(
-                all.await?.into_iter().filter(tagged).collect(),
-            ));
-        }
-        self.cloud.find_launch(&launch.token).await
     }
 
     /// The spec of a server as one of its machines is launched with it, or why that cannot be, in words.
@@ -219,22 +196,13 @@ impl Controller {
     ) -> Result<Launch, String> {
         let before = server.launch.as_ref();
         let last = before.map_or(0, |launch| launch.incarnation);
-        let raised = last.saturating_add(1);
-        let incarnation = if self.rules.chosen.is(Mutant::IncarnationNotRaised) {
-            last.max(1)
-        } else {
-            raised
-        };
+        let incarnation = last.saturating_add(1);
         let (life, attempt) = match (why, before) {
             (Begin::First | Begin::Replace, _) | (_, None) => (incarnation, 1),
             (Begin::Changed, Some(launch)) => (launch.life, launch.attempt),
             (Begin::Retry, Some(launch)) => (launch.life, launch.attempt.saturating_add(1)),
         };
-        let token = if self.rules.chosen.is(Mutant::TokenNotStored) {
-            server.token(u64::MAX ^ now.timestamp_micros().unsigned_abs())
-        } else {
-            server.token(incarnation)
-        };
+        let token = server.token(incarnation);
         let replaces = match (why, before) {
             (Begin::First | Begin::Replace | Begin::Changed, _) | (_, None) => {
                 server.intent.replaces

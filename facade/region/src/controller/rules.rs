@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use fleetwright_runtime::Backoff;
 
-use crate::{mutant::Chosen, server::ServerId};
+use crate::server::ServerId;
 
 /// How persistent a controller is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,6 @@ pub struct Rules {
     pub refused_backoff: Duration,
     /// How many servers are worked on at once.
     pub concurrency: NonZeroUsize,
-    #[doc(hidden)]
-    pub chosen: Chosen,
 }
 
 impl Default for Rules {
@@ -40,7 +38,6 @@ impl Default for Rules {
             max_backoff: seconds(300),
             refused_backoff: seconds(600),
             concurrency: NonZeroUsize::MIN.saturating_add(31),
-            chosen: Chosen::default(),
         }
     }
 }

@@ -15,10 +15,7 @@ use super::{
     LookError, Monitor, Orphan, Pulse,
     judge::{self, Look, Sight},
 };
-use crate::{
-    mutant::Mutant,
-    server::{Drift, Presence, REGION_INDEX, Server},
-};
+use crate::server::{Drift, Presence, REGION_INDEX, Server};
 
 /// How many records are written at once.
 const CONCURRENT_WRITES: usize = 16;
@@ -51,11 +48,7 @@ impl Monitor {
     /// Looks once.
     pub async fn look(&self) -> Result<Findings, LookError> {
         let began = self.clock.now();
-        let listed = self.list().await;
-        if listed.is_err() && self.policy.chosen.is(Mutant::PulseWithoutLook) {
-            self.beat(began, &Findings::default()).await?;
-        }
-        let (listed, gaps) = listed?;
+        let (listed, gaps) = self.list().await?;
         let servers = self.records().await?;
         let mut findings = Findings {
             machines: count(listed.len()),
@@ -138,9 +131,7 @@ impl Monitor {
             sights.insert(machine.id.clone(), Sight::Absent);
             let visible = began > later(machine.recorded_at, window);
             let missing = known.is_some_and(|seen| matches!(seen.presence, Presence::Missing(_)));
-            if self.policy.chosen.is(Mutant::MissingInWindow) {
-                sights.insert(machine.id.clone(), Sight::Missing);
-            } else if missing || !visible {
+            if missing || !visible {
             } else if machine.ending.is_some() {
                 leaving.push(machine.id.clone());
             } else {
@@ -158,9 +149,6 @@ impl Monitor {
         }
         if findings.frozen.is_none() {
             leaving.append(&mut strange);
-        } else if self.policy.chosen.is(Mutant::MissingOnIncompleteList) {
-            let all = strange.drain(..);
-            sights.extend(all.map(|id| (id, Sight::Missing)));
         }
         sights.extend(self.ask(&leaving).await);
         sights

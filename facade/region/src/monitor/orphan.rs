@@ -5,32 +5,26 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use fleetwright::{InstanceId, InstanceInfo};
 
-use crate::{controller::tags, ids::RegionId, mutant::Chosen, mutant::Mutant, server::Server};
+use crate::{controller::tags, ids::RegionId, server::Server};
 
 /// The region's machines among those listed that no record names, with the date since which each is known.
 pub(super) fn candidates<'a>(
     region: &RegionId,
     listed: &'a BTreeMap<InstanceId, InstanceInfo>,
     claimed: &dyn Fn(&InstanceId) -> bool,
-    chosen: Chosen,
 ) -> Vec<&'a InstanceInfo> {
-    let ours = |info: &&InstanceInfo| {
-        info.tags.get(tags::REGION) == Some(region.as_str()) || chosen.is(Mutant::SweepForeign)
-    };
+    let ours = |info: &&InstanceInfo| info.tags.get(tags::REGION) == Some(region.as_str());
     let unclaimed = |info: &&InstanceInfo| !info.state.is_ending() && !claimed(&info.id);
     listed.values().filter(ours).filter(unclaimed).collect()
 }
 
 /// Whether the server that a machine's tags name does not claim it, by the record as it is now.
-pub(super) fn is_unclaimed(info: &InstanceInfo, server: Option<&Server>, chosen: Chosen) -> bool {
+pub(super) fn is_unclaimed(info: &InstanceInfo, server: Option<&Server>) -> bool {
     let Some(server) = server else {
         return true;
     };
     if let Some(machine) = &server.instance {
         return machine.id != info.id;
-    }
-    if chosen.is(Mutant::SweepUnsettled) {
-        return true;
     }
     // Its launch may be the one whose answer nobody has yet.
     let machine = info.tags.get(tags::MACHINE);

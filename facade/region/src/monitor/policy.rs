@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use fleetwright::Capabilities;
 
-use crate::mutant::Chosen;
-
 /// How often a monitor looks, and what it may do about what it sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -21,8 +19,6 @@ pub struct Policy {
     /// How many machines may be found absent, and how many to be orphans, in one look before it is believed less than the
     /// records.
     pub limit: Limit,
-    #[doc(hidden)]
-    pub chosen: Chosen,
 }
 
 /// What is done about orphans.
@@ -67,7 +63,6 @@ impl Default for Policy {
             orphan_age: seconds(3600),
             sweep: Sweep::Report,
             limit: Limit::new(5, 10),
-            chosen: Chosen::default(),
         }
     }
 }

@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     controller::tags,
-    mutant::Mutant,
     server::{Server, ServerId},
 };
 
@@ -27,15 +26,11 @@ impl Monitor {
         began: DateTime<Utc>,
         findings: &mut Findings,
     ) -> Result<(), LookError> {
-        let chosen = self.policy.chosen;
         let claimed = |id: &InstanceId| named.contains(id);
-        let young_and_old = orphan::candidates(&self.region, listed, &claimed, chosen);
+        let young_and_old = orphan::candidates(&self.region, listed, &claimed);
         self.first_seen().remember(&young_and_old, began);
         let since = |info: &InstanceInfo| self.first_seen().since(info, began);
-        let is_old = |info: &&InstanceInfo| {
-            between(since(info), began) >= self.policy.orphan_age
-                || chosen.is(Mutant::SweepUnsettled)
-        };
+        let is_old = |info: &&InstanceInfo| between(since(info), began) >= self.policy.orphan_age;
         let old: Vec<_> = young_and_old.into_iter().filter(is_old).collect();
         let limit = self.policy.limit.among(findings.servers);
         if count(old.len()) > limit && findings.frozen.is_none() {
@@ -47,12 +42,11 @@ impl Monitor {
         for info in old {
             // As the record is now, which may be younger than the list.
             let server = self.server_of(info).await?;
-            if !orphan::is_unclaimed(info, server.as_ref(), chosen) {
+            if !orphan::is_unclaimed(info, server.as_ref()) {
                 continue;
             }
             let allowed = self.policy.sweep == Sweep::Destroy;
-            let believed = findings.frozen.is_none() || chosen.is(Mutant::SweepOnIncompleteList);
-            let fate = if allowed && believed {
+            let fate = if allowed && findings.frozen.is_none() {
                 self.sweep(&info.id).await
             } else {
                 Fate::Reported

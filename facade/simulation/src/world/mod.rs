@@ -22,7 +22,7 @@ use crate::{
     check::Check,
     client::{Client, Promised},
     journal::{Journal, Outcome},
-    mutant::Mutant,
+    mistake::Mistake,
     rules::Rules,
     scenario::Scenario,
     town::{Seeded, Town},
@@ -39,14 +39,14 @@ const ROUND: Duration = Duration::from_secs(10);
 pub type Broken = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs a scenario from its beginning to its end, with a mistake if one is chosen.
-pub fn run(scenario: &Scenario, mutant: Option<Mutant>) -> Outcome {
+pub fn run(scenario: &Scenario, mistake: Option<Mistake>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build();
     let outcome = runtime
         .map_err(Broken::from)
-        .and_then(|runtime| runtime.block_on(simulate(scenario, mutant)));
+        .and_then(|runtime| runtime.block_on(simulate(scenario, mistake)));
     outcome.unwrap_or_else(|error| Outcome {
         violation: Some(format!("the simulation cannot be run: {error}")),
         ..Outcome::default()
@@ -63,10 +63,10 @@ struct World<'a> {
     truth: Truth,
     rules: Rules,
     clock: Arc<dyn Clock>,
-    chosen: Option<Mutant>,
+    mistake: Option<Mistake>,
 }
 
-async fn simulate(scenario: &Scenario, mutant: Option<Mutant>) -> Result<Outcome, Broken> {
+async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outcome, Broken> {
     let epoch = DateTime::<Utc>::from_timestamp(NEW_YEAR, 0).unwrap_or_default();
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(epoch));
     let mut builder = MemoryCloud::builder()
@@ -101,7 +101,7 @@ async fn simulate(scenario: &Scenario, mutant: Option<Mutant>) -> Result<Outcome
         truth,
         rules,
         clock,
-        chosen: mutant,
+        mistake,
     };
     world.live().await?;
     Ok(world.journal.outcome())

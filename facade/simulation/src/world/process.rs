@@ -26,7 +26,7 @@ use tokio::time::sleep;
 use super::{Broken, World};
 use crate::{
     cloud::FaultyCloud,
-    mutant::Mutant,
+    mistake::Mistake,
     names,
     rules::BACKOFF,
     store::{Actor, FaultyStore},
@@ -92,7 +92,6 @@ impl World<'_> {
             self.servers(service, &catalog)?,
         );
         let parts = parts.with_machines(self.machines(&catalog)?);
-        let chosen = Mutant::compute(self.chosen);
         let rules = self.instance_rules();
         let controller = InstanceController::new(
             self.store(instances),
@@ -108,7 +107,7 @@ impl World<'_> {
             compute_principal()?,
         )?;
         Ok(Process {
-            instances: Instances::new(parts)?.with_chosen(chosen),
+            instances: Instances::new(parts)?,
             networks,
             servers: self.servers(Actor::Operator, &catalog)?,
             controller: controller.with_rules(rules.clone()),
@@ -192,7 +191,6 @@ impl World<'_> {
         rules.max_backoff = Duration::from_secs(20);
         rules.refused_backoff = Duration::from_secs(30);
         rules.network_patience = Duration::from_secs(30);
-        rules.chosen = Mutant::compute(self.chosen);
         rules
     }
 
@@ -203,7 +201,11 @@ impl World<'_> {
         rules.first_backoff = BACKOFF;
         rules.max_backoff = Duration::from_secs(20);
         rules.refused_backoff = Duration::from_secs(30);
-        rules.chosen = Mutant::region(self.chosen);
+        if self.mistake == Some(Mistake::BackoffIgnored) {
+            rules.first_backoff = Duration::ZERO;
+            rules.max_backoff = Duration::ZERO;
+            rules.refused_backoff = Duration::ZERO;
+        }
         let planner = RegionPlanner::new(Arc::clone(catalog), &self.rules.town.mapping())?;
         let controller = Controller::new(
             names::region(),
@@ -222,7 +224,6 @@ impl World<'_> {
         policy.orphan_age = Duration::from_secs(30);
         policy.sweep = Sweep::Destroy;
         policy.limit = Limit::new(12, 50);
-        policy.chosen = Mutant::region(self.chosen);
         let monitor = Monitor::new(
             names::region(),
             self.store(Actor::Monitor),
