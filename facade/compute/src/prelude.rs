@@ -11,7 +11,6 @@ pub use fleetwright_identity::{
     QuotaKind, QuotaKinds, Resource, RoleName, Roles, Scope, Verb,
 };
 pub use fleetwright_region::{
-    clock::{Clock, SystemClock, TokioClock},
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
     name::Name,
     network::{Deletion, IfUsed, NewNetwork, NewSecurityGroup, NewSshAuthority},
@@ -19,6 +18,7 @@ pub use fleetwright_region::{
     server::{Consent, Health, Phase, Plan, Power},
     snapshot::NewSnapshot,
 };
+pub use fleetwright_runtime::clock::{Clock, SystemClock, TokioClock};
 pub use fleetwright_store::{MemoryStore, Revision, Store, Transaction};
 
 pub use crate::{

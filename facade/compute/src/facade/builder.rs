@@ -6,9 +6,7 @@ use fleetwright::InstanceProvisioner;
 use fleetwright_identity::{ActorName, Ledger, Permission, Principal, QuotaKinds};
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    clock::{Clock, SystemClock},
     controller as servers,
-    entropy::{Entropy, OsEntropy},
     ids::RegionId,
     machine::Machines,
     mapping::{LaunchPlanner, RegionPlanner},
@@ -17,6 +15,10 @@ use fleetwright_region::{
     secret::{Keyring, ServerKeys, SshKeys},
     server::{Ground, Servers, TenantGround},
     snapshot::{SnapshotRules, Snapshots},
+};
+use fleetwright_runtime::{
+    clock::{Clock, SystemClock},
+    entropy::{Entropy, OsEntropy},
 };
 use fleetwright_store::{Invalid, Schema, Store};
 

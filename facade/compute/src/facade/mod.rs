@@ -13,7 +13,6 @@ use fleetwright::InstanceProvisioner;
 use fleetwright_identity::Ledger;
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    clock::Clock,
     controller as servers,
     ids::RegionId,
     machine::Machines,
@@ -24,6 +23,7 @@ use fleetwright_region::{
     server::{Ground, Servers},
     snapshot::Snapshots,
 };
+use fleetwright_runtime::clock::Clock;
 use fleetwright_store::Store;
 
 pub use builder::FacadeBuilder;
