@@ -17,7 +17,7 @@ use crate::{
     AzureProvisioner,
     address::Address,
     error::{About, Failure},
-    lro::{self, End},
+    lro::{self, Outcome},
     machine::{Begun, Machine},
     read::{FEW, Look, is_creating, is_deleting},
     state,
@@ -134,17 +134,17 @@ impl AzureProvisioner {
                     return Ok(());
                 };
                 let end = if patience.is_zero() {
-                    End::Unknown
+                    Outcome::Unknown
                 } else if many {
                     lro::asked(&self.client, &begun).await
                 } else {
                     lro::followed(&self.client, &begun, tick, patience).await
                 };
                 match end {
-                    End::Failed(failure) if !failure.is_overtaken() => {
+                    Outcome::Failed(failure) if !failure.is_overtaken() => {
                         self.refused(call, Change::Start, id, at, *failure).await
                     }
-                    End::Failed(_) | End::Done | End::Unknown => Ok(()),
+                    Outcome::Failed(_) | Outcome::Succeeded | Outcome::Unknown => Ok(()),
                 }
             })
             .collect();
@@ -204,7 +204,7 @@ impl AzureProvisioner {
             }
             match self.client.delete(&at.name).await {
                 Ok(Some(_)) => {
-                    self.note_end(&at.vm_id, None);
+                    self.note_deletion(&at.vm_id, None);
                     return Ok(());
                 }
                 // Azure says that of what is gone, and of what it cannot see yet.

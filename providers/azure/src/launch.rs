@@ -15,11 +15,11 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::{
     AzureProvisioner, address,
     error::{About, Failure},
-    failed::{Left, creation, status_of},
-    lro::{self, End},
+    lro::{self, Outcome},
     machine::{Begun, Machine},
     plan::Plan,
     read::FEW,
+    removal::{Removal, creation_outcome, status_of},
     state, tags,
 };
 
@@ -140,7 +140,7 @@ impl AzureProvisioner {
         token: &LaunchToken,
         mut machines: impl Iterator<Item = &'m Machine>,
     ) -> ProvisionError {
-        if machines.all(|machine| self.ends.reason(&machine.vm_id).is_some()) {
+        if machines.all(|machine| self.deletions.reason(&machine.vm_id).is_some()) {
             return self.left(call);
         }
         call.token_spent(token)
@@ -178,7 +178,7 @@ impl AzureProvisioner {
             // Somebody else removes it; as it was never made, its token is not spent.
             Some(now) if self.is_ending(&now) => Err(self.left(call)),
             Some(now) if state::never_made(&now) => {
-                self.clear(&now).await;
+                self.free_name(&now).await;
                 Ok(None)
             }
             now => Ok(now),
@@ -261,7 +261,7 @@ impl AzureProvisioner {
             (Ok((machine, begun)), _) => {
                 let machine = self.dated(call, machine).await;
                 // At once: whoever launches may be dropped before it is known how this ends.
-                self.watch(machine.clone());
+                self.cleanup.track(machine.clone());
                 Ok(Item::Sent(Box::new(machine), begun))
             }
             (Err(failure), Some(token)) if failure.is_conflict() => {
@@ -381,22 +381,22 @@ impl AzureProvisioner {
         config: &InstanceConfig,
         plan: &Plan,
         machine: &Machine,
-        (end, deadline): (End, Instant),
+        (end, deadline): (Outcome, Instant),
     ) -> Result<InstanceInfo> {
         match end {
-            End::Failed(failure) if !failure.is_overtaken() => {
+            Outcome::Failed(failure) if !failure.is_overtaken() => {
                 let effect = match self.remove_failed(machine, &failure, deadline).await {
-                    Left::Nothing => Some(Effect::None),
-                    Left::Machine => None,
-                    Left::Something(_) => Some(Effect::Unknown),
+                    Removal::Gone | Removal::Deleting => Some(Effect::None),
+                    Removal::Running => None,
+                    Removal::Unfinished { .. } => Some(Effect::Unknown),
                 };
                 if let Some(effect) = effect {
                     let error = failure.into_error(call, about(config, plan));
                     return Err(error.with_effect(effect));
                 }
             }
-            End::Done | End::Failed(_) => self.watched(machine),
-            End::Unknown => {}
+            Outcome::Succeeded | Outcome::Failed(_) => self.cleanup.untrack(machine),
+            Outcome::Unknown => {}
         }
         let mut info = self.info(call, machine, None)?;
         info.placement = config.placement.clone();
@@ -405,14 +405,14 @@ impl AzureProvisioner {
     }
 
     /// How creations end within our patience: few are asked after one by one, many by lists of states.
-    async fn ended(&self, items: &[Item]) -> Vec<End> {
+    async fn ended(&self, items: &[Item]) -> Vec<Outcome> {
         let patience = self.options.launch_patience;
         let tick = self.options.poll_interval;
         let sent = items.iter().filter(|item| matches!(item, Item::Sent(..)));
         if sent.count() <= FEW {
             let each = items.iter().map(|item| async move {
                 match item {
-                    Item::Known(_) => End::Done,
+                    Item::Known(_) => Outcome::Succeeded,
                     Item::Sent(_, begun) => {
                         lro::followed(&self.client, begun, tick, patience).await
                     }
@@ -420,7 +420,7 @@ impl AzureProvisioner {
             });
             return futures_util::future::join_all(each).await;
         }
-        let mut ends: Vec<_> = items.iter().map(|_| End::Unknown).collect();
+        let mut ends: Vec<_> = items.iter().map(|_| Outcome::Unknown).collect();
         let deadline = lro::deadline(patience);
         let mut wished = Duration::ZERO;
         for pause in lro::pauses(tick) {
@@ -441,13 +441,13 @@ impl AzureProvisioner {
             wished = Duration::ZERO;
             let mut open = false;
             for (item, end) in items.iter().zip(&mut ends) {
-                let (Item::Sent(machine, _), End::Unknown) = (item, &*end) else {
+                let (Item::Sent(machine, _), Outcome::Unknown) = (item, &*end) else {
                     continue;
                 };
                 if let Some(told) = status_of(machine, &statuses) {
-                    *end = creation(told);
+                    *end = creation_outcome(told);
                 }
-                open |= matches!(end, End::Unknown);
+                open |= matches!(end, Outcome::Unknown);
             }
             if !open {
                 break;

@@ -2,13 +2,12 @@
 
 mod address;
 mod change;
+mod cleanup;
 mod client;
 mod config;
 mod convert;
 mod credentials;
-mod ends;
 mod error;
-mod failed;
 mod launch;
 mod list;
 mod lro;
@@ -18,10 +17,13 @@ mod plan;
 mod provisioner;
 mod read;
 mod reason;
+mod recent_deletions;
+mod removal;
 mod state;
 mod tags;
 mod verbs;
 
+pub use cleanup::AzureCleanup;
 pub use config::{
     AzureLaunchConfig, BootDiagnostics, Eviction, MarketplacePlan, SystemIdentity, UserDataAs,
 };

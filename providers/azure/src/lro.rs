@@ -17,8 +17,8 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How an operation ended, as far as we know.
 #[derive(Clone, Debug)]
-pub(crate) enum End {
-    Done,
+pub(crate) enum Outcome {
+    Succeeded,
     Failed(Box<Failure>),
     /// It goes on, or nobody can be asked: what became of it is seen by looking at the machine.
     Unknown,
@@ -47,21 +47,21 @@ pub(crate) async fn followed(
     begun: &Begun,
     tick: Duration,
     patience: Duration,
-) -> End {
+) -> Outcome {
     let Some(url) = &begun.url else {
-        return End::Unknown;
+        return Outcome::Unknown;
     };
     let deadline = deadline(patience);
     let mut wished = begun.retry_after.unwrap_or_default();
     for pause in pauses(tick) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return End::Unknown;
+            return Outcome::Unknown;
         }
         sleep(pause.max(wished.min(tick)).min(left)).await;
         match timeout_at(deadline + tick, client.progress(url)).await {
-            Ok(Ok(Progress::Done)) => return End::Done,
-            Ok(Ok(Progress::Failed(failure))) => return End::Failed(Box::new(failure)),
+            Ok(Ok(Progress::Done)) => return Outcome::Succeeded,
+            Ok(Ok(Progress::Failed(failure))) => return Outcome::Failed(Box::new(failure)),
             Ok(Ok(Progress::GoesOn(after))) => wished = after.unwrap_or_default(),
             // Asking again too soon makes it worse.
             Ok(Err(failure)) if failure.may_pass() => {
@@ -69,20 +69,20 @@ pub(crate) async fn followed(
                 sleep(failure.retry_after.unwrap_or_default().min(left)).await;
             }
             // It has expired, or leads elsewhere.
-            Ok(Err(_)) | Err(_) => return End::Unknown,
+            Ok(Err(_)) | Err(_) => return Outcome::Unknown,
         }
     }
-    End::Unknown
+    Outcome::Unknown
 }
 
 /// How an operation is just now.
-pub(crate) async fn asked(client: &AzureClient, begun: &Begun) -> End {
+pub(crate) async fn asked(client: &AzureClient, begun: &Begun) -> Outcome {
     let Some(url) = &begun.url else {
-        return End::Unknown;
+        return Outcome::Unknown;
     };
     match client.progress(url).await {
-        Ok(Progress::Done) => End::Done,
-        Ok(Progress::Failed(failure)) => End::Failed(Box::new(failure)),
-        Ok(Progress::GoesOn(_)) | Err(_) => End::Unknown,
+        Ok(Progress::Done) => Outcome::Succeeded,
+        Ok(Progress::Failed(failure)) => Outcome::Failed(Box::new(failure)),
+        Ok(Progress::GoesOn(_)) | Err(_) => Outcome::Unknown,
     }
 }

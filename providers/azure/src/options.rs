@@ -39,6 +39,11 @@ pub struct AzureOptions {
     pub page_size: NonZeroUsize,
     /// How many calls of one batch are under way at a time.
     pub concurrency: NonZeroU32,
+    /// Whether a background task deletes the remains of creations that fail after their launch has
+    /// returned; see [`AzureCleanup`](crate::AzureCleanup). Default: `true`. If it is `false`, the
+    /// provisioner starts no task, and a failed machine remains, listed as terminating, until
+    /// `terminate_instance` or a replay of its launch token deletes it.
+    pub background_cleanup: bool,
 }
 
 impl Default for AzureOptions {
@@ -52,6 +57,7 @@ impl Default for AzureOptions {
             patience: Duration::from_secs(60),
             page_size: size(500),
             concurrency: NonZeroU32::MIN.saturating_add(15),
+            background_cleanup: true,
         }
     }
 }

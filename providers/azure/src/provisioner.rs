@@ -10,8 +10,14 @@ use fleetwright::{
 };
 
 use crate::{
-    AzureCredentials, AzureLaunchConfig, AzureOptions, change::Change, client::AzureClient,
-    ends::Ends, error::About, failed::Watch, list::Reached,
+    AzureCredentials, AzureLaunchConfig, AzureOptions,
+    change::Change,
+    cleanup::{AzureCleanup, CleanupOwner},
+    client::AzureClient,
+    error::About,
+    list::Reached,
+    recent_deletions::RecentDeletions,
+    removal::Remover,
 };
 
 /// Azure's virtual machines in one resource group.
@@ -22,8 +28,8 @@ pub struct AzureProvisioner {
     pub(crate) capabilities: Capabilities,
     pub(crate) fresh: RecentLaunches,
     pub(crate) used: RecentTokens,
-    pub(crate) ends: Ends,
-    pub(crate) watch: Watch,
+    pub(crate) deletions: RecentDeletions,
+    pub(crate) cleanup: CleanupOwner,
     pub(crate) reached: Reached,
 }
 
@@ -52,17 +58,37 @@ impl AzureProvisioner {
             credentials,
             &options,
         );
+        let client = client.map_err(|failure| failure.into_error(&call, About::default()))?;
+        let deletions = RecentDeletions::default();
+        let remover = Remover::new(
+            client.clone(),
+            options.poll_interval,
+            options.patience,
+            options.consistency_window,
+        );
+        let cleanup = CleanupOwner::new(
+            options.background_cleanup,
+            remover,
+            deletions.clone(),
+            options.concurrency.get() as usize,
+        );
         Ok(Self {
-            client: client.map_err(|failure| failure.into_error(&call, About::default()))?,
+            client,
             capabilities: options.capabilities(launch.tags.len()),
             launch,
             options,
             fresh: RecentLaunches::new(),
             used: RecentTokens::new(),
-            ends: Ends::default(),
-            watch: Watch::default(),
+            deletions,
+            cleanup,
             reached: Reached::default(),
         })
+    }
+
+    /// The handle of the background cleanup, to wait for it or to shut it down.
+    #[must_use]
+    pub fn cleanup(&self) -> AzureCleanup {
+        self.cleanup.handle()
     }
 
     pub(crate) fn call(&self, operation: Operation) -> Call {

@@ -90,7 +90,7 @@ impl AzureProvisioner {
     }
 
     fn end_of(&self, at: &Address, otherwise: &str) -> String {
-        let known = self.ends.reason(&at.vm_id);
+        let known = self.deletions.reason(&at.vm_id);
         known.unwrap_or_else(|| otherwise.to_owned())
     }
 
@@ -212,7 +212,7 @@ impl AzureProvisioner {
     /// Whether a machine is on its way out, as far as a read or this handle knows.
     pub(crate) fn is_ending(&self, machine: &Machine) -> bool {
         let window = self.capabilities.consistency_window;
-        is_deleting(machine) || self.ends.is_fresh(&machine.vm_id, window)
+        is_deleting(machine) || self.deletions.is_fresh(&machine.vm_id, window)
     }
 
     /// The interface of one machine. One that is being made or deleted may have none that can be shown.
@@ -269,7 +269,7 @@ impl AzureProvisioner {
         let mut info = info.map_err(|odd| call.unexpected(Effect::Unknown, &odd))?;
         // We have deleted it, and a read of the past shows it as it was.
         if self
-            .ends
+            .deletions
             .is_fresh(&at.vm_id, self.capabilities.consistency_window)
         {
             info.state = CloudInstanceState::Terminating;

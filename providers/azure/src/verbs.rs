@@ -10,7 +10,7 @@ use crate::{
     AzureProvisioner,
     address::{self, Address},
     error::{About, Cause, Failure},
-    lro::{self, End},
+    lro::{self, Outcome},
     machine::{Begun, Edit, MadeImage},
     tags,
 };
@@ -72,8 +72,8 @@ impl AzureProvisioner {
         let tick = self.options.poll_interval;
         let patience = self.options.launch_patience;
         match lro::followed(&self.client, &begun, tick, patience).await {
-            End::Failed(failure) if !failure.is_overtaken() => Err(told(*failure)),
-            End::Failed(_) | End::Done | End::Unknown => Ok(()),
+            Outcome::Failed(failure) if !failure.is_overtaken() => Err(told(*failure)),
+            Outcome::Failed(_) | Outcome::Succeeded | Outcome::Unknown => Ok(()),
         }
     }
 
@@ -106,9 +106,9 @@ impl AzureProvisioner {
             return Ok(());
         }
         match lro::followed(&self.client, &begun, tick, patience).await {
-            End::Done => Ok(()),
-            End::Failed(failure) => Err(*failure),
-            End::Unknown => Err(Failure::new(Cause::TimedOut, "nobody tells how it ended")),
+            Outcome::Succeeded => Ok(()),
+            Outcome::Failed(failure) => Err(*failure),
+            Outcome::Unknown => Err(Failure::new(Cause::TimedOut, "nobody tells how it ended")),
         }
     }
 
@@ -181,8 +181,8 @@ impl AzureProvisioner {
         let begun = made.await.map_err(told)?;
         let (tick, patience) = (self.options.poll_interval, self.options.launch_patience);
         match lro::followed(&self.client, &begun, tick, patience).await {
-            End::Failed(failure) => Err(told(*failure)),
-            End::Done | End::Unknown => Ok(()),
+            Outcome::Failed(failure) => Err(told(*failure)),
+            Outcome::Succeeded | Outcome::Unknown => Ok(()),
         }
     }
 }

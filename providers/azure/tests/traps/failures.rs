@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// A group whose creations fail when a test lets an hour pass.
-fn failing() -> AzureHarness {
+pub(crate) fn failing() -> AzureHarness {
     AzureHarness::with(|knobs| {
         knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
         knobs.timing.boot = HOUR;
@@ -29,7 +29,7 @@ fn failing() -> AzureHarness {
 }
 
 /// Waits until so many calls of an operation were made.
-async fn until_calls(harness: &AzureHarness, operation: &str, count: u64) {
+pub(crate) async fn until_calls(harness: &AzureHarness, operation: &str, count: u64) {
     for _ in 0..6000 {
         if harness.calls_of(operation) >= count {
             return;

@@ -8,6 +8,7 @@
 
 mod absence;
 mod batches;
+mod cleanup;
 mod configs;
 #[path = "../emulated/mod.rs"]
 mod emulated;

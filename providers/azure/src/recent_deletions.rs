@@ -14,7 +14,7 @@ const REMEMBERED: usize = 1000;
 
 /// Why machines ended that this handle has deleted, by Azure's id. Azure itself forgets it with the machine.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ends {
+pub(crate) struct RecentDeletions {
     noted: Arc<Mutex<Noted>>,
 }
 
@@ -25,7 +25,7 @@ struct Noted {
     in_order: VecDeque<String>,
 }
 
-impl Ends {
+impl RecentDeletions {
     /// Notes that a machine was deleted just now, and why if nobody asked for it. What reads may still show as it
     /// was, for a `window`, is never forgotten.
     pub(crate) fn note(&self, vm_id: &str, reason: Option<String>, window: Duration) {
@@ -77,16 +77,16 @@ mod tests {
 
     #[test]
     fn ends_are_remembered_and_the_oldest_forgotten() {
-        let ends = Ends::default();
+        let deletions = RecentDeletions::default();
         for number in 0..=REMEMBERED {
-            ends.note(&number.to_string(), None, Duration::ZERO);
+            deletions.note(&number.to_string(), None, Duration::ZERO);
             let reason = Some(format!("r-{number}"));
-            ends.note(&number.to_string(), reason, Duration::ZERO);
-            ends.note(&number.to_string(), None, Duration::ZERO);
+            deletions.note(&number.to_string(), reason, Duration::ZERO);
+            deletions.note(&number.to_string(), None, Duration::ZERO);
         }
-        assert_eq!(ends.reason("0"), None);
-        assert_eq!(ends.reason("1").as_deref(), Some("r-1"));
-        let noted = ends.noted.lock().unwrap();
+        assert_eq!(deletions.reason("0"), None);
+        assert_eq!(deletions.reason("1").as_deref(), Some("r-1"));
+        let noted = deletions.noted.lock().unwrap();
         assert_eq!(
             (noted.reasons.len(), noted.in_order.len()),
             (REMEMBERED, REMEMBERED)
@@ -95,18 +95,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_end_is_forgotten_that_a_read_may_not_show_yet() {
-        let (ends, window) = (Ends::default(), Duration::from_secs(20));
+        let (deletions, window) = (RecentDeletions::default(), Duration::from_secs(20));
         let all = REMEMBERED * 3;
         for number in 0..all {
-            ends.note(&number.to_string(), None, window);
+            deletions.note(&number.to_string(), None, window);
         }
-        assert!((0..all).all(|number| ends.is_fresh(&number.to_string(), window)));
+        assert!((0..all).all(|number| deletions.is_fresh(&number.to_string(), window)));
         tokio::time::sleep(window).await;
-        ends.note("one more", None, window);
-        assert_eq!(ends.noted.lock().unwrap().in_order.len(), REMEMBERED);
-        ends.forget("one more");
-        assert!(!ends.is_fresh("one more", window));
-        let noted = ends.noted.lock().unwrap();
+        deletions.note("one more", None, window);
+        assert_eq!(deletions.noted.lock().unwrap().in_order.len(), REMEMBERED);
+        deletions.forget("one more");
+        assert!(!deletions.is_fresh("one more", window));
+        let noted = deletions.noted.lock().unwrap();
         assert_eq!(noted.reasons.len(), noted.in_order.len());
     }
 }

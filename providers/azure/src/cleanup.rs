@@ -1,0 +1,476 @@
+//! The background cleanup: deletes the remains of creations that fail after their launch has returned.
+//!
+//! Owns the one background task of a provisioner: which creations it tracks, when it runs and when it
+//! ends. It deletes only machines whose creation this provisioner sent and saw fail; [`crate::removal`]
+//! decides when that is proven. It must never outlive the provisioner or run when it is switched off.
+
+use std::{collections::HashMap, fmt, pin::pin, sync::Arc, time::Duration};
+
+use futures_util::{
+    StreamExt as _,
+    future::{Either, select},
+    stream,
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until},
+};
+use tracing::Instrument as _;
+
+use crate::{
+    list::Statuses,
+    lro::Outcome,
+    machine::Machine,
+    recent_deletions::RecentDeletions,
+    removal::{Removal, Remover, creation_outcome, failure_reason, status_of},
+};
+
+/// How long a creation is tracked after it was sent. Azure gives up sooner.
+const TRACKED_FOR: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// Poll ticks between two passes. No caller waits for the cleanup, so it can be slow.
+const TICKS_PER_PASS: u32 = 5;
+
+/// Controls the background cleanup of one [`AzureProvisioner`](crate::AzureProvisioner).
+///
+/// A creation can fail after its launch has returned, or after the caller has dropped the launch. The
+/// failed machine then keeps its name, disk, network interface and address. The cleanup is a task that
+/// starts with the first creation, reads one list of states per pass (every five poll ticks, 15 seconds
+/// by default) for all tracked creations, deletes the failed ones and ends when none is left to track.
+///
+/// The provisioner owns the task: dropping the provisioner stops it, as does [`shutdown`](Self::shutdown).
+/// [`AzureOptions::background_cleanup`](crate::AzureOptions::background_cleanup) switches it off.
+/// Without it, a failed machine is listed as terminating, and `terminate_instance` or a replay of its
+/// launch token deletes it.
+///
+/// Get the handle before the provisioner moves behind a trait object; clones control the same task.
+///
+/// ```
+/// # async fn example(azure: fleetwright_azure::AzureProvisioner) {
+/// use std::sync::Arc;
+/// use fleetwright_azure::fleetwright::InstanceProvisioner;
+///
+/// let cleanup = azure.cleanup();
+/// let backend: Arc<dyn InstanceProvisioner> = Arc::new(azure);
+/// // ... launch instances with `backend` ...
+/// cleanup.wait_idle().await; // all creations have succeeded, or their remains are being deleted
+/// let abandoned = cleanup.shutdown().await;
+/// assert_eq!(abandoned, 0);
+/// # drop(backend);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct AzureCleanup {
+    state: Arc<watch::Sender<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Creations without a known outcome, and failed ones that still have to be deleted, by VM id.
+    tracked: HashMap<String, Tracked>,
+    running: bool,
+    /// Set once, by `shutdown`, by the owner's drop, or from the start where cleanup is switched off.
+    stopped: bool,
+    /// Azure asked for no request before this time.
+    quiet_until: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Tracked {
+    machine: Machine,
+    since: Instant,
+}
+
+impl AzureCleanup {
+    /// Waits until nothing is tracked: each creation has succeeded, its failed machine is being deleted,
+    /// or it is older than two hours. Returns at once if the cleanup is switched off or was shut down.
+    ///
+    /// A launch that is sent meanwhile is waited for too.
+    pub async fn wait_idle(&self) {
+        self.wait_for(|state| state.tracked.is_empty() || !state.running)
+            .await;
+    }
+
+    /// Stops the cleanup for good and waits until its task has ended. Returns how many creations were
+    /// still tracked.
+    ///
+    /// A deletion that is in progress is abandoned, as if the process had ended. Call
+    /// [`wait_idle`](Self::wait_idle) first to let it finish. Later launches are not tracked.
+    pub async fn shutdown(&self) -> usize {
+        let abandoned = self.stop();
+        self.wait_for(|state| !state.running).await;
+        abandoned
+    }
+
+    /// Whether the task is running. It runs only while there are creations to track.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.state.borrow().running
+    }
+
+    /// How many creations are tracked now.
+    #[must_use]
+    pub fn tracked(&self) -> usize {
+        self.state.borrow().tracked.len()
+    }
+
+    async fn wait_for(&self, condition: impl FnMut(&State) -> bool) {
+        // The error case needs a dropped sender, and this handle holds it.
+        let _ = self.state.subscribe().wait_for(condition).await;
+    }
+
+    fn stop(&self) -> usize {
+        let mut abandoned = 0;
+        self.state.send_modify(|state| {
+            state.stopped = true;
+            abandoned = std::mem::take(&mut state.tracked).len();
+        });
+        abandoned
+    }
+
+    /// Tracks a creation. Returns whether the caller must start the task.
+    fn track(&self, machine: Machine) -> bool {
+        let since = Instant::now();
+        let mut must_start = false;
+        self.state.send_modify(|state| {
+            if state.stopped {
+                return;
+            }
+            let vm_id = machine.vm_id.clone();
+            state.tracked.insert(vm_id, Tracked { machine, since });
+            must_start = !std::mem::replace(&mut state.running, true);
+        });
+        must_start
+    }
+
+    fn untrack(&self, vm_id: &str) {
+        self.state
+            .send_if_modified(|state| state.tracked.remove(vm_id).is_some());
+    }
+
+    /// Delays the next pass by at least `retry_after`.
+    fn pause(&self, retry_after: Duration) {
+        let until = Instant::now().checked_add(retry_after);
+        self.state
+            .send_modify(|state| state.quiet_until = state.quiet_until.max(until));
+    }
+
+    fn quiet_until(&self) -> Instant {
+        let quiet_until = self.state.borrow().quiet_until;
+        quiet_until.unwrap_or_else(Instant::now)
+    }
+
+    /// Drops creations that are too old. If none is left, the task counts as ended from here on, so that
+    /// the next `track` starts another one.
+    fn continue_running(&self) -> bool {
+        let mut running = false;
+        self.state.send_modify(|state| {
+            let tracked = &mut state.tracked;
+            tracked.retain(|_, tracked| tracked.since.elapsed() < TRACKED_FOR);
+            state.running = !tracked.is_empty();
+            running = state.running;
+        });
+        running
+    }
+
+    /// Returns the creations that have failed, and untracks those that have succeeded or that no list has
+    /// shown for two consistency windows. Failed ones stay tracked until their machine is being deleted.
+    fn failed_creations(&self, statuses: &Statuses, window: Duration) -> Vec<FailedCreation> {
+        let mut failed = Vec::new();
+        self.state.send_modify(|state| {
+            state.tracked.retain(|_, tracked| {
+                let Some(status) = status_of(&tracked.machine, statuses) else {
+                    return tracked.since.elapsed() <= window.saturating_mul(2);
+                };
+                match creation_outcome(status) {
+                    Outcome::Unknown => true,
+                    Outcome::Succeeded => false,
+                    Outcome::Failed(failure) => {
+                        failed.push(FailedCreation {
+                            machine: tracked.machine.clone(),
+                            reason: failure_reason(&failure),
+                        });
+                        true
+                    }
+                }
+            });
+        });
+        failed
+    }
+}
+
+impl fmt::Debug for AzureCleanup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AzureCleanup")
+            .field("tracked", &self.tracked())
+            .field("running", &self.is_running())
+            .finish()
+    }
+}
+
+#[derive(Debug)]
+struct FailedCreation {
+    machine: Machine,
+    reason: String,
+}
+
+/// The provisioner's end of the cleanup: tracks creations, starts the task, and stops it when dropped.
+pub(crate) struct CleanupOwner {
+    handle: AzureCleanup,
+    remover: Remover,
+    deletions: RecentDeletions,
+    /// Deletions that are sent at the same time.
+    concurrency: usize,
+}
+
+impl CleanupOwner {
+    /// Starts nothing yet: the task starts with the first creation, inside the launching runtime.
+    pub(crate) fn new(
+        enabled: bool,
+        remover: Remover,
+        deletions: RecentDeletions,
+        concurrency: usize,
+    ) -> Self {
+        let state = State {
+            stopped: !enabled,
+            ..State::default()
+        };
+        Self {
+            handle: AzureCleanup {
+                state: Arc::new(watch::Sender::new(state)),
+            },
+            remover,
+            deletions,
+            concurrency,
+        }
+    }
+
+    pub(crate) fn handle(&self) -> AzureCleanup {
+        self.handle.clone()
+    }
+
+    pub(crate) fn remover(&self) -> &Remover {
+        &self.remover
+    }
+
+    /// Tracks a creation that Azure has accepted, unless the cleanup is stopped or switched off.
+    pub(crate) fn track(&self, machine: Machine) {
+        if !self.handle.track(machine) {
+            return;
+        }
+        let task = Task {
+            ended: EndedOnDrop {
+                handle: self.handle.clone(),
+                armed: true,
+            },
+            remover: self.remover.clone(),
+            deletions: self.deletions.clone(),
+            concurrency: self.concurrency,
+        };
+        let span = tracing::info_span!(
+            parent: None,
+            "azure_cleanup",
+            resource_group = self.remover.group()
+        );
+        tokio::spawn(task.run().instrument(span));
+    }
+
+    /// Stops tracking a creation whose outcome is known.
+    pub(crate) fn untrack(&self, machine: &Machine) {
+        self.handle.untrack(&machine.vm_id);
+    }
+
+    /// Delays the next pass, because Azure asked for it.
+    pub(crate) fn pause(&self, retry_after: Duration) {
+        self.handle.pause(retry_after);
+    }
+}
+
+impl Drop for CleanupOwner {
+    fn drop(&mut self) {
+        self.handle.stop();
+    }
+}
+
+/// Marks the task as ended, also if its runtime drops it or it panics.
+struct EndedOnDrop {
+    handle: AzureCleanup,
+    /// Unset once the state says already that the task has ended: the state may be another task's by now.
+    armed: bool,
+}
+
+impl Drop for EndedOnDrop {
+    fn drop(&mut self) {
+        if self.armed {
+            self.handle.state.send_modify(|state| state.running = false);
+        }
+    }
+}
+
+struct Task {
+    ended: EndedOnDrop,
+    remover: Remover,
+    deletions: RecentDeletions,
+    concurrency: usize,
+}
+
+impl Task {
+    /// Runs passes until nothing is tracked or the cleanup is stopped.
+    async fn run(mut self) {
+        let handle = self.ended.handle.clone();
+        let idle = {
+            let stopped = pin!(handle.wait_for(|state| state.stopped));
+            let passes = pin!(self.run_passes());
+            matches!(select(stopped, passes).await, Either::Right(_))
+        };
+        self.ended.armed = !idle;
+        tracing::debug!(idle, tracked = handle.tracked(), "cleanup ended");
+    }
+
+    async fn run_passes(&self) {
+        let handle = &self.ended.handle;
+        loop {
+            sleep(self.remover.tick().saturating_mul(TICKS_PER_PASS)).await;
+            sleep_until(handle.quiet_until()).await;
+            if !handle.continue_running() {
+                return;
+            }
+            let span = tracing::debug_span!("pass", tracked = handle.tracked());
+            self.run_pass().instrument(span).await;
+        }
+    }
+
+    /// Reads the states once, and deletes the machines of all creations that have failed.
+    async fn run_pass(&self) {
+        let handle = &self.ended.handle;
+        let statuses = match self.remover.statuses().await {
+            Ok(statuses) => statuses,
+            // An earlier request would be throttled too, and would count.
+            Err(failure) => {
+                tracing::debug!(code = failure.code, "states could not be read");
+                handle.pause(failure.retry_after.unwrap_or_default());
+                return;
+            }
+        };
+        let failed = handle.failed_creations(&statuses, self.remover.window());
+        let removals = failed.into_iter().map(|failed| async move {
+            let span = tracing::info_span!("remove", machine = failed.machine.name);
+            let removal = self.remover.remove_when_proven(&failed.machine);
+            (removal.instrument(span).await, failed)
+        });
+        let mut removals = stream::iter(removals).buffer_unordered(self.concurrency);
+        while let Some((removal, failed)) = removals.next().await {
+            let FailedCreation { machine, reason } = failed;
+            match removal {
+                Removal::Gone | Removal::Deleting => {
+                    tracing::info!(machine = machine.name, reason, "failed machine deleted");
+                    let window = self.remover.window();
+                    self.deletions.note(&machine.vm_id, Some(reason), window);
+                    handle.untrack(&machine.vm_id);
+                }
+                Removal::Running => handle.untrack(&machine.vm_id),
+                // Stays tracked, so the next pass tries again.
+                Removal::Unfinished { retry_after } => {
+                    tracing::warn!(machine = machine.name, reason, "failed machine not deleted");
+                    handle.pause(retry_after);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Status;
+
+    fn machine(vm_id: &str) -> Machine {
+        Machine {
+            path: format!("/Machines/{vm_id}"),
+            vm_id: vm_id.to_owned(),
+            ..Machine::default()
+        }
+    }
+
+    fn enabled() -> AzureCleanup {
+        AzureCleanup {
+            state: Arc::new(watch::Sender::new(State::default())),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_task_tracks_all_creations_until_none_is_open() {
+        let (cleanup, window) = (enabled(), Duration::from_secs(20));
+        assert!(cleanup.track(machine("a")));
+        for vm_id in ["b", "c", "d", "f"] {
+            assert!(!cleanup.track(machine(vm_id)), "a task runs already");
+        }
+        let statuses: Statuses = [
+            ("a", "ProvisioningState/failed/AllocationFailed"),
+            ("b", "PowerState/running"),
+            ("c", "ProvisioningState/creating"),
+            ("f", "ProvisioningState/failed"),
+        ]
+        .map(|(vm_id, code)| {
+            let mut machine = machine(vm_id);
+            machine.statuses = vec![Status {
+                code: code.to_owned(),
+                message: None,
+            }];
+            if vm_id == "f" {
+                // A list of states may leave it out.
+                machine.vm_id.clear();
+            }
+            (format!("/machines/{vm_id}"), machine)
+        })
+        .into();
+        let mut failed = cleanup.failed_creations(&statuses, window);
+        failed.sort_by_key(|failed| failed.machine.vm_id.clone());
+        let failed = failed
+            .iter()
+            .map(|failed| (failed.machine.vm_id.as_str(), failed.reason.as_str()));
+        let failed: Vec<_> = failed.collect();
+        assert_eq!(failed, [("a", "AllocationFailed"), ("f", "")]);
+        assert_eq!(
+            cleanup.tracked(),
+            4,
+            "c, d which lists may not show yet, a and f until they are deleted"
+        );
+        cleanup.untrack("a");
+        cleanup.untrack("f");
+        tokio::time::sleep(window * 3).await;
+        cleanup.failed_creations(&statuses, window);
+        assert!(cleanup.continue_running());
+        assert_eq!(cleanup.tracked(), 1);
+        tokio::time::sleep(TRACKED_FOR).await;
+        assert!(!cleanup.continue_running());
+        assert!(cleanup.track(machine("e")), "another task must be started");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn shutdown_reports_open_creations_and_tracks_no_more() {
+        let cleanup = enabled();
+        assert!(cleanup.track(machine("a")));
+        // The runtime drops the task, or the task sees the stop.
+        drop(EndedOnDrop {
+            handle: cleanup.clone(),
+            armed: true,
+        });
+        assert_eq!(cleanup.shutdown().await, 1);
+        assert!(!cleanup.track(machine("b")));
+        assert_eq!((cleanup.tracked(), cleanup.is_running()), (0, false));
+        cleanup.wait_idle().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn task_dropped_by_its_runtime_is_started_again_by_the_next_creation() {
+        let cleanup = enabled();
+        assert!(cleanup.track(machine("a")));
+        drop(EndedOnDrop {
+            handle: cleanup.clone(),
+            armed: true,
+        });
+        assert!(cleanup.track(machine("b")));
+        assert_eq!(cleanup.tracked(), 2);
+    }
+}

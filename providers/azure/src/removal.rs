@@ -1,0 +1,287 @@
+//! Deleting the remains of creations that failed.
+//!
+//! Owns the proof that a machine may be deleted although no caller terminated it: its creation failed,
+//! and it never had power. The proof is Azure's failure (no capacity, address or quota) or a whole
+//! consistency window of reads that say so. A read must never delete anything.
+
+use std::time::Duration;
+
+use fleetwright::{Call, Result, read_until};
+use futures_util::future::BoxFuture;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    AzureProvisioner,
+    address::folded,
+    client::AzureClient,
+    convert,
+    error::{About, Cause, Failure},
+    list::Statuses,
+    lro::{self, Outcome},
+    machine::Machine,
+    read::is_deleting,
+    state,
+};
+
+/// What became of the machine of a failed creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Removal {
+    /// It does not exist, or its name belongs to another machine.
+    Gone,
+    /// Azure has accepted its deletion.
+    Deleting,
+    /// It has power: only its guest did not report in time. It is an instance and stays.
+    Running,
+    /// It could not be read or deleted before the deadline, and may still exist. Azure wants no request
+    /// before `retry_after`.
+    Unfinished { retry_after: Duration },
+}
+
+/// What one read says about the machine of a failed creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Observation {
+    /// Not found, or another machine has its name. Proves nothing within a window of a change.
+    Absent,
+    Deleting,
+    Running,
+    /// Its creation failed, and it has no power.
+    NeverCreated,
+    /// Neither: a stale read, or one without an instance view.
+    Unclear,
+    /// The read failed.
+    Unread {
+        retry_after: Duration,
+    },
+}
+
+/// Returns the entry for a machine in a list of states. The entry may have no VM id.
+pub(crate) fn status_of<'s>(machine: &Machine, statuses: &'s Statuses) -> Option<&'s Machine> {
+    let status = statuses.get(&folded(&machine.path));
+    status.filter(|status| status.vm_id.is_empty() || status.vm_id == machine.vm_id)
+}
+
+/// Reads the outcome of a creation from the states of its machine.
+pub(crate) fn creation_outcome(machine: &Machine) -> Outcome {
+    match (state::failure(machine), state::power(machine)) {
+        (_, Some(_)) => Outcome::Succeeded,
+        (Some((code, message)), None) => Outcome::Failed(Box::new(Failure {
+            code: Some(code.to_owned()).filter(|code| !code.is_empty()),
+            ..Failure::new(Cause::FailedLater, message)
+        })),
+        (None, None) => Outcome::Unknown,
+    }
+}
+
+/// The state reason of an instance whose creation failed.
+pub(crate) fn failure_reason(failure: &Failure) -> String {
+    let code = failure.code.as_deref().unwrap_or_default();
+    convert::told(code, &failure.message)
+}
+
+impl AzureProvisioner {
+    /// Deletes the remains of a creation that failed while its launch waited, until `deadline`.
+    pub(crate) async fn remove_failed(
+        &self,
+        machine: &Machine,
+        failure: &Failure,
+        deadline: Instant,
+    ) -> Removal {
+        let remover = self.cleanup.remover();
+        let proof = if failure.is_before_power() {
+            Duration::ZERO
+        } else {
+            remover.window
+        };
+        let removal = remover.remove(machine, proof, deadline).await;
+        match removal {
+            Removal::Gone | Removal::Deleting => {
+                self.note_deletion(&machine.vm_id, Some(failure_reason(failure)));
+                self.cleanup.untrack(machine);
+            }
+            Removal::Running => self.cleanup.untrack(machine),
+            // Stays tracked, so the background cleanup tries again.
+            Removal::Unfinished { retry_after } => self.cleanup.pause(retry_after),
+        }
+        removal
+    }
+
+    /// Records that this handle deleted a machine just now. `reason` is the failure of its creation;
+    /// `None` means that a caller terminated it.
+    pub(crate) fn note_deletion(&self, vm_id: &str, reason: Option<String>) {
+        let window = self.capabilities.consistency_window;
+        self.deletions.note(vm_id, reason, window);
+    }
+
+    /// Deletes a machine that was never created, as [`reread`](Self::reread) has proven, and waits until
+    /// its name is free or the timeout of one call has passed.
+    pub(crate) async fn free_name(&self, machine: &Machine) {
+        let (code, message) = state::failure(machine).unwrap_or_default();
+        // Noted first: a concurrent call, or one after this future was dropped, must know that the
+        // machine was never created.
+        self.note_deletion(&machine.vm_id, Some(convert::told(code, message)));
+        let remover = self.cleanup.remover();
+        let deadline = lro::deadline(remover.timeout);
+        loop {
+            match remover.remove(machine, Duration::ZERO, deadline).await {
+                Removal::Running => return self.deletions.forget(&machine.vm_id),
+                Removal::Gone | Removal::Unfinished { .. } => return,
+                Removal::Deleting => {}
+            }
+            if remover.wait_until_gone(machine, deadline).await {
+                return;
+            }
+        }
+    }
+
+    /// Reads a machine that seems never to have been created until a read says otherwise or a consistency
+    /// window has passed. It was never created if the last read still says so.
+    pub(crate) async fn reread(&self, call: &Call, machine: &Machine) -> Result<Option<Machine>> {
+        let name = &machine.name;
+        let read = || -> BoxFuture<'_, Result<Option<Machine>>> {
+            Box::pin(async {
+                match self.client.get(name).await {
+                    Ok(current) => Ok(Some(current)),
+                    Err(failure) if failure.is_not_found() => Ok(None),
+                    Err(failure) => Err(failure.into_error(call, About::default())),
+                }
+            })
+        };
+        let created = |read: &Option<Machine>| !read.as_ref().is_some_and(state::never_made);
+        read_until(&self.capabilities, read, created).await
+    }
+}
+
+/// Deletes machines whose creation failed. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Remover {
+    client: AzureClient,
+    tick: Duration,
+    timeout: Duration,
+    window: Duration,
+}
+
+impl Remover {
+    pub(crate) fn new(
+        client: AzureClient,
+        tick: Duration,
+        timeout: Duration,
+        window: Duration,
+    ) -> Self {
+        Self {
+            client,
+            tick,
+            timeout,
+            window,
+        }
+    }
+
+    pub(crate) fn group(&self) -> &str {
+        self.client.group()
+    }
+
+    pub(crate) fn tick(&self) -> Duration {
+        self.tick
+    }
+
+    pub(crate) fn window(&self) -> Duration {
+        self.window
+    }
+
+    pub(crate) async fn statuses(&self) -> std::result::Result<Statuses, Failure> {
+        self.client.statuses().await
+    }
+
+    /// Deletes a machine after a whole window of reads without power, within the timeout of one call.
+    pub(crate) async fn remove_when_proven(&self, machine: &Machine) -> Removal {
+        let deadline = lro::deadline(self.timeout);
+        self.remove(machine, self.window, deadline).await
+    }
+
+    /// Deletes a machine once reads have said for `proof` that it was never created. Retries calls that
+    /// fail. Returns as soon as Azure has accepted the deletion.
+    async fn remove(&self, machine: &Machine, proof: Duration, deadline: Instant) -> Removal {
+        let started = Instant::now();
+        let mut never_created_since = None;
+        for pause in lro::pauses(self.tick) {
+            let mut wait = Duration::ZERO;
+            match self.observe(machine).await {
+                Observation::Absent if started.elapsed() >= self.window => return Removal::Gone,
+                Observation::Absent => {}
+                Observation::Deleting => return Removal::Deleting,
+                Observation::Running => return Removal::Running,
+                Observation::NeverCreated => {
+                    let since = *never_created_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= proof {
+                        match self.client.delete(&machine.name).await {
+                            Ok(Some(_)) => return Removal::Deleting,
+                            Ok(None) => {}
+                            Err(failure) => wait = failure.retry_after.unwrap_or_default(),
+                        }
+                    }
+                }
+                Observation::Unclear => never_created_since = None,
+                Observation::Unread { retry_after } => wait = retry_after,
+            }
+            if !sleep_within(deadline, pause, wait).await {
+                return Removal::Unfinished { retry_after: wait };
+            }
+        }
+        Removal::Unfinished {
+            retry_after: Duration::ZERO,
+        }
+    }
+
+    /// Waits until a machine whose deletion was accepted is gone, or until the deadline. Returns `false`
+    /// if it is still there after a window, so that it has to be deleted again. An earlier deletion could
+    /// hit another machine that has the name by now.
+    async fn wait_until_gone(&self, machine: &Machine, deadline: Instant) -> bool {
+        let started = Instant::now();
+        for pause in lro::pauses(self.tick) {
+            let certain = started.elapsed() >= self.window;
+            let mut wait = Duration::ZERO;
+            match self.observe(machine).await {
+                Observation::Absent if certain => return true,
+                Observation::NeverCreated if certain => return false,
+                Observation::Running => return false,
+                Observation::Absent
+                | Observation::NeverCreated
+                | Observation::Deleting
+                | Observation::Unclear => {}
+                Observation::Unread { retry_after } => wait = retry_after,
+            }
+            if !sleep_within(deadline, pause, wait).await {
+                return true;
+            }
+        }
+        true
+    }
+
+    async fn observe(&self, machine: &Machine) -> Observation {
+        match self.client.get(&machine.name).await {
+            Ok(current) if current.vm_id != machine.vm_id => Observation::Absent,
+            Ok(current) if is_deleting(&current) => Observation::Deleting,
+            Ok(current) if state::power(&current).is_some() => Observation::Running,
+            Ok(current) if state::never_made(&current) => Observation::NeverCreated,
+            Ok(_) => Observation::Unclear,
+            Err(failure) if failure.is_not_found() => Observation::Absent,
+            Err(failure) => Observation::Unread {
+                retry_after: failure.retry_after.unwrap_or_default(),
+            },
+        }
+    }
+}
+
+/// Sleeps for `pause` or `retry_after`, whichever is longer, but not past the deadline. Returns `false` if
+/// the deadline leaves no time for `retry_after`: an earlier request would be throttled too, and would count.
+pub(crate) async fn sleep_within(
+    deadline: Instant,
+    pause: Duration,
+    retry_after: Duration,
+) -> bool {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() || retry_after > left {
+        return false;
+    }
+    sleep(pause.max(retry_after).min(left)).await;
+    true
+}

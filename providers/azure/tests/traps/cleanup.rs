@@ -1,0 +1,103 @@
+//! The background cleanup: it runs while it is owned and switched on, and ends with its owner.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use fleetwright_azure::fleetwright::{CloudInstanceState, InstanceProvisioner as _};
+use fleetwright_contract_tests::Harness as _;
+
+use crate::{
+    HOUR,
+    emulated::AzureHarness,
+    failures::{failing, until_calls},
+    there, until, until_nothing, with_token,
+};
+
+/// Many passes of the cleanup, with the harness's poll tick.
+const PASSES: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn cleanup_runs_until_it_is_idle_and_ends_on_shutdown() {
+    let harness = failing();
+    let azure = harness.launching(AzureHarness::launch_config());
+    let cleanup = azure.cleanup();
+    assert!(!cleanup.is_running(), "nothing to do yet");
+    let two = NonZeroU32::new(2).unwrap();
+    azure
+        .launch_instances(&harness.config(), two)
+        .await
+        .unwrap();
+    assert_eq!((cleanup.tracked(), cleanup.is_running()), (2, true));
+    harness.emulator().advance(HOUR);
+    cleanup.wait_idle().await;
+    assert_eq!(cleanup.shutdown().await, 0, "both are being deleted");
+    assert!(!cleanup.is_running());
+    until_nothing(&harness).await;
+}
+
+#[tokio::test]
+async fn cleanup_sends_nothing_after_shutdown() {
+    let harness = failing();
+    let azure = harness.launching(AzureHarness::launch_config());
+    let cleanup = azure.cleanup();
+    let config = with_token(&harness, "t-1");
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    until_calls(&harness, "VirtualMachines_ListAll", 2).await;
+    assert_eq!(cleanup.shutdown().await, 1);
+    cleanup.wait_idle().await;
+    let calls = harness.emulator().calls().len();
+    harness.emulator().advance(HOUR);
+    tokio::time::sleep(PASSES).await;
+    assert_eq!(harness.emulator().calls().len(), calls);
+    assert_eq!(there(&harness)[0], 1, "the failed machine remains");
+    // It is still found, and a terminate deletes it.
+    let failed = azure.describe_instance(&id).await.unwrap();
+    assert_eq!(failed.state, CloudInstanceState::Terminating);
+    azure.terminate_instance(&id).await.unwrap();
+    until_nothing(&harness).await;
+    // Launches after a shutdown work, and are not tracked.
+    azure.launch_instance(&harness.config()).await.unwrap();
+    assert_eq!((cleanup.tracked(), cleanup.is_running()), (0, false));
+}
+
+#[tokio::test]
+async fn cleanup_ends_when_its_provisioner_is_dropped() {
+    let harness = failing();
+    let azure = harness.launching(AzureHarness::launch_config());
+    let cleanup = azure.cleanup();
+    azure.launch_instance(&harness.config()).await.unwrap();
+    assert!(cleanup.is_running());
+    drop(azure);
+    while cleanup.is_running() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let calls = harness.emulator().calls().len();
+    harness.emulator().advance(HOUR);
+    tokio::time::sleep(PASSES).await;
+    assert_eq!(harness.emulator().calls().len(), calls);
+    assert_eq!(there(&harness)[0], 1, "the failed machine remains");
+}
+
+#[tokio::test]
+async fn cleanup_does_not_run_when_it_is_switched_off() {
+    let harness = failing();
+    let mut options = harness.options();
+    options.background_cleanup = false;
+    let azure = harness.behaving(AzureHarness::launch_config(), options);
+    let cleanup = azure.cleanup();
+    let config = with_token(&harness, "t-1");
+    azure.launch_instance(&config).await.unwrap();
+    assert_eq!((cleanup.tracked(), cleanup.is_running()), (0, false));
+    cleanup.wait_idle().await;
+    harness.emulator().advance(HOUR);
+    tokio::time::sleep(PASSES).await;
+    assert_eq!(harness.calls_of("VirtualMachines_ListAll"), 0);
+    assert_eq!(there(&harness)[0], 1, "the failed machine remains");
+    // A replay deletes it, and creates the instance.
+    let mut knobs = harness.emulator().knobs();
+    knobs.fail_late.clear();
+    knobs.timing.boot = Duration::from_millis(5);
+    harness.emulator().set_knobs(knobs);
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    until(&azure, &id, CloudInstanceState::Running).await;
+    assert_eq!(there(&harness)[0], 1);
+}
