@@ -19,8 +19,10 @@ mod read;
 mod reason;
 mod recent_deletions;
 mod removal;
+mod settle;
 mod state;
 mod tags;
+mod token;
 mod verbs;
 
 pub use cleanup::AzureCleanup;

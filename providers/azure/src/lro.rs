@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use backon::BackoffBuilder as _;
+use fleetwright_provider_support::poll::{deadline_after, poll_delays};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
@@ -13,8 +13,6 @@ use crate::{
     machine::Begun,
 };
 
-const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
 /// How an operation ended, as far as we know.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
@@ -22,20 +20,6 @@ pub(crate) enum Outcome {
     Failed(Box<Failure>),
     /// It goes on, or nobody can be asked: what became of it is seen by looking at the machine.
     Unknown,
-}
-
-/// How often something is looked at: soon at first, then every `tick`.
-pub(crate) fn pauses(tick: Duration) -> impl Iterator<Item = Duration> {
-    let pauses = backon::ExponentialBuilder::new()
-        .with_min_delay(tick.min(Duration::from_millis(500)))
-        .with_max_delay(tick)
-        .without_max_times();
-    pauses.build()
-}
-
-/// When patience ends. For ever is as good as a year here.
-pub(crate) fn deadline(patience: Duration) -> Instant {
-    Instant::now() + patience.min(YEAR)
 }
 
 /// Follows an operation to its end, past calls that fail.
@@ -51,9 +35,9 @@ pub(crate) async fn followed(
     let Some(url) = &begun.url else {
         return Outcome::Unknown;
     };
-    let deadline = deadline(patience);
+    let deadline = deadline_after(patience);
     let mut wished = begun.retry_after.unwrap_or_default();
-    for pause in pauses(tick) {
+    for pause in poll_delays(tick) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Outcome::Unknown;

@@ -128,7 +128,7 @@ impl InstanceProvisioner for AzureProvisioner {
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
-        let launched = self.launched(&call, config, NonZeroU32::MIN).await?;
+        let launched = self.launch_all(&call, config, NonZeroU32::MIN).await?;
         only(&call, launched.into_iter().map(Ok).collect())
     }
 
@@ -137,7 +137,7 @@ impl InstanceProvisioner for AzureProvisioner {
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
-        self.launched(&self.call(Operation::LaunchInstances), config, count)
+        self.launch_all(&self.call(Operation::LaunchInstances), config, count)
             .await
     }
 
@@ -174,7 +174,8 @@ impl InstanceProvisioner for AzureProvisioner {
     }
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        self.found(&self.call(Operation::FindLaunch), token).await
+        self.find_launch_record(&self.call(Operation::FindLaunch), token)
+            .await
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {

@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use fleetwright::{Call, Result, read_until};
+use fleetwright_provider_support::poll::{deadline_after, poll_delays, sleep_before};
 use futures_util::future::BoxFuture;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::{
     AzureProvisioner,
@@ -17,7 +18,7 @@ use crate::{
     convert,
     error::{About, Cause, Failure},
     list::Statuses,
-    lro::{self, Outcome},
+    lro::Outcome,
     machine::Machine,
     read::is_deleting,
     state,
@@ -120,7 +121,7 @@ impl AzureProvisioner {
         // machine was never created.
         self.note_deletion(&machine.vm_id, Some(convert::told(code, message)));
         let remover = self.cleanup.remover();
-        let deadline = lro::deadline(remover.timeout);
+        let deadline = deadline_after(remover.timeout);
         loop {
             match remover.remove(machine, Duration::ZERO, deadline).await {
                 Removal::Running => return self.deletions.forget(&machine.vm_id),
@@ -193,7 +194,7 @@ impl Remover {
 
     /// Deletes a machine after a whole window of reads without power, within the timeout of one call.
     pub(crate) async fn remove_when_proven(&self, machine: &Machine) -> Removal {
-        let deadline = lro::deadline(self.timeout);
+        let deadline = deadline_after(self.timeout);
         self.remove(machine, self.window, deadline).await
     }
 
@@ -202,7 +203,7 @@ impl Remover {
     async fn remove(&self, machine: &Machine, proof: Duration, deadline: Instant) -> Removal {
         let started = Instant::now();
         let mut never_created_since = None;
-        for pause in lro::pauses(self.tick) {
+        for delay in poll_delays(self.tick) {
             let mut wait = Duration::ZERO;
             match self.observe(machine).await {
                 Observation::Absent if started.elapsed() >= self.window => return Removal::Gone,
@@ -222,7 +223,7 @@ impl Remover {
                 Observation::Unclear => never_created_since = None,
                 Observation::Unread { retry_after } => wait = retry_after,
             }
-            if !sleep_within(deadline, pause, wait).await {
+            if !sleep_before(deadline, delay, wait).await {
                 return Removal::Unfinished { retry_after: wait };
             }
         }
@@ -236,7 +237,7 @@ impl Remover {
     /// hit another machine that has the name by now.
     async fn wait_until_gone(&self, machine: &Machine, deadline: Instant) -> bool {
         let started = Instant::now();
-        for pause in lro::pauses(self.tick) {
+        for delay in poll_delays(self.tick) {
             let certain = started.elapsed() >= self.window;
             let mut wait = Duration::ZERO;
             match self.observe(machine).await {
@@ -249,7 +250,7 @@ impl Remover {
                 | Observation::Unclear => {}
                 Observation::Unread { retry_after } => wait = retry_after,
             }
-            if !sleep_within(deadline, pause, wait).await {
+            if !sleep_before(deadline, delay, wait).await {
                 return true;
             }
         }
@@ -269,19 +270,4 @@ impl Remover {
             },
         }
     }
-}
-
-/// Sleeps for `pause` or `retry_after`, whichever is longer, but not past the deadline. Returns `false` if
-/// the deadline leaves no time for `retry_after`: an earlier request would be throttled too, and would count.
-pub(crate) async fn sleep_within(
-    deadline: Instant,
-    pause: Duration,
-    retry_after: Duration,
-) -> bool {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() || retry_after > left {
-        return false;
-    }
-    sleep(pause.max(retry_after).min(left)).await;
-    true
 }

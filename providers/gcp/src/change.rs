@@ -176,7 +176,7 @@ impl GcpProvisioner {
         let operation = match change {
             Change::Start => {
                 let patience = self.options.launch_patience;
-                self.followed(&at.zone, operation, patience).await
+                self.await_operation(&at.zone, operation, patience).await
             }
             Change::Terminate | Change::Stop => operation,
         };
@@ -262,7 +262,7 @@ impl GcpProvisioner {
         let told = |failure: Failure| failure.into_error(call, self.about(id, at));
         let operation = self.client.resume(at).await.map_err(told)?;
         let patience = self.options.launch_patience;
-        let operation = self.followed(&at.zone, operation, patience).await;
+        let operation = self.await_operation(&at.zone, operation, patience).await;
         history::failure(&operation).map_or(Ok(()), |failure| Err(told(failure)))
     }
 

@@ -11,12 +11,14 @@ mod labels;
 mod launch;
 mod list;
 mod metadata;
+mod operations;
 mod options;
 mod plan;
 mod provisioner;
 mod read;
 mod reason;
 mod state;
+mod token;
 mod verbs;
 
 pub use config::{

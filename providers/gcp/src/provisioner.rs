@@ -19,7 +19,7 @@ use crate::{
     client::{GcpClient, unbuilt},
     error::{About, Failure},
     history,
-    launch::Known,
+    token::TokenLaunches,
 };
 
 /// Compute Engine in some zones of one project.
@@ -112,7 +112,7 @@ impl InstanceProvisioner for GcpProvisioner {
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
-        let launched = self.launched(&call, config, NonZeroU32::MIN).await?;
+        let launched = self.launch_all(&call, config, NonZeroU32::MIN).await?;
         only(&call, launched.into_iter().map(Ok).collect())
     }
 
@@ -121,7 +121,7 @@ impl InstanceProvisioner for GcpProvisioner {
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
-        self.launched(&self.call(Operation::LaunchInstances), config, count)
+        self.launch_all(&self.call(Operation::LaunchInstances), config, count)
             .await
     }
 
@@ -162,11 +162,11 @@ impl InstanceProvisioner for GcpProvisioner {
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
         // What operations tell of and no read shows yet is waited for.
-        let read = || -> BoxFuture<'_, _> { Box::pin(self.known(&call, token)) };
-        let settled = |known: &Known| !known.hidden || !known.infos.is_empty();
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.find_token_launches(&call, token)) };
+        let settled = |known: &TokenLaunches| !known.has_hidden || !known.by_name.is_empty();
         let known = read_until(&self.capabilities, read, settled).await?;
         Ok(LaunchRecord::from_instances(
-            known.infos.into_values().chain(known.twins).collect(),
+            known.by_name.into_values().chain(known.twins).collect(),
         ))
     }
 
@@ -215,7 +215,7 @@ impl InstanceProvisioner for GcpProvisioner {
         let told = |failure: Failure| failure.into_error(&call, self.about(id, &at));
         let operation = self.client.reset(&at).await.map_err(told)?;
         let patience = self.options.launch_patience;
-        let operation = self.followed(&at.zone, operation, patience).await;
+        let operation = self.await_operation(&at.zone, operation, patience).await;
         history::failure(&operation).map_or(Ok(()), |failure| Err(told(failure)))
     }
 

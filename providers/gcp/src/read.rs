@@ -273,7 +273,7 @@ impl GcpProvisioner {
     }
 
     /// An instance as it is shown, once its operations are asked whether it is being deleted.
-    pub(crate) async fn unless_going(
+    pub(crate) async fn resolve_stopping(
         &self,
         call: &Call,
         info: InstanceInfo,

@@ -142,7 +142,7 @@ impl GcpProvisioner {
         sent: std::result::Result<NativeOperation, Failure>,
     ) -> std::result::Result<(), Failure> {
         let patience = self.options.patience;
-        let operation = self.followed(&at.zone, sent?, patience).await;
+        let operation = self.await_operation(&at.zone, sent?, patience).await;
         if !history::is_over(&operation) {
             return Err(Failure {
                 cause: Cause::TimedOut,

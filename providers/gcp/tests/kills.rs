@@ -3,8 +3,8 @@
 mod emulated;
 
 use emulated::{GcpHarness, launching_at};
-use fleetwright_provider_testkit::kills::{Kills, Orders};
 use fleetwright_gcp::{GcpOptions, fleetwright};
+use fleetwright_provider_testkit::kills::{Kills, Orders};
 
 /// What the processes do that are killed. In the test program itself there is nothing to do.
 #[tokio::test]

@@ -1,0 +1,149 @@
+//! What a launch token has launched: the machines with its names, and the names that failed launches hold.
+//!
+//! Owns the search by token. A machine of the right name belongs to the token only if its tags say so.
+//! Only a replay frees the name of a failed creation; `find_launch` changes nothing.
+
+use fleetwright::{
+    Call, Effect, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError, Result, RetryAdvice,
+};
+use fleetwright_provider_support::launch::LaunchCalls as _;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::{
+    AzureProvisioner, address,
+    error::{About, Failure},
+    launch::{AzureLaunch, TokenMachines},
+    machine::Machine,
+    state, tags,
+};
+
+impl AzureLaunch<'_> {
+    /// Reads the machines of the token: the first by name, the others of a batch from a list. All must
+    /// have been launched by this token and with the same config.
+    pub(crate) async fn read_token_machines(&self, token: &LaunchToken) -> Result<TokenMachines> {
+        let mut machines = TokenMachines::new();
+        let first = address::name_of(token, 0);
+        if let Some(machine) = self.read_by_name(&first).await? {
+            self.context.check_marks(token, &self.marks(&machine))?;
+            machines.insert(first, machine);
+        }
+        if self.count.get() > 1 {
+            let named = self.azure.list_token_machines(token).await;
+            let unread = |failure: Failure| failure.into_error(self.context.call, About::default());
+            for machine in named.map_err(unread)? {
+                self.context.check_marks(token, &self.marks(&machine))?;
+                machines.insert(machine.name.clone(), machine);
+            }
+        }
+        Ok(machines)
+    }
+
+    /// Deletes the machines that were never created by an earlier launch, so that their names are free.
+    pub(crate) async fn free_failed_names(&self, machines: TokenMachines) -> Result<TokenMachines> {
+        let kept: Vec<_> = machines
+            .into_iter()
+            .map(|(name, machine)| async move {
+                let kept = if state::never_made(&machine) {
+                    self.free_failed_name(&machine).await?
+                } else {
+                    Some(machine)
+                };
+                Ok(kept.map(|machine| (name, machine)))
+            })
+            .collect();
+        let kept = stream::iter(kept).buffered(self.context.concurrency);
+        let kept: Vec<Option<(String, Machine)>> = kept.try_collect().await?;
+        Ok(kept.into_iter().flatten().collect())
+    }
+
+    /// Deletes a machine that seems never to have been created. Returns it if it was created after all.
+    async fn free_failed_name(&self, machine: &Machine) -> Result<Option<Machine>> {
+        let current = self.azure.reread(self.context.call, machine).await?;
+        match current.filter(|current| current.vm_id == machine.vm_id) {
+            // Another actor deletes it. As it was never created, its token is not spent.
+            Some(current) if self.azure.is_ending(&current) => Err(self.name_not_free()),
+            Some(current) if state::never_made(&current) => {
+                self.azure.free_name(&current).await;
+                Ok(None)
+            }
+            current => Ok(current),
+        }
+    }
+
+    /// Why a token whose machines are all ending launches nothing: it is spent, or the remains of its
+    /// failed launch are still being deleted.
+    pub(crate) fn ending_error<'m>(
+        &self,
+        token: &LaunchToken,
+        mut machines: impl Iterator<Item = &'m Machine>,
+    ) -> ProvisionError {
+        let failed = |machine: &Machine| self.azure.deletions.reason(&machine.vm_id).is_some();
+        if machines.all(failed) {
+            return self.name_not_free();
+        }
+        self.context.call.token_spent(token)
+    }
+
+    fn name_not_free(&self) -> ProvisionError {
+        let message = "the remains of a failed launch with this token are still being deleted";
+        let retry = RetryAdvice::After(self.azure.capabilities.poll_interval);
+        let error = self.context.call.conflict(message, retry);
+        error.with_effect(Effect::None)
+    }
+}
+
+impl AzureProvisioner {
+    /// Lists every machine that has a name of the token, with its states.
+    async fn list_token_machines(
+        &self,
+        token: &LaunchToken,
+    ) -> std::result::Result<Vec<Machine>, Failure> {
+        let stem = address::stem_of(token);
+        let is_item = |name: &str| {
+            name.strip_prefix(&stem)
+                .is_some_and(|item| item.parse::<u32>().is_ok())
+        };
+        let mut machines = self.everything().await?;
+        machines.retain(|machine| is_item(&machine.name));
+        Ok(machines)
+    }
+
+    /// Returns what a token has launched, as far as reads show it.
+    pub(crate) async fn find_launch_record(
+        &self,
+        call: &Call,
+        token: &LaunchToken,
+    ) -> Result<LaunchRecord> {
+        let machines = self.find_owned(token).await;
+        let machines = machines.map_err(|failure| failure.into_error(call, About::default()))?;
+        let interfaces = self
+            .interfaces(call, &machines.iter().collect::<Vec<_>>())
+            .await?;
+        let infos: Result<Vec<InstanceInfo>> = machines
+            .iter()
+            .zip(interfaces)
+            .map(|(machine, interface)| self.info(call, machine, interface.as_ref()))
+            .collect();
+        Ok(LaunchRecord::from_instances(infos?))
+    }
+
+    /// Finds the machines that carry the token's owner mark: with one read if the first one was launched
+    /// alone, else with lists.
+    async fn find_owned(&self, token: &LaunchToken) -> std::result::Result<Vec<Machine>, Failure> {
+        let owner = tags::owner(token);
+        let owned = |machine: &Machine| tags::value(&machine.tags, tags::OWNER) == Some(&*owner);
+        let alone = |machine: &Machine| {
+            let config = tags::config_of(&machine.tags);
+            config.is_some_and(|(_, count)| count == 1)
+        };
+        match self.client.get(&address::name_of(token, 0)).await {
+            Ok(machine) if owned(&machine) && alone(&machine) => Ok(vec![machine]),
+            Err(failure) if !failure.is_not_found() => Err(failure),
+            Ok(_) | Err(_) => {
+                let mut machines = self.list_token_machines(token).await?;
+                machines.retain(owned);
+                Ok(machines)
+            }
+        }
+    }
+}

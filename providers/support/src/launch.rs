@@ -1,0 +1,349 @@
+//! Launching with and without a launch token, for clouds that give instances names of our choice.
+//!
+//! Owns the sequence that makes a launch repeatable: compare the token with recent ones, find what it has
+//! launched, adopt or create each instance by name, settle what was sent, and record the result. The
+//! cloud's calls come from [`LaunchCalls`]. It must never create a second instance for a name.
+
+use std::{collections::BTreeMap, fmt};
+
+use async_trait::async_trait;
+use fleetwright::{
+    Call, Capabilities, Effect, Fingerprint, InstanceId, InstanceInfo, LaunchToken, ProvisionError,
+    RecentLaunches, RecentTokens, Result, RetryAdvice, Scope, read_until,
+};
+use futures_util::{StreamExt as _, future::BoxFuture, stream};
+
+/// The calls of one cloud that a launch is made of. One value serves one launch.
+///
+/// The names of a launch follow from its token, so that a replay asks for the same names and the cloud
+/// itself refuses a second instance. Each instance carries [`Marks`]: a digest of the token and the
+/// fingerprint of its config.
+#[async_trait]
+pub trait LaunchCalls: Sync {
+    /// All that a token has launched before, as far as reads show it. Its default is a launch without a
+    /// token, or with one that was never used.
+    type Known: Default + Send + Sync;
+    /// An instance that existed before this attempt.
+    type Existing: Send;
+    /// A creation that the cloud has accepted in this attempt.
+    type Accepted: Send;
+    /// An instance as the cloud's reads return it.
+    type Native: Send + Sync;
+
+    /// Finds all that `token` has launched.
+    ///
+    /// # Errors
+    ///
+    /// An error of [`LaunchContext::check_marks`] for any instance with a name of the token, and
+    /// [`Call::token_spent`] if nothing of it is alive.
+    async fn find_by_token(&self, token: &LaunchToken) -> Result<Self::Known>;
+
+    /// Returns the known instance with this name.
+    fn existing(&self, known: &Self::Known, name: &str) -> Option<Self::Existing>;
+
+    /// Sends the creation of one instance.
+    async fn create(
+        &self,
+        name: &str,
+        known: &Self::Known,
+    ) -> std::result::Result<Self::Accepted, CreateError>;
+
+    /// Reads the instance that has a name now. `None` if there is none.
+    async fn read_by_name(&self, name: &str) -> Result<Option<Self::Native>>;
+
+    /// Returns the marks of an instance.
+    fn marks<'n>(&self, native: &'n Self::Native) -> Marks<'n>;
+
+    /// Turns an instance whose marks match into the result of this launch.
+    ///
+    /// # Errors
+    ///
+    /// [`Call::token_spent`] if the instance is terminating or terminated.
+    async fn adopt(&self, token: &LaunchToken, native: Self::Native) -> Result<Self::Existing>;
+
+    /// Waits for accepted creations as long as the backend waits for late failures, and returns what
+    /// became of each attempt.
+    async fn settle(&self, attempts: Vec<Attempt<Self::Existing, Self::Accepted>>)
+    -> LaunchOutcome;
+}
+
+/// One instance of a launch, before it is settled.
+#[derive(Debug)]
+pub enum Attempt<E, A> {
+    /// It existed before.
+    Existing {
+        /// Its name.
+        name: String,
+        /// The instance.
+        instance: E,
+    },
+    /// Its creation was accepted.
+    Accepted {
+        /// Its name.
+        name: String,
+        /// The creation.
+        creation: A,
+    },
+}
+
+/// Why a creation was not accepted.
+#[derive(Debug)]
+pub enum CreateError {
+    /// Another instance has the name. With a token it may be this launch's own; the error is returned if
+    /// no read shows it, or if the launch has no token.
+    NameTaken(ProvisionError),
+    /// Anything else.
+    Failed(ProvisionError),
+}
+
+/// What an instance carries to show which launch it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marks<'n> {
+    /// The name by which the launch was sent.
+    pub name: &'n str,
+    /// Its id, if the read is complete enough for one.
+    pub id: Option<InstanceId>,
+    /// The digest of its launch token.
+    pub owner: Option<&'n str>,
+    /// The fingerprint of its config.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// What a launch is compared with and recorded in.
+#[derive(Clone, Copy)]
+pub struct LaunchContext<'a> {
+    /// The call, for errors.
+    pub call: &'a Call,
+    /// Of the backend: consistency window and poll tick are used.
+    pub capabilities: &'a Capabilities,
+    /// The launch token, if there is one.
+    pub token: Option<&'a LaunchToken>,
+    /// The digest of the token that the instances carry.
+    pub owner: Option<&'a str>,
+    /// The fingerprint of config and count.
+    pub fingerprint: Fingerprint,
+    /// How many creations are sent at the same time.
+    pub concurrency: usize,
+    /// Whether the first creation must be accepted before the others are sent.
+    pub first_alone: bool,
+    /// The backend's memory of launched instances.
+    pub recent_launches: &'a RecentLaunches,
+    /// The backend's memory of used tokens.
+    pub recent_tokens: &'a RecentTokens,
+}
+
+impl fmt::Debug for LaunchContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaunchContext")
+            .field("token", &self.token)
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LaunchContext<'_> {
+    /// Checks that an instance with a name of this launch belongs to it.
+    ///
+    /// # Errors
+    ///
+    /// A conflict if the instance has another owner, and [`Call::token_conflict`] if it was launched with
+    /// another config.
+    pub fn check_marks(&self, token: &LaunchToken, marks: &Marks<'_>) -> Result<()> {
+        if marks.owner != self.owner {
+            let message = format!(
+                "the name {} is taken by an instance that this launch token did not create",
+                marks.name
+            );
+            let error = self.call.conflict(&message, RetryAdvice::Never);
+            return Err(match &marks.id {
+                Some(id) => error.with_scope(Scope::Instance(id.clone())),
+                None => error,
+            });
+        }
+        if marks.fingerprint != Some(self.fingerprint) {
+            return Err(self.call.token_conflict(token));
+        }
+        Ok(())
+    }
+
+    /// Refuses a token that this backend used for another config within the consistency window.
+    fn check_recent_token(&self, token: &LaunchToken) -> Result<()> {
+        let window = self.capabilities.consistency_window;
+        let recent = self.recent_tokens.fingerprint(token, window);
+        match recent {
+            Some(recent) if recent != self.fingerprint => Err(self.call.token_conflict(token)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Records what was launched, and returns it or the error with the survivors.
+    fn record(&self, outcome: LaunchOutcome) -> Result<Vec<InstanceInfo>> {
+        let window = self.capabilities.consistency_window;
+        self.recent_launches.record(&outcome.launched, window);
+        let launched = outcome.into_result()?;
+        if let Some(token) = self.token {
+            self.recent_tokens.record(token, self.fingerprint, window);
+        }
+        Ok(launched)
+    }
+}
+
+/// What became of the instances of a launch.
+#[derive(Debug, Default)]
+pub struct LaunchOutcome {
+    launched: Vec<InstanceInfo>,
+    error: Option<ProvisionError>,
+}
+
+impl LaunchOutcome {
+    /// Adds the result of one instance.
+    pub fn add(&mut self, result: Result<InstanceInfo>) {
+        match result {
+            Ok(info) => self.launched.push(info),
+            Err(error) => self.add_error(error),
+        }
+    }
+
+    /// Adds an error. The first one is kept, unless only a later one has an unknown effect.
+    pub fn add_error(&mut self, error: ProvisionError) {
+        let unknown = |error: &ProvisionError| error.effect() == Effect::Unknown;
+        let replaces = self
+            .error
+            .as_ref()
+            .is_none_or(|first| !unknown(first) && unknown(&error));
+        if replaces {
+            self.error = Some(error);
+        }
+    }
+
+    /// Whether every instance was launched so far.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.error.is_none()
+    }
+
+    /// Returns the instances, or the error with the instances that exist all the same.
+    ///
+    /// # Errors
+    ///
+    /// The one that [`add_error`](Self::add_error) kept.
+    pub fn into_result(self) -> Result<Vec<InstanceInfo>> {
+        match self.error {
+            None => Ok(self.launched),
+            Some(error) if self.launched.is_empty() => Err(error),
+            Some(error) => Err(error.with_survivors(self.launched)),
+        }
+    }
+}
+
+impl FromIterator<Result<InstanceInfo>> for LaunchOutcome {
+    fn from_iter<I: IntoIterator<Item = Result<InstanceInfo>>>(results: I) -> Self {
+        let mut outcome = Self::default();
+        for result in results {
+            outcome.add(result);
+        }
+        outcome
+    }
+}
+
+/// Launches one instance per name.
+///
+/// With a token: refuses it if it was used for another config or is spent, adopts what it has launched
+/// before, and creates the rest. Without one, `names` are random and all are created.
+///
+/// # Errors
+///
+/// The worst error of all instances, with the launched ones as survivors.
+pub async fn launch<C: LaunchCalls>(
+    calls: &C,
+    context: &LaunchContext<'_>,
+    names: &[String],
+) -> Result<Vec<InstanceInfo>> {
+    let known = match context.token {
+        Some(token) => {
+            context.check_recent_token(token)?;
+            let known = calls.find_by_token(token).await;
+            known.map_err(|error| error.with_effect(Effect::None))?
+        }
+        None => C::Known::default(),
+    };
+    let (first, others) = names.split_at(usize::from(context.first_alone).min(names.len()));
+    let mut attempts = Vec::with_capacity(names.len());
+    for name in first {
+        attempts.push(attempt(calls, context, &known, name).await?);
+    }
+    let mut errors = LaunchOutcome::default();
+    let others: Vec<_> = others
+        .iter()
+        .map(|name| attempt(calls, context, &known, name))
+        .collect();
+    let mut others = stream::iter(others).buffered(context.concurrency.max(1));
+    while let Some(result) = others.next().await {
+        match result {
+            Ok(attempt) => attempts.push(attempt),
+            Err(error) => errors.add_error(error),
+        }
+    }
+    drop(others);
+    let mut outcome = calls.settle(attempts).await;
+    let late = outcome.error.take();
+    outcome.error = errors.error;
+    if let Some(late) = late {
+        outcome.add_error(late);
+    }
+    context.record(outcome)
+}
+
+/// Uses the instance that a name has, or creates it.
+async fn attempt<C: LaunchCalls>(
+    calls: &C,
+    context: &LaunchContext<'_>,
+    known: &C::Known,
+    name: &str,
+) -> Result<Attempt<C::Existing, C::Accepted>> {
+    let name_owned = name.to_owned();
+    let existing = |instance| Attempt::Existing {
+        name: name_owned.clone(),
+        instance,
+    };
+    if let Some(instance) = calls.existing(known, name) {
+        return Ok(existing(instance));
+    }
+    match (calls.create(name, known).await, context.token) {
+        (Ok(creation), _) => Ok(Attempt::Accepted {
+            name: name.to_owned(),
+            creation,
+        }),
+        (Err(CreateError::NameTaken(refusal)), Some(token)) => {
+            let adopted = adopt_by_name(calls, context, token, name, refusal).await?;
+            Ok(existing(adopted))
+        }
+        (Err(CreateError::NameTaken(error) | CreateError::Failed(error)), _) => Err(error),
+    }
+}
+
+/// Adopts the instance that took a name, once reads show it. Returns `refusal` if none does within the
+/// consistency window.
+///
+/// # Errors
+///
+/// Those of [`LaunchContext::check_marks`] and [`LaunchCalls::adopt`], and `refusal`.
+pub async fn adopt_by_name<C: LaunchCalls>(
+    calls: &C,
+    context: &LaunchContext<'_>,
+    token: &LaunchToken,
+    name: &str,
+    refusal: ProvisionError,
+) -> Result<C::Existing> {
+    let read = || -> BoxFuture<'_, _> { Box::pin(calls.read_by_name(name)) };
+    let shown = read_until(context.capabilities, read, Option::is_some).await;
+    let shown = shown.map_err(|error| error.with_effect(Effect::None))?;
+    let native = shown.ok_or(refusal)?;
+    context.check_marks(token, &calls.marks(&native))?;
+    calls.adopt(token, native).await
+}
+
+/// Whether a token has launched something and nothing of it is alive.
+pub fn is_spent<T>(by_name: &BTreeMap<String, T>, is_ending: impl Fn(&T) -> bool) -> bool {
+    !by_name.is_empty() && by_name.values().all(is_ending)
+}

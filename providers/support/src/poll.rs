@@ -1,0 +1,51 @@
+//! Polling: delays between two reads, and deadlines.
+//!
+//! Owns the pace of polls that no service dictates. It sends nothing.
+
+use std::time::Duration;
+
+use backon::BackoffBuilder as _;
+use tokio::time::{Instant, sleep};
+
+/// The longest first delay between two polls.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+
+/// The longest timeout. A longer one would overflow the clock.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Returns the delays between polls, without end: half a second or `tick`, whichever is shorter, then
+/// twice as long each time, up to `tick`.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_provider_support::poll::poll_delays;
+///
+/// let delays: Vec<_> = poll_delays(Duration::from_secs(3)).take(5).collect();
+/// assert_eq!(delays, [500, 1000, 2000, 3000, 3000].map(Duration::from_millis));
+/// ```
+pub fn poll_delays(tick: Duration) -> impl Iterator<Item = Duration> + use<> {
+    backon::ExponentialBuilder::new()
+        .with_min_delay(tick.min(FIRST_DELAY))
+        .with_max_delay(tick)
+        .without_max_times()
+        .build()
+}
+
+/// Returns the time at which `timeout` ends, a year from now at most.
+#[must_use]
+pub fn deadline_after(timeout: Duration) -> Instant {
+    Instant::now() + timeout.min(YEAR)
+}
+
+/// Sleeps for `delay` or `retry_after`, whichever is longer, but not past the deadline.
+///
+/// Returns `false` without sleeping if the deadline has passed or comes before `retry_after`: a request
+/// before that time would be throttled too, and would count against the limit.
+pub async fn sleep_before(deadline: Instant, delay: Duration, retry_after: Duration) -> bool {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() || retry_after > left {
+        return false;
+    }
+    sleep(delay.max(retry_after).min(left)).await;
+    true
+}
