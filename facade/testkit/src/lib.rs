@@ -1,1 +1,49 @@
-//! Fixtures that the tests of the façade share: catalogs, tenants, a region on the memory cloud, a running instance.
+//! Fixtures that the tests of the façade share.
+//!
+//! One [catalog](CATALOG) and [mapping](MAPPING), [tenants and principals](principals), [stores](stores) that are slow, count, fail
+//! or race, a [whole façade](TestFacade) on the memory cloud with an instance that [runs](TestFacade::running_instance), a
+//! [region of bare servers](TestRegion) on any provisioner, and a [recorder of metrics](RecordedMetrics). It owns no test; a fixture
+//! that only one test needs belongs to that test. Every function panics where a test would fail.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a fixture reports what is wrong by failing the test"
+)]
+
+mod catalog;
+mod facade;
+pub mod lifecycle;
+mod metrics;
+pub mod principals;
+mod records;
+mod region;
+mod servers;
+pub mod stores;
+
+pub use catalog::{CATALOG, MAPPING, flavor, image, name, north, south, without_entry};
+pub use facade::{TestFacade, TestFacadeBuilder, has_condition, is_running, is_settled};
+pub use metrics::RecordedMetrics;
+pub use principals::{Tenant, operator, project_user, tenant};
+pub use records::{error_chain, instance_record, new_instance, record_id, spec};
+pub use region::{NamePlanner, TestRegion, bare_server};
+pub use servers::{new_server, server_admin, server_id, server_spec, server_user};
+pub use stores::{memory_store, schema, sqlite_store};
+
+use std::time::Duration;
+
+/// Waits until `condition` returns something, and returns that. Checks every half second, for an hour of (paused) time.
+///
+/// # Panics
+///
+/// After an hour, with `what`.
+pub async fn advance_until<T>(what: &str, condition: impl AsyncFn() -> Option<T>) -> T {
+    for _ in 0..7200 {
+        if let Some(found) = condition().await {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    panic!("waited an hour in vain for {what}");
+}

@@ -1,0 +1,81 @@
+//! A server's whole life over any provisioner: the same test for the memory cloud and for each emulated cloud.
+
+use fleetwright::{OptionalVerb, Reboot};
+use fleetwright_region::server::{Consent, Health, Phase, Power, ServerView, Way};
+
+use crate::{TestRegion, bare_server, flavor, server_admin, server_id};
+
+fn settled(view: &ServerView) -> bool {
+    view.server.observed_generation == view.server.generation
+}
+
+fn machine(view: &ServerView) -> String {
+    let instance = view.server.instance.as_ref().unwrap();
+    instance.id.to_string()
+}
+
+/// Creates a server, stops, starts, reboots and resizes it, replaces it while it is stopped, and deletes it; checks each step.
+pub async fn run_server_lifecycle(region: &TestRegion) {
+    let (who, id, servers) = (server_admin(), server_id(1), &region.servers);
+    region
+        .during(async {
+            servers.ensure(&who, &bare_server(1)).await.unwrap();
+            servers.ensure(&who, &bare_server(1)).await.unwrap();
+            let up = region
+                .until(id, |view| view.phase == Phase::Running && settled(view))
+                .await;
+            assert_eq!(up.health, Health::Healthy, "{up:#?}");
+            assert!(up.server.seen().unwrap().private_ip.is_some(), "{up:#?}");
+
+            servers.set_power(&who, id, Power::Stopped).await.unwrap();
+            let down = region
+                .until(id, |view| view.phase == Phase::Stopped && settled(view))
+                .await;
+            assert_eq!(down.health, Health::Healthy, "stopped on purpose");
+            assert_eq!(machine(&down), machine(&up));
+
+            servers.set_power(&who, id, Power::Running).await.unwrap();
+            region
+                .until(id, |view| view.phase == Phase::Running && settled(view))
+                .await;
+
+            if region
+                .cloud
+                .capabilities()
+                .supports(OptionalVerb::RebootInstance)
+            {
+                servers
+                    .request_reboot(&who, id, Reboot::Hard)
+                    .await
+                    .unwrap();
+                region
+                    .until(id, |view| view.phase == Phase::Running && settled(view))
+                    .await;
+            }
+
+            let mut large = up.server.spec.clone();
+            large.flavor = flavor("large");
+            let (_, plan) = servers
+                .set_spec(&who, id, &large, Consent::Destroy)
+                .await
+                .unwrap();
+            let resized = region
+                .until(id, |view| view.phase == Phase::Running && settled(view))
+                .await;
+            let same = machine(&resized) == machine(&up);
+            assert_eq!(same, !plan.has(Way::Replace), "{plan:?}");
+
+            servers.set_power(&who, id, Power::Stopped).await.unwrap();
+            servers.request_replace(&who, id).await.unwrap();
+            let other = region
+                .until(id, |view| view.phase == Phase::Stopped && settled(view))
+                .await;
+            assert_ne!(machine(&other), machine(&resized));
+            assert!(other.server.launch.as_ref().unwrap().incarnation >= 2);
+
+            servers.delete(&who, id).await.unwrap();
+            servers.delete(&who, id).await.unwrap();
+            region.until_gone(id).await;
+        })
+        .await;
+}
