@@ -16,4 +16,5 @@ pub use error::{ComputeError, Meaning};
 pub use facade::Facade;
 pub use fleetwright_identity as identity;
 pub use fleetwright_region as region;
+pub use fleetwright_runtime as runtime;
 pub use fleetwright_store as store;

@@ -1,6 +1,6 @@
 //! A whole façade on the memory cloud.
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright::InstanceProvisioner;
@@ -15,13 +15,15 @@ use fleetwright_identity::{Allocation, Amounts, Defaults, Principal, QuotaKind, 
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     catalog::CatalogKeeper,
-    clock::{Clock, TokioClock},
-    entropy::{Entropy, OsEntropy},
     ids::{NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
     monitor::Policy,
     network::{AuthorityKey, NewNetwork, NewSecurityGroup, NewSshAuthority, Rules as GroupRules},
     secret::{Keyring, ServerKeys, SshKeys},
     server::{Consent, NewServer, Phase, Plan, ServerError, ServerSpec, ServerView, Servers},
+};
+use fleetwright_runtime::{
+    clock::{Clock, TokioClock},
+    entropy::{Entropy, OsEntropy},
 };
 use fleetwright_store::{Kind, Query, Store, Table, Transaction, Versioned};
 use serde_json::{Value, json};
@@ -577,4 +579,16 @@ pub fn is_settled(instance: &Instance) -> bool {
 /// Whether an instance has a condition.
 pub fn has_condition(instance: &Instance, kind: ConditionKind) -> bool {
     instance.status.condition(kind).is_some()
+}
+
+impl fmt::Debug for TestFacade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestFacade").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for TestFacadeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestFacadeBuilder").finish_non_exhaustive()
+    }
 }

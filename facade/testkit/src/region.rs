@@ -1,11 +1,10 @@
 //! A region of bare servers: its service, controller and monitor over any provisioner, without catalog, networks and keys.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{InstanceConfig, InstanceProvisioner};
 use fleetwright_region::{
-    clock::{Clock, TokioClock},
     controller::{Controller, Rules},
     ids::NetworkId,
     mapping::{LaunchPlanner, LaunchSpec, Unplannable},
@@ -13,6 +12,7 @@ use fleetwright_region::{
     secret::SshKeys,
     server::{Anywhere, NewServer, ServerId, ServerView, Servers},
 };
+use fleetwright_runtime::clock::{Clock, TokioClock};
 use fleetwright_store::Store;
 use uuid::Uuid;
 
@@ -187,5 +187,11 @@ impl TestRegion {
     pub async fn until_gone(&self, id: ServerId) {
         let read = async || self.servers.read(&server_admin(), id).await.err();
         advance_until("the end of a server", read).await;
+    }
+}
+
+impl fmt::Debug for TestRegion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestRegion").finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! Building a façade: every part once, over one store.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use fleetwright::InstanceProvisioner;
 use fleetwright_identity::{ActorName, Ledger, Permission, Principal, QuotaKinds};
@@ -386,4 +386,10 @@ fn plan_regions(
         });
     }
     Ok(planned)
+}
+
+impl fmt::Debug for FacadeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FacadeBuilder").finish_non_exhaustive()
+    }
 }
