@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use crate::{
     AzureProvisioner,
     address::Address,
-    error::{About, Failure},
+    error::{AzureFailure as _, ErrorContext, Failure},
     lro::{self, Outcome},
     machine::{Begun, Machine},
     read::{FEW, Look, is_creating, is_deleting},
@@ -82,7 +82,7 @@ impl AzureProvisioner {
         let looks = match self.looks(&at).await {
             Ok(looks) => looks,
             Err(failure) => {
-                let error = failure.into_error(&call, About::default());
+                let error = failure.into_error(&call, ErrorContext::default());
                 let error = error.with_effect(Effect::None);
                 return ids.iter().map(|_| Err(error.clone())).collect();
             }
@@ -99,7 +99,7 @@ impl AzureProvisioner {
                             self.changed_one(call, change, id, at, look).await
                         }
                         (Some(_), Some(Err(failure))) => {
-                            let error = failure.into_error(call, About::default());
+                            let error = failure.into_error(call, ErrorContext::default());
                             Err(error.with_effect(Effect::None))
                         }
                         (None, _) | (_, None) => Err(call.not_found(id)),
@@ -232,7 +232,7 @@ impl AzureProvisioner {
         let read = || -> BoxFuture<'_, Result<Look>> {
             Box::pin(async {
                 let look = self.look(at).await;
-                look.map_err(|failure| failure.into_error(call, About::default()))
+                look.map_err(|failure| failure.into_error(call, ErrorContext::default()))
             })
         };
         read_until(&self.capabilities, read, |look| match look {
@@ -261,7 +261,7 @@ impl AzureProvisioner {
             let read = || -> BoxFuture<'_, Result<Look>> {
                 Box::pin(async {
                     let look = self.look(at).await;
-                    look.map_err(|failure| failure.into_error(call, About::default()))
+                    look.map_err(|failure| failure.into_error(call, ErrorContext::default()))
                 })
             };
             let now = read_until(&self.capabilities, read, made).await;
@@ -352,7 +352,7 @@ impl AzureProvisioner {
         let read = || -> BoxFuture<'_, Result<BTreeMap<InstanceId, InstanceInfo>>> {
             Box::pin(async {
                 let all = self.everything().await;
-                let mut all = all.map_err(|it| it.into_error(&call, About::default()))?;
+                let mut all = all.map_err(|it| it.into_error(&call, ErrorContext::default()))?;
                 let wanted = |machine: &Machine| {
                     let id = self.address_of(machine).id();
                     id.is_some_and(|id| ids.contains(&&id))

@@ -37,7 +37,7 @@ use self::{
 use crate::{
     AzureCredentials, AzureOptions,
     address::{folded, machine_path, shifted},
-    error::{Cause, Failure},
+    error::{AzureFailure as _, Cause, Failure},
     machine::{Begun, Edit, Interface, Machine, MadeImage, Order, Public},
 };
 
@@ -271,13 +271,13 @@ impl AzureClient {
         let error = operation.error.unwrap_or_default();
         Ok(match status.as_str() {
             "succeeded" => Progress::Done,
-            "failed" | "canceled" | "cancelled" => Progress::Failed(Failure {
-                cause: Cause::FailedLater,
-                code: error.code.filter(|code| !code.is_empty()),
-                message: shortened(error.message.unwrap_or_default()),
-                request_id: request_id.map(ToOwned::to_owned),
-                ..Failure::default()
-            }),
+            "failed" | "canceled" | "cancelled" => {
+                let message = shortened(error.message.unwrap_or_default());
+                let failure = Failure::new(Cause::OperationFailed(None), message)
+                    .with_code(error.code.unwrap_or_default())
+                    .with_request_id(request_id.map(ToOwned::to_owned));
+                Progress::Failed(failure)
+            }
             _ => Progress::GoesOn(retry_after(&sent.headers)),
         })
     }
@@ -299,7 +299,7 @@ impl AzureClient {
         match text {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             // It has not written anything yet.
-            Err(failure) if failure.cause == Cause::Answered(404) => Ok(String::new()),
+            Err(failure) if failure.cause == Cause::Responded(404) => Ok(String::new()),
             Err(failure) => Err(failure),
         }
     }

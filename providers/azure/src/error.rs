@@ -1,95 +1,80 @@
-//! Azure's failures, and the shared error each becomes. Pure.
+//! Azure's failures. Pure.
 //!
-//! Owns what a failure says of its effect: a refusal changed nothing, a breakdown may have changed
-//! anything. What its code means is `reason`'s.
+//! Owns which failures the provider handles itself, and the scope of an error. What a code means is in
+//! `reason`.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use fleetwright::{
-    Call, Effect, InstanceConfig, InstanceId, InvalidValue, Market, NetworkId, Problem,
-    ProvisionError, RetryAdvice, Scope, Zone,
-};
+use fleetwright::{Market, Scope};
+pub(crate) use fleetwright_provider_support::{Cause, ErrorContext};
+use fleetwright_provider_support::{Class, Service};
 
 use crate::reason::{Kind, Limit, Short, field_of, kind_of};
 
-/// How long to wait after throttling where nobody says; Azure nearly always does.
-const AFTER_THROTTLING: Duration = Duration::from_secs(10);
+/// A call to Azure that failed. Operations have no HTTP status.
+pub(crate) type Failure = fleetwright_provider_support::Failure<Azure>;
 
-/// A call that failed, as the client saw it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Failure {
-    pub(crate) cause: Cause,
-    /// Azure's code, of the refusal or in the operation.
-    pub(crate) code: Option<String>,
-    pub(crate) message: String,
-    pub(crate) request_id: Option<String>,
-    /// What the reply says about when to come back.
-    pub(crate) retry_after: Option<Duration>,
-    /// What time it was at Azure's when it answered.
-    pub(crate) at: Option<DateTime<Utc>>,
-}
+/// Azure's errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Azure {}
 
-/// How a call failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// The service answered an error with this status.
-    Answered(u16),
-    /// It was accepted, and its operation failed.
-    FailedLater,
-    /// No answer came in time.
-    TimedOut,
-    /// The connection failed, before or after the request arrived.
-    #[default]
-    Disconnected,
-    /// An answer came that cannot be read.
-    Unreadable,
-    /// Nothing was sent, because there are no credentials.
-    NoCredentials,
-    /// Nothing was sent, because credentials cannot be had just now.
-    NoCredentialsYet,
-    /// Nothing was sent, because nobody listens.
-    NotConnected,
-    /// Nothing was sent, because it would have gone to somebody else.
-    Foreign,
-    /// Nothing was sent, because the request cannot be built.
-    NotSent,
-}
+impl Service for Azure {
+    const NAME: &'static str = "Azure";
+    /// Azure nearly always says how long to wait.
+    const RETRY_DELAY: Duration = Duration::from_secs(10);
 
-/// What a call was about, for errors that name it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct About<'a> {
-    pub(crate) id: Option<&'a InstanceId>,
-    pub(crate) config: Option<&'a InstanceConfig>,
-    pub(crate) zone: Option<&'a Zone>,
-    pub(crate) network: Option<&'a NetworkId>,
-    /// How long "not found" proves nothing.
-    pub(crate) window: Duration,
-}
-
-/// Carried through the SDK's own error. Says nothing that could be a secret.
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a call of Azure failed")
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl Failure {
-    pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self {
-            cause,
-            message: message.into(),
-            ..Self::default()
+    fn classify(failure: &Failure, context: &ErrorContext<'_>) -> Class {
+        let (code, message) = (failure.code(), &failure.message);
+        match kind_of(code, failure.status().unwrap_or_default(), message) {
+            Kind::NotFound if context.instance.is_some() => Class::NotFound,
+            Kind::NotFound | Kind::Invalid => Class::Invalid(field_of(code, message)),
+            Kind::Capacity(short) => Class::Capacity(offering(context, short)),
+            Kind::NoAddress => {
+                let network = context.network.cloned().map(Scope::Network);
+                Class::Capacity(network.unwrap_or(Scope::Region))
+            }
+            Kind::Quota(limit) => Class::Quota(quota(context, limit)),
+            Kind::Throttled => Class::Throttled,
+            Kind::Unauthenticated => Class::Unauthenticated,
+            Kind::Forbidden => Class::Forbidden,
+            Kind::Conflict => Class::Conflict,
+            Kind::Other => Class::Other,
         }
     }
+}
 
+/// What the provider asks of a failure, beyond the shared error.
+pub(crate) trait AzureFailure {
     /// Whether Azure says that there is nothing where the call looked. A page of somebody else's with that status
     /// says nothing, nor does a subscription that we cannot see any more: what is in it lives on.
-    pub(crate) fn is_not_found(&self) -> bool {
-        let code = self.code.as_deref().unwrap_or_default();
-        self.cause == Cause::Answered(404)
+    fn is_not_found(&self) -> bool;
+
+    /// Whether there is not even a resource group.
+    fn is_without_group(&self) -> bool;
+
+    /// Whether it was refused because of what else goes on.
+    fn is_conflict(&self) -> bool;
+
+    /// Whether somebody else changed the thing since it was read.
+    fn is_stale(&self) -> bool;
+
+    /// Whether another operation came after this one and took its place.
+    fn is_overtaken(&self) -> bool;
+
+    /// Whether it failed for want of what a machine is made of, so that there was never any power.
+    fn is_before_power(&self) -> bool;
+
+    /// Whether the service refused because of what the thing is just now, as far as the answer tells.
+    fn may_be_about_state(&self) -> bool;
+
+    /// Whether the same call may have an answer in a moment.
+    fn may_pass(&self) -> bool;
+}
+
+impl AzureFailure for Failure {
+    fn is_not_found(&self) -> bool {
+        let code = self.code();
+        self.cause == Cause::Responded(404)
             && matches!(
                 code,
                 "ResourceNotFound"
@@ -99,56 +84,50 @@ impl Failure {
             )
     }
 
-    /// Whether there is not even a resource group.
-    pub(crate) fn is_without_group(&self) -> bool {
-        self.is_not_found() && self.code.as_deref() == Some("ResourceGroupNotFound")
+    fn is_without_group(&self) -> bool {
+        self.is_not_found() && self.code() == "ResourceGroupNotFound"
     }
 
-    /// Whether it was refused because of what else goes on.
-    pub(crate) fn is_conflict(&self) -> bool {
-        let code = self.code.as_deref().unwrap_or_default();
-        matches!(self.cause, Cause::Answered(status) if kind_of(code, status, &self.message) == Kind::Conflict)
+    fn is_conflict(&self) -> bool {
+        let code = self.code();
+        matches!(self.cause, Cause::Responded(status) if kind_of(code, status, &self.message) == Kind::Conflict)
     }
 
-    /// Whether somebody else changed the thing since it was read.
-    pub(crate) fn is_stale(&self) -> bool {
-        self.cause == Cause::Answered(412)
+    fn is_stale(&self) -> bool {
+        self.cause == Cause::Responded(412)
     }
 
-    /// Whether another operation came after this one and took its place.
-    pub(crate) fn is_overtaken(&self) -> bool {
-        let code = self.code.as_deref().unwrap_or_default();
-        self.cause == Cause::FailedLater
+    fn is_overtaken(&self) -> bool {
+        let code = self.code();
+        matches!(self.cause, Cause::OperationFailed(_))
             && matches!(
                 code,
                 "OperationPreempted" | "OperationPreemptedByDelete" | "Canceled"
             )
     }
 
-    /// Whether it failed for want of what a machine is made of, so that there was never any power.
-    pub(crate) fn is_before_power(&self) -> bool {
-        let code = self.code.as_deref().unwrap_or_default();
+    fn is_before_power(&self) -> bool {
+        let code = self.code();
         matches!(
             kind_of(code, 0, &self.message),
             Kind::Capacity(_) | Kind::NoAddress | Kind::Quota(_)
         )
     }
 
-    /// Whether the service refused because of what the thing is just now, as far as the answer tells.
-    pub(crate) fn may_be_about_state(&self) -> bool {
+    fn may_be_about_state(&self) -> bool {
         let status = match self.cause {
-            Cause::Answered(status) => status,
-            Cause::FailedLater => 409,
+            Cause::Responded(status) => status,
+            Cause::OperationFailed(_) => 409,
             Cause::TimedOut
             | Cause::Disconnected
             | Cause::Unreadable
             | Cause::NoCredentials
-            | Cause::NoCredentialsYet
+            | Cause::CredentialsUnavailable
             | Cause::NotConnected
-            | Cause::Foreign
+            | Cause::WrongHost
             | Cause::NotSent => return false,
         };
-        let code = self.code.as_deref().unwrap_or_default();
+        let code = self.code();
         match kind_of(code, status, &self.message) {
             Kind::Conflict | Kind::Invalid | Kind::NotFound => true,
             Kind::Other => status < 500,
@@ -161,85 +140,25 @@ impl Failure {
         }
     }
 
-    /// Whether the same call may have an answer in a moment.
-    pub(crate) fn may_pass(&self) -> bool {
+    fn may_pass(&self) -> bool {
         match self.cause {
-            Cause::Answered(status) => status >= 500 || status == 429 || status == 408,
+            Cause::Responded(status) => status >= 500 || status == 429 || status == 408,
             Cause::TimedOut | Cause::Disconnected | Cause::Unreadable => true,
-            Cause::NoCredentialsYet | Cause::NotConnected => true,
-            Cause::FailedLater | Cause::NoCredentials | Cause::Foreign | Cause::NotSent => false,
-        }
-    }
-
-    /// The shared error.
-    pub(crate) fn into_error(self, call: &Call, about: About<'_>) -> ProvisionError {
-        let error = self.judged(call, about);
-        let error = match self.code {
-            Some(code) => error.with_native_code(code),
-            None => error,
-        };
-        match self.request_id {
-            Some(id) => error.with_request_id(id),
-            None => error,
-        }
-    }
-
-    fn judged(&self, call: &Call, about: About<'_>) -> ProvisionError {
-        let message = &self.message;
-        match self.cause {
-            Cause::TimedOut => call.timeout(Effect::Unknown),
-            Cause::Disconnected => call.unavailable(Effect::Unknown, message),
-            Cause::Unreadable => call.unexpected(Effect::Unknown, message),
-            Cause::NoCredentials => call.unauthenticated(message),
-            Cause::NoCredentialsYet | Cause::NotConnected => {
-                call.unavailable(Effect::None, message)
-            }
-            Cause::Foreign | Cause::NotSent => call.unexpected(Effect::None, message),
-            Cause::Answered(status) => self.of_code(call, about, status),
-            // Operations have no status; what breaks down in one is not known to have done nothing.
-            Cause::FailedLater => self.of_code(call, about, 0),
-        }
-    }
-
-    fn of_code(&self, call: &Call, about: About<'_>, status: u16) -> ProvisionError {
-        let message = &self.message;
-        let code = self.code.as_deref().unwrap_or_default();
-        match (kind_of(code, status, message), about.id) {
-            (Kind::NotFound, Some(id)) => call.not_found_yet(id, about.window),
-            (Kind::NotFound | Kind::Invalid, _) => {
-                let instead = format!("Azure says: {message}");
-                let problem = Problem::NotOffered { instead };
-                call.invalid(InvalidValue::new(field_of(code, message), problem))
-            }
-            (Kind::Capacity(short), _) => call.capacity(offering(about, short), message),
-            (Kind::NoAddress, _) => {
-                let network = about.network.cloned().map(Scope::Network);
-                call.capacity(network.unwrap_or(Scope::Region), message)
-            }
-            (Kind::Quota(limit), _) => call.quota(quota(about, limit), message),
-            (Kind::Throttled, _) => call.throttled(self.retry_after.unwrap_or(AFTER_THROTTLING)),
-            (Kind::Unauthenticated, _) => call.unauthenticated(message),
-            (Kind::Forbidden, _) => call.forbidden(message),
-            (Kind::Conflict, _) => {
-                let retry = RetryAdvice::After(self.retry_after.unwrap_or(AFTER_THROTTLING));
-                call.conflict(message, retry)
-            }
-            (Kind::Other, _) => match status {
-                // The first is said by who gave up waiting for the rest.
-                408 | 500..=599 => call.unavailable(Effect::Unknown, message),
-                400..=499 => call.unexpected(Effect::None, message),
-                _ => call.unexpected(Effect::Unknown, message),
-            },
+            Cause::CredentialsUnavailable | Cause::NotConnected => true,
+            Cause::OperationFailed(_)
+            | Cause::NoCredentials
+            | Cause::WrongHost
+            | Cause::NotSent => false,
         }
     }
 }
 
 /// What is short, as far as a refusal says.
-fn offering(about: About<'_>, short: Short) -> Scope {
-    let Some(config) = about.config else {
-        return about.zone.cloned().map_or(Scope::Region, Scope::zone);
+fn offering(context: &ErrorContext<'_>, short: Short) -> Scope {
+    let Some(config) = context.config else {
+        return context.zone.cloned().map_or(Scope::Region, Scope::zone);
     };
-    let zone = about.zone.cloned();
+    let zone = context.zone.cloned();
     let market = config.placement.market.unwrap_or(Market::OnDemand);
     Scope::Offering {
         instance_type: Some(config.instance_type.clone()),
@@ -255,8 +174,8 @@ fn offering(about: About<'_>, short: Short) -> Scope {
 }
 
 /// Whom a quota is of: another family, or another market, may have room.
-fn quota(about: About<'_>, limit: Limit) -> Scope {
-    let instance_type = about.config.map(|config| config.instance_type.clone());
+fn quota(context: &ErrorContext<'_>, limit: Limit) -> Scope {
+    let instance_type = context.config.map(|config| config.instance_type.clone());
     match limit {
         Limit::Family if instance_type.is_some() => Scope::Offering {
             instance_type,
@@ -275,13 +194,12 @@ fn quota(about: About<'_>, limit: Limit) -> Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleetwright::{ErrorKind, Operation};
+    use fleetwright::{
+        Call, Effect, ErrorKind, InstanceConfig, NetworkId, Operation, RetryAdvice, Zone,
+    };
 
     fn failed(cause: Cause, code: &str, message: &str) -> Failure {
-        Failure {
-            code: (!code.is_empty()).then(|| code.to_owned()),
-            ..Failure::new(cause, message)
-        }
+        Failure::new(cause, message).with_code(code)
     }
 
     fn launch() -> Call {
@@ -332,8 +250,8 @@ mod tests {
             (418, "Teapot", "", ErrorKind::Unexpected),
         ];
         for (status, code, message, kind) in cases {
-            let failure = failed(Cause::Answered(status), code, message);
-            let error = failure.into_error(&launch(), About::default());
+            let failure = failed(Cause::Responded(status), code, message);
+            let error = failure.into_error(&launch(), ErrorContext::default());
             assert_eq!(error.kind(), kind, "{status} {code}: {error}");
             let broke_down = kind == ErrorKind::Unavailable;
             let effect = if broke_down {
@@ -347,7 +265,7 @@ mod tests {
 
     #[test]
     fn only_azure_s_own_word_makes_a_thing_absent() {
-        let absent = |status, code| failed(Cause::Answered(status), code, "").is_not_found();
+        let absent = |status, code| failed(Cause::Responded(status), code, "").is_not_found();
         for code in ["ResourceNotFound", "NotFound", "ResourceGroupNotFound"] {
             assert!(absent(404, code), "{code}");
             assert!(!absent(409, code), "{code}");
@@ -363,15 +281,15 @@ mod tests {
             .build()
             .unwrap();
         let (zone, network) = (Zone::new("1").unwrap(), NetworkId::new("a/b").unwrap());
-        let about = About {
+        let context = ErrorContext {
             config: Some(&config),
             zone: Some(&zone),
             network: Some(&network),
-            ..About::default()
+            ..ErrorContext::default()
         };
         let scope = |code: &str, message: &str| {
-            let failure = failed(Cause::FailedLater, code, message);
-            failure.into_error(&launch(), about).scopes().to_vec()
+            let failure = failed(Cause::OperationFailed(None), code, message);
+            failure.into_error(&launch(), context).scopes().to_vec()
         };
         let offering = |zone, market| Scope::Offering {
             instance_type: Some(config.instance_type.clone()),
@@ -412,32 +330,38 @@ mod tests {
                 Effect::None,
             ),
             (
-                Cause::NoCredentialsYet,
+                Cause::CredentialsUnavailable,
                 ErrorKind::Unavailable,
                 Effect::None,
             ),
             (Cause::NotConnected, ErrorKind::Unavailable, Effect::None),
-            (Cause::Foreign, ErrorKind::Unexpected, Effect::None),
+            (Cause::WrongHost, ErrorKind::Unexpected, Effect::None),
             (Cause::NotSent, ErrorKind::Unexpected, Effect::None),
-            (Cause::FailedLater, ErrorKind::Unexpected, Effect::Unknown),
+            (
+                Cause::OperationFailed(None),
+                ErrorKind::Unexpected,
+                Effect::Unknown,
+            ),
         ];
         for (cause, kind, effect) in cases {
-            let error = failed(cause, "", "x").into_error(&launch(), About::default());
+            let error = failed(cause, "", "x").into_error(&launch(), ErrorContext::default());
             assert_eq!((error.kind(), error.effect()), (kind, effect), "{cause:?}");
         }
     }
 
     #[test]
     fn throttling_keeps_the_time_that_is_asked_for() {
-        let mut failure = failed(Cause::Answered(429), "TooManyRequests", "slow down");
-        let told = |failure: &Failure| {
-            let error = failure.clone().into_error(&launch(), About::default());
+        let mut failure = failed(Cause::Responded(429), "TooManyRequests", "slow down");
+        let retry = |failure: &Failure| {
+            let error = failure
+                .clone()
+                .into_error(&launch(), ErrorContext::default());
             error.retry()
         };
-        assert_eq!(told(&failure), RetryAdvice::After(AFTER_THROTTLING));
+        assert_eq!(retry(&failure), RetryAdvice::After(Azure::RETRY_DELAY));
         failure.retry_after = Some(Duration::from_secs(1200));
         assert_eq!(
-            told(&failure),
+            retry(&failure),
             RetryAdvice::After(Duration::from_secs(1200))
         );
     }

@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     AzureProvisioner, address,
-    error::{About, Failure},
+    error::{AzureFailure as _, ErrorContext, Failure},
     machine::{Begun, Machine},
     plan::Plan,
     state, tags,
@@ -112,7 +112,7 @@ impl LaunchCalls for AzureLaunch<'_> {
                 Ok(Creation { machine, operation })
             }
             Err(failure) if failure.is_conflict() && self.context.token.is_some() => {
-                let refusal = failure.into_error(self.context.call, About::default());
+                let refusal = failure.into_error(self.context.call, ErrorContext::default());
                 Err(CreateError::NameTaken(refusal))
             }
             Err(failure) => Err(CreateError::Failed(self.launch_error(failure))),
@@ -123,7 +123,7 @@ impl LaunchCalls for AzureLaunch<'_> {
         match self.azure.client.get(name).await {
             Ok(machine) => Ok(Some(machine)),
             Err(failure) if failure.is_not_found() => Ok(None),
-            Err(failure) => Err(failure.into_error(self.context.call, About::default())),
+            Err(failure) => Err(failure.into_error(self.context.call, ErrorContext::default())),
         }
     }
 
@@ -171,11 +171,11 @@ impl AzureLaunch<'_> {
 
     /// Turns a failed creation into the error of this launch.
     pub(crate) fn launch_error(&self, failure: Failure) -> ProvisionError {
-        let context = About {
+        let context = ErrorContext {
             config: Some(self.config),
             zone: self.plan.zone.as_ref(),
             network: Some(&self.plan.network),
-            ..About::default()
+            ..ErrorContext::default()
         };
         failure.into_error(self.context.call, context)
     }

@@ -12,7 +12,7 @@ use crate::{
     AzureProvisioner,
     address::folded,
     client::Pages,
-    error::{About, Failure},
+    error::{AzureFailure as _, ErrorContext, Failure},
     machine::{Interface, Machine, Public},
     state,
 };
@@ -53,7 +53,7 @@ impl AzureProvisioner {
                 // What is in a group that is not there is nothing.
                 Err(failure) if failure.is_without_group() => None,
                 Err(failure) => {
-                    let error = failure.into_error(&call, About::default());
+                    let error = failure.into_error(&call, ErrorContext::default());
                     Some((vec![Err(error)], None))
                 }
             }

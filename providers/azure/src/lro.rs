@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
     client::{AzureClient, Progress},
-    error::Failure,
+    error::{AzureFailure as _, Failure},
     machine::Begun,
 };
 

@@ -14,7 +14,7 @@ use crate::{
     change::Change,
     cleanup::{AzureCleanup, CleanupOwner},
     client::AzureClient,
-    error::About,
+    error::ErrorContext,
     list::Reached,
     recent_deletions::RecentDeletions,
     removal::Remover,
@@ -58,7 +58,8 @@ impl AzureProvisioner {
             credentials,
             &options,
         );
-        let client = client.map_err(|failure| failure.into_error(&call, About::default()))?;
+        let client =
+            client.map_err(|failure| failure.into_error(&call, ErrorContext::default()))?;
         let deletions = RecentDeletions::default();
         let remover = Remover::new(
             client.clone(),
@@ -95,11 +96,11 @@ impl AzureProvisioner {
         Call::new(self.capabilities.provider.as_str(), operation)
     }
 
-    pub(crate) fn about<'a>(&self, id: &'a InstanceId) -> About<'a> {
-        About {
-            id: Some(id),
-            window: self.capabilities.consistency_window,
-            ..About::default()
+    pub(crate) fn about<'a>(&self, id: &'a InstanceId) -> ErrorContext<'a> {
+        ErrorContext {
+            instance: Some(id),
+            consistency_window: self.capabilities.consistency_window,
+            ..ErrorContext::default()
         }
     }
 }

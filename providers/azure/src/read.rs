@@ -20,7 +20,7 @@ use crate::{
     AzureProvisioner,
     address::{self, Address, folded},
     convert,
-    error::{About, Failure},
+    error::{AzureFailure as _, ErrorContext, Failure},
     list::{Parts, add_status, has_address},
     machine::{Interface, Machine},
     state,
@@ -61,7 +61,7 @@ impl AzureProvisioner {
         match self.client.get(&at.name).await {
             Ok(machine) => Ok(self.judged(at, machine)),
             Err(failure) if failure.is_not_found() => {
-                Ok(self.absent(at, address::moment(failure.at)))
+                Ok(self.absent(at, address::moment(failure.server_time)))
             }
             Err(failure) => Err(failure),
         }
@@ -150,7 +150,7 @@ impl AzureProvisioner {
         let call = self.call(operation);
         let all: Vec<_> = ids.iter().map(|id| self.address(id)).collect();
         let told = |failure: Failure| {
-            let error = failure.into_error(&call, About::default());
+            let error = failure.into_error(&call, ErrorContext::default());
             ids.iter().map(|_| Err(error.clone())).collect()
         };
         let looks = match self.looks(&all).await {
@@ -189,7 +189,7 @@ impl AzureProvisioner {
         let (Some(at), Some(look)) = (at, look) else {
             return Err(call.not_found(id));
         };
-        let told = |failure: Failure| failure.into_error(call, About::default());
+        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
         let look = look.map_err(told)?;
         let machine = match look {
             Look::There(machine) => machine,
@@ -227,7 +227,7 @@ impl AzureProvisioner {
         match self.client.interface(path).await {
             Ok(interface) => Ok(Some(interface)),
             Err(failure) if failure.is_not_found() => Ok(None),
-            Err(failure) => Err(failure.into_error(call, About::default())),
+            Err(failure) => Err(failure.into_error(call, ErrorContext::default())),
         }
     }
 
@@ -242,7 +242,7 @@ impl AzureProvisioner {
             return try_join_all(each).await;
         }
         let parts = self.parts_of(machines.iter().copied()).await;
-        let parts = parts.map_err(|failure| failure.into_error(call, About::default()))?;
+        let parts = parts.map_err(|failure| failure.into_error(call, ErrorContext::default()))?;
         let each = machines.iter();
         Ok(each
             .map(|machine| parts.get(&folded(&machine.path)).cloned())

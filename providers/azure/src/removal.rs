@@ -16,7 +16,7 @@ use crate::{
     address::folded,
     client::AzureClient,
     convert,
-    error::{About, Cause, Failure},
+    error::{AzureFailure as _, Cause, ErrorContext, Failure},
     list::Statuses,
     lro::Outcome,
     machine::Machine,
@@ -65,10 +65,10 @@ pub(crate) fn status_of<'s>(machine: &Machine, statuses: &'s Statuses) -> Option
 pub(crate) fn creation_outcome(machine: &Machine) -> Outcome {
     match (state::failure(machine), state::power(machine)) {
         (_, Some(_)) => Outcome::Succeeded,
-        (Some((code, message)), None) => Outcome::Failed(Box::new(Failure {
-            code: Some(code.to_owned()).filter(|code| !code.is_empty()),
-            ..Failure::new(Cause::FailedLater, message)
-        })),
+        (Some((code, message)), None) => {
+            let failure = Failure::new(Cause::OperationFailed(None), message);
+            Outcome::Failed(Box::new(failure.with_code(code)))
+        }
         (None, None) => Outcome::Unknown,
     }
 }
@@ -143,7 +143,7 @@ impl AzureProvisioner {
                 match self.client.get(name).await {
                     Ok(current) => Ok(Some(current)),
                     Err(failure) if failure.is_not_found() => Ok(None),
-                    Err(failure) => Err(failure.into_error(call, About::default())),
+                    Err(failure) => Err(failure.into_error(call, ErrorContext::default())),
                 }
             })
         };

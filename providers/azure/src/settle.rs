@@ -14,6 +14,7 @@ use futures_util::{StreamExt as _, future::join_all, stream};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
+    error::AzureFailure as _,
     launch::{AzureLaunch, Creation},
     lro::{self, Outcome},
     machine::{Interface, Machine},

@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::{
     AzureProvisioner, address,
-    error::{About, Failure},
+    error::{AzureFailure as _, ErrorContext, Failure},
     launch::{AzureLaunch, TokenMachines},
     machine::Machine,
     state, tags,
@@ -29,7 +29,8 @@ impl AzureLaunch<'_> {
         }
         if self.count.get() > 1 {
             let named = self.azure.list_token_machines(token).await;
-            let unread = |failure: Failure| failure.into_error(self.context.call, About::default());
+            let unread =
+                |failure: Failure| failure.into_error(self.context.call, ErrorContext::default());
             for machine in named.map_err(unread)? {
                 self.context.check_marks(token, &self.marks(&machine))?;
                 machines.insert(machine.name.clone(), machine);
@@ -115,7 +116,8 @@ impl AzureProvisioner {
         token: &LaunchToken,
     ) -> Result<LaunchRecord> {
         let machines = self.find_owned(token).await;
-        let machines = machines.map_err(|failure| failure.into_error(call, About::default()))?;
+        let machines =
+            machines.map_err(|failure| failure.into_error(call, ErrorContext::default()))?;
         let interfaces = self
             .interfaces(call, &machines.iter().collect::<Vec<_>>())
             .await?;

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::{
     AzureProvisioner,
     address::{self, Address},
-    error::{About, Cause, Failure},
+    error::{AzureFailure as _, Cause, ErrorContext, Failure},
     lro::{self, Outcome},
     machine::{Begun, Edit, MadeImage},
     tags,
@@ -81,7 +81,7 @@ impl AzureProvisioner {
         let stopped = [CloudInstanceState::Stopped];
         let ready = self.in_state(Operation::ResizeInstance, id, &stopped, "stopped");
         let (call, at) = ready.await?;
-        let told = |failure: Failure| failure.into_error(&call, About::default());
+        let told = |failure: Failure| failure.into_error(&call, ErrorContext::default());
         let edit = Edit::Size(to.to_string());
         let begun = self
             .client

@@ -10,7 +10,7 @@ use fleetwright::InstanceId;
 
 use crate::{
     client::Ec2Client,
-    error::{Cause, Failure},
+    error::{Cause, Failure, is_unknown_id},
 };
 
 /// The most values of one filter.
@@ -52,7 +52,7 @@ pub(crate) async fn change(client: &Ec2Client, change: Change, ids: &[InstanceId
         };
         if ids.len() == 1 || !is_about_an_item(&failure) {
             results.extend(ids.into_iter().map(|id| (id, Err(failure.clone()))));
-        } else if failure.is_unknown_id() {
+        } else if is_unknown_id(&failure) {
             let known = match known(client, &ids).await {
                 Ok(known) => known,
                 Err(failure) => {
@@ -84,8 +84,8 @@ pub(crate) async fn read(
     let ids: Vec<_> = unique.into_iter().collect();
     match client.describe(&ids).await {
         Ok(instances) => Ok(by_id(instances)),
-        Err(failure) if failure.is_unknown_id() && ids.len() == 1 => Ok(BTreeMap::new()),
-        Err(failure) if failure.is_unknown_id() => known(client, &ids).await,
+        Err(failure) if is_unknown_id(&failure) && ids.len() == 1 => Ok(BTreeMap::new()),
+        Err(failure) if is_unknown_id(&failure) => known(client, &ids).await,
         Err(failure) => Err(failure),
     }
 }
@@ -117,16 +117,16 @@ fn by_id(instances: Vec<Instance>) -> BTreeMap<InstanceId, Instance> {
 
 /// Whether the service refused the call because of one of its ids, as far as the code tells.
 fn is_about_an_item(failure: &Failure) -> bool {
-    let refused = matches!(failure.cause, Cause::Answered(400..=499));
+    let refused = matches!(failure.cause, Cause::Responded(400..=499));
     refused
-        && (failure.is_unknown_id()
+        && (is_unknown_id(failure)
             || [
                 "IncorrectInstanceState",
                 "OperationNotPermitted",
                 "UnsupportedOperation",
             ]
             .iter()
-            .any(|code| failure.is(code)))
+            .any(|code| failure.code() == *code))
 }
 
 fn halves(mut ids: Vec<InstanceId>) -> Vec<Vec<InstanceId>> {

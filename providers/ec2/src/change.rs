@@ -58,8 +58,8 @@ impl Ec2Provisioner {
         failure: &Failure,
     ) -> Result<()> {
         let needed = match change {
-            Change::Stop if failure.is("IncorrectInstanceState") => "running",
-            Change::Start if failure.is("IncorrectInstanceState") => "stopped",
+            Change::Stop if failure.code() == "IncorrectInstanceState" => "running",
+            Change::Start if failure.code() == "IncorrectInstanceState" => "stopped",
             Change::Terminate | Change::Stop | Change::Start => {
                 return Err(failure.clone().into_error(call, self.about(id)));
             }

@@ -299,11 +299,8 @@ fn instances(reservations: Option<Vec<Reservation>>) -> Vec<Instance> {
 fn onward(after: Option<&str>, next: Option<String>) -> Answer<Option<String>> {
     let next = next.filter(|token| !token.is_empty());
     if next.is_some() && next.as_deref() == after {
-        return Err(Failure {
-            cause: Cause::Unreadable,
-            message: "a page's token leads back to the same page".to_owned(),
-            ..Failure::default()
-        });
+        let message = "the token of a page leads back to the same page";
+        return Err(Failure::new(Cause::Unreadable, message));
     }
     Ok(next)
 }
@@ -317,7 +314,6 @@ fn names(ids: &[InstanceId]) -> Vec<String> {
 fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     error: SdkError<E, HttpResponse>,
 ) -> Failure {
-    let code = error.code().map(ToOwned::to_owned);
     let request_id = error.request_id().map(ToOwned::to_owned);
     let header = error
         .raw_response()
@@ -329,7 +325,7 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
         SdkError::ServiceError(service) => {
             let status = service.raw().status().as_u16();
             let message = error.message().unwrap_or("EC2 gives no reason").to_owned();
-            (Cause::Answered(status), message)
+            (Cause::Responded(status), message)
         }
         SdkError::TimeoutError(_) => (Cause::TimedOut, String::new()),
         SdkError::DispatchFailure(failed) if failed.is_timeout() => {
@@ -347,13 +343,10 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
             "the SDK failed in a way that is not known here".to_owned(),
         ),
     };
-    Failure {
-        cause,
-        code,
-        message,
-        request_id,
-        retry_after,
-    }
+    Failure::new(cause, message)
+        .with_code(error.code().unwrap_or_default())
+        .with_request_id(request_id)
+        .with_retry_after(retry_after)
 }
 
 /// Nothing was sent: for want of credentials, or for another reason that has no secret in it.

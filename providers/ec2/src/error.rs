@@ -1,156 +1,41 @@
-//! EC2's failures, and the shared error each becomes. Pure.
+//! What EC2's error codes mean. Pure.
 //!
-//! Owns what every code means. A code that is not listed is judged by its status: a refusal of the
-//! service changed nothing, an internal error may have changed anything.
+//! Owns the meaning of every code. A code that is not listed is classified by its HTTP status: a refusal
+//! changed nothing, the effect of an internal error is unknown.
 
 use std::time::Duration;
 
-use fleetwright::{
-    Call, Effect, InstanceConfig, InstanceId, InvalidValue, LaunchToken, Market, Problem,
-    ProvisionError, Scope,
-};
+use fleetwright::{InstanceConfig, Market, Scope};
+pub(crate) use fleetwright_provider_support::{Cause, ErrorContext};
+use fleetwright_provider_support::{Class, Service};
 
-/// How long to wait after throttling where EC2 does not say; its buckets refill by the second.
-const AFTER_THROTTLING: Duration = Duration::from_secs(1);
+/// A call to EC2 that failed.
+pub(crate) type Failure = fleetwright_provider_support::Failure<Ec2>;
 
-/// A call that failed, as the client saw it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Failure {
-    pub(crate) cause: Cause,
-    pub(crate) code: Option<String>,
-    pub(crate) message: String,
-    pub(crate) request_id: Option<String>,
-    /// What the reply says about when to come back.
-    pub(crate) retry_after: Option<Duration>,
-}
+/// EC2's errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ec2 {}
 
-/// How a call failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// The service answered an error with this status.
-    Answered(u16),
-    /// No answer came in time.
-    TimedOut,
-    /// The connection failed, before or after the request arrived.
-    #[default]
-    Disconnected,
-    /// An answer came that cannot be read.
-    Unreadable,
-    /// Nothing was sent, because there are no credentials.
-    NoCredentials,
-    /// Nothing was sent, because the request cannot be built.
-    NotSent,
-}
+impl Service for Ec2 {
+    const NAME: &'static str = "EC2";
+    /// EC2 refills its request buckets every second.
+    const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What a call was about, for errors that name it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct About<'a> {
-    pub(crate) id: Option<&'a InstanceId>,
-    pub(crate) config: Option<&'a InstanceConfig>,
-    pub(crate) token: Option<&'a LaunchToken>,
-    /// How long "not found" proves nothing.
-    pub(crate) window: Duration,
-}
-
-impl Failure {
-    pub(crate) fn is(&self, code: &str) -> bool {
-        self.code.as_deref() == Some(code)
-    }
-
-    /// Whether EC2 knows no instance of one of the ids, or takes one for no id at all.
-    pub(crate) fn is_unknown_id(&self) -> bool {
-        self.code
-            .as_deref()
-            .is_some_and(|code| code.starts_with("InvalidInstanceID"))
-    }
-
-    /// The shared error.
-    pub(crate) fn into_error(self, call: &Call, about: About<'_>) -> ProvisionError {
-        let error = self.judged(call, about);
-        let error = match self.code {
-            Some(code) => error.with_native_code(code),
-            None => error,
-        };
-        match self.request_id {
-            Some(id) => error.with_request_id(id),
-            None => error,
-        }
-    }
-
-    fn judged(&self, call: &Call, about: About<'_>) -> ProvisionError {
-        let message = self.message.as_str();
-        match self.cause {
-            Cause::TimedOut => call.timeout(Effect::Unknown),
-            Cause::Disconnected => call.unavailable(Effect::Unknown, message),
-            Cause::Unreadable => call.unexpected(Effect::Unknown, message),
-            Cause::NoCredentials => call.unauthenticated(message),
-            Cause::NotSent => call.unexpected(Effect::None, message),
-            Cause::Answered(status) => match self.code.as_deref() {
-                Some(code) => self.of_code(call, about, code, status),
-                None => of_status(call, status, message),
-            },
-        }
-    }
-
-    fn of_code(&self, call: &Call, about: About<'_>, code: &str, status: u16) -> ProvisionError {
-        let message = self.message.as_str();
-        match (kind_of(code, message), about.token, about.id) {
-            (Kind::UnknownId, _, Some(id)) => call.not_found_yet(id, about.window),
-            (Kind::TokenMismatch, Some(token), _) => call.token_conflict(token),
-            (Kind::TokenSpent, Some(token), _) => call.token_spent(token),
-            (Kind::Capacity, ..) => call.capacity(offering(about.config), message),
-            (Kind::NoAddress, ..) => call.capacity(subnet(about.config), message),
-            (Kind::Quota, ..) => call.quota(Scope::Account, message),
-            (Kind::Throttled, ..) => call.throttled(self.retry_after.unwrap_or(AFTER_THROTTLING)),
-            (Kind::Unauthenticated, ..) => call.unauthenticated(message),
-            (Kind::Forbidden, ..) => call.forbidden(message),
-            (Kind::Unsupported, ..) => call.unsupported(),
-            (Kind::Conflict, ..) => {
-                let retry = fleetwright::RetryAdvice::After(AFTER_THROTTLING);
-                call.conflict(message, retry)
-            }
-            (Kind::Invalid(field), ..) => {
-                let instead = format!("EC2 says: {message}");
-                call.invalid(InvalidValue::new(field, Problem::NotOffered { instead }))
-            }
-            (Kind::UnknownId | Kind::TokenMismatch | Kind::TokenSpent | Kind::Other, ..) => {
-                of_status(call, status, message)
-            }
-        }
+    fn classify(failure: &Failure, context: &ErrorContext<'_>) -> Class {
+        classify(failure.code(), &failure.message, context.config)
     }
 }
 
-/// An error without a code that says more: what the service refused had no effect, and of what it
-/// broke down over nobody knows.
-fn of_status(call: &Call, status: u16, message: &str) -> ProvisionError {
-    match status {
-        500..=599 => call.unavailable(Effect::Unknown, message),
-        400..=499 => call.unexpected(Effect::None, message),
-        _ => call.unexpected(Effect::Unknown, "EC2's answer cannot be read"),
-    }
+/// Returns whether EC2 knows no instance with one of the ids, or finds one of them malformed.
+pub(crate) fn is_unknown_id(failure: &Failure) -> bool {
+    failure.code().starts_with("InvalidInstanceID")
 }
 
-enum Kind {
-    UnknownId,
-    TokenMismatch,
-    TokenSpent,
-    Capacity,
-    NoAddress,
-    Quota,
-    Throttled,
-    Unauthenticated,
-    Forbidden,
-    Unsupported,
-    Conflict,
-    Invalid(&'static str),
-    Other,
-}
-
-fn kind_of(code: &str, message: &str) -> Kind {
+fn classify(code: &str, message: &str, config: Option<&InstanceConfig>) -> Class {
     match code {
-        "InvalidInstanceID.NotFound" | "InvalidInstanceID.Malformed" => Kind::UnknownId,
-        "IdempotentParameterMismatch" => Kind::TokenMismatch,
-        "IdempotentInstanceTerminated" => Kind::TokenSpent,
+        "InvalidInstanceID.NotFound" | "InvalidInstanceID.Malformed" => Class::NotFound,
+        "IdempotentParameterMismatch" => Class::TokenConflict,
+        "IdempotentInstanceTerminated" => Class::TokenSpent,
         "InsufficientInstanceCapacity"
         | "InsufficientHostCapacity"
         | "InsufficientReservedInstanceCapacity"
@@ -158,11 +43,11 @@ fn kind_of(code: &str, message: &str) -> Kind {
         | "ReservationCapacityExceeded"
         | "UnfulfillableCapacity"
         | "VolumeTypeNotAvailableInZone"
-        | "SpotMaxPriceTooLow" => Kind::Capacity,
-        // A type that a zone does not have is short of capacity there, and not elsewhere.
-        "Unsupported" if message.contains("vailability Zone") => Kind::Capacity,
-        "Unsupported" => Kind::Invalid("config"),
-        "InsufficientFreeAddressesInSubnet" => Kind::NoAddress,
+        | "SpotMaxPriceTooLow" => Class::Capacity(offering(config)),
+        // A type that one zone does not offer is a lack of capacity there; another zone may have it.
+        "Unsupported" if message.contains("vailability Zone") => Class::Capacity(offering(config)),
+        "Unsupported" => Class::Invalid("config"),
+        "InsufficientFreeAddressesInSubnet" => Class::Capacity(subnet(config)),
         "VcpuLimitExceeded"
         | "InstanceLimitExceeded"
         | "MaxSpotInstanceCountExceeded"
@@ -172,7 +57,7 @@ fn kind_of(code: &str, message: &str) -> Kind {
         | "AddressLimitExceeded"
         | "NetworkInterfaceLimitExceeded"
         | "SnapshotLimitExceeded"
-        | "ResourceLimitExceeded" => Kind::Quota,
+        | "ResourceLimitExceeded" => Class::Quota(Scope::Account),
         "RequestLimitExceeded"
         | "Throttling"
         | "ThrottlingException"
@@ -180,7 +65,7 @@ fn kind_of(code: &str, message: &str) -> Kind {
         | "RequestThrottledException"
         | "EC2ThrottledException"
         | "TooManyRequestsException"
-        | "BandwidthLimitExceeded" => Kind::Throttled,
+        | "BandwidthLimitExceeded" => Class::Throttled,
         "AuthFailure"
         | "ExpiredToken"
         | "ExpiredTokenException"
@@ -189,7 +74,7 @@ fn kind_of(code: &str, message: &str) -> Kind {
         | "MissingAuthenticationToken"
         | "RequestExpired"
         | "SignatureDoesNotMatch"
-        | "UnrecognizedClientException" => Kind::Unauthenticated,
+        | "UnrecognizedClientException" => Class::Unauthenticated,
         "UnauthorizedOperation"
         | "AccessDenied"
         | "AccessDeniedException"
@@ -197,17 +82,17 @@ fn kind_of(code: &str, message: &str) -> Kind {
         | "Blocked"
         | "OperationNotPermitted"
         | "OptInRequired"
-        | "PendingVerification" => Kind::Forbidden,
-        "UnsupportedOperation" => Kind::Unsupported,
-        "ConcurrentTagAccess" | "IncorrectState" | "ResourceInUse" => Kind::Conflict,
-        "InvalidUserData.Malformed" => Kind::Invalid("user data"),
-        "InvalidBlockDeviceMapping" => Kind::Invalid("disk size"),
-        "TagLimitExceeded" | "InvalidTagKey.Malformed" => Kind::Invalid("tags"),
-        _ => of_prefix(code),
+        | "PendingVerification" => Class::Forbidden,
+        "UnsupportedOperation" => Class::Unsupported,
+        "ConcurrentTagAccess" | "IncorrectState" | "ResourceInUse" => Class::Conflict,
+        "InvalidUserData.Malformed" => Class::Invalid("user data"),
+        "InvalidBlockDeviceMapping" => Class::Invalid("disk size"),
+        "TagLimitExceeded" | "InvalidTagKey.Malformed" => Class::Invalid("tags"),
+        _ => classify_prefix(code),
     }
 }
 
-fn of_prefix(code: &str) -> Kind {
+fn classify_prefix(code: &str) -> Class {
     let fields = [
         ("InvalidAMIID", "image"),
         ("InvalidInstanceType", "instance type"),
@@ -221,7 +106,7 @@ fn of_prefix(code: &str) -> Kind {
         ("UnknownParameter", "config"),
     ];
     let known = fields.iter().find(|(prefix, _)| code.starts_with(prefix));
-    known.map_or(Kind::Other, |(_, field)| Kind::Invalid(field))
+    known.map_or(Class::Other, |(_, field)| Class::Invalid(field))
 }
 
 fn offering(config: Option<&InstanceConfig>) -> Scope {
@@ -243,16 +128,14 @@ fn subnet(config: Option<&InstanceConfig>) -> Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleetwright::{ErrorKind, NetworkId, Operation, RetryAdvice, Zone};
+    use fleetwright::{
+        Call, Effect, ErrorKind, InstanceId, LaunchToken, NetworkId, Operation, RetryAdvice, Zone,
+    };
 
-    fn answered(status: u16, code: &str, message: &str) -> Failure {
-        Failure {
-            cause: Cause::Answered(status),
-            code: Some(code.to_owned()),
-            message: message.to_owned(),
-            request_id: Some("req-1".to_owned()),
-            retry_after: None,
-        }
+    fn response(status: u16, code: &str, message: &str) -> Failure {
+        Failure::new(Cause::Responded(status), message)
+            .with_code(code)
+            .with_request_id(Some("req-1".to_owned()))
     }
 
     fn launch() -> Call {
@@ -269,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_of_one_kind_whatever_its_status() {
+    fn code_decides_the_kind_whatever_the_status() {
         let cases = [
             (500, "InsufficientInstanceCapacity", "", ErrorKind::Capacity),
             (
@@ -307,11 +190,11 @@ mod tests {
         ];
         for (status, code, message, kind) in cases {
             let config = config();
-            let about = About {
+            let context = ErrorContext {
                 config: Some(&config),
-                ..About::default()
+                ..ErrorContext::default()
             };
-            let error = answered(status, code, message).into_error(&launch(), about);
+            let error = response(status, code, message).into_error(&launch(), context);
             assert_eq!(error.kind(), kind, "{code}: {error}");
             let broke_down = kind == ErrorKind::Unavailable;
             let effect = if broke_down {
@@ -326,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn capacity_says_what_and_where() {
+    fn capacity_error_names_offering_or_network() {
         let config = config();
-        let about = About {
+        let context = ErrorContext {
             config: Some(&config),
-            ..About::default()
+            ..ErrorContext::default()
         };
         let error =
-            answered(500, "InsufficientInstanceCapacity", "none").into_error(&launch(), about);
+            response(500, "InsufficientInstanceCapacity", "none").into_error(&launch(), context);
         assert_eq!(
             error.scopes(),
             [Scope::Offering {
@@ -342,8 +225,8 @@ mod tests {
                 market: Some(Market::OnDemand),
             }]
         );
-        let error =
-            answered(400, "InsufficientFreeAddressesInSubnet", "none").into_error(&launch(), about);
+        let error = response(400, "InsufficientFreeAddressesInSubnet", "none")
+            .into_error(&launch(), context);
         assert_eq!(
             error.scopes(),
             [Scope::Network("subnet-1".parse().unwrap())]
@@ -351,32 +234,33 @@ mod tests {
     }
 
     #[test]
-    fn throttling_keeps_the_time_that_is_asked_for() {
-        let mut failure = answered(503, "RequestLimitExceeded", "slow down");
-        let told = |failure: &Failure| {
+    fn throttling_keeps_the_retry_delay_of_the_response() {
+        let mut failure = response(503, "RequestLimitExceeded", "slow down");
+        let retry = |failure: &Failure| {
             failure
                 .clone()
-                .into_error(&launch(), About::default())
+                .into_error(&launch(), ErrorContext::default())
                 .retry()
         };
-        assert_eq!(told(&failure), RetryAdvice::After(AFTER_THROTTLING));
+        assert_eq!(retry(&failure), RetryAdvice::After(Ec2::RETRY_DELAY));
         failure.retry_after = Some(Duration::from_secs(7));
-        assert_eq!(told(&failure), RetryAdvice::After(Duration::from_secs(7)));
+        assert_eq!(retry(&failure), RetryAdvice::After(Duration::from_secs(7)));
     }
 
     #[test]
-    fn tokens_and_ids_are_named() {
+    fn errors_name_token_and_instance() {
         let (token, id) = (
             LaunchToken::new("t-1").unwrap(),
             InstanceId::new("i-1").unwrap(),
         );
-        let about = About {
+        let context = ErrorContext {
             token: Some(&token),
-            ..About::default()
+            ..ErrorContext::default()
         };
-        let error = answered(400, "IdempotentParameterMismatch", "").into_error(&launch(), about);
+        let error = response(400, "IdempotentParameterMismatch", "").into_error(&launch(), context);
         assert_eq!(error.kind(), ErrorKind::TokenConflict);
-        let error = answered(400, "IdempotentInstanceTerminated", "").into_error(&launch(), about);
+        let error =
+            response(400, "IdempotentInstanceTerminated", "").into_error(&launch(), context);
         assert_eq!(error.kind(), ErrorKind::TokenSpent);
         let stop = Call::new("ec2", Operation::StopInstance);
         for (window, retry) in [
@@ -386,25 +270,29 @@ mod tests {
                 RetryAdvice::After(Duration::from_secs(9)),
             ),
         ] {
-            let about = About {
-                id: Some(&id),
-                window,
-                ..About::default()
+            let context = ErrorContext {
+                instance: Some(&id),
+                consistency_window: window,
+                ..ErrorContext::default()
             };
-            let error = answered(400, "InvalidInstanceID.NotFound", "").into_error(&stop, about);
+            let error = response(400, "InvalidInstanceID.NotFound", "").into_error(&stop, context);
             assert_eq!((error.kind(), error.retry()), (ErrorKind::NotFound, retry));
         }
     }
 
     #[test]
-    fn what_was_not_answered_is_unknown_and_what_was_not_sent_is_not() {
+    fn effect_is_unknown_without_a_response_and_none_if_not_sent() {
         let cases = [
             (Cause::TimedOut, ErrorKind::Timeout, Effect::Unknown),
             (Cause::Disconnected, ErrorKind::Unavailable, Effect::Unknown),
             (Cause::Unreadable, ErrorKind::Unexpected, Effect::Unknown),
-            (Cause::Answered(200), ErrorKind::Unexpected, Effect::Unknown),
             (
-                Cause::Answered(502),
+                Cause::Responded(200),
+                ErrorKind::Unexpected,
+                Effect::Unknown,
+            ),
+            (
+                Cause::Responded(502),
                 ErrorKind::Unavailable,
                 Effect::Unknown,
             ),
@@ -416,12 +304,8 @@ mod tests {
             (Cause::NotSent, ErrorKind::Unexpected, Effect::None),
         ];
         for (cause, kind, effect) in cases {
-            let failure = Failure {
-                cause,
-                message: "x".to_owned(),
-                ..Failure::default()
-            };
-            let error = failure.into_error(&launch(), About::default());
+            let failure = Failure::new(cause, "x");
+            let error = failure.into_error(&launch(), ErrorContext::default());
             assert_eq!((error.kind(), error.effect()), (kind, effect), "{cause:?}");
         }
     }

@@ -11,7 +11,7 @@ use fleetwright::{Call, Effect, InstanceConfig, InstanceInfo, LaunchToken, Resul
 
 use crate::{
     Ec2Provisioner, convert,
-    error::{About, Failure},
+    error::{ErrorContext, Failure},
     plan::{self, Plan},
     read::infos,
     token,
@@ -30,10 +30,10 @@ impl Ec2Provisioner {
         if let Some(token) = &config.launch_token {
             self.compare(call, token, config, count).await?;
         }
-        let about = About {
+        let about = ErrorContext {
             config: Some(config),
             token: config.launch_token.as_ref(),
-            ..About::default()
+            ..ErrorContext::default()
         };
         let told = |failure: Failure| failure.into_error(call, about);
         let root_device = self.root_device(config).await.map_err(|failure| {
@@ -80,7 +80,7 @@ impl Ec2Provisioner {
         }
         let looked = self.with_token(token).await;
         let natives = looked.map_err(|failure| {
-            let error = failure.into_error(call, About::default());
+            let error = failure.into_error(call, ErrorContext::default());
             error.with_effect(Effect::None)
         })?;
         // Tags of terminated instances go before the instances do.

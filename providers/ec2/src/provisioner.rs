@@ -16,7 +16,7 @@ use crate::{
     batch::Change,
     client::Ec2Client,
     convert,
-    error::{About, Failure},
+    error::{ErrorContext, Failure},
     read::infos,
 };
 
@@ -68,11 +68,11 @@ impl Ec2Provisioner {
         Call::new(self.capabilities.provider.as_str(), operation)
     }
 
-    pub(crate) fn about<'a>(&self, id: &'a InstanceId) -> About<'a> {
-        About {
-            id: Some(id),
-            window: self.capabilities.consistency_window,
-            ..About::default()
+    pub(crate) fn about<'a>(&self, id: &'a InstanceId) -> ErrorContext<'a> {
+        ErrorContext {
+            instance: Some(id),
+            consistency_window: self.capabilities.consistency_window,
+            ..ErrorContext::default()
         }
     }
 }
@@ -151,7 +151,8 @@ impl InstanceProvisioner for Ec2Provisioner {
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
         let natives = self.with_token(token).await;
-        let natives = natives.map_err(|failure| failure.into_error(&call, About::default()))?;
+        let natives =
+            natives.map_err(|failure| failure.into_error(&call, ErrorContext::default()))?;
         Ok(LaunchRecord::from_instances(infos(&call, &natives)?))
     }
 

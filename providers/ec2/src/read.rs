@@ -9,7 +9,7 @@ use fleetwright::{
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
-use crate::{Ec2Provisioner, batch, convert, error::About};
+use crate::{Ec2Provisioner, batch, convert, error::ErrorContext};
 
 impl Ec2Provisioner {
     /// The instances by id, each as it is or not found.
@@ -40,7 +40,7 @@ impl Ec2Provisioner {
                     None => Err(self.missing(&call, id)),
                 })),
                 Err(failure) => {
-                    let error = failure.into_error(&call, About::default());
+                    let error = failure.into_error(&call, ErrorContext::default());
                     answers.extend(some.iter().map(|_| Err(error.clone())));
                 }
             }
@@ -96,7 +96,7 @@ impl Ec2Provisioner {
                 .client
                 .page(convert::filters(filter), size, after)
                 .await;
-            let read = answer.map_err(|failure| failure.into_error(&call, About::default()));
+            let read = answer.map_err(|failure| failure.into_error(&call, ErrorContext::default()));
             let read = read.and_then(|(natives, next)| Ok((infos(&call, &natives)?, next)));
             Some(match read {
                 Ok((infos, next)) => {

@@ -16,7 +16,7 @@ use google_cloud_compute_v1::model::Operation as NativeOperation;
 use crate::{
     GcpProvisioner,
     address::Address,
-    error::{About, Failure},
+    error::{ErrorContext, Failure, GcpFailure as _},
     history::{self, Fate},
     read::fate_of,
     state::SUSPENDED,
@@ -111,7 +111,7 @@ impl GcpProvisioner {
                 return self.changed_apart(operation, change, ids).await;
             }
             Err(failure) => {
-                let error = failure.into_error(&call, About::default());
+                let error = failure.into_error(&call, ErrorContext::default());
                 let error = error.with_effect(Effect::None);
                 return ids.iter().map(|_| Err(error.clone())).collect();
             }

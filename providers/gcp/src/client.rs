@@ -78,10 +78,7 @@ macro_rules! send {
     ($self:ident, $request:expr) => {
         match tokio::time::timeout($self.patience, $request.send()).await {
             Ok(answer) => answer.map_err(failure),
-            Err(_) => Err(Failure {
-                cause: Cause::TimedOut,
-                ..Failure::default()
-            }),
+            Err(_) => Err(Failure::new(Cause::TimedOut, "no response came in time")),
         }
     };
 }
@@ -325,11 +322,8 @@ impl GcpClient {
 /// Refuses a list that leaves out some places: what is not in it may be there.
 pub(crate) fn whole<'a>(mut dark: impl Iterator<Item = &'a str>) -> Answer<()> {
     dark.next().map_or(Ok(()), |scope| {
-        Err(Failure {
-            cause: Cause::Answered(503),
-            message: format!("{} cannot be reached", last_part(scope)),
-            ..Failure::default()
-        })
+        let message = format!("{} cannot be reached", last_part(scope));
+        Err(Failure::new(Cause::Responded(503), message))
     })
 }
 
@@ -342,11 +336,8 @@ fn some(text: &str) -> Option<String> {
 fn onward(after: Option<&str>, next: Option<String>) -> Answer<Option<String>> {
     let next = next.filter(|token| !token.is_empty());
     if next.is_some() && next.as_deref() == after {
-        return Err(Failure {
-            cause: Cause::Unreadable,
-            message: "a page's token leads back to the same page".to_owned(),
-            ..Failure::default()
-        });
+        let message = "the token of a page leads back to the same page";
+        return Err(Failure::new(Cause::Unreadable, message));
     }
     Ok(next)
 }
@@ -379,13 +370,9 @@ fn failure(error: Error) -> Failure {
         .map(|status| status.message.as_str())
         .filter(|text| !text.is_empty());
     let (cause, otherwise) = cause(&error);
-    Failure {
-        cause,
-        code: reason,
-        message: told.unwrap_or(otherwise).to_owned(),
-        request_id: None,
-        retry_after,
-    }
+    Failure::new(cause, told.unwrap_or(otherwise))
+        .with_code(reason.unwrap_or_default())
+        .with_retry_after(retry_after)
 }
 
 /// How long a reply asks to wait: in seconds, or until a date.
@@ -402,7 +389,7 @@ fn cause(error: &Error) -> (Cause, &'static str) {
     if error.is_authentication() {
         if error.is_transient_and_before_rpc() {
             return (
-                Cause::NoCredentialsYet,
+                Cause::CredentialsUnavailable,
                 "credentials cannot be had just now",
             );
         }
@@ -410,7 +397,7 @@ fn cause(error: &Error) -> (Cause, &'static str) {
         return (Cause::NoCredentials, message);
     }
     if let Some(status) = error.http_status_code() {
-        return (Cause::Answered(status), "Compute Engine gives no reason");
+        return (Cause::Responded(status), "Compute Engine gives no reason");
     }
     if error.is_transient_and_before_rpc() {
         return (Cause::NotConnected, "Compute Engine cannot be connected to");

@@ -125,19 +125,17 @@ pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
             told.join("; ")
         };
         let status = operation.http_error_status_code;
-        Failure {
-            cause: Cause::FailedLater(status.and_then(|code| code.try_into().ok()).unwrap_or(400)),
-            code: errors.iter().find_map(|error| error.code.clone()),
-            message,
-            request_id: operation.name.clone(),
-            retry_after: None,
-        }
+        let status = status.and_then(|code| code.try_into().ok()).unwrap_or(400);
+        let code = errors.iter().find_map(|error| error.code.clone());
+        Failure::new(Cause::OperationFailed(Some(status)), message)
+            .with_code(code.unwrap_or_default())
+            .with_request_id(operation.name.clone())
     })
 }
 
 /// The reason of a launch that failed, as the shared view shows it.
 pub(crate) fn reason(failure: &Failure) -> String {
-    match (&failure.code, failure.told()) {
+    match (&failure.code, failure.safe_message()) {
         (Some(code), "") => code.clone(),
         (Some(code), message) => format!("{code}: {message}"),
         (None, message) => message.to_owned(),
@@ -208,7 +206,7 @@ mod tests {
         let Fate::Failed(why) = fate([&both]) else {
             panic!("it failed")
         };
-        assert_eq!(why.cause, Cause::FailedLater(503));
+        assert_eq!(why.cause, Cause::OperationFailed(Some(503)));
         assert_eq!(reason(&why), "ZONE_RESOURCE_POOL_EXHAUSTED: no; no");
         assert_eq!(why.request_id.as_deref(), Some("operation-1"));
         assert!(failure(&operation("insert", Status::Done)).is_none());

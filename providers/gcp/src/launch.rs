@@ -20,7 +20,7 @@ use crate::{
     GcpProvisioner, address,
     address::Address,
     convert,
-    error::{About, Failure},
+    error::{ErrorContext, Failure, GcpFailure as _},
     history,
     plan::Plan,
     token::TokenLaunches,
@@ -119,7 +119,7 @@ impl LaunchCalls for GcpLaunch<'_> {
         match self.gcp.client.get(self.plan.zone.as_str(), name).await {
             Ok(native) => Ok(Some(native)),
             Err(failure) if failure.is_not_found() => Ok(None),
-            Err(failure) => Err(failure.into_error(self.context.call, About::default())),
+            Err(failure) => Err(failure.into_error(self.context.call, ErrorContext::default())),
         }
     }
 
@@ -239,11 +239,11 @@ impl GcpLaunch<'_> {
     }
 
     fn launch_error(&self, failure: Failure) -> fleetwright::ProvisionError {
-        let context = About {
+        let context = ErrorContext {
             config: Some(self.config),
             zone: Some(&self.plan.zone),
             network: self.plan.network.as_ref(),
-            ..About::default()
+            ..ErrorContext::default()
         };
         failure.into_error(self.context.call, context)
     }

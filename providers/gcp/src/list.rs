@@ -16,7 +16,7 @@ use crate::{
     address::last_part,
     client::{Look, Page},
     convert,
-    error::{About, Failure},
+    error::{ErrorContext, Failure, GcpFailure as _},
 };
 
 impl GcpProvisioner {
@@ -64,11 +64,14 @@ impl GcpProvisioner {
                 (Vec::new(), At::zone_by_zone(&self.launch.zones))
             }
             (Err(failure), Look::Zone(zone)) if failure.is_breakdown() && at.one_of_many => {
-                let error = failure.into_error(call, About::default());
+                let error = failure.into_error(call, ErrorContext::default());
                 at.gaps.push((zone, error));
                 self.onward(at, Vec::new())
             }
-            (Err(failure), _) => (vec![Err(failure.into_error(call, About::default()))], None),
+            (Err(failure), _) => (
+                vec![Err(failure.into_error(call, ErrorContext::default()))],
+                None,
+            ),
         }
     }
 
@@ -100,7 +103,7 @@ impl GcpProvisioner {
         filter: &InstanceFilter,
         mut page: Page,
     ) -> Result<Vec<Result<ListItem>>> {
-        let told = |failure: Failure| failure.into_error(call, About::default());
+        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
         // What is elsewhere is nothing to us, however odd; what says no zone may be anywhere.
         page.instances.retain(|native| {
             let zone = native.zone.as_deref().map(last_part);

@@ -9,7 +9,7 @@ use fleetwright_provider_support::poll::{deadline_after, poll_delays};
 use google_cloud_compute_v1::model::Operation as NativeOperation;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{GcpProvisioner, history};
+use crate::{GcpProvisioner, error::GcpFailure as _, history};
 
 impl GcpProvisioner {
     /// Waits until all inserts of one launch are done, for `launch_patience` in all. A single operation is

@@ -17,7 +17,7 @@ use crate::{
     address::Address,
     change::Change,
     client::{GcpClient, unbuilt},
-    error::{About, Failure},
+    error::{ErrorContext, Failure},
     history,
     token::TokenLaunches,
 };
@@ -70,16 +70,16 @@ impl GcpProvisioner {
         Call::new(self.capabilities.provider.as_str(), operation)
     }
 
-    pub(crate) fn about<'a>(&'a self, id: &'a InstanceId, at: &Address) -> About<'a> {
-        About {
-            id: Some(id),
+    pub(crate) fn about<'a>(&'a self, id: &'a InstanceId, at: &Address) -> ErrorContext<'a> {
+        ErrorContext {
+            instance: Some(id),
             zone: self
                 .launch
                 .zones
                 .iter()
                 .find(|zone| zone.as_str() == at.zone),
-            window: self.capabilities.consistency_window,
-            ..About::default()
+            consistency_window: self.capabilities.consistency_window,
+            ..ErrorContext::default()
         }
     }
 }
@@ -224,7 +224,7 @@ impl InstanceProvisioner for GcpProvisioner {
         let ready = self.ready(Operation::ResizeInstance, id, &stopped, "stopped");
         let (call, at) = ready.await?;
         let sent = self.client.set_machine_type(&at, to.as_str()).await;
-        let told = |failure: Failure| failure.into_error(&call, About::default());
+        let told = |failure: Failure| failure.into_error(&call, ErrorContext::default());
         self.done(&at, sent).await.map_err(told)
     }
 

@@ -17,7 +17,7 @@ use crate::{
     address::Address,
     client::{Look, whole},
     convert,
-    error::{About, Failure},
+    error::{ErrorContext, Failure, GcpFailure as _},
     history::{self, Fate},
 };
 
@@ -112,7 +112,7 @@ impl GcpProvisioner {
 
     /// Those of `ids` that are there, or of which operations tell.
     async fn found(&self, call: &Call, ids: &[InstanceId]) -> Result<Found> {
-        let told = |failure: Failure| failure.into_error(call, About::default());
+        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
         let wanted: BTreeMap<_, _> = ids
             .iter()
             .filter_map(|id| Some((self.address(id)?.number, self.address(id)?)))
@@ -283,7 +283,7 @@ impl GcpProvisioner {
             return Ok(info);
         };
         let histories = self.histories([at.zone.as_str()], &[at.number]).await;
-        let told = |failure: Failure| failure.into_error(call, About::default());
+        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
         Ok(self.judged(info, &histories.map_err(told)?))
     }
 

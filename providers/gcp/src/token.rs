@@ -12,7 +12,7 @@ use crate::{
     GcpProvisioner, address,
     address::Address,
     convert,
-    error::{About, Failure},
+    error::{ErrorContext, Failure},
     history::{self, Fate},
     plan::owner,
 };
@@ -107,7 +107,7 @@ impl GcpProvisioner {
 }
 
 fn unread(call: &Call, failure: Failure) -> fleetwright::ProvisionError {
-    failure.into_error(call, About::default())
+    failure.into_error(call, ErrorContext::default())
 }
 
 /// The operations of failed inserts by name.

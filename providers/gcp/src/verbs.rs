@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::{
     GcpProvisioner,
     address::{self, Address},
-    error::{About, Cause, Failure},
+    error::{Cause, ErrorContext, Failure, GcpFailure as _},
     history, labels, metadata,
     options::MAX_LABELS,
 };
@@ -144,11 +144,8 @@ impl GcpProvisioner {
         let patience = self.options.patience;
         let operation = self.await_operation(&at.zone, sent?, patience).await;
         if !history::is_over(&operation) {
-            return Err(Failure {
-                cause: Cause::TimedOut,
-                request_id: operation.name,
-                ..Failure::default()
-            });
+            let failure = Failure::new(Cause::TimedOut, "the operation did not end in time");
+            return Err(failure.with_request_id(operation.name));
         }
         history::failure(&operation).map_or(Ok(()), Err)
     }
@@ -194,7 +191,7 @@ impl GcpProvisioner {
     }
 
     async fn new_image(&self, call: &Call, at: &Address, request: &SnapshotRequest) -> Result<()> {
-        let told = |failure: Failure| failure.into_error(call, About::default());
+        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
         let read = self.client.get(&at.zone, &at.number.to_string()).await;
         let native = read.map_err(|failure| told(failure).with_effect(Effect::None))?;
         let boot = native.disks.iter().find(|disk| disk.boot == Some(true));

@@ -205,7 +205,7 @@ impl Tokens {
             }
             (Err(TokenFailure::Unavailable), _) => {
                 let message = "a token for Azure cannot be had just now";
-                Err(Failure::new(Cause::NoCredentialsYet, message))
+                Err(Failure::new(Cause::CredentialsUnavailable, message))
             }
         }
     }
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(source.asked.load(Ordering::SeqCst), 4);
         let (_, none) = super::tests::tokens(200, 0);
         let failure = none.current().await.unwrap_err();
-        assert_eq!(failure.cause, Cause::NoCredentialsYet);
+        assert_eq!(failure.cause, Cause::CredentialsUnavailable);
     }
 
     #[tokio::test]

@@ -106,7 +106,7 @@ impl Transport {
             url.scheme(),
             self.endpoint.host_str().unwrap_or_default()
         );
-        Err(Failure::new(Cause::Foreign, message))
+        Err(Failure::new(Cause::WrongHost, message))
     }
 
     pub(super) async fn get(&self, url: Url) -> Result<Collected, Failure> {
@@ -130,15 +130,15 @@ impl Transport {
 
     /// What anybody may read who has its URL, without our token. No error shows the URL, which is a secret.
     pub(super) async fn read_public(&self, url: &str) -> Result<Bytes, Failure> {
-        let unread = |error: reqwest::Error| Failure {
-            message: "what the machine wrote cannot be read".to_owned(),
-            ..of_transport(&error.without_url())
+        let unread = |error: reqwest::Error| {
+            let cause = of_transport(&error.without_url()).cause;
+            Failure::new(cause, "the machine's console output cannot be read")
         };
         let response = self.http.get(url).send().await.map_err(unread)?;
         let status = response.status();
         if !status.is_success() {
             let message = "what the machine wrote is not to be had";
-            return Err(Failure::new(Cause::Answered(status.as_u16()), message));
+            return Err(Failure::new(Cause::Responded(status.as_u16()), message));
         }
         response.bytes().await.map_err(unread)
     }
@@ -146,7 +146,12 @@ impl Transport {
     async fn executed(&self, request: &Request) -> Result<Response, Failure> {
         self.checked(request.url())?;
         let token = tokio::time::timeout(self.token_patience, self.tokens.current());
-        let late = |_| Failure::new(Cause::NoCredentialsYet, "no token for Azure came in time");
+        let late = |_| {
+            Failure::new(
+                Cause::CredentialsUnavailable,
+                "no token for Azure came in time",
+            )
+        };
         let token = token.await.map_err(late)??;
         let mut request = request.clone();
         request.insert_header(AUTHORIZATION, format!("Bearer {}", token.secret));
@@ -194,15 +199,12 @@ pub(super) struct Details {
 
 fn refusal(status: u16, headers: &Headers, body: &[u8]) -> Failure {
     let told = serde_json::from_slice::<Refused>(body).unwrap_or_default();
-    let at = header(headers, "date").and_then(date);
-    Failure {
-        cause: Cause::Answered(status),
-        code: told.error.code.filter(|code| !code.is_empty()),
-        message: shortened(told.error.message.unwrap_or_default()),
-        request_id: header(headers, "x-ms-request-id").map(ToOwned::to_owned),
-        retry_after: retry_after(headers),
-        at,
-    }
+    let message = shortened(told.error.message.unwrap_or_default());
+    Failure::new(Cause::Responded(status), message)
+        .with_code(told.error.code.unwrap_or_default())
+        .with_request_id(header(headers, "x-ms-request-id").map(ToOwned::to_owned))
+        .with_retry_after(retry_after(headers))
+        .with_server_time(header(headers, "date").and_then(date))
 }
 
 pub(super) fn shortened(mut message: String) -> String {
@@ -254,7 +256,7 @@ pub(super) fn failure(error: &Error) -> Failure {
         }
         ErrorKind::HttpResponse { status, .. } => {
             let message = "an answer of Azure's that is not in its documentation";
-            Failure::new(Cause::Answered(u16::from(*status)), message)
+            Failure::new(Cause::Responded(u16::from(*status)), message)
         }
         ErrorKind::Credential | ErrorKind::MockFramework | ErrorKind::Other => {
             Failure::new(Cause::NotSent, "a request to Azure cannot be built")
@@ -317,13 +319,13 @@ mod tests {
         ]);
         let body = br#"{"error":{"code":"SkuNotAvailable","message":"no","target":"vmSize"}}"#;
         let failure = refusal(409, &headers, body);
-        assert_eq!(failure.cause, Cause::Answered(409));
+        assert_eq!(failure.cause, Cause::Responded(409));
         assert_eq!(failure.code.as_deref(), Some("SkuNotAvailable"));
         assert_eq!(failure.request_id.as_deref(), Some("r-1"));
         assert_eq!(failure.retry_after, Some(Duration::from_secs(7)));
-        assert!(failure.at.is_some());
+        assert!(failure.server_time.is_some());
         let page = refusal(502, &Headers::new(), b"<html>");
-        assert_eq!((page.cause, page.code), (Cause::Answered(502), None));
+        assert_eq!((page.cause, page.code), (Cause::Responded(502), None));
         assert_eq!(shortened("é".repeat(2000)).chars().count(), 1001);
     }
 
@@ -344,7 +346,7 @@ mod tests {
             "",
         ] {
             let failure = transport.own(odd).unwrap_err();
-            let causes = [Cause::Foreign, Cause::Unreadable];
+            let causes = [Cause::WrongHost, Cause::Unreadable];
             assert!(causes.contains(&failure.cause), "{odd}");
         }
     }
