@@ -120,7 +120,7 @@ impl AzureProvisioner {
         targets: &[(&InstanceId, &Option<Address>)],
         sent: Vec<Result<Option<Begun>>>,
     ) -> Vec<Result<()>> {
-        let (tick, patience) = (self.options.poll_interval, self.options.launch_patience);
+        let (tick, patience) = (self.options.poll_interval, self.options.launch_wait);
         let open = sent.iter().filter(|sent| matches!(sent, Ok(Some(_))));
         let many = open.count() > FEW;
         if many {

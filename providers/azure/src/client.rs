@@ -94,7 +94,7 @@ impl AzureClient {
         };
         let endpoint = endpoint.ok_or_else(unfit)?;
         let tokens = Arc::new(Tokens::new(credentials.source, options.scope.clone()));
-        let transport = Transport::new(endpoint.clone(), tokens, options.patience)?;
+        let transport = Transport::new(endpoint.clone(), tokens, options.call_timeout)?;
         let client = Client::builder(Arc::new(Nobody))
             .endpoint(endpoint)
             .scopes(&[&options.scope])
@@ -108,7 +108,7 @@ impl AzureClient {
             machines: Arc::new(client.virtual_machines_client()),
             images: Arc::new(client.images_client()),
             transport,
-            patience: options.patience,
+            patience: options.call_timeout,
         })
     }
 

@@ -1,4 +1,6 @@
-//! What only Azure knows of a launch.
+//! The part of a launch that only Azure knows.
+//!
+//! Owns the launch config and its validation. It sends nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,65 +9,90 @@ use serde::{Deserialize, Serialize};
 
 use crate::{address, tags};
 
-/// How virtual machines are launched on Azure, beside what a launch itself says.
+/// How virtual machines are launched on Azure, beside what an
+/// [`InstanceConfig`](fleetwright::InstanceConfig) says.
 ///
-/// Loadable with serde from any format; [`check`](Self::check) is called when a provisioner is made. Virtual
-/// machines are Linux ones: user data is run by cloud-init, and one logs in with a key.
+/// Can be loaded with serde from any format; unknown fields are refused. A provisioner
+/// [checks](Self::check) it when it is created. Machines run Linux: cloud-init runs the user data, and
+/// people log in with an SSH key.
+///
+/// ```
+/// use fleetwright_azure::{AzureLaunchConfig, Eviction, fleetwright::NetworkId};
+///
+/// let mut launch = AzureLaunchConfig::new(
+///     "11111111-2222-3333-4444-555555555555",
+///     "fleet",
+///     "eastus",
+///     NetworkId::new("vnet/default").unwrap(),
+///     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJfleetwright me@here",
+/// );
+/// launch.os_disk_type = Some("Premium_LRS".to_owned());
+/// launch.eviction = Eviction::Deallocated;
+/// assert!(launch.check().is_ok());
+///
+/// launch.location = "East US".to_owned();
+/// assert_eq!(launch.check().unwrap_err().field(), "location");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AzureLaunchConfig {
     /// The subscription, by its GUID.
     pub subscription: String,
-    /// The resource group that everything is made in and listed of. It must be there.
+    /// The resource group that contains everything that is launched and listed. It must exist.
     pub resource_group: String,
-    /// Where machines are launched, such as `eastus`.
+    /// The location of the machines, such as `eastus`.
     pub location: String,
     /// The subnet of launches that name none: a resource id, or `network/subnet` in the resource group.
+    /// A launch's `placement.network` overrides it.
     pub subnet: NetworkId,
-    /// Who logs in by [`ssh_public_key`](Self::ssh_public_key).
-    #[serde(default = "admin")]
+    /// The user that logs in with [`ssh_public_key`](Self::ssh_public_key), 1 to 64 characters.
+    /// Default: `azureuser`.
+    #[serde(default = "default_admin_user")]
     pub admin_user: String,
-    /// The key to log in with, as in an `authorized_keys` file. Azure makes no Linux machine without one.
+    /// The key to log in with: one line of an `authorized_keys` file. Azure creates no Linux machine
+    /// without one.
     pub ssh_public_key: String,
-    /// The network security group of launches that name none: a resource id, or a name in the resource group.
+    /// The network security group of launches that name none: a resource id, or a name in the resource
+    /// group. Default: none. A machine has at most one.
     #[serde(default)]
     pub network_security_group: Option<SecurityGroupId>,
-    /// The zone of launches that name none; unset means that Azure chooses no zone at all.
+    /// The zone of launches that name none, such as `1`. Default: none, and Azure then assigns no zone.
     #[serde(default)]
     pub zone: Option<Zone>,
-    /// Whether launches that do not say get a public address.
+    /// Whether a launch that does not say gets a public address. Default: it does. The address is static,
+    /// of the Standard SKU, and is kept while the machine is stopped.
     #[serde(default = "assigned")]
     pub public_address: PublicAddress,
-    /// The type of the system's disk, such as `Premium_LRS`; unset means Azure's choice.
+    /// The type of the system disk, such as `Premium_LRS`. Default: Azure's choice.
     #[serde(default)]
     pub os_disk_type: Option<String>,
-    /// Whether machines get an identity of their own to Azure's services.
+    /// Whether each machine gets its own identity towards Azure's services. Default: no.
     #[serde(default)]
     pub system_identity: SystemIdentity,
-    /// The identities, by resource id, that machines can act as.
+    /// The resource ids of the identities that machines can act as. Default: none.
     #[serde(default)]
     pub user_identities: BTreeSet<String>,
-    /// What becomes of a spot machine that Azure wants back.
+    /// What happens to a spot machine that Azure evicts. Default: it is deleted.
     #[serde(default)]
     pub eviction: Eviction,
-    /// The plan of images of the marketplace that have one. Its terms must have been accepted.
+    /// The plan of a marketplace image that has one. Its terms must be accepted beforehand. Default: none.
     #[serde(default)]
     pub plan: Option<MarketplacePlan>,
-    /// Whether the console is kept, which [`console_output`] reads.
+    /// Whether Azure keeps the console log, which [`console_output`] reads. Default: it does.
     ///
     /// [`console_output`]: fleetwright::InstanceProvisioner::console_output
     #[serde(default)]
     pub boot_diagnostics: BootDiagnostics,
-    /// Where a launch's user data goes.
+    /// How a launch's user data reaches the machine. Default: as custom data.
     #[serde(default)]
     pub user_data: UserDataAs,
-    /// More tags for every machine. They are shown as tags.
+    /// Tags for every machine, in addition to those of the launch. Reads return them too. Default: none.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
 }
 
-fn admin() -> String {
+fn default_admin_user() -> String {
     "azureuser".to_owned()
 }
 
@@ -73,65 +100,65 @@ const fn assigned() -> PublicAddress {
     PublicAddress::Assigned
 }
 
-/// Whether machines get an identity of their own.
+/// Whether each machine gets its own identity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SystemIdentity {
-    /// They get none.
+    /// It gets none.
     #[default]
     Absent,
-    /// Each gets one, which is gone with it.
+    /// It gets one, which Azure deletes with the machine.
     Assigned,
 }
 
-/// What becomes of a spot machine that Azure wants back.
+/// What happens to a spot machine that Azure evicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Eviction {
-    /// It is deleted, with all that was launched with it.
+    /// It is deleted, with its disk, interface and address.
     #[default]
     Deleted,
-    /// It is deallocated, and its disk goes on to cost.
+    /// It is deallocated. Its disk remains and is billed.
     Deallocated,
 }
 
-/// Whether the console of a machine is kept.
+/// Whether Azure keeps the console log of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BootDiagnostics {
-    /// By Azure, for as long as the machine is there.
+    /// It does, in its own storage, until the machine is deleted.
     #[default]
     Kept,
-    /// There is none.
+    /// It does not, and `console_output` fails.
     Off,
 }
 
-/// Where a launch's user data goes.
+/// How a launch's user data reaches the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserDataAs {
-    /// Custom data: cloud-init runs it at the first boot, and nobody reads it later.
+    /// As custom data: cloud-init runs it at the first boot. It cannot be read or changed later.
     #[default]
     CustomData,
-    /// User data: what runs in the machine reads it from the metadata service, as often as it likes.
+    /// As user data: software in the machine can read it from the metadata service at any time.
     UserData,
 }
 
-/// The plan of an image of the marketplace.
+/// The purchase plan of a marketplace image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MarketplacePlan {
-    /// Its name, which is often the image's SKU.
+    /// The name, often the SKU of the image.
     pub name: String,
-    /// Whose it is.
+    /// The publisher.
     pub publisher: String,
-    /// What it is of, which is often the image's offer.
+    /// The product, often the offer of the image.
     pub product: String,
 }
 
 impl MarketplacePlan {
-    /// A plan.
+    /// Creates a plan from its three names.
     pub fn new(
         name: impl Into<String>,
         publisher: impl Into<String>,
@@ -146,7 +173,8 @@ impl MarketplacePlan {
 }
 
 impl AzureLaunchConfig {
-    /// Machines with public addresses, in one subnet, that one logs in to with a key.
+    /// Creates a config with the defaults of every other field: public addresses, the user `azureuser`,
+    /// no zone.
     pub fn new(
         subscription: impl Into<String>,
         resource_group: impl Into<String>,
@@ -159,7 +187,7 @@ impl AzureLaunchConfig {
             resource_group: resource_group.into(),
             location: location.into(),
             subnet,
-            admin_user: admin(),
+            admin_user: default_admin_user(),
             ssh_public_key: ssh_public_key.into(),
             network_security_group: None,
             zone: None,
@@ -175,7 +203,11 @@ impl AzureLaunchConfig {
         }
     }
 
-    /// Whether Azure could take it; the error says what it could not.
+    /// Checks every value without a call to Azure.
+    ///
+    /// # Errors
+    ///
+    /// The first value that Azure could not accept, by its field name.
     pub fn check(&self) -> Result<(), InvalidValue> {
         let malformed =
             |field, expected| Err(InvalidValue::new(field, Problem::Malformed { expected }));
@@ -226,7 +258,7 @@ impl AzureLaunchConfig {
     }
 }
 
-/// Whether `text` is the public half of a key: its kind, and its bytes.
+/// Whether `text` is a public key: its type and its bytes, on one line.
 fn is_key(text: &str) -> bool {
     let mut parts = text.split_ascii_whitespace();
     let kind = parts.next().unwrap_or_default();

@@ -1,4 +1,6 @@
-//! Who we are to Azure: where tokens come from.
+//! Credentials: where access tokens come from.
+//!
+//! Owns the public types for credentials. The token itself is kept and renewed by the client.
 
 use std::{fmt, sync::Arc};
 
@@ -7,23 +9,50 @@ use fleetwright::async_trait;
 
 use crate::client::identity;
 
-/// Who asks. Cheap to clone; every provisioner made of it keeps its token until shortly before it ends.
+/// A source of access tokens. Cheap to clone.
+///
+/// Each provisioner keeps one token for all its calls. It requests another one five minutes before the
+/// token expires, or after Azure has refused it.
+///
+/// ```
+/// use fleetwright_azure::{AzureCredentials, Token, TokenFailure, TokenSource};
+/// use fleetwright_azure::fleetwright::async_trait;
+///
+/// // The environment: service principal, managed identity, or the `az` command.
+/// let credentials = AzureCredentials::from_env();
+///
+/// // A service principal with a secret.
+/// let credentials = AzureCredentials::client_secret("tenant", "client", "secret");
+/// assert!(!format!("{credentials:?}").contains("secret\""));
+///
+/// // Your own source of tokens.
+/// #[derive(Debug)]
+/// struct Vault;
+///
+/// #[async_trait]
+/// impl TokenSource for Vault {
+///     async fn token(&self, _scope: &str) -> Result<Token, TokenFailure> {
+///         Err(TokenFailure::Unavailable) // the vault cannot be reached now
+///     }
+/// }
+/// let credentials = AzureCredentials::of(Vault);
+/// ```
 #[derive(Clone, Debug)]
 pub struct AzureCredentials {
     pub(crate) source: Arc<dyn TokenSource>,
 }
 
 impl AzureCredentials {
-    /// Those of the environment: a service principal's variables (`AZURE_TENANT_ID`, `AZURE_CLIENT_ID` and
-    /// `AZURE_CLIENT_SECRET`, or a federated token file), the managed identity of the machine or the app that
-    /// it runs in, or whoever is logged in with the `az` command, in this order. `AZURE_AUTHORITY_HOST` names
-    /// another authority. Nothing is asked for until the first call.
+    /// Takes the credentials of the environment, in this order: the variables of a service principal
+    /// (`AZURE_TENANT_ID`, `AZURE_CLIENT_ID` and `AZURE_CLIENT_SECRET`, or a federated token file), the
+    /// managed identity of the machine or app service, the login of the `az` command.
+    /// `AZURE_AUTHORITY_HOST` selects another authority. No token is requested before the first call.
     pub fn from_env() -> Self {
         Self::of(identity::Environment::default())
     }
 
-    /// A service principal that knows a secret, at the authority that `AZURE_AUTHORITY_HOST` names, or
-    /// Azure's public one.
+    /// Takes a service principal with a secret, at the authority that `AZURE_AUTHORITY_HOST` names, or at
+    /// that of Azure's public cloud.
     pub fn client_secret(
         tenant: impl Into<String>,
         client: impl Into<String>,
@@ -36,7 +65,7 @@ impl AzureCredentials {
         ))
     }
 
-    /// A service principal that knows a secret, at another authority, such as a sovereign cloud's.
+    /// Takes a service principal with a secret at another authority, such as that of a sovereign cloud.
     pub fn client_secret_at(
         authority: impl Into<String>,
         tenant: impl Into<String>,
@@ -53,12 +82,12 @@ impl AzureCredentials {
         ))
     }
 
-    /// One token that is never renewed, for an emulator or a short errand.
+    /// Takes one token that is never renewed, for an emulator or a short script.
     pub fn token(token: impl Into<String>) -> Self {
         Self::of(Fixed(token.into()))
     }
 
-    /// Whatever else knows where to get a token.
+    /// Takes any other source of tokens.
     pub fn of(source: impl TokenSource + 'static) -> Self {
         Self {
             source: Arc::new(source),
@@ -66,11 +95,19 @@ impl AzureCredentials {
     }
 }
 
-/// Where tokens come from. Nobody need keep them: it is asked again only when a token is about to end or
-/// was refused, and by one call at a time.
+/// Where tokens come from.
+///
+/// An implementation need not cache: the client requests a token only when its own is about to expire or
+/// was refused, and sends one request at a time. A request has half of
+/// [`AzureOptions::call_timeout`](crate::AzureOptions::call_timeout).
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
-    /// A token for a scope, such as `https://management.azure.com/.default`.
+    /// Requests a token for a scope, such as `https://management.azure.com/.default`.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenFailure::Refused`] becomes an unauthenticated error, [`TokenFailure::Unavailable`] one that
+    /// can be retried.
     async fn token(&self, scope: &str) -> Result<Token, TokenFailure>;
 }
 
@@ -78,18 +115,18 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Token {
-    /// What is sent. `Debug` does not show it.
+    /// The token itself. `Debug` does not show it.
     pub secret: String,
-    /// When it ends.
-    pub ends: DateTime<Utc>,
+    /// When it expires.
+    pub expires: DateTime<Utc>,
 }
 
 impl Token {
-    /// A token.
-    pub fn new(secret: impl Into<String>, ends: DateTime<Utc>) -> Self {
+    /// Creates a token.
+    pub fn new(secret: impl Into<String>, expires: DateTime<Utc>) -> Self {
         Self {
             secret: secret.into(),
-            ends,
+            expires,
         }
     }
 }
@@ -97,7 +134,7 @@ impl Token {
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token")
-            .field("ends", &self.ends)
+            .field("expires", &self.expires)
             .finish_non_exhaustive()
     }
 }
@@ -105,13 +142,13 @@ impl fmt::Debug for Token {
 /// Why there is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenFailure {
-    /// Nobody here has credentials, or they were refused.
+    /// There are no credentials, or they were refused.
     Refused,
-    /// Whoever gives tokens cannot be reached; later may be better.
+    /// The token service cannot be reached at the moment. A retry can succeed.
     Unavailable,
 }
 
-/// One token for ever.
+/// One token that never changes.
 struct Fixed(String);
 
 impl fmt::Debug for Fixed {

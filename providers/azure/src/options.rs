@@ -1,4 +1,6 @@
-//! How a provisioner behaves, beside what it launches.
+//! Options of a provisioner, and the capabilities that follow from them.
+//!
+//! Owns every default value. It sends nothing.
 
 use std::{num::NonZeroU32, num::NonZeroUsize, time::Duration};
 
@@ -6,43 +8,60 @@ use fleetwright::{BatchLaunch, Capabilities, InvalidValue, OptionalVerb, Placeme
 
 use crate::tags;
 
-/// The most that a machine's custom data may be, before it is encoded.
+/// The largest custom data of a machine in bytes, before it is encoded.
 const MAX_USER_DATA_BYTES: usize = 65_535;
 
-/// How many instances are described by one read of everything, which costs the same for any number.
-const DESCRIBED_AT_ONCE: usize = 1000;
+/// How many instances one list describes. The list costs the same for any number.
+const DESCRIBE_BATCH: usize = 1000;
 
-/// For how long the end of an instance is told: its id alone is enough for it.
+/// How long a terminated instance is reported. Its id alone is enough for that.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The longest time that means anything here.
+/// The longest duration that an option accepts.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How a provisioner behaves. The defaults are Azure's public cloud as it is.
+/// How a provisioner behaves, independent of what it launches. The defaults fit Azure's public cloud.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_azure::AzureOptions;
+///
+/// let mut options = AzureOptions::default();
+/// options.launch_wait = Duration::ZERO; // launches return as soon as Azure accepts them
+/// options.background_cleanup = false;   // this process starts no background task
+///
+/// // A sovereign cloud has its own endpoint and scope.
+/// options.endpoint = "https://management.chinacloudapi.cn".to_owned();
+/// options.scope = "https://management.chinacloudapi.cn/.default".to_owned();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AzureOptions {
-    /// Where the Resource Manager is; a sovereign cloud or an emulator has its own.
+    /// The URL of the Resource Manager: `https`, or `http` on this machine. A sovereign cloud or an
+    /// emulator has its own. Default: `https://management.azure.com`.
     pub endpoint: String,
-    /// What a token is asked for. It does not follow from the endpoint where that is an emulator.
+    /// The scope that tokens are requested for. It does not follow from the endpoint if that is an
+    /// emulator. Default: `https://management.azure.com/.default`.
     pub scope: String,
-    /// For how long after a change Azure may still show what was before it.
+    /// How long after a change Azure's reads may return older data. A day at most. Default: 20 seconds.
     pub consistency_window: Duration,
-    /// The shortest sensible time between two polls.
+    /// The shortest useful time between two polls, from a millisecond to a day. Default: 3 seconds.
     pub poll_interval: Duration,
-    /// For how long a launch or a start waits for its operation to fail: only there Azure says that it has
-    /// no machine. Zero answers at once, and a failure is seen later.
-    pub launch_patience: Duration,
-    /// How long one call may take.
-    pub patience: Duration,
-    /// How many machines Azure shows on a page, which no caller chooses.
+    /// How long a launch or a start waits for its operation to fail, because Azure reports missing
+    /// capacity only there. Zero returns at once, and a later read shows the failure. A day at most.
+    /// Default: 5 seconds.
+    pub launch_wait: Duration,
+    /// The timeout of one native call, from a millisecond to a day. Default: 60 seconds.
+    pub call_timeout: Duration,
+    /// How many machines Azure returns on a page. Callers cannot choose it; it is only declared in the
+    /// capabilities. Default: 500.
     pub page_size: NonZeroUsize,
-    /// How many calls of one batch are under way at a time.
+    /// How many native calls of one batch are sent at the same time. Default: 16.
     pub concurrency: NonZeroU32,
     /// Whether a background task deletes the remains of creations that fail after their launch has
-    /// returned; see [`AzureCleanup`](crate::AzureCleanup). Default: `true`. If it is `false`, the
-    /// provisioner starts no task, and a failed machine remains, listed as terminating, until
-    /// `terminate_instance` or a replay of its launch token deletes it.
+    /// returned; see [`AzureCleanup`](crate::AzureCleanup). If it is `false`, the provisioner starts no
+    /// task, and a failed machine remains, listed as terminating, until `terminate_instance` or a replay
+    /// of its launch token deletes it. Default: `true`.
     pub background_cleanup: bool,
 }
 
@@ -53,8 +72,8 @@ impl Default for AzureOptions {
             scope: "https://management.azure.com/.default".to_owned(),
             consistency_window: Duration::from_secs(20),
             poll_interval: Duration::from_secs(3),
-            launch_patience: Duration::from_secs(5),
-            patience: Duration::from_secs(60),
+            launch_wait: Duration::from_secs(5),
+            call_timeout: Duration::from_secs(60),
             page_size: size(500),
             concurrency: NonZeroU32::MIN.saturating_add(15),
             background_cleanup: true,
@@ -70,35 +89,38 @@ const fn size(number: usize) -> NonZeroUsize {
 }
 
 impl AzureOptions {
-    /// Whether one can work so; the error says what is odd. Nobody waits for more than a day, and nobody asks again
-    /// without waiting.
+    /// Checks the durations.
+    ///
+    /// # Errors
+    ///
+    /// The first one that is longer than a day, or zero where polls need a pause.
     pub(crate) fn check(&self) -> Result<(), InvalidValue> {
         let some = Duration::from_millis(1)..=DAY;
         let any = Duration::ZERO..=DAY;
         let each = [
             ("poll_interval", self.poll_interval, &some),
-            ("patience", self.patience, &some),
-            ("launch_patience", self.launch_patience, &any),
+            ("call_timeout", self.call_timeout, &some),
+            ("launch_wait", self.launch_wait, &any),
             ("consistency_window", self.consistency_window, &any),
         ];
         for (field, value, range) in each {
             if !range.contains(&value) {
-                let expected =
-                    "a time of at most a day; ticks and patience of a millisecond or more";
+                let expected = "a duration of at most a day; poll_interval and call_timeout of at least a millisecond";
                 return Err(InvalidValue::new(field, Problem::Malformed { expected }));
             }
         }
         Ok(())
     }
 
-    /// What a provisioner with these options declares, where `own` tags are set on everything.
+    /// Returns the capabilities of a provisioner with these options. Its launch config sets `own` tags on
+    /// every machine, which leaves fewer to callers.
     pub(crate) fn capabilities(&self, own: usize) -> Capabilities {
         let mut declared = Capabilities::new("azure", tags::limits(own), MAX_USER_DATA_BYTES);
         declared.consistency_window = self.consistency_window;
         declared.token_after_terminate = Duration::ZERO;
         declared.terminated_visible = YEAR;
         declared.page_size = self.page_size;
-        declared.batch_size = size(DESCRIBED_AT_ONCE);
+        declared.batch_size = size(DESCRIBE_BATCH);
         declared.batch_launch = BatchLaunch::Partial;
         declared.poll_interval = self.poll_interval;
         declared.placement = PlacementField::ALL.into_iter().collect();
@@ -119,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_with_which_nothing_works_are_named() {
+    fn check_names_the_first_invalid_duration() {
         assert_eq!(AzureOptions::default().check(), Ok(()));
         let odd = |change: fn(&mut AzureOptions)| {
             let mut options = AzureOptions::default();
@@ -128,10 +150,10 @@ mod tests {
         };
         assert_eq!(odd(|it| it.poll_interval = Duration::ZERO), "poll_interval");
         assert_eq!(odd(|it| it.poll_interval = Duration::MAX), "poll_interval");
-        assert_eq!(odd(|it| it.patience = Duration::ZERO), "patience");
+        assert_eq!(odd(|it| it.call_timeout = Duration::ZERO), "call_timeout");
         let window = odd(|it| it.consistency_window = Duration::MAX);
         assert_eq!(window, "consistency_window");
-        let patience = odd(|it| it.launch_patience = Duration::MAX);
-        assert_eq!(patience, "launch_patience");
+        let wait = odd(|it| it.launch_wait = Duration::MAX);
+        assert_eq!(wait, "launch_wait");
     }
 }

@@ -1,4 +1,6 @@
-//! The trait on Azure: only the order of calls.
+//! The provisioner, and the trait on Azure.
+//!
+//! Owns the handle and its parts. Each method of the trait delegates to the module of its call.
 
 use std::{fmt, num::NonZeroU32, slice};
 
@@ -20,7 +22,37 @@ use crate::{
     removal::Remover,
 };
 
-/// Azure's virtual machines in one resource group.
+/// A backend for the virtual machines of one Azure resource group.
+///
+/// Construction sends nothing; the first call requests a token. One handle serves any number of concurrent
+/// calls. Dropping it stops its background cleanup; see [`AzureCleanup`].
+///
+/// ```no_run
+/// use fleetwright_azure::{
+///     AzureCredentials, AzureLaunchConfig, AzureOptions, AzureProvisioner,
+///     fleetwright::{InstanceConfig, InstanceProvisioner, NetworkId},
+/// };
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let azure = AzureProvisioner::new(
+///     AzureCredentials::client_secret("tenant", "client", "secret"),
+///     AzureLaunchConfig::new(
+///         "11111111-2222-3333-4444-555555555555",
+///         "fleet",
+///         "eastus",
+///         NetworkId::new("vnet/default")?,
+///         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJfleetwright me@here",
+///     ),
+///     AzureOptions::default(),
+/// )?;
+/// let image = "Canonical:0001-com-ubuntu-server-jammy:22_04-lts-gen2:latest";
+/// let config = InstanceConfig::builder(image, "Standard_D2s_v5").build()?;
+/// let instance = azure.launch_instance(&config).await?;
+/// azure.terminate_instance(&instance.id).await?;
+/// azure.cleanup().shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
 pub struct AzureProvisioner {
     pub(crate) client: AzureClient,
     pub(crate) launch: AzureLaunchConfig,
@@ -34,7 +66,12 @@ pub struct AzureProvisioner {
 }
 
 impl AzureProvisioner {
-    /// Azure's public cloud with the credentials of the environment; see [`AzureCredentials::from_env`].
+    /// Connects to Azure's public cloud with the credentials of the environment and the default options;
+    /// see [`AzureCredentials::from_env`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
     pub fn from_env(launch: AzureLaunchConfig) -> Result<Self> {
         Self::new(
             AzureCredentials::from_env(),
@@ -43,7 +80,12 @@ impl AzureProvisioner {
         )
     }
 
-    /// Azure with these credentials. Nothing is asked of it yet.
+    /// Creates a provisioner. Sends nothing.
+    ///
+    /// # Errors
+    ///
+    /// An invalid-value error for the first invalid field of `launch` or `options`, and an error if the
+    /// endpoint is not an `https` URL, or `http` on this machine.
     pub fn new(
         credentials: AzureCredentials,
         launch: AzureLaunchConfig,
@@ -64,7 +106,7 @@ impl AzureProvisioner {
         let remover = Remover::new(
             client.clone(),
             options.poll_interval,
-            options.patience,
+            options.call_timeout,
             options.consistency_window,
         );
         let cleanup = CleanupOwner::new(
@@ -86,7 +128,7 @@ impl AzureProvisioner {
         })
     }
 
-    /// The handle of the background cleanup, to wait for it or to shut it down.
+    /// Returns the handle of the background cleanup, to wait for it or to shut it down.
     #[must_use]
     pub fn cleanup(&self) -> AzureCleanup {
         self.cleanup.handle()
@@ -115,9 +157,9 @@ impl fmt::Debug for AzureProvisioner {
     }
 }
 
-/// The one answer of a batch of one.
+/// Returns the result of a batch of one.
 fn only<T>(call: &Call, answers: Vec<Result<T>>) -> Result<T> {
-    let lost = || Err(call.unexpected(Effect::Unknown, "a call has no answer"));
+    let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
     answers.into_iter().next().unwrap_or_else(lost)
 }
 
@@ -199,7 +241,7 @@ impl InstanceProvisioner for AzureProvisioner {
         let there: Vec<_> = there.map(|(id, _)| id).collect();
         let mut started = self.all_started(operation, &there).await.into_iter();
         let call = self.call(operation);
-        let lost = || Err(call.unexpected(Effect::Unknown, "a call has no answer"));
+        let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
         let answer = |answer: Result<()>| answer.and_then(|()| started.next().unwrap_or_else(lost));
         changed.into_iter().map(answer).collect()
     }

@@ -30,7 +30,7 @@ impl AzureLaunch<'_> {
         let outcomes = self.await_creations(&attempts).await;
         let (interfaces, unread) = self.read_interfaces(&attempts).await;
         // One deadline for all. The cleanup continues with what cannot be deleted until then.
-        let deadline = deadline_after(self.azure.options.patience);
+        let deadline = deadline_after(self.azure.options.call_timeout);
         let results: Vec<_> = attempts
             .iter()
             .zip(outcomes.into_iter().zip(interfaces))
@@ -107,7 +107,7 @@ impl AzureLaunch<'_> {
         Ok(info)
     }
 
-    /// Waits until all creations have ended, for `launch_patience` at most.
+    /// Waits until all creations have ended, for `launch_wait` at most.
     async fn await_creations(&self, attempts: &[MachineAttempt]) -> Vec<Outcome> {
         let accepted = attempts
             .iter()
@@ -120,7 +120,7 @@ impl AzureLaunch<'_> {
             match attempt {
                 Attempt::Existing { .. } => Outcome::Succeeded,
                 Attempt::Accepted { creation, .. } => {
-                    let (tick, timeout) = (options.poll_interval, options.launch_patience);
+                    let (tick, timeout) = (options.poll_interval, options.launch_wait);
                     lro::followed(&self.azure.client, &creation.operation, tick, timeout).await
                 }
             }
@@ -131,7 +131,7 @@ impl AzureLaunch<'_> {
     async fn await_by_lists(&self, attempts: &[MachineAttempt]) -> Vec<Outcome> {
         let tick = self.azure.options.poll_interval;
         let mut outcomes: Vec<_> = attempts.iter().map(|_| Outcome::Unknown).collect();
-        let deadline = deadline_after(self.azure.options.launch_patience);
+        let deadline = deadline_after(self.azure.options.launch_wait);
         let mut retry_after = Duration::ZERO;
         for delay in poll_delays(tick) {
             if !sleep_before(deadline, delay, retry_after).await {

@@ -70,7 +70,7 @@ impl AzureProvisioner {
         let told = |failure: Failure| failure.into_error(&call, self.about(id));
         let begun = self.client.restart(&at.name).await.map_err(told)?;
         let tick = self.options.poll_interval;
-        let patience = self.options.launch_patience;
+        let patience = self.options.launch_wait;
         match lro::followed(&self.client, &begun, tick, patience).await {
             Outcome::Failed(failure) if !failure.is_overtaken() => Err(told(*failure)),
             Outcome::Failed(_) | Outcome::Succeeded | Outcome::Unknown => Ok(()),
@@ -101,7 +101,7 @@ impl AzureProvisioner {
 
     /// A small change, followed to its end. One whose end nobody sees is no success.
     async fn done(&self, begun: Begun) -> std::result::Result<(), Failure> {
-        let (tick, patience) = (self.options.poll_interval, self.options.patience);
+        let (tick, patience) = (self.options.poll_interval, self.options.call_timeout);
         if begun.url.is_none() {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl AzureProvisioner {
             .client
             .make_image(&request.name, &machine, &disk, &tags);
         let begun = made.await.map_err(told)?;
-        let (tick, patience) = (self.options.poll_interval, self.options.launch_patience);
+        let (tick, patience) = (self.options.poll_interval, self.options.launch_wait);
         match lro::followed(&self.client, &begun, tick, patience).await {
             Outcome::Failed(failure) => Err(told(*failure)),
             Outcome::Succeeded | Outcome::Unknown => Ok(()),

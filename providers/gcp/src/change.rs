@@ -175,7 +175,7 @@ impl GcpProvisioner {
     ) -> Result<()> {
         let operation = match change {
             Change::Start => {
-                let patience = self.options.launch_patience;
+                let patience = self.options.launch_wait;
                 self.await_operation(&at.zone, operation, patience).await
             }
             Change::Terminate | Change::Stop => operation,
@@ -261,7 +261,7 @@ impl GcpProvisioner {
     async fn resumed(&self, call: &Call, id: &InstanceId, at: &Address) -> Result<()> {
         let told = |failure: Failure| failure.into_error(call, self.about(id, at));
         let operation = self.client.resume(at).await.map_err(told)?;
-        let patience = self.options.launch_patience;
+        let patience = self.options.launch_wait;
         let operation = self.await_operation(&at.zone, operation, patience).await;
         history::failure(&operation).map_or(Ok(()), |failure| Err(told(failure)))
     }

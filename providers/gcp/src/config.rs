@@ -1,4 +1,6 @@
-//! What only Compute Engine knows of a launch.
+//! The part of a launch that only Compute Engine knows.
+//!
+//! Owns the launch config and its validation. It sends nothing.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,59 +12,80 @@ use serde::{Deserialize, Serialize};
 
 use crate::{address, labels, metadata};
 
-/// How instances are launched on Compute Engine, beside what a launch itself says.
+/// How instances are launched on Compute Engine, beside what an
+/// [`InstanceConfig`](fleetwright::InstanceConfig) says.
 ///
-/// Loadable with serde from any format; [`check`](Self::check) is called when a provisioner is made.
+/// Can be loaded with serde from any format; unknown fields are refused. A provisioner
+/// [checks](Self::check) it when it is created.
+///
+/// ```
+/// use fleetwright_gcp::{GcpLaunchConfig, ServiceAccount, fleetwright::Zone};
+///
+/// let zones = ["us-central1-a", "us-central1-b"].map(|zone| Zone::new(zone).unwrap());
+/// let mut launch = GcpLaunchConfig::new("my-project", zones);
+/// launch.subnetwork = Some("fleet".to_owned());
+/// launch.service_account = Some(ServiceAccount::new("ci@my-project.iam.gserviceaccount.com"));
+/// launch.disk_type = Some("pd-balanced".to_owned());
+/// assert!(launch.check().is_ok());
+///
+/// launch.zones.clear();
+/// assert_eq!(launch.check().unwrap_err().field(), "zones");
+/// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GcpLaunchConfig {
-    /// The project, by id.
+    /// The id of the project, such as `my-project` or `example.com:my-project`.
     pub project: String,
-    /// The zones that are launched into and listed. The first is for launches that name none; one that
-    /// names another than these is refused, because nobody would see it.
+    /// The zones in which instances are launched and listed, at least one. The first is for launches that
+    /// name none. A launch in any other zone is refused, because no list would show it.
     pub zones: Vec<Zone>,
-    /// The network, by name or path; unset means the network `default`, or the subnetwork's own.
+    /// The network, by name or path. Default: that of the subnetwork, or the network `default`.
     #[serde(default)]
     pub network: Option<String>,
-    /// The subnetwork of launches that name none, by name (in the zone's region) or path.
+    /// The subnetwork of launches that name none, by name (in the zone's region) or path. A launch's
+    /// `placement.network` overrides it. Default: none.
     #[serde(default)]
     pub subnetwork: Option<String>,
-    /// The network tags of launches that name no security group: firewall rules go by them.
+    /// The network tags of launches that name no security group. Firewall rules select instances by them.
+    /// Default: none.
     #[serde(default)]
     pub network_tags: BTreeSet<SecurityGroupId>,
-    /// Whether launches that do not say get an external address.
+    /// Whether a launch that does not say gets an external address. Default: it does.
     #[serde(default = "assigned")]
     pub public_address: PublicAddress,
-    /// Who the instance is to Google's APIs; unset means nobody.
+    /// The account that software in the instance acts as towards Google's APIs. Default: none.
     #[serde(default)]
     pub service_account: Option<ServiceAccount>,
-    /// The boot disk's type, such as `pd-balanced`; unset means Compute Engine's choice.
+    /// The type of the boot disk, such as `pd-balanced`. Default: Compute Engine's choice.
     #[serde(default)]
     pub disk_type: Option<String>,
-    /// How many local SSDs each instance gets. They lose their content at a stop.
+    /// How many local SSDs each instance gets. They lose their content when the instance stops.
+    /// Default: 0.
     #[serde(default)]
     pub local_ssds: u8,
-    /// The options of a shielded VM.
+    /// The options of a shielded VM. Default: those of the image and of Compute Engine.
     #[serde(default)]
     pub shielded: ShieldedOptions,
-    /// What becomes of a spot instance that is preempted.
+    /// What happens to a spot instance that is preempted. Default: it is deleted.
     #[serde(default)]
     pub spot_end: SpotEnd,
-    /// What happens to the instance when its host is serviced; unset means Compute Engine's choice, and
-    /// an end for spot instances and those with accelerators, which cannot move.
+    /// What happens to an instance when its host is serviced. Default: Compute Engine's choice. Spot
+    /// instances and those with accelerators cannot move and are always stopped.
     #[serde(default)]
     pub host_maintenance: Option<HostMaintenance>,
-    /// Accelerators to attach, by type: `{"nvidia-tesla-t4": 1}`.
+    /// The number of accelerators to attach by type: `{"nvidia-tesla-t4": 1}`. Default: none.
     #[serde(default)]
     pub accelerators: BTreeMap<String, u32>,
-    /// What runs a launch's user data.
+    /// Which software in the instance runs a launch's user data. Default: cloud-init.
     #[serde(default)]
     pub user_data: UserDataAs,
-    /// More labels for everything that is launched. They are shown as tags.
+    /// Labels for every instance and disk, in addition to the tags of the launch. Reads return them as
+    /// tags. Default: none.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// More metadata for every instance. `Debug` shows its keys only: scripts have secrets in them.
+    /// Metadata for every instance. `Debug` shows only its keys, because scripts contain secrets.
+    /// Default: none.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
 }
@@ -94,20 +117,21 @@ const fn assigned() -> PublicAddress {
     PublicAddress::Assigned
 }
 
-/// Who an instance is to Google's APIs.
+/// The account that software in an instance acts as towards Google's APIs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ServiceAccount {
-    /// Its address, or `default` for the project's own.
+    /// Its e-mail address, or `default` for the account of the project.
     pub email: String,
-    /// What it may ask for, as URLs; the account's rights limit it further.
+    /// The OAuth scopes, as URLs. The account's permissions limit access further. Default: the whole
+    /// platform.
     #[serde(default = "cloud_platform")]
     pub scopes: Vec<String>,
 }
 
 impl ServiceAccount {
-    /// An account with the scope of the whole platform, so that its rights alone decide.
+    /// Creates an account with the scope of the whole platform, so that only its permissions limit it.
     pub fn new(email: impl Into<String>) -> Self {
         Self {
             email: email.into(),
@@ -120,27 +144,27 @@ fn cloud_platform() -> Vec<String> {
     vec!["https://www.googleapis.com/auth/cloud-platform".to_owned()]
 }
 
-/// The options of a shielded VM; unset means the image's and Compute Engine's own.
+/// The options of a shielded VM. `None` means the default of the image and of Compute Engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ShieldedOptions {
-    /// Whether only signed software boots.
+    /// Whether only signed software can boot.
     pub secure_boot: Option<bool>,
-    /// Whether there is a virtual trusted platform module.
+    /// Whether the instance has a virtual trusted platform module.
     pub vtpm: Option<bool>,
-    /// Whether the boot is measured and compared.
+    /// Whether boots are measured and compared with a baseline.
     pub integrity_monitoring: Option<bool>,
 }
 
-/// What becomes of a spot instance that is preempted.
+/// What happens to a spot instance that is preempted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotEnd {
-    /// It is deleted. Compute Engine's own default is to stop it, which leaves disks to pay for.
+    /// It is deleted. Compute Engine's own default is to stop it, which leaves disks that are billed.
     #[default]
     Deleted,
-    /// It is stopped, and can be started again when there is room.
+    /// It is stopped, and can be started again when there is capacity.
     Stopped,
 }
 
@@ -148,25 +172,25 @@ pub enum SpotEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostMaintenance {
-    /// It moves to another host without a stop.
+    /// It moves to another host while it runs.
     Migrates,
     /// It is stopped, and started again on another host unless it is a spot instance.
     Stops,
 }
 
-/// What runs a launch's user data.
+/// Which software in the instance runs a launch's user data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserDataAs {
-    /// The key `user-data`: cloud-init, once, if the image has it. It takes any bytes.
+    /// cloud-init, once, if the image has it. The data is the metadata key `user-data` and can be any bytes.
     #[default]
     CloudInit,
-    /// The key `startup-script`: Google's guest agent, at every boot. It takes text only.
+    /// Google's guest agent, at every boot. The data is the metadata key `startup-script` and must be text.
     StartupScript,
 }
 
 impl GcpLaunchConfig {
-    /// Launches into `zones` of `project`, the first of them where a launch names none.
+    /// Creates a config for `zones` of `project` with the defaults of every other field.
     pub fn new(project: impl Into<String>, zones: impl IntoIterator<Item = Zone>) -> Self {
         Self {
             project: project.into(),
@@ -188,7 +212,11 @@ impl GcpLaunchConfig {
         }
     }
 
-    /// Checks every value; the error names the first that is wrong.
+    /// Checks every value without a call to Compute Engine.
+    ///
+    /// # Errors
+    ///
+    /// The first invalid value, by its field name.
     pub fn check(&self) -> Result<(), InvalidValue> {
         if !address::is_project(&self.project) {
             let expected = "a project id: lowercase letters, digits and hyphens";
@@ -252,7 +280,7 @@ impl GcpLaunchConfig {
     }
 }
 
-/// A security group is a network tag here, and those are names.
+/// Checks a security group, which is a network tag on Compute Engine and must have the form of a name.
 pub(crate) fn check_network_tag(
     field: &'static str,
     tag: &SecurityGroupId,
@@ -273,54 +301,54 @@ mod tests {
         GcpLaunchConfig::new("fleet-1", zones)
     }
 
-    fn wrong(turn: impl FnOnce(&mut GcpLaunchConfig)) -> String {
+    fn invalid_field(change: impl FnOnce(&mut GcpLaunchConfig)) -> String {
         let mut config = config();
-        turn(&mut config);
+        change(&mut config);
         config.check().unwrap_err().field().to_owned()
     }
 
     #[test]
-    fn a_mistake_is_named() {
+    fn check_names_the_invalid_field() {
         config().check().unwrap();
         assert_eq!(
-            wrong(|config| config.project = "My Project".to_owned()),
+            invalid_field(|config| config.project = "My Project".to_owned()),
             "project"
         );
-        assert_eq!(wrong(|config| config.zones.clear()), "zones");
+        assert_eq!(invalid_field(|config| config.zones.clear()), "zones");
         let url = Zone::new("https://example.com/zones/us-central1-a").unwrap();
-        assert_eq!(wrong(|config| config.zones[1] = url), "zones[1]");
+        assert_eq!(invalid_field(|config| config.zones[1] = url), "zones[1]");
         assert_eq!(
-            wrong(|config| config.zones[1] = config.zones[0].clone()),
+            invalid_field(|config| config.zones[1] = config.zones[0].clone()),
             "zones[1]"
         );
         assert_eq!(
-            wrong(|config| config.subnetwork = Some(" ".to_owned())),
+            invalid_field(|config| config.subnetwork = Some(" ".to_owned())),
             "subnetwork"
         );
         let label = ("Team".to_owned(), "blue".to_owned());
         assert_eq!(
-            wrong(|config| config.labels = [label].into()),
+            invalid_field(|config| config.labels = [label].into()),
             "labels[\"Team\"]"
         );
         let item = ("user-data".to_owned(), String::new());
         assert_eq!(
-            wrong(|config| config.metadata = [item].into()),
+            invalid_field(|config| config.metadata = [item].into()),
             "metadata[\"user-data\"]"
         );
         let account = ServiceAccount::new("");
         assert_eq!(
-            wrong(|config| config.service_account = Some(account)),
+            invalid_field(|config| config.service_account = Some(account)),
             "service_account.email"
         );
         let tag = SecurityGroupId::new("Web").unwrap();
         assert_eq!(
-            wrong(|config| config.network_tags = [tag].into()),
+            invalid_field(|config| config.network_tags = [tag].into()),
             "network_tags"
         );
     }
 
     #[test]
-    fn a_file_says_what_it_wants_and_a_typo_is_refused() {
+    fn config_loads_from_json_and_refuses_unknown_fields() {
         let text = r#"{"project":"fleet-1","zones":["us-central1-a"],"spot_end":"stopped",
             "service_account":{"email":"ci@fleet-1.iam.gserviceaccount.com"},
             "shielded":{"secure_boot":true},"user_data":"startup-script"}"#;

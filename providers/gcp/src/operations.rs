@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::{GcpProvisioner, error::GcpFailure as _, history};
 
 impl GcpProvisioner {
-    /// Waits until all inserts of one launch are done, for `launch_patience` in all. A single operation is
+    /// Waits until all inserts of one launch are done, for `launch_wait` in all. A single operation is
     /// awaited by its own call, several by lists of operations, which cost less. Updates them in place.
     pub(crate) async fn await_inserts(&self, zone: &str, mut pending: Vec<&mut NativeOperation>) {
-        let timeout = self.options.launch_patience;
+        let timeout = self.options.launch_wait;
         if let [one] = &mut pending[..] {
             **one = self.await_operation(zone, one.clone(), timeout).await;
             return;

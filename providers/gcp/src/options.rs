@@ -1,4 +1,6 @@
-//! How a provisioner behaves, beside what it launches.
+//! Options of a provisioner, and the capabilities that follow from them.
+//!
+//! Owns every default value. It sends nothing.
 
 use std::{
     num::{NonZeroU32, NonZeroUsize},
@@ -9,35 +11,47 @@ use fleetwright::{BatchLaunch, Capabilities, OptionalVerb, PlacementField, TagLi
 
 use crate::metadata::MAX_USER_DATA_BYTES;
 
-/// The most labels of an instance.
+/// The largest number of labels of an instance.
 pub(crate) const MAX_LABELS: usize = 64;
 
-/// How many instances one list is asked for by name: what keeps the URL below six thousand bytes.
+/// How many names one filter contains. This keeps the URL below 6,000 bytes.
 const NAMES_IN_A_LIST: usize = 170;
 
-/// How a provisioner behaves. The defaults are Compute Engine's as it is; change them for an emulator.
+/// How a provisioner behaves, independent of what it launches. The defaults fit Compute Engine itself;
+/// change them for an emulator.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_gcp::GcpOptions;
+///
+/// let mut options = GcpOptions::default();
+/// options.launch_wait = Duration::ZERO;     // launches return as soon as they are accepted
+/// options.operations_kept = Duration::ZERO; // one call less per launch, shorter token memory
+/// options.discard_local_ssds = true;        // instances with local SSDs can be stopped
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GcpOptions {
-    /// For how long after a change Compute Engine may still show what was before it.
+    /// How long after a change Compute Engine's reads may return older data. Default: 20 seconds.
     pub consistency_window: Duration,
-    /// The shortest sensible time between two polls.
+    /// The shortest useful time between two polls. Default: 2 seconds.
     pub poll_interval: Duration,
-    /// For how long finished operations are kept at least. They alone tell of deleted instances and of
-    /// what a token launched. Zero means that they are not asked for tokens, which saves a call for
-    /// each launch; a token is then forgotten as soon as its instance is deleted.
+    /// How long Compute Engine keeps finished operations at least. Only they know deleted instances and
+    /// what a token has launched. Zero means that launches do not list operations, which saves one call
+    /// each; a token is then forgotten as soon as its instance is deleted. Default: 24 hours.
     pub operations_kept: Duration,
-    /// For how long a launch or a start waits for its operation to fail: only there Compute Engine says
-    /// that it has no machine. Zero answers at once, and a failure is seen later.
-    pub launch_patience: Duration,
-    /// How long one call may take.
-    pub patience: Duration,
-    /// How many instances a page of a list holds; Compute Engine takes up to 500.
+    /// How long a launch or a start waits for its operation to fail, because Compute Engine reports
+    /// missing capacity only there. Zero returns at once, and a later read shows the failure.
+    /// Default: 5 seconds.
+    pub launch_wait: Duration,
+    /// The timeout of one native call. Default: 60 seconds.
+    pub call_timeout: Duration,
+    /// How many instances a page of a list holds, 500 at most. Default: 500.
     pub page_size: NonZeroUsize,
-    /// How many calls of one batch are under way at a time.
+    /// How many native calls of one batch are sent at the same time. Default: 16.
     pub concurrency: NonZeroU32,
-    /// Whether a stop may lose the content of local SSDs. Without it, instances that have some refuse to
-    /// be stopped.
+    /// Whether a stop may discard the content of local SSDs. Without it, Compute Engine refuses to stop
+    /// an instance that has some. Default: `false`.
     pub discard_local_ssds: bool,
 }
 
@@ -47,8 +61,8 @@ impl Default for GcpOptions {
             consistency_window: Duration::from_secs(20),
             poll_interval: Duration::from_secs(2),
             operations_kept: Duration::from_secs(24 * 60 * 60),
-            launch_patience: Duration::from_secs(5),
-            patience: Duration::from_secs(60),
+            launch_wait: Duration::from_secs(5),
+            call_timeout: Duration::from_secs(60),
             page_size: size(500),
             concurrency: NonZeroU32::MIN.saturating_add(15),
             discard_local_ssds: false,
@@ -64,7 +78,8 @@ const fn size(number: usize) -> NonZeroUsize {
 }
 
 impl GcpOptions {
-    /// What a provisioner with these options declares, where `labels` are set on everything.
+    /// Returns the capabilities of a provisioner with these options. Its launch config sets `labels` labels
+    /// on every instance, which leaves fewer to callers.
     pub(crate) fn capabilities(&self, labels: usize) -> Capabilities {
         let tags = TagLimits::new(MAX_LABELS.saturating_sub(labels), 128, 256);
         let mut declared = Capabilities::new("gcp", tags, MAX_USER_DATA_BYTES);

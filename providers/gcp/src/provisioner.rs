@@ -1,4 +1,6 @@
-//! The trait on Compute Engine: only the order of calls.
+//! The provisioner, and the trait on Compute Engine.
+//!
+//! Owns the handle and its parts. Each method of the trait delegates to the module of its call.
 
 use std::{fmt, num::NonZeroU32, slice};
 
@@ -22,7 +24,29 @@ use crate::{
     token::TokenLaunches,
 };
 
-/// Compute Engine in some zones of one project.
+/// A backend for Compute Engine in some zones of one project.
+///
+/// One handle serves any number of concurrent calls. It starts no background task.
+///
+/// ```no_run
+/// use fleetwright_gcp::{
+///     GcpLaunchConfig, GcpOptions, GcpProvisioner,
+///     fleetwright::{InstanceConfig, InstanceProvisioner, Zone},
+///     google_cloud_auth::credentials,
+/// };
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let launch = GcpLaunchConfig::new("my-project", [Zone::new("us-central1-a")?]);
+/// let credentials = credentials::Builder::default().build()?;
+/// let gcp = GcpProvisioner::new(credentials, None, launch, GcpOptions::default()).await?;
+///
+/// let image = "projects/debian-cloud/global/images/family/debian-12";
+/// let config = InstanceConfig::builder(image, "e2-small").build()?;
+/// let instance = gcp.launch_instance(&config).await?;
+/// gcp.terminate_instance(&instance.id).await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct GcpProvisioner {
     pub(crate) client: GcpClient,
     pub(crate) launch: GcpLaunchConfig,
@@ -33,19 +57,29 @@ pub struct GcpProvisioner {
 }
 
 impl GcpProvisioner {
-    /// Compute Engine with application default credentials: the file that
-    /// `GOOGLE_APPLICATION_CREDENTIALS` names, gcloud's, or the metadata service's.
+    /// Connects with application default credentials (the file that `GOOGLE_APPLICATION_CREDENTIALS` names,
+    /// those of `gcloud`, or those of the metadata service) and the default options.
+    ///
+    /// # Errors
+    ///
+    /// An unauthenticated error if there are no credentials, and those of [`new`](Self::new).
     pub async fn from_env(launch: GcpLaunchConfig) -> Result<Self> {
         let made = credentials::Builder::default().build();
         let credentials = made.map_err(|_| {
-            let message = "no credentials were found for Compute Engine; see how application default \
-                           credentials are set up";
+            let message = "no credentials were found for Compute Engine; set up application default \
+                           credentials";
             call_of(Operation::DescribeInstance).unauthenticated(message)
         })?;
         Self::new(credentials, None, launch, GcpOptions::default()).await
     }
 
-    /// Compute Engine with these credentials, at `endpoint` instead of Google's own if one is given.
+    /// Creates a provisioner with these credentials, at `endpoint` instead of Google's own if one is given.
+    /// Sends nothing.
+    ///
+    /// # Errors
+    ///
+    /// An invalid-value error for the first invalid field of `launch`, and an unexpected error if the SDK
+    /// cannot build its client for the endpoint.
     pub async fn new(
         credentials: Credentials,
         endpoint: Option<&str>,
@@ -54,7 +88,7 @@ impl GcpProvisioner {
     ) -> Result<Self> {
         let call = call_of(Operation::DescribeInstance);
         launch.check().map_err(|value| call.invalid(value))?;
-        let client = GcpClient::new(&launch.project, credentials, endpoint, options.patience);
+        let client = GcpClient::new(&launch.project, credentials, endpoint, options.call_timeout);
         let client = client.await;
         Ok(Self {
             client: client.map_err(|error| call.unexpected(Effect::None, unbuilt(&error)))?,
@@ -84,7 +118,7 @@ impl GcpProvisioner {
     }
 }
 
-/// What a provisioner that is being made fails in.
+/// The call that errors of the construction name.
 fn call_of(operation: Operation) -> Call {
     Call::new("gcp", operation)
 }
@@ -98,9 +132,9 @@ impl fmt::Debug for GcpProvisioner {
     }
 }
 
-/// The one answer of a batch of one.
+/// Returns the result of a batch of one.
 fn only<T>(call: &Call, answers: Vec<Result<T>>) -> Result<T> {
-    let lost = || Err(call.unexpected(Effect::Unknown, "a call has no answer"));
+    let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
     answers.into_iter().next().unwrap_or_else(lost)
 }
 
@@ -214,7 +248,7 @@ impl InstanceProvisioner for GcpProvisioner {
         let (call, at) = ready.await?;
         let told = |failure: Failure| failure.into_error(&call, self.about(id, &at));
         let operation = self.client.reset(&at).await.map_err(told)?;
-        let patience = self.options.launch_patience;
+        let patience = self.options.launch_wait;
         let operation = self.await_operation(&at.zone, operation, patience).await;
         history::failure(&operation).map_or(Ok(()), |failure| Err(told(failure)))
     }

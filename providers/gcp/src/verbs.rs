@@ -141,7 +141,7 @@ impl GcpProvisioner {
         at: &Address,
         sent: std::result::Result<NativeOperation, Failure>,
     ) -> std::result::Result<(), Failure> {
-        let patience = self.options.patience;
+        let patience = self.options.call_timeout;
         let operation = self.await_operation(&at.zone, sent?, patience).await;
         if !history::is_over(&operation) {
             let failure = Failure::new(Cause::TimedOut, "the operation did not end in time");

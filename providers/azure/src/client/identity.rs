@@ -191,13 +191,13 @@ impl Tokens {
     pub(super) async fn current(&self) -> Result<Token, Failure> {
         let mut kept = self.kept.lock().await;
         let now = Utc::now();
-        if let Some(token) = kept.as_ref().filter(|token| token.ends > now + EARLY) {
+        if let Some(token) = kept.as_ref().filter(|token| token.expires > now + EARLY) {
             return Ok(token.clone());
         }
         match (self.source.token(&self.scope).await, kept.as_ref()) {
             (Ok(token), _) => Ok(kept.insert(token).clone()),
             // The old one is good for a while yet.
-            (Err(_), Some(token)) if token.ends > now => Ok(token.clone()),
+            (Err(_), Some(token)) if token.expires > now => Ok(token.clone()),
             (Err(TokenFailure::Refused), _) => {
                 let message = "there are no credentials for Azure, or they were refused; see \
                                AzureCredentials for where they are looked for";

@@ -38,7 +38,7 @@ pub(crate) const TOKEN: &str = "hush-this-is-a-token";
 /// One resource group on an emulator of its own.
 pub(crate) struct AzureHarness {
     emulator: Arc<AzureEmulator>,
-    launch_patience: Duration,
+    launch_wait: Duration,
 }
 
 /// A handle of the group at another endpoint.
@@ -69,13 +69,13 @@ impl AzureHarness {
         let emulator = AzureEmulator::start(knobs).expect("a free port");
         Self {
             emulator: Arc::new(emulator),
-            launch_patience: Duration::ZERO,
+            launch_wait: Duration::ZERO,
         }
     }
 
     /// The same group, whose launches wait for their operation as they do unless told otherwise.
     pub(crate) fn patient(mut self) -> Self {
-        self.launch_patience = AzureOptions::default().launch_patience;
+        self.launch_wait = AzureOptions::default().launch_wait;
         self
     }
 
@@ -92,7 +92,7 @@ impl AzureHarness {
         options.endpoint = self.emulator.endpoint();
         options.consistency_window = WINDOW * 2;
         options.poll_interval = Duration::from_millis(5);
-        options.launch_patience = self.launch_patience;
+        options.launch_wait = self.launch_wait;
         let size = self.emulator.knobs().page_size.get() as usize;
         options.page_size = std::num::NonZeroUsize::new(size).expect("a page holds something");
         options

@@ -145,7 +145,7 @@ async fn what_a_batch_has_launched_is_found_without_a_call_for_each() {
 async fn many_are_started_with_few_calls_for_each_and_told_who_has_no_machine() {
     let harness = AzureHarness::with(|_| {});
     let mut options = harness.options();
-    options.launch_patience = std::time::Duration::from_millis(200);
+    options.launch_wait = std::time::Duration::from_millis(200);
     let azure = harness.behaving(AzureHarness::launch_config(), options);
     let ids = fleet(&harness, &azure, 8).await;
     for answer in azure.stop_instances(&ids).await {

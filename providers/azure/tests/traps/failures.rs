@@ -71,7 +71,7 @@ async fn what_a_dropped_launch_leaves_is_removed() {
 async fn a_removal_that_is_refused_is_tried_again_when_azure_wishes() {
     let harness = failing();
     let mut options = harness.options();
-    options.patience = Duration::from_secs(2);
+    options.call_timeout = Duration::from_secs(2);
     let azure = harness.behaving(AzureHarness::launch_config(), options);
     let delete = Operation::VirtualMachinesDelete;
     let throttled = Fault::Throttled {

@@ -189,7 +189,7 @@ async fn an_authority_that_is_away_is_not_one_that_refuses() {
         let harness = AzureHarness::with(|_| {});
         let mut options = harness.options();
         options.endpoint = arm;
-        options.patience = std::time::Duration::from_secs(4);
+        options.call_timeout = std::time::Duration::from_secs(4);
         let launch = AzureHarness::launch_config();
         let azure = AzureProvisioner::new(credentials, launch, options).unwrap();
         let error = azure.launch_instance(&harness.config()).await.unwrap_err();

@@ -26,7 +26,7 @@ async fn trap_06_what_a_failed_creation_leaves_is_removed() {
     until_nothing(&harness).await;
     // Where nobody waits for it, whoever watches removes it, and tells why.
     let mut options = harness.options();
-    options.launch_patience = std::time::Duration::ZERO;
+    options.launch_wait = std::time::Duration::ZERO;
     let hasty = harness.behaving(AzureHarness::launch_config(), options);
     let id = hasty.launch_instance(&config).await.unwrap().id;
     let ended = until(&hasty, &id, CloudInstanceState::Terminated).await;

@@ -37,7 +37,7 @@ pub(crate) const IMAGE: &str = "projects/debian-cloud/global/images/family/debia
 pub(crate) struct GcpHarness {
     emulator: Arc<GcpEmulator>,
     name: &'static str,
-    launch_patience: Duration,
+    launch_wait: Duration,
 }
 
 /// A handle of the project at another endpoint.
@@ -67,13 +67,13 @@ impl GcpHarness {
         Self {
             emulator: Arc::new(emulator),
             name: "gcp",
-            launch_patience: Duration::ZERO,
+            launch_wait: Duration::ZERO,
         }
     }
 
     /// The same project, whose launches wait for their operation as they do unless told otherwise.
     pub(crate) fn patient(mut self) -> Self {
-        self.launch_patience = GcpOptions::default().launch_patience;
+        self.launch_wait = GcpOptions::default().launch_wait;
         self
     }
 
@@ -90,7 +90,7 @@ impl GcpHarness {
         options.consistency_window = WINDOW * 2;
         options.poll_interval = Duration::from_millis(5);
         options.page_size = std::num::NonZeroUsize::new(5).expect("five");
-        options.launch_patience = self.launch_patience;
+        options.launch_wait = self.launch_wait;
         options
     }
 

@@ -103,7 +103,7 @@ async fn where_nobody_listens_nothing_was_launched() {
 async fn a_launch_may_be_as_patient_as_it_likes() {
     let harness = GcpHarness::with(|_| {});
     let mut options = harness.options();
-    options.launch_patience = Duration::MAX;
+    options.launch_wait = Duration::MAX;
     let launch = GcpHarness::launch_config();
     let gcp = harness.behaving(launch, options).await;
     gcp.launch_instance(&harness.config()).await.unwrap();
