@@ -1,5 +1,5 @@
-"""Azure's documents against the models of Azure's own packages, strictly: what they do not know is reported, and what
-they call required must be there. Their own reading of a document would let both pass."""
+"""Checks Azure's documents strictly against the models of Azure's own packages: unknown members are reported, and required
+members must be there. The packages' own parsers accept both errors."""
 
 import enum
 import functools
@@ -13,9 +13,9 @@ import urllib.parse
 import azure.mgmt.compute.models as compute
 import azure.mgmt.network.models as network
 
-from tap import Exchange
+from recording_proxy import Exchange
 
-# The model of each operation's document; a list is of pages. What has none is checked for its members alone.
+# The model of each operation's document; a list means pages of that model. Other documents are checked by member names.
 MODELS = {
     "VirtualMachines_CreateOrUpdate": compute.VirtualMachine, "VirtualMachines_Update": compute.VirtualMachine,
     "VirtualMachines_Get": compute.VirtualMachine, "VirtualMachines_InstanceView": compute.VirtualMachineInstanceView,
@@ -45,15 +45,15 @@ MEMBERS = {
     "Subscriptions_ListLocations": {"value", "nextLink"},
     "Providers_Get": {"id", "namespace", "registrationState", "resourceTypes"},
 }
-# Members that Azure is known to send and the models do not know, by their paths. There are none so far; one that no reply
+# Paths of members that Azure is known to send and the models do not know. There are none so far; one that no response
 # has fails.
 ADDITIONS = set()
-SEEN = set()
+RECEIVED = set()
 VALUES = {"InProgress", "Succeeded", "Failed"}
 
 
 class Router:
-    """The operation of a method and a path, by the paths that the emulator's own judge knows."""
+    """Finds the operation of a method and a path."""
 
     def __init__(self):
         scope = "/subscriptions/[^/]+"
@@ -109,19 +109,19 @@ class Router:
 ROUTER = Router()
 
 
-def judge(method, path, _body, status, answer):
-    """The exchange of a call, with what is wrong with its reply."""
+def check_exchange(method, path, _body, status, content):
+    """Creates the exchange of a request and its response."""
     operation = ROUTER.name(method, path)
     if operation == "Blob_Get" and status == 200:
-        return Exchange(operation, status, None, [] if answer else ["Blob_Get: an empty console"])
-    document = json.loads(answer) if answer else None
+        return Exchange(operation, status, None, [] if content else ["Blob_Get: an empty console"])
+    document = json.loads(content) if content else None
     if status >= 300:
         code = document["error"]["code"] if document else None
-        return Exchange(operation, status, code, problems_of_error(operation, document))
-    return Exchange(operation, status, None, [f"{operation}: {it}" for it in problems_of(operation, status, document)])
+        return Exchange(operation, status, code, error_problems(operation, document))
+    return Exchange(operation, status, None, [f"{operation}: {it}" for it in response_problems(operation, status, document)])
 
 
-def problems_of_error(operation, document):
+def error_problems(operation, document):
     if document is None:
         return [] if operation.startswith("ResourceGroups_Check") else [f"{operation}: an error without a document"]
     error = document.get("error", {})
@@ -130,7 +130,7 @@ def problems_of_error(operation, document):
     return [f"{operation}: the error's {name}" for name in wrong]
 
 
-def problems_of(operation, status, document):
+def response_problems(operation, status, document):
     if document is None:
         fine = status in (202, 204) or operation in ("Operations_Get", "VirtualMachines_Generalize")
         return [] if fine else [f"status {status} and no document"]
@@ -142,63 +142,63 @@ def problems_of(operation, status, document):
             problems.append(f"status {document.get('status')!r}")
         return problems
     if not isinstance(model, list):
-        return list(against(model, document, ""))
+        return list(type_problems(model, document, ""))
     problems = [f"unknown member {name}" for name in set(document) - {"value", "nextLink"}]
     for item in document["value"]:
-        problems += against(model[0], item, "")
+        problems += type_problems(model[0], item, "")
     return problems
 
 
-def against(kind, value, path):
-    """What is wrong with a value that is to be of a kind, which is a type as annotations have it."""
+def type_problems(kind, value, path):
+    """Yields what is wrong with a value that must have this type, which is an annotation."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         kinds = [it for it in parts if it is not type(None)]
         enums = [it for it in kinds if isinstance(it, type) and issubclass(it, enum.Enum)]
         if enums:
-            yield from in_enum(enums[0], value, path)
+            yield from enum_problems(enums[0], value, path)
         elif len(kinds) == 1:
-            yield from against(kinds[0], value, path)
+            yield from type_problems(kinds[0], value, path)
     elif origin is list:
         if not isinstance(value, list):
-            yield f"{path} is no list"
+            yield f"{path} is not a list"
             return
         for item in value:
-            yield from against(parts[0], item, path + "[]")
+            yield from type_problems(parts[0], item, path + "[]")
     elif origin is dict:
         if not isinstance(value, dict):
-            yield f"{path} is no object"
+            yield f"{path} is not an object"
     elif hasattr(kind, "_is_model"):
-        yield from in_model(kind, value, path)
+        yield from model_problems(kind, value, path)
     elif kind in (str, int, bool, float):
         fits = isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
         if not fits and not (kind is float and isinstance(value, int)):
             yield f"{path} is {type(value).__name__}, not {kind.__name__}"
 
 
-# Sizes and SKUs are open lists, as the packages' own docs say; API versions too.
-OPEN = {"VirtualMachineSizeTypes", "NetworkApiVersion"}
+# The packages' documentation says that these lists are open: sizes, SKUs and API versions.
+OPEN_ENUMS = {"VirtualMachineSizeTypes", "NetworkApiVersion"}
 
 
-def in_enum(kind, value, path):
+def enum_problems(kind, value, path):
     known = {member.value.lower() for member in kind}
-    if kind.__name__ not in OPEN and str(value).lower() not in known:
+    if kind.__name__ not in OPEN_ENUMS and str(value).lower() not in known:
         yield f"{path} is {value!r}, which {kind.__name__} does not know"
 
 
-def in_model(kind, value, path):
+def model_problems(kind, value, path):
     if not isinstance(value, dict):
-        yield f"{path} is no object"
+        yield f"{path} is not an object"
         return
     fields = fields_of(kind)
     for name, member in value.items():
         where = f"{path}.{name}".lstrip(".")
         if name not in fields:
-            SEEN.add(where)
+            RECEIVED.add(where)
             if where not in ADDITIONS:
                 yield f"{kind.__name__} does not know {where}"
         else:
-            yield from against(fields[name][0], member, where)
+            yield from type_problems(fields[name][0], member, where)
     for name, (_, required) in fields.items():
         if required and name not in value:
             yield f"{kind.__name__} misses {path}.{name}"
@@ -206,7 +206,7 @@ def in_model(kind, value, path):
 
 @functools.cache
 def fields_of(kind):
-    """The members of a model by their names on the wire: their types, and whether they are required."""
+    """Returns the members of a model by their JSON names, with their types and whether they are required."""
     kind({})
     package = sys.modules[kind.__module__.rsplit(".", 1)[0]]
     scope = {**vars(sys.modules[kind.__module__]), "_models": package, "_types": package}
@@ -220,12 +220,12 @@ def fields_of(kind):
 
 
 def unneeded():
-    """Additions that no reply had."""
-    return [f"no reply has {path}" for path in sorted(ADDITIONS - SEEN)]
+    """Returns the additions that no response had."""
+    return [f"no response has {path}" for path in sorted(ADDITIONS - RECEIVED)]
 
 
 def self_test():
-    """The check itself: a good document passes, and each way to be wrong is found."""
+    """Proves that a good document passes and that each kind of error is detected."""
     good = {"location": "eastus", "properties": {"hardwareProfile": {"vmSize": "Huge"}, "priority": "Spot"}}
     bad = {
         "unknown": {**good, "colour": "red"},
@@ -234,10 +234,10 @@ def self_test():
         "enum": {"location": "eastus", "properties": {"priority": "Urgent"}},
         "deep": {"location": "eastus", "properties": {"storageProfile": {"osDisk": {"colour": "red"}}}},
     }
-    if found := list(against(compute.VirtualMachine, good, "")):
+    if found := list(type_problems(compute.VirtualMachine, good, "")):
         yield f"a good document has problems: {found}"
     for name, document in bad.items():
-        if not list(against(compute.VirtualMachine, document, "")):
-            yield f"the check does not see what is {name}"
-    if not problems_of_error("x", {"error": {"code": 1}}):
-        yield "the check does not see a wrong error"
+        if not list(type_problems(compute.VirtualMachine, document, "")):
+            yield f"the check does not detect the error `{name}`"
+    if not error_problems("x", {"error": {"code": 1}}):
+        yield "the check does not detect a malformed error"

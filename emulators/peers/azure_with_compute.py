@@ -13,7 +13,7 @@ SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/vnet/subnets/default"
 
 
 class Bearer(SansIOHTTPPolicy):
-    """A token as it is; the packages' own policy refuses to send one over http."""
+    """Sends a fixed token; the packages' own policy refuses to send one over http."""
 
     def on_request(self, request):
         request.http_request.headers["Authorization"] = "Bearer token"
@@ -32,7 +32,7 @@ def client(url):
     return ComputeManagementClient(NoCredential(), SUBSCRIPTION, **options(url))
 
 
-def order(**more):
+def vm_spec(**more):
     public = {"name": "public", "sku": {"name": "Standard"},
               "properties": {"deleteOption": "Delete", "publicIPAllocationMethod": "Static"}}
     address = {"name": "ip", "properties": {"subnet": {"id": SUBNET}, "publicIPAddressConfiguration": public}}
@@ -63,12 +63,12 @@ def order(**more):
 
 def refused(code, call, *arguments, **named):
     try:
-        answer = call(*arguments, **named)
-        answer = answer.result() if hasattr(answer, "result") else list(answer) if hasattr(answer, "by_page") else answer
+        result = call(*arguments, **named)
+        result = result.result() if hasattr(result, "result") else list(result) if hasattr(result, "by_page") else result
     except HttpResponseError as error:
         assert error.error is not None and error.error.code == code, str(error)
     else:
-        raise AssertionError(f"not refused with {code}: {answer}")
+        raise AssertionError(f"not refused with {code}: {result}")
 
 
 def codes(view):
@@ -76,9 +76,9 @@ def codes(view):
 
 
 def lives(azure, emulator):
-    """A virtual machine from creation to deletion, by the package's pollers."""
+    """A virtual machine from creation to deletion, with the package's pollers."""
     vms = azure.virtual_machines
-    vm = vms.begin_create_or_update("rg", "web", order()).result()
+    vm = vms.begin_create_or_update("rg", "web", vm_spec()).result()
     assert vm.properties.provisioning_state == "Succeeded" and vm.tags == {"Owner": "me"}
     assert codes(vms.instance_view("rg", "web")) == ["ProvisioningState/succeeded", "PowerState/running"]
     vms.begin_power_off("rg", "web", skip_shutdown=True).result()
@@ -103,9 +103,9 @@ def lives(azure, emulator):
 
 
 def images_and_disks(azure, emulator):
-    """Images of machines, and disks by themselves."""
+    """Images of machines, and separate disks."""
     vms = azure.virtual_machines
-    vms.begin_create_or_update("rg", "web", order(priority="Spot", evictionPolicy="Delete")).result()
+    vms.begin_create_or_update("rg", "web", vm_spec(priority="Spot", evictionPolicy="Delete")).result()
     vms.begin_deallocate("rg", "web").result()
     vms.generalize("rg", "web")
     source = {"id": f"{GROUP}/Microsoft.Compute/virtualMachines/web"}
@@ -136,7 +136,7 @@ def offers(azure, _emulator):
 
 
 def pages(azure, emulator):
-    """Pages are followed to their end, also over an empty one."""
+    """Pages are followed to the end, also past an empty one."""
     emulator.control("PATCH", "knobs", {"page_size": 2})
     emulator.control("POST", "acts", {"act": "create_foreign", "count": 5, "subscription": SUBSCRIPTION})
     emulator.fault("VirtualMachines_List", {"kind": "empty_page"}, nth=2)
@@ -146,10 +146,10 @@ def pages(azure, emulator):
 
 
 def late(azure, emulator):
-    """What fails in its operation is raised by the poller, and leaves a machine that failed."""
+    """The poller raises the error of a failed operation, and the failed machine remains."""
     emulator.fault("VirtualMachines_CreateOrUpdate",
                    {"kind": "fails_late", "code": "AllocationFailed", "message": "no machine"})
-    refused("AllocationFailed", azure.virtual_machines.begin_create_or_update, "rg", "web", order())
+    refused("AllocationFailed", azure.virtual_machines.begin_create_or_update, "rg", "web", vm_spec())
     assert azure.virtual_machines.get("rg", "web").properties.provisioning_state == "Failed"
     errors = [{"code": "InternalError", "message": "no luck"}]
     emulator.fault("VirtualMachines_Delete", {"kind": "operation_error", "errors": errors})
@@ -171,10 +171,10 @@ def refusals(azure, emulator):
     for call in [vms.begin_delete, azure.disks.begin_delete, azure.images.begin_delete]:
         refused("ResourceGroupNotFound", call, "gone", "gone")
     emulator.control("PATCH", "knobs", {"vcpu_quota": 0})
-    refused("OperationNotAllowed", vms.begin_create_or_update, "rg", "web", order())
+    refused("OperationNotAllowed", vms.begin_create_or_update, "rg", "web", vm_spec())
     emulator.control("PATCH", "knobs", {"vcpu_quota": None})
-    vms.begin_create_or_update("rg", "web", order()).result()
-    moved = {**order(), "zones": ["1"]}
+    vms.begin_create_or_update("rg", "web", vm_spec()).result()
+    moved = {**vm_spec(), "zones": ["1"]}
     refused("PropertyChangeNotAllowed", vms.begin_create_or_update, "rg", "web", moved)
     nothing = {"location": "eastus", "properties": {"creationData": {"createOption": "Copy"}}}
     refused("InvalidParameter", azure.disks.begin_create_or_update, "rg", "d", nothing)
@@ -182,7 +182,7 @@ def refusals(azure, emulator):
     refused("LocationNotAvailableForResourceType", azure.virtual_machine_sizes.list, "moon")
     refused("LocationNotAvailableForResourceType", azure.usage.list, "moon")
     refused("InvalidFilterInQueryString", azure.resource_skus.list, filter="colour eq 'red'")
-    # What none of its calls can get wrong is forbidden or forgotten instead.
+    # Calls that have no other way to fail are forbidden or expire instead.
     for operation, call in [("VirtualMachines_ListAll", vms.list_all), ("Disks_List", azure.disks.list),
                             ("Images_List", azure.images.list),
                             ("VirtualMachines_ListByLocation", lambda: vms.list_by_location("eastus"))]:
@@ -200,7 +200,7 @@ def refusals(azure, emulator):
 
 
 def throttled(azure, emulator):
-    """The package's retry comes back when it is told to, by seconds and by a date."""
+    """The package's retry honours Retry-After, in seconds and as a date."""
     patient = ComputeManagementClient(NoCredential(), SUBSCRIPTION,
                                       **{**options(azure._config.base_url), "retry_total": 3})
     for form in ("seconds", "date"):

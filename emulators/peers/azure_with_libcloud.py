@@ -1,15 +1,15 @@
-"""apache-libcloud's Azure driver against the emulator: older versions of the API, and a parser of its own."""
+"""apache-libcloud's Azure driver against the emulator: older versions of the API, and its own parser."""
 
 from libcloud.compute.base import NodeAuthSSHKey
 from libcloud.compute.drivers import azure_arm
 
 from azure_with_compute import GROUP, SUBSCRIPTION
-from with_libcloud import refused
+from ec2_with_libcloud import refused
 
 
 def driver(port):
     class Connection(azure_arm.AzureResourceManagementConnection):
-        """Its host, port and token can be said in no other way."""
+        """Sets host, port and token, for which the driver has no option."""
 
         def __init__(self, *arguments, **named):
             super().__init__(*arguments, **named)
@@ -41,7 +41,7 @@ def passed(emulator):
 
 
 def lives(azure, emulator):
-    """A node from creation to destruction, which cleans its interface and its disk up itself."""
+    """A node from creation to destruction, whose interface and disk the driver cleans up."""
     node = launch(azure, ex_tags={"role": "web"})
     passed(emulator)
     [shown] = azure.list_nodes()
@@ -131,10 +131,10 @@ def refusals(azure, emulator):
     ip = azure.ex_create_public_ip("ip", "rg", location(azure))
     ip.id = ip.id.replace("resourceGroups/rg", "resourceGroups/gone")
     refused(no_group, azure.ex_delete_public_ip, ip)
-    # It knows no state then, and says so.
+    # The driver then reports an unknown state.
     emulator.fault("VirtualMachines_InstanceView", {"kind": "forbidden"})
     assert azure.list_nodes()[0].state == "unknown"
-    # What none of its calls can get wrong is forbidden instead.
+    # Calls that have no other way to fail are forbidden instead.
     for operation, call in [("VirtualMachines_ListAll", azure.list_nodes), ("Disks_List", azure.list_volumes),
                             ("NetworkInterfaces_ListAll", azure.ex_list_nics),
                             ("VirtualNetworks_ListAll", azure.ex_list_networks),

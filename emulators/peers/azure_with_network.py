@@ -1,4 +1,4 @@
-"""azure-mgmt-network against the emulator: interfaces and addresses by themselves, and the networks they are in."""
+"""azure-mgmt-network against the emulator: interfaces, addresses and their networks."""
 
 from azure.mgmt.network import NetworkManagementClient
 
@@ -33,7 +33,7 @@ def lives(azure, _emulator):
 
 
 def networks(azure, _emulator):
-    """The networks that are there."""
+    """The existing networks."""
     network = azure.virtual_networks.get("rg", "vnet")
     assert network.properties.subnets[0].id == SUBNET
     assert len(list(azure.virtual_networks.list("rg"))) == len(list(azure.virtual_networks.list_all())) == 1

@@ -1,18 +1,18 @@
-"""What both of Google's own Python clients do with the emulator. A client has `call`, `pages`, `finish`, `fails` and
-`refused`, which take a method by its name in the discovery document."""
+"""The cases that both of Google's Python clients run against the emulator. A client has `call`, `pages`, `finish`, `fails`
+and `refused`, which take a method by its name in the discovery document."""
 
 import uuid
 
 import gcp_model
-from gcp_bench import IMAGE, OTHER, PROJECT, REGION, ZONE
+from gcp_client import IMAGE, OTHER, PROJECT, REGION, ZONE
 
 HERE = {"project": PROJECT, "zone": ZONE}
-# A text that is no filter, and no name of anything.
+# An invalid filter, and a name that nothing has.
 NO_FILTER, NOBODY = "colour = (red", "nobody"
 
 
 def instance(name, zone=ZONE, **more):
-    """The order of an instance with a boot disk of its own."""
+    """Returns the body of an insert with a new boot disk."""
     return {"name": name, "machineType": f"zones/{zone}/machineTypes/e2-small",
             "disks": [{"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": IMAGE, "diskSizeGb": "12"}}],
             "networkInterfaces": [{"accessConfigs": [{"type": "ONE_TO_ONE_NAT"}]}]} | more
@@ -23,7 +23,7 @@ def names(pages):
 
 
 def everywhere(client, resource, **more):
-    """The scopes of a list of all of them, with what each has."""
+    """Returns the scopes of an aggregated list, with the items of each."""
     pages = client.pages(f"{resource}.aggregatedList", project=PROJECT, **more)
     return [scope for page in pages for scope in page.items()]
 
@@ -32,17 +32,17 @@ def state(client, name="web"):
     return client.call("instances.get", **HERE, instance=name)["status"]
 
 
-def life(client, emulator):
-    """A life: insert, stop, another machine type, start, reset, suspend, resume, delete, gone."""
+def lifecycle(client, emulator):
+    """A lifecycle: insert, stop, another machine type, start, reset, suspend, resume, delete, not found."""
     web = {**HERE, "instance": "web"}
-    order = instance("web", labels={"a": "b"}, metadata={"items": [{"key": "user-data", "value": "#cloud-config\nü"}]})
-    client.finish("instances.insert", **HERE, body=order)
+    spec = instance("web", labels={"a": "b"}, metadata={"items": [{"key": "user-data", "value": "#cloud-config\nü"}]})
+    client.finish("instances.insert", **HERE, body=spec)
     shown = client.call("instances.get", **web)
     assert (shown["status"], shown["labels"]) == ("RUNNING", {"a": "b"})
-    assert shown["metadata"]["items"] == order["metadata"]["items"]
+    assert shown["metadata"]["items"] == spec["metadata"]["items"]
     assert shown["disks"][0]["diskSizeGb"] == "12" and shown["networkInterfaces"][0]["accessConfigs"][0]["natIP"]
     assert client.call("instances.getSerialPortOutput", **web)["contents"]
-    client.refused(409, "alreadyExists", client.call, "instances.insert", **HERE, body=order)
+    client.refused(409, "alreadyExists", client.call, "instances.insert", **HERE, body=spec)
     client.finish("instances.stop", **web)
     assert state(client) == "TERMINATED"
     machine = {"machineType": f"zones/{ZONE}/machineTypes/e2-medium"}
@@ -61,7 +61,7 @@ def life(client, emulator):
 
 
 def changes(client, emulator):
-    """Labels and metadata are replaced by whoever has the fingerprint; who has an old one is told 412."""
+    """Labels and metadata are replaced with the current fingerprint, and refused with an old one (412)."""
     web = {**HERE, "instance": "web"}
     client.finish("instances.insert", **HERE, body=instance("web", labels={"a": "b"}))
     before = client.call("instances.get", **web)
@@ -86,7 +86,7 @@ def request_ids(client, emulator):
 
 
 def fleet(client, emulator):
-    """Several at once, filters, pages, and lists of all zones with the empty ones named."""
+    """Several at once, filters, pages, and aggregated lists that name the empty zones."""
     properties = instance("", labels={"role": "fleet"}) | {"machineType": "e2-small"}
     del properties["name"]
     body = {"count": "7", "namePattern": "fleet-#", "instanceProperties": properties}
@@ -107,14 +107,14 @@ def fleet(client, emulator):
 
 
 def unreachable(client, emulator):
-    """A zone that does not answer fails its list, and that of all zones."""
-    with emulator.turned(unreachable_zones=[OTHER]):
+    """An unreachable zone fails its list and the aggregated list."""
+    with emulator.set_knobs(unreachable_zones=[OTHER]):
         client.refused(503, "backendError", client.call, "instances.aggregatedList", project=PROJECT)
         client.refused(503, "backendError", client.call, "instances.list", project=PROJECT, zone=OTHER)
 
 
 def images(client, emulator):
-    """An image of a disk, by its name and by its family; disks that are left and deleted."""
+    """An image of a disk, by name and by family; disks that are left over and deleted."""
     client.finish("instances.insert", **HERE, body=instance("web"))
     client.finish("instances.stop", **HERE, instance="web")
     assert client.call("disks.get", **HERE, disk="web")["sizeGb"] == "12"
@@ -135,12 +135,12 @@ def images(client, emulator):
 
 
 def operations(client, emulator):
-    """Operations of zones and of the project: get, wait, list, of all scopes; one that is forgotten."""
-    made = client.finish("instances.insert", **HERE, body=instance("web"))
+    """Operations of zones and of the project: get, wait, list, aggregated list; one that expired."""
+    created = client.finish("instances.insert", **HERE, body=instance("web"))
     client.finish("instances.stop", **HERE, instance="web")
     body = {"name": "golden", "sourceDisk": f"zones/{ZONE}/disks/web"}
-    imaged = client.finish("images.insert", project=PROJECT, body=body)
-    for scope, where, operation in (("zone", HERE, made), ("global", {"project": PROJECT}, imaged)):
+    image_insert = client.finish("images.insert", project=PROJECT, body=body)
+    for scope, where, operation in (("zone", HERE, created), ("global", {"project": PROJECT}, image_insert)):
         for method in ("get", "wait"):
             found = client.call(f"{scope}Operations.{method}", **where, operation=operation["name"])
             assert (found["name"], found["status"], found["progress"]) == (operation["name"], "DONE", 100)
@@ -151,11 +151,11 @@ def operations(client, emulator):
     assert [len(scopes[name]["operations"]) for name in ("global", f"zones/{ZONE}")] == [1, 2]
     assert scopes[f"regions/{REGION}"]["warning"]["code"] == "NO_RESULTS_ON_PAGE"
     emulator.fault("zoneOperations.get", {"kind": "operation_expired"})
-    client.refused(404, "notFound", client.call, "zoneOperations.get", **HERE, operation=made["name"])
+    client.refused(404, "notFound", client.call, "zoneOperations.get", **HERE, operation=created["name"])
 
 
 def catalog(client, emulator):
-    """What there is before anything is made: one of each, each list, and each list of all scopes."""
+    """The catalog: get, list and aggregated list of each resource."""
     known = {"project": PROJECT, "zone": ZONE, "region": REGION, "machineType": "e2-small", "diskType": "pd-ssd",
              "network": "default", "subnetwork": "default"}
     scopes = {"zones": {}, "regions": {}, "networks": {}, "machineTypes": {"zone": ZONE}, "diskTypes": {"zone": ZONE},
@@ -175,30 +175,30 @@ def catalog(client, emulator):
 
 
 def scarcity(client, emulator):
-    """Quota and rate at once, a stockout, a quota and a late failure in the operation."""
-    order = {**HERE, "body": instance("web")}
-    with emulator.turned(cpu_quota=1):
-        client.refused(403, "quotaExceeded", client.call, "instances.insert", **order)
-    with emulator.turned(cpu_quota=1, quota_refused="in_operation"):
-        client.fails("QUOTA_EXCEEDED", 403, "instances.insert", **order)
-    with emulator.turned(capacity=[{"machines": 0}]):
-        client.fails("ZONE_RESOURCE_POOL_EXHAUSTED", 503, "instances.insert", **order)
+    """Quota and rate limit refused at once; stockout, quota and late failure in the operation."""
+    request = {**HERE, "body": instance("web")}
+    with emulator.set_knobs(cpu_quota=1):
+        client.refused(403, "quotaExceeded", client.call, "instances.insert", **request)
+    with emulator.set_knobs(cpu_quota=1, quota_refused="in_operation"):
+        client.fails("QUOTA_EXCEEDED", 403, "instances.insert", **request)
+    with emulator.set_knobs(capacity=[{"machines": 0}]):
+        client.fails("ZONE_RESOURCE_POOL_EXHAUSTED", 503, "instances.insert", **request)
     client.refused(404, "notFound", client.call, "instances.get", **HERE, instance="web")
     for status in (403, 429):
-        with emulator.turned(throttle={"zones.list": {"period": 3600000, "burst": 1}}, throttle_status=status):
+        with emulator.set_knobs(throttle={"zones.list": {"period": 3600000, "burst": 1}}, throttle_status=status):
             list(client.pages("zones.list", project=PROJECT))
             client.refused(status, "rateLimitExceeded", client.call, "zones.list", project=PROJECT)
     emulator.fault("instances.insert", {"kind": "operation_error", "errors": [{"code": "INTERNAL_ERROR", "message": "oh"}]})
-    client.fails("INTERNAL_ERROR", 500, "instances.insert", **order)
+    client.fails("INTERNAL_ERROR", 500, "instances.insert", **request)
     emulator.fault("instances.insert", {"kind": "forbidden"})
-    client.refused(403, "forbidden", client.call, "instances.insert", **order)
+    client.refused(403, "forbidden", client.call, "instances.insert", **request)
 
 
 def refusals(client, emulator):
-    """Every method that the emulator speaks is refused what is not there, or makes no sense."""
+    """Every supported method refuses a missing resource or an invalid request."""
     known = {"project": PROJECT, "zone": ZONE, "region": REGION}
     bodies = {"instances.setMachineType": {"machineType": f"zones/{ZONE}/machineTypes/e2-small"}}
-    with emulator.turned(projects=[PROJECT]):
+    with emulator.set_knobs(projects=[PROJECT]):
         for name in emulator.control("GET", "")["methods"]:
             method = gcp_model.METHODS[name]
             given = {key: known.get(key, NOBODY) for key in method["parameterOrder"]}
@@ -212,4 +212,4 @@ def refusals(client, emulator):
                 client.refused(404, "notFound", client.call, name, **given | {method["parameterOrder"][-1]: NOBODY})
 
 
-CASES = [life, changes, request_ids, fleet, unreachable, images, operations, catalog, scarcity, refusals]
+CASES = [lifecycle, changes, request_ids, fleet, unreachable, images, operations, catalog, scarcity, refusals]

@@ -1,14 +1,14 @@
-"""google-api-python-client against the emulator: requests made of the discovery document itself, replies as they come."""
+"""google-api-python-client against the emulator: it builds requests from the discovery document and returns the responses unchanged."""
 
 from google.auth.credentials import AnonymousCredentials
 from googleapiclient.discovery import build
 from googleapiclient.errors import HttpError
 
 import gcp_cases
-from gcp_bench import OTHER, PROJECT, ZONE, Bench
+from gcp_client import OTHER, PROJECT, ZONE, CaseClient
 
 
-class ApiClient(Bench):
+class ApiClient(CaseClient):
     """The methods of the discovery document by name, with and without a wait for their operation."""
 
     def __init__(self, url):
@@ -24,7 +24,7 @@ class ApiClient(Bench):
         return self.request(name, **parameters).execute()
 
     def pages(self, name, **parameters):
-        """Every page that the client's own `…_next` leads to."""
+        """Yields every page, following the client's own `…_next`."""
         resource, method = name.split(".")
         request = self.request(name, **parameters)
         while request is not None:
@@ -33,7 +33,7 @@ class ApiClient(Bench):
             request = getattr(getattr(self.service, resource)(), f"{method}_next")(request, page)
 
     def finish(self, name, **parameters):
-        """Calls, and waits by the API's own wait: this client has no poller. Answers the operation."""
+        """Calls the method, waits with the API's `wait` (this client has no poller), and returns the operation."""
         operation = self.call(name, **parameters)
         scope = {"zone": parameters["zone"]} if "zone" in operation else {}
         wait = "zoneOperations.wait" if scope else "globalOperations.wait"
@@ -42,7 +42,7 @@ class ApiClient(Bench):
         return operation
 
     def fails(self, code, status, name, **parameters):
-        """The operation must end with this code; this client leaves it in the document."""
+        """Checks that the operation fails with this code, which this client leaves in the document."""
         operation = self.finish(name, **parameters)
         found = (operation["error"]["errors"][0]["code"], operation["httpErrorStatusCode"])
         assert found == (code, status), f"{name}: {found}, not {(code, status)}"
@@ -54,11 +54,11 @@ class ApiClient(Bench):
 
 
 def partial(client, emulator):
-    """A zone that does not answer is named where a part will do."""
+    """An unreachable zone is named in a partial response."""
     client.finish("instances.insert", project=PROJECT, zone=ZONE, body=gcp_cases.instance("web"))
-    with emulator.turned(unreachable_zones=[OTHER]):
+    with emulator.set_knobs(unreachable_zones=[OTHER]):
         request = client.request("instances.aggregatedList", project=PROJECT)
-        # The reference has this parameter; this revision of the document, which the client goes by, does not.
+        # The reference has this parameter; the client's revision of the document does not.
         request.uri += "&returnPartialSuccess=true"
         part = request.execute()
     assert any(OTHER in name for name in part["unreachables"]), part["unreachables"]

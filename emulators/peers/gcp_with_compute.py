@@ -1,4 +1,4 @@
-"""google-cloud-compute against the emulator: protocol buffers of every reply, its own pagers, and its own poller."""
+"""google-cloud-compute against the emulator: it parses every response into protocol buffers, with its own pagers and poller."""
 
 import functools
 import json
@@ -11,15 +11,15 @@ from google.cloud import compute_v1
 from google.protobuf.json_format import MessageToDict
 
 import gcp_cases
-from gcp_bench import PROJECT, ZONE, Bench
+from gcp_client import PROJECT, ZONE, CaseClient
 
-# As patient as by default, and quicker: a second between two looks would be most of the time here.
+# The default timeout with shorter delays: the default delay of a second would be most of the test's time.
 POLLING = DEFAULT_POLLING.with_delay(initial=0.03, maximum=0.3)
-# Requests are named after the method and what it is about, which is one thing or many.
+# Request types are named after the method and the resource, in singular or plural.
 REQUESTS = {name.lower(): getattr(compute_v1, name) for name in dir(compute_v1) if name.endswith("Request")}
 
 
-class ComputeClient(Bench):
+class ComputeClient(CaseClient):
     """The methods of the discovery document by name, with and without a wait for their operation."""
 
     def __init__(self, url):
@@ -28,7 +28,7 @@ class ComputeClient(Bench):
 
     @functools.cache
     def client(self, resource):
-        """The client of a resource. Its poller has clients of its own, which would ask Google unless they are told."""
+        """Returns the client of a resource. Its poller has its own clients, which would call Google unless they are replaced."""
         client = getattr(compute_v1, f"{resource[0].upper()}{resource[1:]}Client")(**self.options)
         if hasattr(client.transport, "_extended_operations_services"):
             client.transport._extended_operations_services |= {
@@ -36,8 +36,8 @@ class ComputeClient(Bench):
                 "global_operations": self.client("globalOperations")}
         return client
 
-    def ask(self, name, body=None, retry=None, **parameters):
-        """The client's own answer: a message, a pager or an operation. Nothing is tried again unless told so."""
+    def send(self, name, body=None, retry=None, **parameters):
+        """Returns the client's own result: a message, a pager or an operation. Retries are off unless `retry` is given."""
         resource, method = name.split(".")
         kind = next(kind for kind in map(REQUESTS.get, (f"{method}{resource}request".lower(),
                                                         f"{method}{one(resource)}request".lower())) if kind)
@@ -49,21 +49,21 @@ class ComputeClient(Bench):
         return getattr(self.client(resource), re.sub("([A-Z])", r"_\1", method).lower())(request=request, **named)
 
     def call(self, name, **parameters):
-        return document(self.ask(name, **parameters))
+        return document(self.send(name, **parameters))
 
     def pages(self, name, **parameters):
-        """Every page that the client's own pager leads to."""
-        for page in self.ask(name, **parameters).pages:
+        """Yields every page of the client's own pager."""
+        for page in self.send(name, **parameters).pages:
             yield document(page).get("items", [])
 
     def finish(self, name, **parameters):
-        """Calls, and waits by the client's own poller. Answers the operation."""
-        operation = self.ask(name, **parameters)
+        """Calls the method, waits with the client's own poller, and returns the operation."""
+        operation = self.send(name, **parameters)
         operation.result(timeout=60, polling=POLLING)
         return document(operation)
 
     def fails(self, code, status, name, **parameters):
-        """The poller must raise the operation's error, with its code."""
+        """Checks that the poller raises the operation's error with this code."""
         try:
             self.finish(name, **parameters)
         except GoogleAPICallError as error:
@@ -82,14 +82,14 @@ def one(resource):
     return re.sub("(?<=ss)es$|s$", "", resource)
 
 
-def document(answer):
-    """A message, or the one in an operation, with the names of the API."""
-    message = getattr(answer, "_extended_operation", answer)
+def document(result):
+    """Returns a message, or the message of an operation, as a document with the API's names."""
+    message = getattr(result, "_extended_operation", result)
     return MessageToDict(type(message).pb(message))
 
 
 def retries(client, emulator):
-    """Its own retries come through where it reads, and its poller outlives a reply of 503."""
+    """Its own retries make reads succeed, and its poller survives a 503 response."""
     emulator.fault("zones.get", {"kind": "refused", "status": 503, "code": "backendError", "message": "later"})
     client.expect(503, "backendError")
     assert client.call("zones.get", project=PROJECT, zone=ZONE, retry="default")["name"] == ZONE

@@ -1,22 +1,22 @@
-"""gcloud against the emulator, where it is installed: commands of a life, with its own waiting and its own words."""
+"""gcloud against the emulator, if it is installed: the commands of a lifecycle, with its own waiting and messages."""
 
 import json
 import os
 import shutil
 import subprocess
 
-from gcp_bench import OTHER, PROJECT, ZONE, Bench
+from gcp_client import OTHER, PROJECT, ZONE, CaseClient
 
 PROGRAM = shutil.which("gcloud")
 SYSTEM = ["--image-family", "debian-12", "--image-project", "debian-cloud"]
 
 
 class Failed(Exception):
-    """The command ended with an error; its text is what it printed."""
+    """The command failed. The text is what it printed."""
 
 
-class Gcloud(Bench):
-    """The command, with a configuration of its own that sends it to a tap and nowhere else."""
+class Gcloud(CaseClient):
+    """The command, with its own configuration, which sends it to a proxy and nowhere else."""
 
     def __init__(self, url, home):
         super().__init__()
@@ -31,7 +31,7 @@ class Gcloud(Bench):
             "CLOUDSDK_SURVEY_DISABLE_PROMPTS": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
     def run(self, *words):
-        """Runs `gcloud compute …`, and answers what it printed as JSON."""
+        """Runs `gcloud compute …` and returns its JSON output."""
         done = subprocess.run([PROGRAM, "compute", *words, "--format=json"], env=self.environment, capture_output=True,
                               text=True, timeout=120)
         if done.returncode != 0:
@@ -39,11 +39,11 @@ class Gcloud(Bench):
         return json.loads(done.stdout) if done.stdout.strip() else None
 
     def on(self, command, *words):
-        """A command about the one instance of the cases."""
+        """Runs a command on the one instance of the cases."""
         return self.run("instances", command, "web", "--zone", ZONE, *words)
 
-    def says(self, text, command, *words):
-        """The command must fail with this text among its words: it has no reasons and no statuses."""
+    def fails_with(self, text, command, *words):
+        """Checks that the command fails and prints this text: gcloud reports neither reasons nor statuses."""
         try:
             command(*words)
         except Failed as error:
@@ -52,11 +52,11 @@ class Gcloud(Bench):
             raise AssertionError(f"{words}: not failed with {text}")
 
 
-def life(gcloud, emulator):
-    """A life: create, list, labels, stop, start, suspend, resume, delete, gone."""
-    [made] = gcloud.on("create", "--machine-type", "e2-small", *SYSTEM, "--labels", "a=b")
-    assert (made["status"], made["labels"]) == ("RUNNING", {"a": "b"})
-    gcloud.says("already exists", gcloud.on, "create", "--machine-type", "e2-small")
+def lifecycle(gcloud, emulator):
+    """A lifecycle: create, list, labels, stop, start, suspend, resume, delete, not found."""
+    [created] = gcloud.on("create", "--machine-type", "e2-small", *SYSTEM, "--labels", "a=b")
+    assert (created["status"], created["labels"]) == ("RUNNING", {"a": "b"})
+    gcloud.fails_with("already exists", gcloud.on, "create", "--machine-type", "e2-small")
     gcloud.expect(409, "alreadyExists")
     [shown] = gcloud.run("instances", "list", "--filter", "labels.a=b")
     assert shown["name"] == "web"
@@ -67,18 +67,18 @@ def life(gcloud, emulator):
     after = gcloud.on("describe")
     assert (after["status"], after["labels"]) == ("RUNNING", {"a": "b", "c": "d"})
     gcloud.on("delete")
-    gcloud.says("was not found", gcloud.on, "describe")
+    gcloud.fails_with("was not found", gcloud.on, "describe")
     gcloud.expect(404, "notFound")
 
 
 def fleet(gcloud, emulator):
-    """Several at once, a zone that does not answer, and a stockout in gcloud's words."""
+    """Several at once, an unreachable zone, and gcloud's message for a stockout."""
     gcloud.run("instances", "bulk", "create", "--name-pattern", "web-#", "--count", "3", "--zone", ZONE,
                "--machine-type", "e2-small", *SYSTEM)
-    with emulator.turned(unreachable_zones=[OTHER]):
+    with emulator.set_knobs(unreachable_zones=[OTHER]):
         assert len(gcloud.run("instances", "list")) == 3
-    with emulator.turned(capacity=[{"machines": 0}]):
-        gcloud.says("does not have enough resources", gcloud.on, "create", "--machine-type", "e2-small")
+    with emulator.set_knobs(capacity=[{"machines": 0}]):
+        gcloud.fails_with("does not have enough resources", gcloud.on, "create", "--machine-type", "e2-small")
 
 
 def images(gcloud, emulator):
@@ -91,4 +91,4 @@ def images(gcloud, emulator):
     assert any(kind["name"] == "e2-small" for kind in gcloud.run("machine-types", "list", "--zones", ZONE))
 
 
-CASES = [life, fleet, images]
+CASES = [lifecycle, fleet, images]

@@ -1,4 +1,4 @@
-"""apache-libcloud's driver against the emulator: links followed as they come, caches, a poller and a parser of its own."""
+"""apache-libcloud's driver against the emulator: it follows links as they are, and has its own caches, poller and parser."""
 
 import datetime
 import os
@@ -6,13 +6,13 @@ import os
 from libcloud.common import google
 from libcloud.compute.drivers import gce
 
-from gcp_bench import OTHER, PROJECT, REGION, ZONE, Bench
+from gcp_client import OTHER, PROJECT, REGION, ZONE, CaseClient
 
 IMAGE = "debian-12-bookworm-v20260201"
 
 
 class Credential(google.GoogleOAuth2Credential):
-    """Has a token already: nobody is asked for one, and none is written down."""
+    """A fixed token, so that the driver neither requests nor stores one."""
 
     def __init__(self, *_, **__):
         self.token = {"access_token": "test"}
@@ -23,8 +23,8 @@ class Credential(google.GoogleOAuth2Credential):
         return self.token["access_token"]
 
 
-class Libcloud(Bench):
-    """The driver, pointed at a tap."""
+class Libcloud(CaseClient):
+    """The driver, pointed at a proxy."""
 
     def __init__(self, port):
         super().__init__()
@@ -45,41 +45,41 @@ class Libcloud(Bench):
     def node(self, name="web", **more):
         return self.driver.create_node(name, "e2-small", IMAGE, ZONE, **more)
 
-    def again(self, node):
+    def reload(self, node):
         return self.driver.ex_get_node(node.name, ZONE)
 
     def reason(self, error):
         if not isinstance(error, google.GoogleBaseError):
             return None
-        # After an error the driver would send the page size of that call with the next one, whatever it is.
+        # After an error the driver would send the page size of the failed call with its next call.
         self.driver.connection.gce_params = None
-        # It forgets the code of what is not found.
+        # The driver drops the code of a 404.
         return error.http_code, error.code or error.value["reason"]
 
 
-def life(bench, emulator):
-    """A life: create, stop, another size, start, reboot, labels, metadata, destroy."""
-    gce = bench.driver
-    node = bench.node(ex_labels={"a": "b"}, ex_metadata={"user-data": "hello"})
+def lifecycle(client, emulator):
+    """A lifecycle: create, stop, another size, start, reboot, labels, metadata, destroy."""
+    gce = client.driver
+    node = client.node(ex_labels={"a": "b"}, ex_metadata={"user-data": "hello"})
     assert (node.state, node.extra["labels"]) == ("running", {"a": "b"}) and node.public_ips
     assert [shown.name for shown in gce.list_nodes()] == ["web"] == [shown.name for shown in gce.list_nodes(ex_zone=ZONE)]
     assert gce.ex_get_serial_output(node)
-    assert gce.stop_node(node) and bench.again(node).state == "stopped"
+    assert gce.stop_node(node) and client.reload(node).state == "stopped"
     assert gce.ex_set_machine_type(node, "e2-medium") and gce.start_node(node)
-    assert bench.again(node).size == "e2-medium"
+    assert client.reload(node).size == "e2-medium"
     assert gce.reboot_node(node)
     assert gce.ex_set_node_labels(node, {"c": "d"}) and gce.ex_set_node_metadata(node, {"e": "f"})
-    assert bench.again(node).extra["labels"] == {"c": "d"}
-    bench.refused(412, "conditionNotMet", gce.ex_set_node_labels, node, {})
-    bench.refused(412, "conditionNotMet", gce.ex_set_node_metadata, node, {})
+    assert client.reload(node).extra["labels"] == {"c": "d"}
+    client.refused(412, "conditionNotMet", gce.ex_set_node_labels, node, {})
+    client.refused(412, "conditionNotMet", gce.ex_set_node_metadata, node, {})
     assert gce.destroy_node(node)
-    bench.refused(404, "notFound", bench.again, node)
+    client.refused(404, "notFound", client.reload, node)
 
 
-def several(bench, emulator):
+def several(client, emulator):
     """Several at once, pages of its own iterator, and two zones."""
-    gce = bench.driver
-    # Without a zone of its own the driver takes the kind of disk of any zone, and is refused it.
+    gce = client.driver
+    # Without a default zone the driver names a disk type of some other zone, which is refused.
     gce.zone = gce.ex_get_zone(ZONE)
     nodes = gce.ex_create_multiple_nodes("fleet", "e2-small", IMAGE, 3, location=ZONE, poll_interval=0.05)
     assert sorted(node.name for node in nodes) == ["fleet-000", "fleet-001", "fleet-002"]
@@ -90,32 +90,32 @@ def several(bench, emulator):
     assert all(gce.ex_destroy_multiple_nodes(nodes, poll_interval=0.05))
 
 
-def images(bench, emulator):
-    """Images by name, link and family, one made of a disk and deleted; a disk that is left."""
-    gce = bench.driver
+def images(client, emulator):
+    """Images by name, link and family, one created from a disk and deleted; a disk that is left."""
+    gce = client.driver
     assert {image.name for image in gce.list_images("debian-cloud")} > {IMAGE}
     image = gce.ex_get_image(IMAGE)
     assert gce.ex_get_image(image.extra["selfLink"]).id == image.id
     assert gce.ex_get_image_from_family("debian-12", ["debian-cloud"]).name == IMAGE
     emulator.control("POST", "acts", {"act": "add_disk", "project": PROJECT, "zone": ZONE, "name": "spare", "gib": 5})
     spare = gce.ex_get_volume("spare", ZONE)
-    # It names a zone, and no image has such a field. The same without it goes by the driver's own poller.
-    bench.refused(400, "badRequest", gce.ex_create_image, "golden", spare)
+    # The driver sends a zone, which images do not have. The same request without it uses the driver's own poller.
+    client.refused(400, "badRequest", gce.ex_create_image, "golden", spare)
     body = {"name": "golden", "sourceDisk": spare.extra["selfLink"]}
     gce.connection.async_request("/global/images", method="POST", data=body)
-    bench.refused(409, "alreadyExists", gce.connection.async_request, "/global/images", method="POST", data=body)
+    client.refused(409, "alreadyExists", gce.connection.async_request, "/global/images", method="POST", data=body)
     golden = gce.ex_get_image("golden")
     assert golden.extra["status"] == "READY" and gce.ex_delete_image(golden)
     emulator.fault("globalOperations.get", {"kind": "forbidden"})
     other = body | {"name": "other"}
-    bench.refused(403, "forbidden", gce.connection.async_request, "/global/images", method="POST", data=other)
+    client.refused(403, "forbidden", gce.connection.async_request, "/global/images", method="POST", data=other)
     assert gce.destroy_volume(spare)
     assert gce.list_volumes(ex_zone=ZONE) == []
 
 
-def catalog(bench, emulator):
-    """Zones, regions, sizes, kinds of disks, networks, addresses, the project."""
-    gce = bench.driver
+def catalog(client, emulator):
+    """Zones, regions, sizes, disk types, networks, addresses, the project."""
+    gce = client.driver
     assert ZONE in [zone.name for zone in gce.list_locations()] and ZONE in [zone.name for zone in gce.ex_list_zones()]
     assert REGION in [region.name for region in gce.ex_list_regions()] and gce.ex_get_region(REGION).name == REGION
     assert gce.ex_get_size("e2-small", ZONE).ram == 2048
@@ -125,42 +125,42 @@ def catalog(bench, emulator):
     assert len(gce.ex_list_subnetworks()) == 2 and len(gce.ex_list_subnetworks(REGION)) == 1
     assert gce.ex_list_addresses() == gce.ex_list_addresses(REGION) == []
     assert gce.ex_get_project().name == PROJECT
-    # As if the zone were newer than what the driver remembers.
+    # Simulates a zone that is newer than the driver's cache.
     gce._zone_dict = {}
     assert gce.ex_get_zone(ZONE).name == ZONE
     gce._zone_dict = None
 
 
-def failures(bench, emulator):
-    """What fails at once and what fails in the operation are errors of the driver, with their codes."""
-    with emulator.turned(capacity=[{"machines": 0}]):
-        fails(bench, google.GoogleBaseError, "ZONE_RESOURCE_POOL_EXHAUSTED")
-    with emulator.turned(cpu_quota=1, quota_refused="in_operation"):
-        fails(bench, google.QuotaExceededError, "QUOTA_EXCEEDED")
-    with emulator.turned(cpu_quota=1):
-        bench.refused(403, "quotaExceeded", bench.node)
-    bench.node()
-    bench.refused(409, "alreadyExists", bench.node)
+def failures(client, emulator):
+    """The driver raises immediate failures and failed operations as errors with their codes."""
+    with emulator.set_knobs(capacity=[{"machines": 0}]):
+        fails(client, google.GoogleBaseError, "ZONE_RESOURCE_POOL_EXHAUSTED")
+    with emulator.set_knobs(cpu_quota=1, quota_refused="in_operation"):
+        fails(client, google.QuotaExceededError, "QUOTA_EXCEEDED")
+    with emulator.set_knobs(cpu_quota=1):
+        client.refused(403, "quotaExceeded", client.node)
+    client.node()
+    client.refused(409, "alreadyExists", client.node)
 
 
-def fails(bench, kind, code):
-    """The driver must raise this kind of error, out of an operation that is done."""
+def fails(client, kind, code):
+    """Checks that the driver raises this kind of error from a finished operation."""
     try:
-        bench.node()
+        client.node()
     except kind as error:
         assert (error.http_code, error.code) == (200, code), f"{error.http_code} {error.code}: {error}"
     else:
         raise AssertionError(f"not failed with {code}")
 
 
-def refusals(bench, emulator):
-    """Every call of the driver's is forbidden once, and says so."""
-    gce = bench.driver
-    node = bench.node()
+def refusals(client, emulator):
+    """Every call of the driver is forbidden once, and the driver reports it."""
+    gce = client.driver
+    node = client.node()
     volume = gce.ex_get_volume("web", ZONE)
     for method, call in [
-        ("instances.get", lambda: bench.again(node)), ("instances.list", lambda: gce.list_nodes(ex_zone=ZONE)),
-        ("instances.aggregatedList", gce.list_nodes), ("instances.insert", lambda: bench.node("other")),
+        ("instances.get", lambda: client.reload(node)), ("instances.list", lambda: gce.list_nodes(ex_zone=ZONE)),
+        ("instances.aggregatedList", gce.list_nodes), ("instances.insert", lambda: client.node("other")),
         ("instances.delete", lambda: gce.destroy_node(node)), ("instances.stop", lambda: gce.stop_node(node)),
         ("instances.start", lambda: gce.start_node(node)), ("instances.reset", lambda: gce.reboot_node(node)),
         ("instances.getSerialPortOutput", lambda: gce.ex_get_serial_output(node)),
@@ -186,14 +186,14 @@ def refusals(bench, emulator):
     ]:
         emulator.fault(method, {"kind": "forbidden"})
         try:
-            bench.refused(403, "forbidden", call)
+            client.refused(403, "forbidden", call)
         except Exception as error:
             raise AssertionError(f"{method}: {error!r}") from error
 
 
-# What the driver has no call for.
+# Methods that the driver has no call for.
 NO_CALL = {"disks.get", "instances.suspend", "instances.resume", "instances.bulkInsert", "zoneOperations.list",
            "zoneOperations.wait", "regionOperations.get", "regionOperations.list", "regionOperations.wait",
            "globalOperations.list", "globalOperations.wait", "globalOperations.aggregatedList"}
 
-CASES = [life, several, images, catalog, failures, refusals]
+CASES = [lifecycle, several, images, catalog, failures, refusals]

@@ -1,15 +1,15 @@
-"""Runs Azure's own packages and libcloud against the emulator and says what they found: azure_judge.py <emulator>
+"""Checks the emulated Azure with Azure's own packages and libcloud: azure_check.py <emulator>
 
-One line for each case, then the table of operations and clients.
+Prints one line for each case, then the table of operations and clients.
 """
 
 import azure_model
 import azure_with_compute
 import azure_with_libcloud
 import azure_with_network
-from court import hold
+from harness import run_checks
 
-# What the emulator promises to speak; its own list is checked against it.
+# The operations that the emulator must support; its own list is checked against these.
 COMPUTE = [
     "VirtualMachines_CreateOrUpdate", "VirtualMachines_Get", "VirtualMachines_InstanceView", "VirtualMachines_List",
     "VirtualMachines_ListAll", "VirtualMachines_ListByLocation", "VirtualMachines_Update", "VirtualMachines_Start",
@@ -27,7 +27,7 @@ NETWORK = [
 ]
 MANAGER = ["ResourceGroups_List", "ResourceGroups_Get", "ResourceGroups_CheckExistence", "Providers_Get",
            "Subscriptions_ListLocations"]
-# What each client has no call for. Nobody has one for the last: tests alone ask for them.
+# The operations that each client has no call for.
 NO_CALL = {
     "azure-mgmt-compute": set(NETWORK + MANAGER),
     "azure-mgmt-network": set(COMPUTE + MANAGER),
@@ -39,20 +39,18 @@ NO_CALL = {
         "Subnets_Get", "NetworkSecurityGroups_Get", "ResourceGroups_Get", "ResourceGroups_CheckExistence",
         "Subscriptions_ListLocations", "Operations_Get"},
 }
-
-
-EXCUSED = dict.fromkeys(set.intersection(*NO_CALL.values()), "no client has a call for it; the emulator's own tests ask")
+EXCUSED = dict.fromkeys(set.intersection(*NO_CALL.values()), "no client has a call for it; the emulator's own tests cover it")
 
 
 def main():
     clients = {
-        "azure-mgmt-compute": (azure_with_compute, lambda tap: azure_with_compute.client(tap.url)),
-        "azure-mgmt-network": (azure_with_network, lambda tap: azure_with_network.client(tap.url)),
-        "libcloud": (azure_with_libcloud, lambda tap: azure_with_libcloud.driver(tap.port)),
+        "azure-mgmt-compute": (azure_with_compute, lambda proxy: azure_with_compute.client(proxy.url)),
+        "azure-mgmt-network": (azure_with_network, lambda proxy: azure_with_network.client(proxy.url)),
+        "libcloud": (azure_with_libcloud, lambda proxy: azure_with_libcloud.driver(proxy.port)),
     }
-    additions = f"{len(azure_model.ADDITIONS)} additions to the models, each of them needed"
-    hold("azure", azure_model, clients, NO_CALL, [*COMPUTE, *NETWORK, "Operations_Get", *MANAGER], EXCUSED,
-         more=lambda score, _: score.check(additions, azure_model.unneeded()))
+    additions = f"{len(azure_model.ADDITIONS)} additions to the models, all of them needed"
+    run_checks("azure", azure_model, clients, NO_CALL, [*COMPUTE, *NETWORK, "Operations_Get", *MANAGER], EXCUSED,
+         more=lambda results, _: results.check(additions, azure_model.unneeded()))
 
 
 if __name__ == "__main__":

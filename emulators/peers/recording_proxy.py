@@ -1,4 +1,4 @@
-"""A tap on the wire: forwards requests to the emulator, keeps every exchange and has it judged."""
+"""A proxy that forwards requests to the emulator, and records and checks every exchange."""
 
 import http.client
 import http.server
@@ -6,24 +6,24 @@ import threading
 
 
 class Exchange:
-    """One request and its reply."""
+    """One request and its response: the action, the status, the error code, and what is wrong with the response."""
 
     def __init__(self, action, status, code, problems):
         self.action, self.status, self.code, self.problems = action, status, code, problems
 
 
-class Tap:
-    """Listens on a port of its own, so that what passes it is one client's."""
+class RecordingProxy:
+    """Listens on a port of its own, so that all its exchanges belong to one client."""
 
-    def __init__(self, client, upstream, judge):
-        """`judge` makes an exchange of a method, a path, a body, a status and an answer."""
+    def __init__(self, client, upstream, check_exchange):
+        """`check_exchange` creates an exchange from a method, a path, a request body, a status and a response body."""
         self.client = client
         self.exchanges = []
-        tap = self
+        proxy = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # Head and body leave together: apart, the second waits for the client to confirm the first.
+            # Send head and body together: sent apart, the body would wait for the client's acknowledgement of the head.
             wbufsize = -1
 
             def forward(self):
@@ -32,17 +32,17 @@ class Tap:
                 connection = http.client.HTTPConnection(upstream, timeout=60)
                 headers = {key: value for key, value in self.headers.items() if key.lower() != "connection"}
                 connection.request(self.command, self.path, body, headers)
-                reply = connection.getresponse()
-                answer = reply.read()
+                response = connection.getresponse()
+                content = response.read()
                 connection.close()
-                tap.exchanges.append(judge(self.command, self.path, body, reply.status, answer))
-                self.send_response(reply.status)
-                for name, value in reply.headers.items():
+                proxy.exchanges.append(check_exchange(self.command, self.path, body, response.status, content))
+                self.send_response(response.status)
+                for name, value in response.headers.items():
                     if name.lower() not in ("content-length", "connection", "date", "server"):
                         self.send_header(name, value)
-                self.send_header("Content-Length", str(len(answer)))
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(answer)
+                self.wfile.write(content)
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = forward
 

@@ -7,15 +7,15 @@ import os
 
 import awscli.clidriver
 
-from with_boto3 import GONE, IMAGE
+from ec2_with_boto3 import MISSING, IMAGE
 
 
 class Failed(Exception):
-    """The command ended with an error; its text is what it printed."""
+    """The command failed. The text is what it printed."""
 
 
 def aws(url, *arguments):
-    """Runs `aws ec2 …` in this process, and answers what it printed as JSON."""
+    """Runs `aws ec2 …` in this process and returns its JSON output."""
     os.environ |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
                    "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1", "AWS_CONFIG_FILE": os.devnull,
                    "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_EC2_METADATA_DISABLED": "true"}
@@ -38,7 +38,7 @@ def refused(code, url, *arguments):
 
 
 def successes(url, emulator):
-    """Every action, in the order of a life."""
+    """Every action, in the order of a lifecycle."""
     run = ["run-instances", "--image-id", IMAGE, "--instance-type", "m5.large", "--count", "1", "--client-token", "cli",
            "--tag-specifications", "ResourceType=instance,Tags=[{Key=Name,Value=cli}]",
            "--block-device-mappings", "DeviceName=/dev/sdf,Ebs={VolumeSize=5,DeleteOnTermination=true}",
@@ -80,27 +80,27 @@ def refusals(url, emulator):
     """Every action, refused."""
     missing = "InvalidInstanceID.NotFound"
     for code, *arguments in [
-        ("InvalidAMIID.NotFound", "run-instances", "--image-id", GONE["ami"]),
-        (missing, "describe-instances", "--instance-ids", GONE["i"]),
-        (missing, "start-instances", "--instance-ids", GONE["i"]),
-        (missing, "stop-instances", "--instance-ids", GONE["i"]),
-        (missing, "reboot-instances", "--instance-ids", GONE["i"]),
-        (missing, "terminate-instances", "--instance-ids", GONE["i"]),
-        (missing, "modify-instance-attribute", "--instance-id", GONE["i"], "--ebs-optimized"),
-        (missing, "describe-instance-attribute", "--instance-id", GONE["i"], "--attribute", "userData"),
-        (missing, "describe-instance-status", "--instance-ids", GONE["i"]),
-        (missing, "get-console-output", "--instance-id", GONE["i"]),
-        ("InvalidVolume.NotFound", "create-tags", "--resources", GONE["vol"], "--tags", "Key=a,Value=b"),
+        ("InvalidAMIID.NotFound", "run-instances", "--image-id", MISSING["ami"]),
+        (missing, "describe-instances", "--instance-ids", MISSING["i"]),
+        (missing, "start-instances", "--instance-ids", MISSING["i"]),
+        (missing, "stop-instances", "--instance-ids", MISSING["i"]),
+        (missing, "reboot-instances", "--instance-ids", MISSING["i"]),
+        (missing, "terminate-instances", "--instance-ids", MISSING["i"]),
+        (missing, "modify-instance-attribute", "--instance-id", MISSING["i"], "--ebs-optimized"),
+        (missing, "describe-instance-attribute", "--instance-id", MISSING["i"], "--attribute", "userData"),
+        (missing, "describe-instance-status", "--instance-ids", MISSING["i"]),
+        (missing, "get-console-output", "--instance-id", MISSING["i"]),
+        ("InvalidVolume.NotFound", "create-tags", "--resources", MISSING["vol"], "--tags", "Key=a,Value=b"),
         ("InvalidID", "delete-tags", "--resources", "web"),
         ("InvalidParameterValue", "describe-tags", "--filters", "Name=colour,Values=red"),
-        (missing, "create-image", "--instance-id", GONE["i"], "--name", "golden"),
+        (missing, "create-image", "--instance-id", MISSING["i"], "--name", "golden"),
         ("InvalidAMIID.Malformed", "describe-images", "--image-ids", "linux"),
         ("InvalidInstanceType", "describe-instance-types", "--instance-types", "m5.huge"),
-        ("InvalidVolume.NotFound", "describe-volumes", "--volume-ids", GONE["vol"]),
-        ("InvalidNetworkInterfaceID.NotFound", "describe-network-interfaces", "--network-interface-ids", GONE["eni"]),
+        ("InvalidVolume.NotFound", "describe-volumes", "--volume-ids", MISSING["vol"]),
+        ("InvalidNetworkInterfaceID.NotFound", "describe-network-interfaces", "--network-interface-ids", MISSING["eni"]),
         ("InvalidParameterValue", "describe-availability-zones", "--zone-names", "mars-1a"),
-        ("InvalidSubnetID.NotFound", "describe-subnets", "--subnet-ids", GONE["subnet"]),
-        ("InvalidGroup.NotFound", "describe-security-groups", "--group-ids", GONE["sg"]),
+        ("InvalidSubnetID.NotFound", "describe-subnets", "--subnet-ids", MISSING["subnet"]),
+        ("InvalidGroup.NotFound", "describe-security-groups", "--group-ids", MISSING["sg"]),
         ("InvalidAddress.NotFound", "describe-addresses", "--public-ips", "198.18.0.1"),
     ]:
         refused(code, url, *arguments)

@@ -1,11 +1,11 @@
-"""apache-libcloud's EC2 driver against the emulator: GET requests, and a parser of its own."""
+"""apache-libcloud's EC2 driver against the emulator: GET requests, and its own parser."""
 
 import libcloud.common.exceptions
 from libcloud.compute.base import NodeImage
 from libcloud.compute.providers import get_driver
 from libcloud.compute.types import Provider
 
-from with_boto3 import GONE, IMAGE
+from ec2_with_boto3 import MISSING, IMAGE
 
 
 def driver(port):
@@ -54,21 +54,21 @@ def successes(ec2, emulator):
 def refusals(ec2, emulator):
     """The driver raises what the emulator refuses."""
     node = launch(ec2)
-    node.id = GONE["i"]
+    node.id = MISSING["i"]
     missing = "InvalidInstanceID.NotFound"
-    image = NodeImage(GONE["ami"], "gone", ec2)
+    image = NodeImage(MISSING["ami"], "gone", ec2)
     refused("InvalidAMIID.NotFound", ec2.create_node, name="web", image=image, size=ec2.list_sizes()[0])
-    refused(missing, ec2.list_nodes, ex_node_ids=[GONE["i"]])
+    refused(missing, ec2.list_nodes, ex_node_ids=[MISSING["i"]])
     for call in [ec2.reboot_node, ec2.stop_node, ec2.start_node, ec2.destroy_node, ec2.ex_get_console_output]:
         refused(missing, call, node)
     refused(missing, ec2.ex_create_tags, node, {"a": "b"})
     refused(missing, ec2.ex_delete_tags, node, {"a": "b"})
     refused(missing, ec2.create_image, node, "golden")
     refused(missing, ec2.ex_modify_instance_attribute, node, {"InstanceType.Value": "c5.large"})
-    refused("InvalidAMIID.NotFound", ec2.get_image, GONE["ami"])
+    refused("InvalidAMIID.NotFound", ec2.get_image, MISSING["ami"])
     refused("InvalidParameterValue", ec2.ex_list_subnets, filters={"colour": "red"})
     refused("InvalidParameterValue", ec2.list_volumes, ex_filters={"colour": "red"})
-    # What none of its calls can get wrong is forbidden instead.
+    # Calls that have no other way to fail are forbidden instead.
     for action, call in [("DescribeAvailabilityZones", ec2.list_locations), ("DescribeTags", lambda: ec2.ex_describe_tags(node)),
                          ("DescribeNetworkInterfaces", ec2.ex_list_network_interfaces),
                          ("DescribeSecurityGroups", ec2.ex_list_security_groups), ("DescribeAddresses", ec2.list_nodes)]:

@@ -1,4 +1,4 @@
-"""Programs that the judge starts and stops, and the emulator's control endpoint."""
+"""The programs that the checks start and stop, and the emulator's control endpoint."""
 
 import contextlib
 import json
@@ -10,31 +10,31 @@ import urllib.request
 
 
 class Emulator:
-    """The emulator as a program on a free port."""
+    """The emulator program on a free port."""
 
     def __init__(self, path, cloud="ec2"):
         self.process = subprocess.Popen([path, cloud, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if " http://" not in line:
-            raise RuntimeError(f"the emulator said {line!r}")
+            raise RuntimeError(f"the emulator printed {line!r} instead of its address")
         self.url = line.split()[-1]
         self.address = self.url.removeprefix("http://")
 
     def control(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url}/_emulator/{path}".rstrip("/"), data, method=method)
-        with urllib.request.urlopen(request, timeout=60) as reply:
-            return json.load(reply)
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return json.load(response)
 
     @contextlib.contextmanager
-    def turned(self, **knobs):
-        """Some knobs, until the end of the block; then they are at their defaults."""
+    def set_knobs(self, **knobs):
+        """Sets some knobs until the end of the block, and then resets them to their defaults."""
         self.control("PATCH", "knobs", knobs)
         try:
             yield
         finally:
-            back = {key: dict.fromkeys(value) if isinstance(value, dict) else None for key, value in knobs.items()}
-            self.control("PATCH", "knobs", back)
+            defaults = {key: dict.fromkeys(value) if isinstance(value, dict) else None for key, value in knobs.items()}
+            self.control("PATCH", "knobs", defaults)
 
     def fault(self, operation, fault, nth=1):
         self.control("POST", "faults", {"operation": operation, "nth": nth, "fault": fault})
@@ -44,7 +44,7 @@ class Emulator:
 
 
 class Moto:
-    """moto's server, which starts in about a second."""
+    """The moto server, which takes about a second to start."""
 
     def __init__(self, python, port, log):
         command = [python, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]

@@ -1,7 +1,7 @@
-"""Checks a reply of EC2 against botocore's service model, element by element.
+"""Checks a response of EC2 against botocore's service model, element by element.
 
-Strict: an element the model does not know, a value outside an enumeration, a text where a number, a flag or a date
-belongs, an element that occurs twice, an attribute beside the namespace are all problems.
+The check is strict. All of these are problems: an element that the model does not know, a value outside an enumeration, a
+text instead of a number, a boolean or a date, an element that occurs twice, an attribute beside the namespace.
 """
 
 import datetime
@@ -10,24 +10,24 @@ import xml.etree.ElementTree as ET
 
 import botocore.session
 
-from tap import Exchange
+from recording_proxy import Exchange
 
 MODEL = botocore.session.get_session().get_service_model("ec2")
 NAMESPACE = "{http://ec2.amazonaws.com/doc/2016-11-15/}"
-# Every reply has the first; actions without an answer of their own have the second.
-BESIDE_THE_MODEL = {"requestId", "return"}
+# Elements that the model does not have: every response has the first, actions without an output shape the second.
+NOT_IN_MODEL = {"requestId", "return"}
 
 
-def judge(_verb, path, body, status, answer):
-    """The exchange that a request and its reply are."""
+def check_exchange(_verb, path, body, status, content):
+    """Creates the exchange of a request and its response."""
     query = urllib.parse.urlsplit(path).query or body.decode()
     action = urllib.parse.parse_qs(query).get("Action", [""])[0]
-    code = None if status == 200 else ET.fromstring(answer).findtext("Errors/Error/Code")
-    return Exchange(action, status, code, problems_of(action, status, answer))
+    code = None if status == 200 else ET.fromstring(content).findtext("Errors/Error/Code")
+    return Exchange(action, status, code, response_problems(action, status, content))
 
 
-def problems_of(action, status, body):
-    """What is wrong with a reply; nothing if it is right."""
+def response_problems(action, status, body):
+    """Returns what is wrong with a response."""
     try:
         root = ET.fromstring(body)
     except ET.ParseError as error:
@@ -43,7 +43,7 @@ def problems_of(action, status, body):
         name = local(element)
         if name in known:
             walk(known[name], element, f"{action}/{name}", problems)
-        elif name not in BESIDE_THE_MODEL:
+        elif name not in NOT_IN_MODEL:
             problems.append(f"{action}/{name}: the model has no such element")
     if not root.findtext(f"{NAMESPACE}requestId"):
         problems.append(f"{action}: has no requestId")
@@ -51,7 +51,7 @@ def problems_of(action, status, body):
 
 
 def error_problems(action, root):
-    """EC2's envelope of errors, which the model does not have."""
+    """Returns what is wrong with an error response. The model does not describe its envelope."""
     shape = [(element.tag, len(element)) for element in root.iter()]
     expected = [("Response", 2), ("Errors", 1), ("Error", 2), ("Code", 0), ("Message", 0), ("RequestID", 0)]
     if shape != expected:
@@ -88,14 +88,14 @@ def scalar(shape, element, path, problems):
     values = getattr(shape, "enum", None)
     if values and text not in values:
         problems.append(f"{path}: {text!r} is not one of {sorted(values)}")
-    parse = {"integer": int, "long": int, "double": float, "float": float, "boolean": flag, "timestamp": date}
+    parse = {"integer": int, "long": int, "double": float, "float": float, "boolean": boolean, "timestamp": date}
     try:
         parse.get(shape.type_name, str)(text)
     except ValueError:
         problems.append(f"{path}: {text!r} is not a {shape.type_name}")
 
 
-def flag(text):
+def boolean(text):
     if text not in ("true", "false"):
         raise ValueError(text)
 
@@ -109,7 +109,7 @@ def members(shape):
 
 
 def unique(element, path, problems):
-    """The children, each name once."""
+    """Returns the children, and reports names that occur more than once."""
     names = [local(child) for child in element]
     problems += [f"{path}/{name}: occurs {names.count(name)} times" for name in sorted(set(names)) if names.count(name) > 1]
     return list(element)
@@ -120,7 +120,7 @@ def local(element):
 
 
 def self_test():
-    """Proves that the check fires: bodies that are wrong in one way each."""
+    """Proves that the check detects errors, with bodies that are wrong in one way each."""
     envelope = f'<DescribeInstancesResponse xmlns="{NAMESPACE[1:-1]}"><requestId>r</requestId>{{}}</DescribeInstancesResponse>'
     instance = "<reservationSet><item><instancesSet><item>{}</item></instancesSet></item></reservationSet>"
     right = [
@@ -141,5 +141,5 @@ def self_test():
         ("DescribeInstances", 400, "<Response><Errors><Error><Code>x</Code></Error></Errors></Response>"),
         ("RunInstances", 200, envelope.format("")),
     ]
-    failures = [f"should pass: {case[2]}" for case in right if problems_of(*case)]
-    return failures + [f"should fail: {case[2]}" for case in wrong if not problems_of(*case)]
+    failures = [f"should pass: {case[2]}" for case in right if response_problems(*case)]
+    return failures + [f"should fail: {case[2]}" for case in wrong if not response_problems(*case)]

@@ -8,7 +8,7 @@ import botocore.config
 import botocore.exceptions
 
 IMAGE = "ami-00000000000000001"
-GONE = {"i": "i-00000000000000bad", "vol": "vol-00000000000000bad", "eni": "eni-00000000000000bad",
+MISSING = {"i": "i-00000000000000bad", "vol": "vol-00000000000000bad", "eni": "eni-00000000000000bad",
         "ami": "ami-00000000000000bad", "subnet": "subnet-00000000000000bad", "sg": "sg-00000000000000bad"}
 
 
@@ -36,7 +36,7 @@ def running(ec2, count=1, **more):
 
 
 def refused(code, status, call, **arguments):
-    """The call must be refused in just this way."""
+    """Checks that the call is refused with this code and status."""
     try:
         call(**arguments)
     except botocore.exceptions.ClientError as error:
@@ -46,8 +46,8 @@ def refused(code, status, call, **arguments):
         raise AssertionError(f"not refused with {code}")
 
 
-def life(ec2, emulator):
-    """Waiters see every state of a life."""
+def lifecycle(ec2, emulator):
+    """Waiters see every state of a lifecycle."""
     ids = running(ec2, 2, ClientToken="life", UserData="#!/bin/sh\necho ü\n", KeyName="default",
                   TagSpecifications=[{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": " ü\r\n<&> "}]},
                                      {"ResourceType": "volume", "Tags": [{"Key": "a", "Value": ""}]}])
@@ -115,7 +115,7 @@ def tags(ec2, emulator):
 
 
 def catalog(ec2, emulator):
-    """What a region offers."""
+    """The catalog of a region."""
     zones = ec2.describe_availability_zones()["AvailabilityZones"]
     assert [zone["ZoneName"] for zone in zones] == ["us-east-1a", "us-east-1b", "us-east-1c"]
     assert ec2.describe_subnets()["Subnets"][0]["AvailableIpAddressCount"] == 4091
@@ -128,29 +128,29 @@ def catalog(ec2, emulator):
 
 def refusals(ec2, emulator):
     """Every action has an error that boto3 reads."""
-    gone = [GONE["i"]]
+    gone = [MISSING["i"]]
     for call, code, arguments in [
-        (ec2.run_instances, "InvalidAMIID.NotFound", {"ImageId": GONE["ami"], "MinCount": 1, "MaxCount": 1}),
+        (ec2.run_instances, "InvalidAMIID.NotFound", {"ImageId": MISSING["ami"], "MinCount": 1, "MaxCount": 1}),
         (ec2.describe_instances, "InvalidInstanceID.NotFound", {"InstanceIds": gone}),
         (ec2.start_instances, "InvalidInstanceID.NotFound", {"InstanceIds": gone}),
         (ec2.stop_instances, "InvalidInstanceID.Malformed", {"InstanceIds": ["web"]}),
         (ec2.reboot_instances, "InvalidInstanceID.NotFound", {"InstanceIds": gone}),
         (ec2.terminate_instances, "InvalidInstanceID.NotFound", {"InstanceIds": gone}),
-        (ec2.modify_instance_attribute, "InvalidInstanceID.NotFound", {"InstanceId": GONE["i"], "EbsOptimized": {"Value": True}}),
-        (ec2.describe_instance_attribute, "InvalidInstanceID.NotFound", {"InstanceId": GONE["i"], "Attribute": "userData"}),
+        (ec2.modify_instance_attribute, "InvalidInstanceID.NotFound", {"InstanceId": MISSING["i"], "EbsOptimized": {"Value": True}}),
+        (ec2.describe_instance_attribute, "InvalidInstanceID.NotFound", {"InstanceId": MISSING["i"], "Attribute": "userData"}),
         (ec2.describe_instance_status, "InvalidInstanceID.NotFound", {"InstanceIds": gone}),
-        (ec2.get_console_output, "InvalidInstanceID.NotFound", {"InstanceId": GONE["i"]}),
+        (ec2.get_console_output, "InvalidInstanceID.NotFound", {"InstanceId": MISSING["i"]}),
         (ec2.create_tags, "InvalidInstanceID.NotFound", {"Resources": gone, "Tags": [{"Key": "a", "Value": "b"}]}),
         (ec2.delete_tags, "InvalidID", {"Resources": ["web"], "Tags": [{"Key": "a"}]}),
         (ec2.describe_tags, "InvalidParameterValue", {"Filters": [{"Name": "colour", "Values": ["red"]}]}),
-        (ec2.create_image, "InvalidInstanceID.NotFound", {"InstanceId": GONE["i"], "Name": "golden"}),
-        (ec2.describe_images, "InvalidAMIID.NotFound", {"ImageIds": [GONE["ami"]]}),
+        (ec2.create_image, "InvalidInstanceID.NotFound", {"InstanceId": MISSING["i"], "Name": "golden"}),
+        (ec2.describe_images, "InvalidAMIID.NotFound", {"ImageIds": [MISSING["ami"]]}),
         (ec2.describe_instance_types, "InvalidInstanceType", {"InstanceTypes": ["m5.huge"]}),
-        (ec2.describe_volumes, "InvalidVolume.NotFound", {"VolumeIds": [GONE["vol"]]}),
-        (ec2.describe_network_interfaces, "InvalidNetworkInterfaceID.NotFound", {"NetworkInterfaceIds": [GONE["eni"]]}),
+        (ec2.describe_volumes, "InvalidVolume.NotFound", {"VolumeIds": [MISSING["vol"]]}),
+        (ec2.describe_network_interfaces, "InvalidNetworkInterfaceID.NotFound", {"NetworkInterfaceIds": [MISSING["eni"]]}),
         (ec2.describe_availability_zones, "InvalidParameterValue", {"ZoneNames": ["mars-1a"]}),
-        (ec2.describe_subnets, "InvalidSubnetID.NotFound", {"SubnetIds": [GONE["subnet"]]}),
-        (ec2.describe_security_groups, "InvalidGroup.NotFound", {"GroupIds": [GONE["sg"]]}),
+        (ec2.describe_subnets, "InvalidSubnetID.NotFound", {"SubnetIds": [MISSING["subnet"]]}),
+        (ec2.describe_security_groups, "InvalidGroup.NotFound", {"GroupIds": [MISSING["sg"]]}),
         (ec2.describe_addresses, "InvalidAddress.NotFound", {"PublicIps": ["198.18.0.1"]}),
     ]:
         refused(code, 400, call, **arguments)
@@ -175,7 +175,7 @@ def scarcity(ec2, emulator):
 
 
 def retries(ec2, emulator):
-    """botocore's own retries meet faults; past the tap, because broken replies are no replies."""
+    """botocore's own retries handle faults; sent past the proxy, because broken responses cannot be checked."""
     patient = client(emulator.url, attempts=3)
     for fault in [{"kind": "lost", "phase": "after"}, {"kind": "reset"}, {"kind": "server_error", "phase": "after"},
                   {"kind": "throttled"}, {"kind": "lost", "phase": "before"}]:
@@ -188,4 +188,4 @@ def retries(ec2, emulator):
         assert len(set(used)) == 1
 
 
-CASES = [life, tokens, pages, images, tags, catalog, refusals, scarcity, retries]
+CASES = [lifecycle, tokens, pages, images, tags, catalog, refusals, scarcity, retries]
