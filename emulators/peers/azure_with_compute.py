@@ -138,7 +138,7 @@ def offers(azure, _emulator):
 def pages(azure, emulator):
     """Pages are followed to the end, also past an empty one."""
     emulator.control("PATCH", "knobs", {"page_size": 2})
-    emulator.control("POST", "acts", {"act": "create_foreign", "count": 5, "subscription": SUBSCRIPTION})
+    emulator.control("POST", "external-actions", {"action": "create_foreign", "count": 5, "subscription": SUBSCRIPTION})
     emulator.fault("VirtualMachines_List", {"kind": "empty_page"}, nth=2)
     assert len(list(azure.virtual_machines.list("rg"))) == 5
     assert len(list(azure.virtual_machines.list_all())) == 5
@@ -148,7 +148,7 @@ def pages(azure, emulator):
 def late(azure, emulator):
     """The poller raises the error of a failed operation, and the failed machine remains."""
     emulator.fault("VirtualMachines_CreateOrUpdate",
-                   {"kind": "fails_late", "code": "AllocationFailed", "message": "no machine"})
+                   {"kind": "late_failure", "code": "AllocationFailed", "message": "no machine"})
     refused("AllocationFailed", azure.virtual_machines.begin_create_or_update, "rg", "web", vm_spec())
     assert azure.virtual_machines.get("rg", "web").properties.provisioning_state == "Failed"
     errors = [{"code": "InternalError", "message": "no luck"}]

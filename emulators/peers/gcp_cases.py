@@ -127,7 +127,7 @@ def images(client, emulator):
     client.finish("images.delete", project=PROJECT, image="golden-1")
     client.refused(404, "notFound", client.call, "images.getFromFamily", project=PROJECT, family="golden")
     assert len(names(client.pages("images.list", project="debian-cloud", maxResults=1))) > 1
-    emulator.control("POST", "acts", {"act": "add_disk", **HERE, "name": "spare", "gib": 5})
+    emulator.control("POST", "external-actions", {"action": "add_disk", **HERE, "name": "spare", "gib": 5})
     assert sorted(names(client.pages("disks.list", **HERE))) == ["spare", "web"]
     client.refused(400, "resourceInUseByAnotherResource", client.call, "disks.delete", **HERE, disk="web")
     client.finish("disks.delete", **HERE, disk="spare")
@@ -179,7 +179,7 @@ def scarcity(client, emulator):
     request = {**HERE, "body": instance("web")}
     with emulator.set_knobs(cpu_quota=1):
         client.refused(403, "quotaExceeded", client.call, "instances.insert", **request)
-    with emulator.set_knobs(cpu_quota=1, quota_refused="in_operation"):
+    with emulator.set_knobs(cpu_quota=1, quota_check="in_operation"):
         client.fails("QUOTA_EXCEEDED", 403, "instances.insert", **request)
     with emulator.set_knobs(capacity=[{"machines": 0}]):
         client.fails("ZONE_RESOURCE_POOL_EXHAUSTED", 503, "instances.insert", **request)

@@ -83,7 +83,7 @@ def fleet(gcloud, emulator):
 
 def images(gcloud, emulator):
     """An image of a disk, its operations, and the machine types of a zone."""
-    emulator.control("POST", "acts", {"act": "add_disk", "project": PROJECT, "zone": ZONE, "name": "spare", "gib": 5})
+    emulator.control("POST", "external-actions", {"action": "add_disk", "project": PROJECT, "zone": ZONE, "name": "spare", "gib": 5})
     gcloud.run("images", "create", "golden", "--source-disk", "spare", "--source-disk-zone", ZONE, "--family", "golden")
     assert gcloud.run("images", "describe-from-family", "golden")["name"] == "golden"
     gcloud.run("images", "delete", "golden")

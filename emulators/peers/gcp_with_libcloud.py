@@ -97,7 +97,7 @@ def images(client, emulator):
     image = gce.ex_get_image(IMAGE)
     assert gce.ex_get_image(image.extra["selfLink"]).id == image.id
     assert gce.ex_get_image_from_family("debian-12", ["debian-cloud"]).name == IMAGE
-    emulator.control("POST", "acts", {"act": "add_disk", "project": PROJECT, "zone": ZONE, "name": "spare", "gib": 5})
+    emulator.control("POST", "external-actions", {"action": "add_disk", "project": PROJECT, "zone": ZONE, "name": "spare", "gib": 5})
     spare = gce.ex_get_volume("spare", ZONE)
     # The driver sends a zone, which images do not have. The same request without it uses the driver's own poller.
     client.refused(400, "badRequest", gce.ex_create_image, "golden", spare)
@@ -135,7 +135,7 @@ def failures(client, emulator):
     """The driver raises immediate failures and failed operations as errors with their codes."""
     with emulator.set_knobs(capacity=[{"machines": 0}]):
         fails(client, google.GoogleBaseError, "ZONE_RESOURCE_POOL_EXHAUSTED")
-    with emulator.set_knobs(cpu_quota=1, quota_refused="in_operation"):
+    with emulator.set_knobs(cpu_quota=1, quota_check="in_operation"):
         fails(client, google.QuotaExceededError, "QUOTA_EXCEEDED")
     with emulator.set_knobs(cpu_quota=1):
         client.refused(403, "quotaExceeded", client.node)

@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 
 use super::{
     actions,
-    engine::{World, operator::Act},
+    engine::{Engine, operator::ExternalAction},
     error::Refusal,
     knobs::{Knobs, RetryAfter},
     oracle::Oracle,
     wire::{
-        answer::{Answer, JSON},
         operation::Operation,
         request::Request,
+        response::{ApiResponse, JSON},
     },
 };
 use crate::{
     cloud::{
-        Cloud, Refused,
+        Cloud, RefusalInfo,
         emulator::Emulator,
-        fault::{self, Fault, StandIn},
-        strike::Served,
+        fault::{self, Fault, InjectedError},
+        inject::CallContext,
     },
-    server::{Delivery, Incoming, Outgoing},
+    server::{Delivery, HttpRequest, HttpResponse},
 };
 
 /// An Azure on a socket of this process. Dropping it closes every connection and stops it.
@@ -41,75 +41,79 @@ impl Cloud for Azure {
     const NAME: &'static str = "azure";
     type Operation = Operation;
     type Knobs = Knobs;
-    type Act = Act;
+    type ExternalAction = ExternalAction;
     type Refusal = Refusal;
     type Oracle = Oracle;
-    type World = World;
+    type Engine = Engine;
     type Call = Request;
-    type Answer = Answer;
+    type Output = ApiResponse;
 
-    fn prepare(request: &Incoming, world: &World) -> Result<(Operation, Request), Refusal> {
-        let request = Request::read(request, &world.knobs)?;
+    fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Operation, Request), Refusal> {
+        let request = Request::read(request, &engine.knobs)?;
         let operation = request.operation.ok_or_else(Refusal::internal)?;
         Ok((operation, request))
     }
 
-    fn shown(request: &Request) -> BTreeMap<String, String> {
-        request.shown()
+    fn recorded_parameters(request: &Request) -> BTreeMap<String, String> {
+        request.recorded_parameters()
     }
 
-    fn resources(_request: &Request) -> NonZeroU32 {
+    fn resource_count(_request: &Request) -> NonZeroU32 {
         NonZeroU32::MIN
     }
 
-    fn act(request: &Request, world: &mut World, served: &Served) -> Result<Answer, Refusal> {
-        actions::act(request, world, served)
+    fn execute(
+        request: &Request,
+        engine: &mut Engine,
+        context: &CallContext,
+    ) -> Result<ApiResponse, Refusal> {
+        actions::execute(request, engine, context)
     }
 
-    fn reply(done: Result<Answer, Refusal>, request_id: &str) -> Outgoing {
-        let answer = done.unwrap_or_else(|refusal| refused(&refusal));
+    fn response(result: Result<ApiResponse, Refusal>, request_id: &str) -> HttpResponse {
+        let answer = result.unwrap_or_else(|refusal| refused(&refusal));
         let mut headers = answer.headers;
         headers.push(("x-ms-request-id", request_id.to_owned()));
         headers.push(("x-ms-correlation-request-id", request_id.to_owned()));
-        Outgoing {
+        HttpResponse {
             status: answer.status,
             content_type: answer.content_type,
             headers,
             body: answer.body,
-            delivery: Delivery::Whole,
+            delivery: Delivery::Complete,
         }
     }
 
-    fn retry_after(world: &World, seconds: u64) -> String {
-        match world.knobs.retry_after {
+    fn retry_after(engine: &Engine, seconds: u64) -> String {
+        match engine.knobs.retry_after {
             RetryAfter::Seconds => seconds.to_string(),
             RetryAfter::Date => {
-                let then = world.now().saturating_add(Duration::from_secs(seconds));
-                http_date(world.date(then))
+                let then = engine.now().saturating_add(Duration::from_secs(seconds));
+                http_date(engine.date(then))
             }
         }
     }
 
-    fn date(world: &World) -> Option<String> {
-        Some(http_date(world.date(world.now())))
+    fn date(engine: &Engine) -> Option<String> {
+        Some(http_date(engine.date(engine.now())))
     }
 
-    fn can(_fault: &Fault) -> bool {
+    fn supports_fault(_fault: &Fault) -> bool {
         true
     }
 
-    fn refuse(why: StandIn<'_>, _world: &World) -> Refusal {
-        match why {
-            StandIn::Throttled => Refusal::throttled(),
-            StandIn::Expired => Refusal::unauthenticated(
+    fn injected_refusal(error: InjectedError<'_>, _world: &Engine) -> Refusal {
+        match error {
+            InjectedError::Throttled => Refusal::throttled(),
+            InjectedError::ExpiredCredentials => Refusal::unauthenticated(
                 "ExpiredAuthenticationToken",
                 "The access token expiry is earlier than the current time.",
             ),
-            StandIn::Forbidden => Refusal::forbidden(),
-            StandIn::Capacity => Refusal::no_sku("requested", "any"),
-            StandIn::Quota => Refusal::quota(),
-            StandIn::Internal => Refusal::internal(),
-            StandIn::Any {
+            InjectedError::Forbidden => Refusal::forbidden(),
+            InjectedError::Capacity => Refusal::no_sku("requested", "any"),
+            InjectedError::Quota => Refusal::quota(),
+            InjectedError::Internal => Refusal::internal(),
+            InjectedError::Custom {
                 status,
                 code,
                 message,
@@ -117,15 +121,22 @@ impl Cloud for Azure {
         }
     }
 
-    fn let_act(world: &mut World, act: Act) -> Result<Vec<String>, Refusal> {
-        world.act(act)
+    fn perform_external(
+        engine: &mut Engine,
+        action: ExternalAction,
+    ) -> Result<Vec<String>, Refusal> {
+        engine.perform(action)
     }
 
-    fn oracle(world: &World, calls: BTreeMap<String, u64>, unstruck: Vec<FaultRule>) -> Oracle {
-        Oracle::new(world, calls, unstruck)
+    fn oracle(
+        engine: &Engine,
+        calls: BTreeMap<String, u64>,
+        unused_faults: Vec<FaultRule>,
+    ) -> Oracle {
+        Oracle::new(engine, calls, unused_faults)
     }
 
-    fn introduction(knobs: &Knobs) -> Value {
+    fn describe(knobs: &Knobs) -> Value {
         json!({
             "cloud": Self::NAME,
             "locations": knobs.locations.iter().map(|it| &it.name).collect::<Vec<_>>(),
@@ -138,13 +149,13 @@ fn http_date(date: DateTime<Utc>) -> String {
     date.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// The document of a refusal, with what a client may look for beside it.
-fn refused(refusal: &Refusal) -> Answer {
+/// The document of a refusal, with what a client may read_lag for beside it.
+fn refused(refusal: &Refusal) -> ApiResponse {
     let mut error = json!({ "code": refusal.code, "message": refusal.message });
     if let Some(target) = &refusal.target {
         error["target"] = json!(target);
     }
-    let answer = Answer {
+    let answer = ApiResponse {
         status: refusal.status,
         content_type: JSON,
         headers: Vec::new(),
@@ -173,7 +184,7 @@ impl crate::cloud::Operation for Operation {
     }
 }
 
-impl Refused for Refusal {
+impl RefusalInfo for Refusal {
     fn code(&self) -> &str {
         &self.code
     }

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::catalog::{
     Location, MarketplaceImage, ResourceGroup, SecurityGroup, SizeSpec, VirtualNetwork,
 };
-use crate::cloud::Turned;
+use crate::cloud::CommonKnobs;
 pub use crate::cloud::{
-    knobs::{Capacity, Counts, FailLate, Market, Throttle},
+    knobs::{Capacity, Counts, LateFailure, LimitCheck, Market, Throttle},
     lag::Lag,
 };
 
@@ -56,13 +56,13 @@ pub struct Knobs {
     /// The most virtual machines at once in a location.
     pub vm_quota: Option<u64>,
     /// When a quota is found to be used up.
-    pub quota_found: Found,
+    pub quota_check: LimitCheck,
     /// How many machines there are; none said, no limit.
     pub capacity: Vec<Capacity>,
     /// When machines are found to be missing.
-    pub capacity_found: Found,
+    pub capacity_check: LimitCheck,
     /// Creations that are accepted and fail in their operation.
-    pub fail_late: Vec<FailLate>,
+    pub late_failures: Vec<LateFailure>,
     /// Token buckets by operation; `*` is shared by all operations that have none of their own.
     pub throttle: BTreeMap<String, Throttle>,
     /// The locations; the first is the default of what others make.
@@ -97,10 +97,10 @@ impl Default for Knobs {
             spot_vcpu_quota: None,
             family_quota: BTreeMap::new(),
             vm_quota: None,
-            quota_found: Found::AtOnce,
+            quota_check: LimitCheck::Immediate,
             capacity: Vec::new(),
-            capacity_found: Found::InOperation,
-            fail_late: Vec::new(),
+            capacity_check: LimitCheck::InOperation,
+            late_failures: Vec::new(),
             throttle: BTreeMap::new(),
             locations: Location::standard(),
             resource_groups: vec![
@@ -113,17 +113,6 @@ impl Default for Knobs {
             sizes: SizeSpec::standard(),
         }
     }
-}
-
-/// When a limit is found to be reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Found {
-    /// The call is refused, and nothing is made.
-    #[default]
-    AtOnce,
-    /// The operation fails, and what was made stays.
-    InOperation,
 }
 
 /// How a `Retry-After` header is written.
@@ -159,14 +148,14 @@ pub struct Timing {
     pub image: Duration,
     /// For how long after its end an operation is remembered.
     #[serde(with = "crate::cloud::millis")]
-    pub operation_memory: Duration,
+    pub operation_retention: Duration,
     /// For how long after a failure an interface is reserved for the virtual machine that failed.
     #[serde(with = "crate::cloud::millis")]
     pub nic_reservation: Duration,
     /// For how long after its end the resource manager still asks the provider for a resource, so that
     /// it is `NotFound` and not yet `ResourceNotFound`.
     #[serde(with = "crate::cloud::millis")]
-    pub manager_memory: Duration,
+    pub deleted_retention: Duration,
 }
 
 impl Timing {
@@ -194,14 +183,14 @@ impl Default for Timing {
             delete: tenth,
             update: Duration::ZERO,
             image: tenth,
-            operation_memory: Duration::from_secs(24 * 3600),
+            operation_retention: Duration::from_secs(24 * 3600),
             nic_reservation: Duration::from_secs(180),
-            manager_memory: tenth,
+            deleted_retention: tenth,
         }
     }
 }
 
-impl Turned for Knobs {
+impl CommonKnobs for Knobs {
     fn seed_mut(&mut self) -> &mut u64 {
         &mut self.seed
     }

@@ -13,7 +13,7 @@
 //!
 //! A request walks: `server` (sockets) → `cloud` (faults, throttling) → `actions` (parameters and
 //! documents) → `engine` (what happens). Beside it, [`AzureEmulator`]'s methods and the control endpoint
-//! turn [`Knobs`], add [`Fault`]s, let somebody else [`Act`] and ask the [`Oracle`].
+//! turn [`Knobs`], add [`Fault`]s, let somebody else [`ExternalAction`] and ask the [`Oracle`].
 
 mod actions;
 mod catalog;
@@ -31,12 +31,12 @@ pub use catalog::{
     Location, MarketplaceImage, ResourceGroup, SecurityGroup, SizeSpec, Subnet, VirtualNetwork,
 };
 pub use cloud::{Azure, AzureEmulator, FaultRule};
-pub use engine::operator::Act;
+pub use engine::operator::ExternalAction;
 pub use error::Refusal;
 pub use knobs::{
-    Capacity, Counts, FailLate, Found, Knobs, Lag, Market, RetryAfter, Throttle, Timing,
+    Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, RetryAfter, Throttle, Timing,
 };
-pub use oracle::{Oracle, TrueDisk, TrueImage, TrueNic, TruePublicIp, TrueVm};
+pub use oracle::{Oracle, OracleDisk, OracleImage, OracleNic, OraclePublicIp, OracleVm};
 pub use wire::operation::Operation;
 
 pub use crate::cloud::{

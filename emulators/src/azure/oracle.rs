@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     cloud::FaultRule,
-    engine::{World, disk::Disk, nic::Nic, public_ip::PublicIp, vm::Vm},
+    engine::{Engine, disk::Disk, nic::Nic, public_ip::PublicIp, vm::Vm},
     knobs::Market,
     wire::{body::DeleteOption, id::Id},
 };
@@ -16,29 +16,29 @@ use super::{
 #[non_exhaustive]
 pub struct Oracle {
     /// Every virtual machine, in the order of creation.
-    pub vms: Vec<TrueVm>,
+    pub vms: Vec<OracleVm>,
     /// Every network interface.
-    pub nics: Vec<TrueNic>,
+    pub nics: Vec<OracleNic>,
     /// Every public address.
-    pub public_ips: Vec<TruePublicIp>,
+    pub public_ips: Vec<OraclePublicIp>,
     /// Every disk.
-    pub disks: Vec<TrueDisk>,
+    pub disks: Vec<OracleDisk>,
     /// Every image that was made here.
-    pub images: Vec<TrueImage>,
+    pub images: Vec<OracleImage>,
     /// How many operations go on.
     pub operations_in_progress: usize,
     /// How many calls of each operation arrived.
     pub calls: BTreeMap<String, u64>,
     /// How many records reads have looked at.
-    pub records_touched: u64,
+    pub records_read: u64,
     /// The fault rules that have not struck yet.
-    pub unstruck: Vec<FaultRule>,
+    pub unused_faults: Vec<FaultRule>,
 }
 
 /// A virtual machine as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueVm {
+pub struct OracleVm {
     /// Its resource id.
     pub id: String,
     /// Its name.
@@ -88,7 +88,7 @@ pub struct TrueVm {
 /// A network interface as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueNic {
+pub struct OracleNic {
     /// Its resource id.
     pub id: String,
     /// The virtual machine that it is attached to.
@@ -106,7 +106,7 @@ pub struct TrueNic {
 /// A public address as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TruePublicIp {
+pub struct OraclePublicIp {
     /// Its resource id.
     pub id: String,
     /// The address, while it has one.
@@ -120,13 +120,13 @@ pub struct TruePublicIp {
 /// A disk as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueDisk {
+pub struct OracleDisk {
     /// Its resource id.
     pub id: String,
     /// The virtual machine that it is attached to.
     pub attached_to: Option<String>,
     /// Whether it goes with its virtual machine.
-    pub goes_with_vm: bool,
+    pub delete_with_vm: bool,
     /// Its size.
     pub gib: u32,
     /// Its tags.
@@ -136,7 +136,7 @@ pub struct TrueDisk {
 /// An image as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueImage {
+pub struct OracleImage {
     /// Its resource id.
     pub id: String,
     /// The virtual machine that it was made of.
@@ -149,52 +149,56 @@ pub struct TrueImage {
 
 impl Oracle {
     pub(crate) fn new(
-        world: &World,
+        engine: &Engine,
         calls: BTreeMap<String, u64>,
-        unstruck: Vec<FaultRule>,
+        unused_faults: Vec<FaultRule>,
     ) -> Self {
-        let images = world.images.iter().map(|(_, image)| TrueImage {
+        let images = engine.images.iter().map(|(_, image)| OracleImage {
             id: image.id.path(),
             source: image.source.as_ref().map(Id::path),
             provisioning_state: image.provisioning.name().to_owned(),
             tags: image.tags.clone(),
         });
-        let going_on = world.tasks.values().filter(|task| task.ended.is_none());
+        let going_on = engine.tasks.values().filter(|task| task.ended.is_none());
         Self {
-            vms: world.vms.iter().map(|(_, vm)| true_vm(world, vm)).collect(),
-            nics: world
+            vms: engine
+                .vms
+                .iter()
+                .map(|(_, vm)| true_vm(engine, vm))
+                .collect(),
+            nics: engine
                 .nics
                 .iter()
-                .map(|(_, nic)| true_nic(world, nic))
+                .map(|(_, nic)| true_nic(engine, nic))
                 .collect(),
-            public_ips: world.ips.iter().map(|(_, ip)| true_ip(ip)).collect(),
-            disks: world
+            public_ips: engine.ips.iter().map(|(_, ip)| true_ip(ip)).collect(),
+            disks: engine
                 .disks
                 .iter()
-                .map(|(_, disk)| true_disk(world, disk))
+                .map(|(_, disk)| true_disk(engine, disk))
                 .collect(),
             images: images.collect(),
             operations_in_progress: going_on.count(),
             calls,
-            records_touched: world.touched,
-            unstruck,
+            records_read: engine.records_read,
+            unused_faults,
         }
     }
 }
 
-fn true_vm(world: &World, vm: &Vm) -> TrueVm {
-    let nic = vm.nics.first().and_then(|nic| world.nics.find(&nic.id));
+fn true_vm(engine: &Engine, vm: &Vm) -> OracleVm {
+    let nic = vm.nics.first().and_then(|nic| engine.nics.find(&nic.id));
     let address = nic.and_then(|(_, nic)| nic.addresses.first());
     let public = address.and_then(|address| address.public.as_ref());
-    let public = public.and_then(|(id, _)| world.ips.find(id)?.1.address);
-    TrueVm {
+    let public = public.and_then(|(id, _)| engine.ips.find(id)?.1.address);
+    OracleVm {
         id: vm.id.path(),
         name: vm.id.name.clone(),
         vm_id: vm.vm_id.clone(),
         provisioning_state: vm.provisioning.name().to_owned(),
         power_state: vm.power.map(|power| power.name().to_owned()),
         failure: vm.failure.as_ref().map(|failure| failure.code.clone()),
-        created_millis: world.date(vm.created).timestamp_millis(),
+        created_millis: engine.date(vm.created).timestamp_millis(),
         image: image_name(vm),
         size: vm.size.clone(),
         location: vm.location.clone(),
@@ -222,12 +226,12 @@ fn image_name(vm: &Vm) -> String {
     image.id.unwrap_or_else(|| named.join(":"))
 }
 
-fn true_nic(world: &World, nic: &Nic) -> TrueNic {
+fn true_nic(engine: &Engine, nic: &Nic) -> OracleNic {
     let reserved = nic
         .reserved
         .as_ref()
-        .filter(|(_, until)| world.now() < *until);
-    TrueNic {
+        .filter(|(_, until)| engine.now() < *until);
+    OracleNic {
         id: nic.id.path(),
         attached_to: nic.attached.as_ref().map(Id::path),
         reserved_for: reserved.map(|(vm, _)| vm.path()),
@@ -241,8 +245,8 @@ fn true_nic(world: &World, nic: &Nic) -> TrueNic {
     }
 }
 
-fn true_ip(ip: &PublicIp) -> TruePublicIp {
-    TruePublicIp {
+fn true_ip(ip: &PublicIp) -> OraclePublicIp {
+    OraclePublicIp {
         id: ip.id.path(),
         address: ip.address,
         attached_to: ip.attached.clone(),
@@ -250,13 +254,13 @@ fn true_ip(ip: &PublicIp) -> TruePublicIp {
     }
 }
 
-fn true_disk(world: &World, disk: &Disk) -> TrueDisk {
-    let vm = disk.attached.as_ref().and_then(|vm| world.vms.find(vm));
+fn true_disk(engine: &Engine, disk: &Disk) -> OracleDisk {
+    let vm = disk.attached.as_ref().and_then(|vm| engine.vms.find(vm));
     let own = vm.and_then(|(_, vm)| vm.disks.iter().find(|it| it.id.key() == disk.id.key()));
-    TrueDisk {
+    OracleDisk {
         id: disk.id.path(),
         attached_to: disk.attached.as_ref().map(Id::path),
-        goes_with_vm: own.is_some_and(|own| own.delete == DeleteOption::Delete),
+        delete_with_vm: own.is_some_and(|own| own.delete == DeleteOption::Delete),
         gib: disk.gib,
         tags: disk.tags.clone(),
     }

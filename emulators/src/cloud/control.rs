@@ -8,34 +8,34 @@ use hyper::Method;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{Cloud, Operation, Refused as _, fault::FaultRule, service::Service};
-use crate::server::{Delivery, Incoming, Outgoing};
+use super::{Cloud, Operation, RefusalInfo as _, fault::FaultRule, service::Service};
+use crate::server::{Delivery, HttpRequest, HttpResponse};
 
 const ROOT: &str = "/_emulator";
 
 /// Whether a request is for the control endpoint.
-pub(super) fn is_control(request: &Incoming) -> bool {
+pub(super) fn is_control(request: &HttpRequest) -> bool {
     let rest = request.uri.path().strip_prefix(ROOT);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Answers a request.
-pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &Incoming) -> Outgoing {
+pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &HttpRequest) -> HttpResponse {
     let body = request.body.as_deref().unwrap_or_default();
     let path = request.uri.path();
     let what = path.strip_prefix(ROOT).unwrap_or(path).trim_matches('/');
     let answer = match (&request.method, what) {
-        (&Method::GET, "") => Ok(C::introduction(&service.knobs())),
+        (&Method::GET, "") => Ok(C::describe(&service.knobs())),
         (&Method::GET, "knobs") => value(&service.knobs()),
         (&Method::PATCH, "knobs") => patch_knobs(service, body),
-        (&Method::GET, "faults") => value(&service.unstruck()),
+        (&Method::GET, "faults") => value(&service.unused_faults()),
         (&Method::POST, "faults") => add_faults(service, body),
         (&Method::DELETE, "faults") => {
             service.clear_faults();
             Ok(json!({}))
         }
-        (&Method::POST, "acts") => read::<C::Act>(body).and_then(|act| {
-            let done = service.let_act(act);
+        (&Method::POST, "external-actions") => read::<C::ExternalAction>(body).and_then(|act| {
+            let done = service.perform_external(act);
             done.map(|ids| json!({ "ids": ids }))
                 .map_err(|refusal| bad(&format!("{}: {}", refusal.code(), refusal.message())))
         }),
@@ -55,12 +55,12 @@ pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &Incoming) -> Outg
         Ok(body) => (200, body),
         Err((status, message)) => (status, json!({ "error": message })),
     };
-    Outgoing {
+    HttpResponse {
         status,
         content_type: "application/json",
         headers: Vec::new(),
         body: body.to_string(),
-        delivery: Delivery::Whole,
+        delivery: Delivery::Complete,
     }
 }
 
@@ -99,7 +99,7 @@ impl<'de, O: Operation> Deserialize<'de> for OneOrMany<O> {
 /// Adds rules, all of them or none.
 fn add_faults<C: Cloud>(service: &Service<C>, body: &[u8]) -> Answer<Value> {
     let OneOrMany(rules) = read(body)?;
-    if let Some(rule) = rules.iter().find(|rule| !C::can(&rule.fault)) {
+    if let Some(rule) = rules.iter().find(|rule| !C::supports_fault(&rule.fault)) {
         let message = format!("{:?} means nothing in {}", rule.fault, C::NAME);
         return Err(bad(&message));
     }

@@ -10,7 +10,7 @@ use std::{
 use fleetwright_chaos::Clock;
 
 use super::{Cloud, calls::CallRecord, clock::RealClock, fault::FaultRule, service::Service};
-use crate::server::Running;
+use crate::server::RunningServer;
 
 /// A cloud on a socket of this process. Dropping it closes every connection and stops it.
 ///
@@ -18,7 +18,7 @@ use crate::server::Running;
 #[derive(Debug)]
 pub struct Emulator<C: Cloud> {
     service: Arc<Service<C>>,
-    server: Running,
+    server: RunningServer,
 }
 
 impl<C: Cloud> Emulator<C> {
@@ -39,7 +39,7 @@ impl<C: Cloud> Emulator<C> {
         clock: Arc<dyn Clock>,
     ) -> io::Result<Self> {
         let service = Arc::new(Service::new(knobs, clock));
-        let server = Running::start(address, service.clone())?;
+        let server = RunningServer::start(address, service.clone())?;
         Ok(Self { service, server })
     }
 
@@ -64,8 +64,8 @@ impl<C: Cloud> Emulator<C> {
     }
 
     /// The rules that have not struck yet: a test whose fault never happened proves nothing.
-    pub fn unstruck_faults(&self) -> Vec<FaultRule<C::Operation>> {
-        self.service.unstruck()
+    pub fn unused_faults(&self) -> Vec<FaultRule<C::Operation>> {
+        self.service.unused_faults()
     }
 
     /// The knobs as they are.
@@ -84,8 +84,8 @@ impl<C: Cloud> Emulator<C> {
     }
 
     /// Lets somebody else act, and answers the ids of what it was about.
-    pub fn act(&self, act: C::Act) -> Result<Vec<String>, C::Refusal> {
-        self.service.let_act(act)
+    pub fn perform_external(&self, action: C::ExternalAction) -> Result<Vec<String>, C::Refusal> {
+        self.service.perform_external(action)
     }
 
     /// Lets time have passed.

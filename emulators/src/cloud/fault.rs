@@ -56,7 +56,7 @@ pub enum Fault {
         state: String,
     },
     /// What is launched fails before it runs.
-    FailsLate {
+    LateFailure {
         /// The code of the reason.
         code: String,
         /// The words of the reason.
@@ -128,11 +128,11 @@ impl Failure {
 
 /// A refusal that is not a call's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StandIn<'a> {
+pub enum InjectedError<'a> {
     /// One call too many.
     Throttled,
-    /// The credentials ran out.
-    Expired,
+    /// The credentials have expired.
+    ExpiredCredentials,
     /// A right is missing.
     Forbidden,
     /// There are no machines.
@@ -141,8 +141,8 @@ pub enum StandIn<'a> {
     Quota,
     /// The cloud's fault.
     Internal,
-    /// Whatever a test wants.
-    Any {
+    /// Any error that a test asks for.
+    Custom {
         /// The HTTP status, of an error.
         status: u16,
         /// The cloud's code.
@@ -154,23 +154,23 @@ pub enum StandIn<'a> {
 
 impl Fault {
     /// The refusal that stands in for the call's own answer, if that is what the fault is.
-    pub(super) fn stand_in(&self) -> Option<StandIn<'_>> {
+    pub(super) fn injected_error(&self) -> Option<InjectedError<'_>> {
         match self {
-            Self::Throttled { .. } => Some(StandIn::Throttled),
-            Self::ExpiredCredentials => Some(StandIn::Expired),
-            Self::Forbidden => Some(StandIn::Forbidden),
-            Self::Capacity => Some(StandIn::Capacity),
-            Self::Quota => Some(StandIn::Quota),
+            Self::Throttled { .. } => Some(InjectedError::Throttled),
+            Self::ExpiredCredentials => Some(InjectedError::ExpiredCredentials),
+            Self::Forbidden => Some(InjectedError::Forbidden),
+            Self::Capacity => Some(InjectedError::Capacity),
+            Self::Quota => Some(InjectedError::Quota),
             Self::ServerError {
                 phase: Phase::Before,
-            } => Some(StandIn::Internal),
+            } => Some(InjectedError::Internal),
             Self::Refused {
                 status,
                 code,
                 message,
             } => {
                 let status = Some(*status).filter(|status| (400..600).contains(status));
-                Some(StandIn::Any {
+                Some(InjectedError::Custom {
                     status: status.unwrap_or(500),
                     code,
                     message,
@@ -187,7 +187,7 @@ impl Fault {
             | Self::EmptyPage
             | Self::RepeatedToken
             | Self::UnknownState { .. }
-            | Self::FailsLate { .. }
+            | Self::LateFailure { .. }
             | Self::OperationError { .. }
             | Self::OperationExpired
             | Self::Hang { .. }
@@ -205,7 +205,7 @@ impl Fault {
     }
 
     /// Whether only a cloud that answers with operations can do it.
-    pub(crate) const fn is_of_operations(&self) -> bool {
+    pub(crate) const fn needs_operations(&self) -> bool {
         matches!(self, Self::OperationError { .. } | Self::OperationExpired)
     }
 }
@@ -331,12 +331,12 @@ mod tests {
                 code: "X".to_owned(),
                 message: String::new(),
             };
-            let any = StandIn::Any {
+            let any = InjectedError::Custom {
                 status: answered,
                 code: "X",
                 message: "",
             };
-            assert_eq!(fault.stand_in(), Some(any));
+            assert_eq!(fault.injected_error(), Some(any));
         }
     }
 }

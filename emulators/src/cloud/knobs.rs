@@ -48,7 +48,7 @@ pub enum Market {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct FailLate {
+pub struct LateFailure {
     /// Of this type.
     #[serde(default)]
     pub instance_type: Option<String>,
@@ -61,7 +61,7 @@ pub struct FailLate {
     pub message: String,
 }
 
-impl FailLate {
+impl LateFailure {
     /// Every launch fails so; narrow it with the public fields.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -77,6 +77,18 @@ impl FailLate {
         is_or_any(self.instance_type.as_deref(), instance_type)
             && is_or_any(self.zone.as_deref(), zone)
     }
+}
+
+/// When a cloud with asynchronous operations reports that a limit is reached.
+///
+/// On the wire: `immediate` or `in_operation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitCheck {
+    /// The request is refused, and nothing is created.
+    Immediate,
+    /// The request is accepted, and its operation fails.
+    InOperation,
 }
 
 /// Whether a field of a rule means this.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Lag {
-    /// A read sees the world as it was up to so long ago, by chance.
+    /// A read sees the engine as it was up to so long ago, by chance.
     #[serde(with = "super::millis")]
     pub reads: Duration,
     /// Up to so long after its launch, by chance, a call that names an instance does not find it.
@@ -20,30 +20,35 @@ pub struct Lag {
 
 /// How far a read lags behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Look {
+pub enum ReadLag {
     /// By chance, up to the whole lag.
     #[default]
-    Chance,
+    Random,
     /// By the whole lag.
-    Stale,
+    Maximum,
 }
 
 impl Lag {
     /// The moment that a read made now sees; nothing where that is before the beginning.
-    pub(crate) fn moment(&self, now: Duration, look: Look, dice: &mut SeededRng) -> Option<Duration> {
+    pub(crate) fn moment(
+        &self,
+        now: Duration,
+        read_lag: ReadLag,
+        rng: &mut SeededRng,
+    ) -> Option<Duration> {
         if self.reads.is_zero() {
             return Some(now);
         }
-        let behind = match look {
-            Look::Chance => dice.up_to(self.reads),
-            Look::Stale => self.reads,
+        let behind = match read_lag {
+            ReadLag::Random => rng.up_to(self.reads),
+            ReadLag::Maximum => self.reads,
         };
         now.checked_sub(behind)
     }
 
     /// Whether a call made now does not find yet what was made at `made`.
-    pub(crate) fn hides(&self, made: Duration, now: Duration, dice: &mut SeededRng) -> bool {
-        !self.writes.is_zero() && now < made.saturating_add(dice.up_to(self.writes))
+    pub(crate) fn hides(&self, made: Duration, now: Duration, rng: &mut SeededRng) -> bool {
+        !self.writes.is_zero() && now < made.saturating_add(rng.up_to(self.writes))
     }
 }
 
@@ -54,10 +59,10 @@ mod tests {
     #[test]
     fn without_lag_everything_is_seen_and_no_dice_are_cast() {
         let (lag, now) = (Lag::default(), Duration::from_secs(5));
-        let (mut dice, mut same) = (SeededRng::new(1), SeededRng::new(1));
-        assert_eq!(lag.moment(now, Look::Stale, &mut dice), Some(now));
-        assert!(!lag.hides(now, now, &mut dice));
-        assert_eq!(dice.bits(), same.bits());
+        let (mut rng, mut same) = (SeededRng::new(1), SeededRng::new(1));
+        assert_eq!(lag.moment(now, ReadLag::Maximum, &mut rng), Some(now));
+        assert!(!lag.hides(now, now, &mut rng));
+        assert_eq!(rng.bits(), same.bits());
     }
 
     #[test]
@@ -67,10 +72,11 @@ mod tests {
             reads: second,
             writes: second,
         };
-        let mut dice = SeededRng::new(1);
-        let moment = |now: u32, dice: &mut SeededRng| lag.moment(second * now, Look::Stale, dice);
-        assert_eq!(moment(5, &mut dice), Some(second * 4));
-        assert_eq!(moment(0, &mut dice), None);
-        assert!(!lag.hides(second, second * 3, &mut dice));
+        let mut rng = SeededRng::new(1);
+        let moment =
+            |now: u32, rng: &mut SeededRng| lag.moment(second * now, ReadLag::Maximum, rng);
+        assert_eq!(moment(5, &mut rng), Some(second * 4));
+        assert_eq!(moment(0, &mut rng), None);
+        assert!(!lag.hides(second, second * 3, &mut rng));
     }
 }

@@ -10,30 +10,30 @@
 //! | `emulator`, `control` | the handle of a test, and the same for other processes |
 //! | `fault` | what can go wrong, at which call |
 //! | `knobs`, `millis` | the knobs that all clouds have |
-//! | `clock`, `agenda` | time that can be put forward, and what is due when |
+//! | `clock`, `schedule` | time that can be put forward, and what is due when |
 //! | `lag`, `history` | how far reads trail behind, and what they may still see |
 //! | `page`, `index`, `records` | parts of a list, and finding without looking at everything |
 //! | `machines` | how many machines there are, and who has them |
 //! | `names`, `pool` | numbers that are never given twice, and addresses that are, but not soon |
 
-pub(crate) mod agenda;
+pub(crate) mod address_pool;
 pub(crate) mod calls;
+pub(crate) mod capacity;
 pub(crate) mod clock;
 mod control;
 pub(crate) mod emulator;
 pub(crate) mod fault;
 pub(crate) mod history;
+pub(crate) mod ids;
 pub(crate) mod index;
+pub(crate) mod inject;
 pub(crate) mod knobs;
 pub(crate) mod lag;
-pub(crate) mod machines;
 pub(crate) mod millis;
-pub(crate) mod names;
 pub(crate) mod page;
-pub(crate) mod pool;
 pub(crate) mod records;
+pub(crate) mod schedule;
 pub(crate) mod service;
-pub(crate) mod strike;
 mod throttle;
 
 use std::{collections::BTreeMap, fmt::Debug, num::NonZeroU32, sync::Arc, time::Duration};
@@ -42,10 +42,10 @@ use fleetwright_chaos::Clock;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::server::{Incoming, Outgoing};
-use fault::{Fault, FaultRule, StandIn};
+use crate::server::{HttpRequest, HttpResponse};
+use fault::{Fault, FaultRule, InjectedError};
+use inject::CallContext;
 use knobs::Throttle;
-use strike::Served;
 
 /// A cloud: what it speaks, and what happens in it.
 pub trait Cloud: Debug + Sized + Send + Sync + 'static {
@@ -54,82 +54,89 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     /// The name of a kind of call.
     type Operation: Operation;
     /// Everything that can be turned.
-    type Knobs: Turned;
+    type Knobs: CommonKnobs;
     /// What somebody else does.
-    type Act: DeserializeOwned;
+    type ExternalAction: DeserializeOwned;
     /// Why a request was refused.
-    type Refusal: Refused;
+    type Refusal: RefusalInfo;
     /// The truth.
     type Oracle: Serialize;
     /// All there is.
-    type World: World<Knobs = Self::Knobs>;
+    type Engine: CloudEngine<Knobs = Self::Knobs>;
     /// A request that was understood.
     type Call: Send;
     /// What a call that succeeds is answered with.
-    type Answer;
+    type Output;
 
     /// Understands a request, or refuses what does not even count as a call.
-    fn prepare(
-        request: &Incoming,
-        world: &Self::World,
+    fn parse(
+        request: &HttpRequest,
+        engine: &Self::Engine,
     ) -> Result<(Self::Operation, Self::Call), Self::Refusal>;
 
     /// The parameters of a call as its record shows them.
-    fn shown(call: &Self::Call) -> BTreeMap<String, String>;
+    fn recorded_parameters(call: &Self::Call) -> BTreeMap<String, String>;
 
     /// How many resources a call asks for or names.
-    fn resources(call: &Self::Call) -> NonZeroU32;
+    fn resource_count(call: &Self::Call) -> NonZeroU32;
 
     /// How much longer a call that began at `since` has to wait for what it is about, if it waits.
-    fn patience(call: &Self::Call, world: &Self::World, since: Duration) -> Option<Duration> {
-        let _ = (call, world, since);
+    fn remaining_wait(
+        call: &Self::Call,
+        engine: &Self::Engine,
+        since: Duration,
+    ) -> Option<Duration> {
+        let _ = (call, engine, since);
         None
     }
 
     /// Carries a call out.
-    fn act(
+    fn execute(
         call: &Self::Call,
-        world: &mut Self::World,
-        served: &Served,
-    ) -> Result<Self::Answer, Self::Refusal>;
+        engine: &mut Self::Engine,
+        context: &CallContext,
+    ) -> Result<Self::Output, Self::Refusal>;
 
     /// The reply to a request.
-    fn reply(done: Result<Self::Answer, Self::Refusal>, request_id: &str) -> Outgoing;
+    fn response(result: Result<Self::Output, Self::Refusal>, request_id: &str) -> HttpResponse;
 
     /// How a `Retry-After` header says to come back in so many seconds.
-    fn retry_after(world: &Self::World, seconds: u64) -> String {
-        let _ = world;
+    fn retry_after(engine: &Self::Engine, seconds: u64) -> String {
+        let _ = engine;
         seconds.to_string()
     }
 
     /// What a `Date` header says, where clients go by the cloud's time; none, the machine's.
-    fn date(world: &Self::World) -> Option<String> {
-        let _ = world;
+    fn date(engine: &Self::Engine) -> Option<String> {
+        let _ = engine;
         None
     }
 
     /// Whether a fault means anything here.
-    fn can(fault: &Fault) -> bool;
+    fn supports_fault(fault: &Fault) -> bool;
 
     /// This cloud's words for a refusal that is not a call's own.
-    fn refuse(why: StandIn<'_>, world: &Self::World) -> Self::Refusal;
+    fn injected_refusal(error: InjectedError<'_>, engine: &Self::Engine) -> Self::Refusal;
 
     /// Lets somebody else act, and answers the ids of what it was about.
-    fn let_act(world: &mut Self::World, act: Self::Act) -> Result<Vec<String>, Self::Refusal>;
+    fn perform_external(
+        engine: &mut Self::Engine,
+        action: Self::ExternalAction,
+    ) -> Result<Vec<String>, Self::Refusal>;
 
     /// The truth, with what was asked so far.
     fn oracle(
-        world: &Self::World,
+        engine: &Self::Engine,
         calls: BTreeMap<String, u64>,
-        unstruck: Vec<FaultRule<Self::Operation>>,
+        unused_faults: Vec<FaultRule<Self::Operation>>,
     ) -> Self::Oracle;
 
     /// What the control endpoint says about this cloud.
-    fn introduction(knobs: &Self::Knobs) -> Value;
+    fn describe(knobs: &Self::Knobs) -> Value;
 }
 
 /// All there is in a cloud, and its time.
-pub trait World: Debug + Send {
+pub trait CloudEngine: Debug + Send {
     /// Everything that can be turned.
     type Knobs;
 
@@ -161,7 +168,7 @@ pub trait Operation:
 }
 
 /// Knobs that all clouds have.
-pub trait Turned: Clone + Debug + Serialize + DeserializeOwned + Send {
+pub trait CommonKnobs: Clone + Debug + Serialize + DeserializeOwned + Send {
     /// Where all chance comes from.
     fn seed_mut(&mut self) -> &mut u64;
 
@@ -170,7 +177,7 @@ pub trait Turned: Clone + Debug + Serialize + DeserializeOwned + Send {
 }
 
 /// A refusal as records and the control endpoint show it.
-pub trait Refused: Debug {
+pub trait RefusalInfo: Debug {
     /// The cloud's code.
     fn code(&self) -> &str;
 

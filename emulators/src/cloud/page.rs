@@ -1,6 +1,6 @@
 //! Pages: how much of a list one reply holds, and where the next begins.
 //!
-//! A token names the list it is of and a [`Place`]; positions are numbers that only grow along a list.
+//! A token names the list it is of and a [`PagePosition`]; positions are numbers that only grow along a list.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -9,15 +9,15 @@ const LAST: u64 = 1 << 62;
 
 /// The page that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Paging {
+pub(crate) struct PageRequest {
     pub(crate) most: usize,
-    pub(crate) place: Place,
-    pub(crate) trick: Trick,
+    pub(crate) place: PagePosition,
+    pub(crate) page_fault: PageFault,
 }
 
 /// Where a page begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PagePosition {
     /// After this position.
     pub(crate) after: u64,
     /// So many pages came before it, so that no two tokens of a walk are the same.
@@ -26,7 +26,7 @@ pub(crate) struct Place {
 
 /// What goes wrong with a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trick {
+pub enum PageFault {
     /// Nothing.
     #[default]
     None,
@@ -41,50 +41,50 @@ pub enum Trick {
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
     /// Where the next page begins, if there may be one.
-    pub(crate) next: Option<Place>,
+    pub(crate) next: Option<PagePosition>,
 }
 
-impl Paging {
+impl PageRequest {
     /// Takes a page from `items`, which begin after the wanted position; also tells how many it
-    /// touched. An item that is not selected is nothing.
+    /// records_read. An item that is not selected is nothing.
     pub(crate) fn take<T>(&self, items: impl Iterator<Item = (u64, Option<T>)>) -> (Page<T>, u64) {
-        let (mut taken, mut touched, mut last) = (Vec::new(), 0, self.place.after);
+        let (mut taken, mut records_read, mut last) = (Vec::new(), 0, self.place.after);
         let mut items = items.peekable();
-        let next = |after| Place {
+        let next = |after| PagePosition {
             after,
             page: self.place.page.saturating_add(1),
         };
-        match self.trick {
-            Trick::Empty => {
+        match self.page_fault {
+            PageFault::Empty => {
                 let next = Some(next(last));
                 return (Page { items: taken, next }, 0);
             }
-            Trick::None | Trick::Repeated => {}
+            PageFault::None | PageFault::Repeated => {}
         }
         while taken.len() < self.most {
             let Some((position, item)) = items.next() else {
                 break;
             };
             last = position;
-            touched += 1;
+            records_read += 1;
             taken.extend(item);
         }
-        let next = match self.trick {
-            Trick::Repeated => Some(self.place),
-            Trick::None | Trick::Empty => items.peek().map(|_| next(last)),
+        let next = match self.page_fault {
+            PageFault::Repeated => Some(self.place),
+            PageFault::None | PageFault::Empty => items.peek().map(|_| next(last)),
         };
-        (Page { items: taken, next }, touched)
+        (Page { items: taken, next }, records_read)
     }
 }
 
-impl Place {
+impl PagePosition {
     /// A place as a client sees it, in the list `of`.
     pub(crate) fn token(self, of: &str) -> String {
         URL_SAFE_NO_PAD.encode(format!("{of}:{}:{}", self.after, self.page))
     }
 
     /// The place that a token of the list `of` stands for.
-    pub(crate) fn of_token(of: &str, token: &str) -> Option<Self> {
+    pub(crate) fn from_token(of: &str, token: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let text = String::from_utf8(bytes).ok()?;
         let mut parts = text.rsplitn(3, ':');
@@ -98,36 +98,46 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn take(most: usize, after: u64, trick: Trick) -> (Vec<u64>, Option<(u64, u64)>, u64) {
-        let place = Place { after, page: 6 };
-        let paging = Paging { most, place, trick };
+    fn take(most: usize, after: u64, page_fault: PageFault) -> (Vec<u64>, Option<(u64, u64)>, u64) {
+        let place = PagePosition { after, page: 6 };
+        let paging = PageRequest {
+            most,
+            place,
+            page_fault,
+        };
         let odd = |n: u64| (n, (n % 2 == 1).then_some(n));
-        let (page, touched) = paging.take((after + 1..=9).map(odd));
+        let (page, records_read) = paging.take((after + 1..=9).map(odd));
         let next = page.next.map(|next| (next.after, next.page));
-        (page.items, next, touched)
+        (page.items, next, records_read)
     }
 
     #[test]
     fn pages_cover_a_list_and_tell_what_they_touch() {
-        assert_eq!(take(2, 0, Trick::None), (vec![1, 3], Some((3, 7)), 3));
-        assert_eq!(take(2, 3, Trick::None), (vec![5, 7], Some((7, 7)), 4));
-        assert_eq!(take(2, 7, Trick::None), (vec![9], None, 2));
-        assert_eq!(take(9, 9, Trick::None), (vec![], None, 0));
-        assert_eq!(take(2, 3, Trick::Empty), (vec![], Some((3, 7)), 0));
-        assert_eq!(take(2, 3, Trick::Repeated), (vec![5, 7], Some((3, 6)), 4));
+        assert_eq!(take(2, 0, PageFault::None), (vec![1, 3], Some((3, 7)), 3));
+        assert_eq!(take(2, 3, PageFault::None), (vec![5, 7], Some((7, 7)), 4));
+        assert_eq!(take(2, 7, PageFault::None), (vec![9], None, 2));
+        assert_eq!(take(9, 9, PageFault::None), (vec![], None, 0));
+        assert_eq!(take(2, 3, PageFault::Empty), (vec![], Some((3, 7)), 0));
+        assert_eq!(
+            take(2, 3, PageFault::Repeated),
+            (vec![5, 7], Some((3, 6)), 4)
+        );
     }
 
     #[test]
     fn tokens_are_of_one_list() {
-        let place = |after| Place { after, page: 3 };
+        let place = |after| PagePosition { after, page: 3 };
         let made = place(77).token("DescribeTags");
-        assert_eq!(Place::of_token("DescribeTags", &made), Some(place(77)));
+        assert_eq!(
+            PagePosition::from_token("DescribeTags", &made),
+            Some(place(77))
+        );
         let colon = place(7).token("a:b");
-        assert_eq!(Place::of_token("a:b", &colon), Some(place(7)));
+        assert_eq!(PagePosition::from_token("a:b", &colon), Some(place(7)));
         let beyond = [LAST + 1, u64::MAX].map(|after| place(after).token("DescribeTags"));
         let other = place(77).token("DescribeVolumes");
         for bad in ["", "!", "zzzz", &made[1..], &other, &beyond[0], &beyond[1]] {
-            assert_eq!(Place::of_token("DescribeTags", bad), None, "{bad}");
+            assert_eq!(PagePosition::from_token("DescribeTags", bad), None, "{bad}");
         }
     }
 }

@@ -11,15 +11,15 @@ use std::{
 use fleetwright_chaos::{Clock, FaultPlan};
 
 use super::{
-    Cloud, Operation as _, Refused as _, Turned as _, World as _,
+    Cloud, CloudEngine as _, CommonKnobs as _, Operation as _, RefusalInfo as _,
     calls::{CallRecord, Calls},
     clock::SkippingClock,
     control,
-    fault::{Fault, FaultRule, Phase, StandIn},
-    strike::{delivered, served, undone, wait},
+    fault::{Fault, FaultRule, InjectedError, Phase},
+    inject::{apply_delivery_fault, call_context, lost_before_effect, wait},
     throttle::Buckets,
 };
-use crate::server::{Handler, Handling, Incoming, Outgoing};
+use crate::server::{Handler, HttpRequest, HttpResponse, ResponseFuture};
 
 /// How often a call that waits looks again: time may be put forward meanwhile.
 const GLANCE: Duration = Duration::from_millis(5);
@@ -37,7 +37,7 @@ pub(super) struct Service<C: Cloud> {
 /// What changes with every call.
 #[derive(Debug)]
 struct Inner<C: Cloud> {
-    world: C::World,
+    engine: C::Engine,
     calls: Calls,
     buckets: Buckets,
 }
@@ -57,11 +57,11 @@ impl<C: Cloud> Service<C> {
     /// The state, with everything done that is due.
     fn state(&self) -> MutexGuard<'_, Inner<C>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.world.catch_up();
+        state.engine.catch_up();
         state
     }
 
-    async fn serve(self: Arc<Self>, request: Incoming) -> Outgoing {
+    async fn serve(self: Arc<Self>, request: HttpRequest) -> HttpResponse {
         if control::is_control(&request) {
             return control::handle(&self, &request);
         }
@@ -72,7 +72,7 @@ impl<C: Cloud> Service<C> {
         let fault = self.faults.next_fault(operation.name());
         self.state().calls.count(operation.name());
         wait(fault.as_ref(), Phase::Before).await;
-        if let Some(lost) = undone(fault.as_ref()) {
+        if let Some(lost) = lost_before_effect(fault.as_ref()) {
             self.keep_lost(operation, &call, fault.as_ref());
             return lost;
         }
@@ -80,86 +80,91 @@ impl<C: Cloud> Service<C> {
         while let Some(pause) = self.pause(&call, since, fault.as_ref()) {
             tokio::time::sleep(pause).await;
         }
-        let reply = self.act(operation, &call, fault.as_ref());
+        let reply = self.execute(operation, &call, fault.as_ref());
         wait(fault.as_ref(), Phase::After).await;
-        delivered(reply, fault.as_ref())
+        apply_delivery_fault(reply, fault.as_ref())
     }
 
     /// Everything that is refused before it counts as a call.
-    fn prepare(&self, request: &Incoming) -> Result<(C::Operation, C::Call), Outgoing> {
+    fn prepare(&self, request: &HttpRequest) -> Result<(C::Operation, C::Call), HttpResponse> {
         let mut state = self.state();
-        C::prepare(request, &state.world).map_err(|refusal| {
-            let request_id = state.world.request_id();
-            C::reply(Err(refusal), &request_id)
+        C::parse(request, &state.engine).map_err(|refusal| {
+            let request_id = state.engine.request_id();
+            C::response(Err(refusal), &request_id)
         })
     }
 
     /// How long to sleep before looking again, for a call that waits for something.
     fn pause(&self, call: &C::Call, since: Duration, fault: Option<&Fault>) -> Option<Duration> {
         // What is refused is refused at once.
-        if fault.is_some_and(|fault| fault.stand_in().is_some() || fault.is_of_operations()) {
+        if fault.is_some_and(|fault| fault.injected_error().is_some() || fault.needs_operations()) {
             return None;
         }
-        let left = C::patience(call, &self.state().world, since)?;
+        let left = C::remaining_wait(call, &self.state().engine, since)?;
         Some(left.min(GLANCE)).filter(|pause| !pause.is_zero())
     }
 
     /// Keeps the record of a call that was lost before it had an effect.
     fn keep_lost(&self, operation: C::Operation, call: &C::Call, fault: Option<&Fault>) {
         let mut state = self.state();
-        let request_id = state.world.request_id();
+        let request_id = state.engine.request_id();
         let kept = record::<C>(operation, call, request_id, fault);
         state.calls.keep(kept);
     }
 
     /// Carries a call out, as far as its fault lets it, and keeps its record.
-    fn act(&self, operation: C::Operation, call: &C::Call, fault: Option<&Fault>) -> Outgoing {
+    fn execute(
+        &self,
+        operation: C::Operation,
+        call: &C::Call,
+        fault: Option<&Fault>,
+    ) -> HttpResponse {
         let mut state = self.state();
         let Inner {
-            world,
+            engine,
             calls,
             buckets,
         } = &mut *state;
-        let served = served(world.request_id(), fault);
+        let context = call_context(engine.request_id(), fault);
         let mut retry_after = fault.and_then(Fault::retry_after_secs);
-        let done = match fault.and_then(Fault::stand_in) {
-            Some(why) => Err(C::refuse(why, world)),
-            None => match buckets.take(operation.name(), C::resources(call)) {
-                Ok(()) => C::act(call, world, &served),
+        let done = match fault.and_then(Fault::injected_error) {
+            Some(why) => Err(C::injected_refusal(why, engine)),
+            None => match buckets.take(operation.name(), C::resource_count(call)) {
+                Ok(()) => C::execute(call, engine, &context),
                 Err(early) => {
                     retry_after = early.retry_after_secs;
-                    Err(C::refuse(StandIn::Throttled, world))
+                    Err(C::injected_refusal(InjectedError::Throttled, engine))
                 }
             },
         };
         let done = match fault {
             Some(Fault::ServerError {
                 phase: Phase::After,
-            }) => Err(C::refuse(StandIn::Internal, world)),
+            }) => Err(C::injected_refusal(InjectedError::Internal, engine)),
             Some(_) | None => done,
         };
         let code = done.as_ref().err().map(|refusal| refusal.code().to_owned());
-        let mut reply = C::reply(done, &served.request_id);
+        let mut reply = C::response(done, &context.request_id);
         let retry_after =
-            retry_after.map(|seconds| ("retry-after", C::retry_after(world, seconds)));
+            retry_after.map(|seconds| ("retry-after", C::retry_after(engine, seconds)));
         reply.headers.extend(retry_after);
-        let date = C::date(world).map(|date| ("date", date));
+        let date = C::date(engine).map(|date| ("date", date));
         reply.headers.extend(date);
-        let mut kept = record::<C>(operation, call, served.request_id, fault);
+        let mut kept = record::<C>(operation, call, context.request_id, fault);
         (kept.status, kept.code) = (Some(reply.status), code);
         calls.keep(kept);
         reply
     }
 
     pub(super) fn knobs(&self) -> C::Knobs {
-        self.state().world.knobs().clone()
+        self.state().engine.knobs().clone()
     }
 
     pub(super) fn set_knobs(&self, knobs: C::Knobs) {
         let clock: Arc<dyn Clock> = self.clock.clone();
         let mut state = self.state();
         state.buckets = Buckets::new(knobs.throttle(), &clock);
-        state.world.set_knobs(knobs);
+        state.engine.set_knobs(knobs);
     }
 
     pub(super) fn reset(&self, seed: Option<u64>) {
@@ -170,8 +175,11 @@ impl<C: Cloud> Service<C> {
         *self.state() = Inner::new(knobs, &self.clock);
     }
 
-    pub(super) fn let_act(&self, act: C::Act) -> Result<Vec<String>, C::Refusal> {
-        C::let_act(&mut self.state().world, act)
+    pub(super) fn perform_external(
+        &self,
+        action: C::ExternalAction,
+    ) -> Result<Vec<String>, C::Refusal> {
+        C::perform_external(&mut self.state().engine, action)
     }
 
     pub(super) fn advance(&self, by: Duration) {
@@ -179,7 +187,7 @@ impl<C: Cloud> Service<C> {
     }
 
     pub(super) fn add_fault(&self, rule: FaultRule<C::Operation>) {
-        if C::can(&rule.fault) {
+        if C::supports_fault(&rule.fault) {
             self.faults.add(rule.into());
         } else {
             self.pointless().push(rule);
@@ -191,7 +199,7 @@ impl<C: Cloud> Service<C> {
         self.pointless().clear();
     }
 
-    pub(super) fn unstruck(&self) -> Vec<FaultRule<C::Operation>> {
+    pub(super) fn unused_faults(&self) -> Vec<FaultRule<C::Operation>> {
         let mut rules: Vec<_> = self.pointless().clone();
         rules.extend(self.faults.unused_rules().into_iter().map(FaultRule::from));
         rules
@@ -205,7 +213,7 @@ impl<C: Cloud> Service<C> {
 
     pub(super) fn oracle(&self) -> C::Oracle {
         let state = self.state();
-        C::oracle(&state.world, state.calls.counts(), self.unstruck())
+        C::oracle(&state.engine, state.calls.counts(), self.unused_faults())
     }
 
     pub(super) fn call_records(&self) -> Vec<CallRecord> {
@@ -219,13 +227,13 @@ impl<C: Cloud> Inner<C> {
         Self {
             buckets: Buckets::new(knobs.throttle(), &clock),
             calls: Calls::default(),
-            world: C::World::new(knobs, clock),
+            engine: C::Engine::new(knobs, clock),
         }
     }
 }
 
 impl<C: Cloud> Handler for Service<C> {
-    fn handle(self: Arc<Self>, request: Incoming) -> Handling {
+    fn handle(self: Arc<Self>, request: HttpRequest) -> ResponseFuture {
         Box::pin(self.serve(request))
     }
 }
@@ -239,7 +247,7 @@ fn record<C: Cloud>(
 ) -> CallRecord {
     CallRecord {
         operation: operation.name().to_owned(),
-        parameters: C::shown(call),
+        parameters: C::recorded_parameters(call),
         request_id,
         status: None,
         code: None,

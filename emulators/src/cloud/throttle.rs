@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 
-use fleetwright_chaos::{TokenBucket, Clock};
+use fleetwright_chaos::{Clock, TokenBucket};
 
 use super::knobs::{Counts, Throttle};
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     actions,
-    engine::{World, operator::Act},
+    engine::{Engine, operator::ExternalAction},
     error::Refusal,
     knobs::Knobs,
     oracle::Oracle,
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{
     cloud::{
-        Cloud, Operation, Refused,
+        Cloud, Operation, RefusalInfo,
         emulator::Emulator,
-        fault::{self, Fault, StandIn},
-        strike::Served,
+        fault::{self, Fault, InjectedError},
+        inject::CallContext,
     },
-    server::{Delivery, Incoming, Outgoing, Unreadable},
+    server::{BodyError, Delivery, HttpRequest, HttpResponse},
 };
 
 /// An EC2 on a socket of this process. Dropping it closes every connection and stops it.
@@ -37,23 +37,23 @@ impl Cloud for Ec2 {
     const NAME: &'static str = "ec2";
     type Operation = Action;
     type Knobs = Knobs;
-    type Act = Act;
+    type ExternalAction = ExternalAction;
     type Refusal = Refusal;
     type Oracle = Oracle;
-    type World = World;
+    type Engine = Engine;
     type Call = (Action, Params);
-    type Answer = String;
+    type Output = String;
 
-    fn prepare(request: &Incoming, world: &World) -> Result<(Action, Self::Call), Refusal> {
-        let (action, params) = understand(request, &world.knobs)?;
+    fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Action, Self::Call), Refusal> {
+        let (action, params) = understand(request, &engine.knobs)?;
         Ok((action, (action, params)))
     }
 
-    fn shown((_, params): &Self::Call) -> BTreeMap<String, String> {
-        params.shown()
+    fn recorded_parameters((_, params): &Self::Call) -> BTreeMap<String, String> {
+        params.recorded_parameters()
     }
 
-    fn resources((_, params): &Self::Call) -> NonZeroU32 {
+    fn resource_count((_, params): &Self::Call) -> NonZeroU32 {
         let asked = params.peek("MaxCount").and_then(|count| count.parse().ok());
         let named = || {
             ["InstanceId", "ResourceId"]
@@ -64,41 +64,41 @@ impl Cloud for Ec2 {
         NonZeroU32::new(asked.unwrap_or_else(named)).unwrap_or(NonZeroU32::MIN)
     }
 
-    fn act(
+    fn execute(
         (action, params): &Self::Call,
-        world: &mut World,
-        served: &Served,
+        engine: &mut Engine,
+        context: &CallContext,
     ) -> Result<String, Refusal> {
-        actions::act(*action, params, world, served)
+        actions::execute(*action, params, engine, context)
     }
 
-    fn reply(done: Result<String, Refusal>, request_id: &str) -> Outgoing {
-        let (status, body) = match done {
+    fn response(result: Result<String, Refusal>, request_id: &str) -> HttpResponse {
+        let (status, body) = match result {
             Ok(body) => (200, body),
             Err(refusal) => (refusal.status, xml::refusal(&refusal, request_id)),
         };
-        Outgoing {
+        HttpResponse {
             status,
             content_type: "text/xml;charset=UTF-8",
             headers: vec![("x-amzn-requestid", request_id.to_owned())],
             body,
-            delivery: Delivery::Whole,
+            delivery: Delivery::Complete,
         }
     }
 
-    fn can(fault: &Fault) -> bool {
-        !fault.is_of_operations()
+    fn supports_fault(fault: &Fault) -> bool {
+        !fault.needs_operations()
     }
 
-    fn refuse(why: StandIn<'_>, _world: &World) -> Refusal {
-        match why {
-            StandIn::Throttled => Refusal::throttled(),
-            StandIn::Expired => Refusal::expired(),
-            StandIn::Forbidden => Refusal::unauthorized(),
-            StandIn::Capacity => Refusal::capacity("requested", "any"),
-            StandIn::Quota => Refusal::vcpu_quota(0),
-            StandIn::Internal => Refusal::internal(),
-            StandIn::Any {
+    fn injected_refusal(error: InjectedError<'_>, _world: &Engine) -> Refusal {
+        match error {
+            InjectedError::Throttled => Refusal::throttled(),
+            InjectedError::ExpiredCredentials => Refusal::expired(),
+            InjectedError::Forbidden => Refusal::unauthorized(),
+            InjectedError::Capacity => Refusal::capacity("requested", "any"),
+            InjectedError::Quota => Refusal::vcpu_quota(0),
+            InjectedError::Internal => Refusal::internal(),
+            InjectedError::Custom {
                 status,
                 code,
                 message,
@@ -106,15 +106,22 @@ impl Cloud for Ec2 {
         }
     }
 
-    fn let_act(world: &mut World, act: Act) -> Result<Vec<String>, Refusal> {
-        world.act(act)
+    fn perform_external(
+        engine: &mut Engine,
+        action: ExternalAction,
+    ) -> Result<Vec<String>, Refusal> {
+        engine.perform(action)
     }
 
-    fn oracle(world: &World, calls: BTreeMap<String, u64>, unstruck: Vec<FaultRule>) -> Oracle {
-        Oracle::new(world, calls, unstruck)
+    fn oracle(
+        engine: &Engine,
+        calls: BTreeMap<String, u64>,
+        unused_faults: Vec<FaultRule>,
+    ) -> Oracle {
+        Oracle::new(engine, calls, unused_faults)
     }
 
-    fn introduction(knobs: &Knobs) -> Value {
+    fn describe(knobs: &Knobs) -> Value {
         json!({
             "cloud": Self::NAME,
             "region": knobs.region,
@@ -133,7 +140,7 @@ impl Operation for Action {
     }
 }
 
-impl Refused for Refusal {
+impl RefusalInfo for Refusal {
     fn code(&self) -> &str {
         &self.code
     }
@@ -143,7 +150,7 @@ impl Refused for Refusal {
     }
 }
 
-fn understand(request: &Incoming, knobs: &Knobs) -> Result<(Action, Params), Refusal> {
+fn understand(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), Refusal> {
     if request.method != Method::GET && request.method != Method::POST {
         let message = format!("The HTTP method {} is not supported.", request.method);
         return Err(Refusal::client("InvalidRequest", message));
@@ -152,10 +159,10 @@ fn understand(request: &Incoming, knobs: &Knobs) -> Result<(Action, Params), Ref
         .body
         .as_ref()
         .map_err(|unreadable| match unreadable {
-            Unreadable::TooLarge => {
+            BodyError::TooLarge => {
                 Refusal::new(413, "RequestEntityTooLarge", "The request is too large.")
             }
-            Unreadable::Broken => {
+            BodyError::Incomplete => {
                 Refusal::new(408, "RequestTimeout", "The request did not arrive in time.")
             }
         })?;
@@ -186,7 +193,7 @@ mod tests {
 
     fn resources(text: &str) -> u32 {
         let params = Params::parse(text, b"").unwrap();
-        Ec2::resources(&(Action::RunInstances, params)).get()
+        Ec2::resource_count(&(Action::RunInstances, params)).get()
     }
 
     #[test]

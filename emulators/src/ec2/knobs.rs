@@ -12,9 +12,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec, default_subnets};
-use crate::cloud::Turned;
+use crate::cloud::CommonKnobs;
 pub use crate::cloud::{
-    knobs::{Capacity, Counts, FailLate, Market, Throttle},
+    knobs::{Capacity, Counts, LateFailure, Market, Throttle},
     lag::Lag,
 };
 
@@ -48,7 +48,7 @@ pub struct Knobs {
     /// How many machines there are; none said, no limit.
     pub capacity: Vec<Capacity>,
     /// Launches that are accepted and fail before they run.
-    pub fail_late: Vec<FailLate>,
+    pub late_failures: Vec<LateFailure>,
     /// Token buckets by action; `*` is shared by all actions that have none of their own.
     pub throttle: BTreeMap<String, Throttle>,
     /// The zones, in order of preference.
@@ -83,7 +83,7 @@ impl Default for Knobs {
             instance_quota: None,
             volume_quota: None,
             capacity: Vec::new(),
-            fail_late: Vec::new(),
+            late_failures: Vec::new(),
             throttle: BTreeMap::new(),
             subnets: default_subnets(&zones),
             zones: zones.into(),
@@ -121,7 +121,7 @@ pub struct Timing {
     pub terminated_visible: Duration,
     /// For how long a client token is remembered after its instances are terminated.
     #[serde(with = "crate::cloud::millis")]
-    pub token_memory: Duration,
+    pub token_retention: Duration,
 }
 
 impl Timing {
@@ -150,12 +150,12 @@ impl Default for Timing {
             checks: tenth,
             image: tenth,
             terminated_visible: Duration::from_secs(3600),
-            token_memory: Duration::from_secs(24 * 3600),
+            token_retention: Duration::from_secs(24 * 3600),
         }
     }
 }
 
-impl Turned for Knobs {
+impl CommonKnobs for Knobs {
     fn seed_mut(&mut self) -> &mut u64 {
         &mut self.seed
     }

@@ -13,7 +13,7 @@
 //!
 //! A request walks: `server` (sockets) → `cloud` (faults, throttling) → `actions` (parameters and
 //! shapes) → `engine` (what happens). Beside it, [`Ec2Emulator`]'s methods and the control endpoint turn
-//! [`Knobs`], add [`Fault`]s, let somebody else [`Act`] and ask the [`Oracle`].
+//! [`Knobs`], add [`Fault`]s, let somebody else [`ExternalAction`] and ask the [`Oracle`].
 
 mod actions;
 mod catalog;
@@ -29,10 +29,10 @@ mod wire;
 
 pub use catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec};
 pub use cloud::{Ec2, Ec2Emulator, FaultRule};
-pub use engine::operator::Act;
+pub use engine::operator::ExternalAction;
 pub use error::Refusal;
-pub use knobs::{Capacity, Counts, FailLate, Knobs, Lag, Market, Throttle, Timing};
-pub use oracle::{Oracle, TrueImage, TrueInstance, TrueNetworkInterface, TrueVolume};
+pub use knobs::{Capacity, Counts, Knobs, Lag, LateFailure, Market, Throttle, Timing};
+pub use oracle::{Oracle, OracleImage, OracleInstance, OracleNetworkInterface, OracleVolume};
 pub use wire::action::Action;
 
 pub use crate::cloud::{

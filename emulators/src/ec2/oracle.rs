@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     cloud::FaultRule,
-    engine::{World, record::Instance},
+    engine::{Engine, record::Instance},
     knobs::Market,
 };
 
@@ -14,26 +14,26 @@ use super::{
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Oracle {
-    /// Every instance, terminated ones until they vanish, in the order of launch.
-    pub instances: Vec<TrueInstance>,
+    /// Every instance, terminated ones until they remove_expired, in the order of launch.
+    pub instances: Vec<OracleInstance>,
     /// Every volume.
-    pub volumes: Vec<TrueVolume>,
+    pub volumes: Vec<OracleVolume>,
     /// Every network interface.
-    pub network_interfaces: Vec<TrueNetworkInterface>,
+    pub network_interfaces: Vec<OracleNetworkInterface>,
     /// Every image, the catalog's first.
-    pub images: Vec<TrueImage>,
+    pub images: Vec<OracleImage>,
     /// How many calls of each action arrived.
     pub calls: BTreeMap<String, u64>,
     /// How many records reads have looked at.
-    pub records_touched: u64,
+    pub records_read: u64,
     /// The fault rules that have not struck yet.
-    pub unstruck: Vec<FaultRule>,
+    pub unused_faults: Vec<FaultRule>,
 }
 
 /// An instance as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueInstance {
+pub struct OracleInstance {
     /// Its id.
     pub id: String,
     /// EC2's name of its state.
@@ -73,7 +73,7 @@ pub struct TrueInstance {
 /// A volume as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueVolume {
+pub struct OracleVolume {
     /// Its id.
     pub id: String,
     /// The instance that it is attached to.
@@ -89,7 +89,7 @@ pub struct TrueVolume {
 /// A network interface as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueNetworkInterface {
+pub struct OracleNetworkInterface {
     /// Its id.
     pub id: String,
     /// The instance that it is attached to.
@@ -103,7 +103,7 @@ pub struct TrueNetworkInterface {
 /// An image as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueImage {
+pub struct OracleImage {
     /// Its id.
     pub id: String,
     /// Its name.
@@ -116,20 +116,20 @@ pub struct TrueImage {
 
 impl Oracle {
     pub(crate) fn new(
-        world: &World,
+        engine: &Engine,
         calls: BTreeMap<String, u64>,
-        unstruck: Vec<FaultRule>,
+        unused_faults: Vec<FaultRule>,
     ) -> Self {
         Self {
-            instances: world
+            instances: engine
                 .instances
                 .values()
-                .map(|instance| truth(world, instance))
+                .map(|instance| truth(engine, instance))
                 .collect(),
-            volumes: world
+            volumes: engine
                 .volumes
                 .values()
-                .map(|volume| TrueVolume {
+                .map(|volume| OracleVolume {
                     id: volume.id.clone(),
                     attached_to: volume.attached_to.clone(),
                     delete_on_termination: volume.device.goes_with_instance,
@@ -137,20 +137,20 @@ impl Oracle {
                     tags: volume.tags.clone(),
                 })
                 .collect(),
-            network_interfaces: world
+            network_interfaces: engine
                 .nics
                 .values()
-                .map(|nic| TrueNetworkInterface {
+                .map(|nic| OracleNetworkInterface {
                     id: nic.id.clone(),
                     attached_to: nic.attached_to.clone(),
                     private_ip: nic.private_ip,
                     tags: nic.tags.clone(),
                 })
                 .collect(),
-            images: world
+            images: engine
                 .images
                 .values()
-                .map(|image| TrueImage {
+                .map(|image| OracleImage {
                     id: image.id.clone(),
                     name: image.name.clone(),
                     source: image.source.clone(),
@@ -158,16 +158,16 @@ impl Oracle {
                 })
                 .collect(),
             calls,
-            records_touched: world.touched,
-            unstruck,
+            records_read: engine.records_read,
+            unused_faults,
         }
     }
 }
 
-fn truth(world: &World, instance: &Instance) -> TrueInstance {
+fn truth(engine: &Engine, instance: &Instance) -> OracleInstance {
     let (fixed, version) = (&instance.fixed, instance.current());
     let attached = !instance.nics.is_empty();
-    TrueInstance {
+    OracleInstance {
         id: fixed.id.clone(),
         state: version.state.name().to_owned(),
         reason: version.reason.as_ref().map(|reason| reason.code.clone()),
@@ -180,12 +180,12 @@ fn truth(world: &World, instance: &Instance) -> TrueInstance {
         public_ip: version.public_ip,
         tags: (*version.tags).clone(),
         user_data: version.user_data.as_ref().map(|data| data.to_vec()),
-        volumes: world
+        volumes: engine
             .volumes_of(&fixed.id)
             .iter()
             .map(|(_, volume)| volume.id.clone())
             .collect(),
-        network_interfaces: world
+        network_interfaces: engine
             .nics_of(&fixed.id)
             .iter()
             .map(|(_, nic)| nic.id.clone())

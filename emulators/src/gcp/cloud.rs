@@ -6,7 +6,7 @@ use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::{
-    engine::{World, operator::Act},
+    engine::{Engine, operator::ExternalAction},
     error::Refusal,
     knobs::Knobs,
     methods::{self, Call},
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{
     cloud::{
-        Cloud, Operation, Refused,
+        Cloud, Operation, RefusalInfo,
         emulator::Emulator,
-        fault::{self, Fault, StandIn},
-        strike::Served,
+        fault::{self, Fault, InjectedError},
+        inject::CallContext,
     },
-    server::{Delivery, Incoming, Outgoing, Unreadable},
+    server::{BodyError, Delivery, HttpRequest, HttpResponse},
 };
 
 /// A Compute Engine on a socket of this process. Dropping it closes every connection and stops it.
@@ -37,23 +37,23 @@ impl Cloud for Gcp {
     const NAME: &'static str = "gcp";
     type Operation = Method;
     type Knobs = Knobs;
-    type Act = Act;
+    type ExternalAction = ExternalAction;
     type Refusal = Refusal;
     type Oracle = Oracle;
-    type World = World;
+    type Engine = Engine;
     type Call = Call;
-    type Answer = String;
+    type Output = String;
 
-    fn prepare(request: &Incoming, world: &World) -> Result<(Method, Call), Refusal> {
-        let call = understand(request, &world.knobs)?;
+    fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Method, Call), Refusal> {
+        let call = understand(request, &engine.knobs)?;
         Ok((call.method, call))
     }
 
-    fn shown(call: &Call) -> BTreeMap<String, String> {
-        call.shown()
+    fn recorded_parameters(call: &Call) -> BTreeMap<String, String> {
+        call.recorded_parameters()
     }
 
-    fn resources(call: &Call) -> NonZeroU32 {
+    fn resource_count(call: &Call) -> NonZeroU32 {
         if call.method != Method::InstancesBulkInsert {
             return NonZeroU32::MIN;
         }
@@ -65,41 +65,41 @@ impl Cloud for Gcp {
         count.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
     }
 
-    fn patience(call: &Call, world: &World, since: Duration) -> Option<Duration> {
-        methods::patience(call, world, since)
+    fn remaining_wait(call: &Call, engine: &Engine, since: Duration) -> Option<Duration> {
+        methods::remaining_wait(call, engine, since)
     }
 
-    fn act(call: &Call, world: &mut World, served: &Served) -> Result<String, Refusal> {
-        methods::act(call, world, served)
+    fn execute(call: &Call, engine: &mut Engine, context: &CallContext) -> Result<String, Refusal> {
+        methods::execute(call, engine, context)
     }
 
-    fn reply(done: Result<String, Refusal>, _request_id: &str) -> Outgoing {
-        let (status, body) = match done {
+    fn response(result: Result<String, Refusal>, _request_id: &str) -> HttpResponse {
+        let (status, body) = match result {
             Ok(body) => (200, body),
             Err(refusal) => (refusal.status, refusal.document().to_string()),
         };
-        Outgoing {
+        HttpResponse {
             status,
             content_type: "application/json; charset=UTF-8",
             headers: vec![("vary", "Origin, X-Origin, Referer".to_owned())],
             body,
-            delivery: Delivery::Whole,
+            delivery: Delivery::Complete,
         }
     }
 
-    fn can(_fault: &Fault) -> bool {
+    fn supports_fault(_fault: &Fault) -> bool {
         true
     }
 
-    fn refuse(why: StandIn<'_>, world: &World) -> Refusal {
-        match why {
-            StandIn::Throttled => Refusal::throttled(world.knobs.throttle_status),
-            StandIn::Expired => Refusal::unauthenticated(),
-            StandIn::Forbidden => Refusal::forbidden("projects/any"),
-            StandIn::Capacity => Refusal::stockout("projects/any/zones/any"),
-            StandIn::Quota => Refusal::quota("CPUS", 0, "any"),
-            StandIn::Internal => Refusal::internal(),
-            StandIn::Any {
+    fn injected_refusal(error: InjectedError<'_>, engine: &Engine) -> Refusal {
+        match error {
+            InjectedError::Throttled => Refusal::throttled(engine.knobs.throttle_status),
+            InjectedError::ExpiredCredentials => Refusal::unauthenticated(),
+            InjectedError::Forbidden => Refusal::forbidden("projects/any"),
+            InjectedError::Capacity => Refusal::stockout("projects/any/zones/any"),
+            InjectedError::Quota => Refusal::quota("CPUS", 0, "any"),
+            InjectedError::Internal => Refusal::internal(),
+            InjectedError::Custom {
                 status,
                 code,
                 message,
@@ -107,15 +107,22 @@ impl Cloud for Gcp {
         }
     }
 
-    fn let_act(world: &mut World, act: Act) -> Result<Vec<String>, Refusal> {
-        world.act(act)
+    fn perform_external(
+        engine: &mut Engine,
+        action: ExternalAction,
+    ) -> Result<Vec<String>, Refusal> {
+        engine.perform(action)
     }
 
-    fn oracle(world: &World, calls: BTreeMap<String, u64>, unstruck: Vec<FaultRule>) -> Oracle {
-        Oracle::new(world, calls, unstruck)
+    fn oracle(
+        engine: &Engine,
+        calls: BTreeMap<String, u64>,
+        unused_faults: Vec<FaultRule>,
+    ) -> Oracle {
+        Oracle::new(engine, calls, unused_faults)
     }
 
-    fn introduction(knobs: &Knobs) -> Value {
+    fn describe(knobs: &Knobs) -> Value {
         json!({
             "cloud": Self::NAME,
             "zones": knobs.zones,
@@ -134,7 +141,7 @@ impl Operation for Method {
     }
 }
 
-impl Refused for Refusal {
+impl RefusalInfo for Refusal {
     fn code(&self) -> &str {
         &self.reason
     }
@@ -144,18 +151,18 @@ impl Refused for Refusal {
     }
 }
 
-fn understand(request: &Incoming, knobs: &Knobs) -> Result<Call, Refusal> {
+fn understand(request: &HttpRequest, knobs: &Knobs) -> Result<Call, Refusal> {
     let (method, target) = route::find(&request.method, request.uri.path())?;
     check_token(request, knobs)?;
     let body = request
         .body
         .as_ref()
         .map_err(|unreadable| match unreadable {
-            Unreadable::TooLarge => {
+            BodyError::TooLarge => {
                 let message = "Request payload size exceeds the limit.";
                 Refusal::new(413, "uploadTooLarge", message)
             }
-            Unreadable::Broken => {
+            BodyError::Incomplete => {
                 let message = "The request did not arrive in time.";
                 Refusal::new(408, "requestTimeout", message)
             }
@@ -170,7 +177,7 @@ fn understand(request: &Incoming, knobs: &Knobs) -> Result<Call, Refusal> {
 }
 
 /// Refuses tokens that are not known, if any are.
-fn check_token(request: &Incoming, knobs: &Knobs) -> Result<(), Refusal> {
+fn check_token(request: &HttpRequest, knobs: &Knobs) -> Result<(), Refusal> {
     let header = request.headers.get(AUTHORIZATION);
     let given = header.and_then(|value| value.to_str().ok());
     let token = given.and_then(|text| text.strip_prefix("Bearer "));

@@ -12,9 +12,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Image, MachineType, Subnetwork, default_subnetworks};
-use crate::cloud::Turned;
+use crate::cloud::CommonKnobs;
 pub use crate::cloud::{
-    knobs::{Capacity, Counts, FailLate, Market, Throttle},
+    knobs::{Capacity, Counts, LateFailure, LimitCheck, Market, Throttle},
     lag::Lag,
 };
 
@@ -42,15 +42,15 @@ pub struct Knobs {
     /// The most instances of a region, running or not.
     pub instance_quota: Option<u64>,
     /// Where a quota is found to be used up.
-    pub quota_refused: Refused,
+    pub quota_check: LimitCheck,
     /// How many machines there are; none said, no limit.
     pub capacity: Vec<Capacity>,
     /// Where it is found that there are no machines.
-    pub stockout_refused: Refused,
+    pub stockout_check: LimitCheck,
     /// The code of an operation that finds no machines.
     pub stockout_code: String,
     /// Launches and starts that are accepted and fail before they run.
-    pub fail_late: Vec<FailLate>,
+    pub late_failures: Vec<LateFailure>,
     /// Token buckets by method; `*` is shared by all methods that have none of their own.
     pub throttle: BTreeMap<String, Throttle>,
     /// The status of a refusal for too many calls: 403 or 429.
@@ -65,7 +65,7 @@ pub struct Knobs {
     pub unreachable_zones: BTreeSet<String>,
     /// Lists of all zones leave out those that do not answer and name them, even if nobody asks for a
     /// part: newer clients have no word for it.
-    pub partial_unasked: bool,
+    pub partial_by_default: bool,
     /// Operations are listed the newest first where nobody asks for an order. The reference has them by
     /// name, which begins with the time: a client must not care.
     pub newest_operations_first: bool,
@@ -97,18 +97,18 @@ impl Default for Knobs {
             cpu_quota: None,
             spot_cpu_quota: None,
             instance_quota: None,
-            quota_refused: Refused::AtOnce,
+            quota_check: LimitCheck::Immediate,
             capacity: Vec::new(),
-            stockout_refused: Refused::InOperation,
+            stockout_check: LimitCheck::InOperation,
             stockout_code: "ZONE_RESOURCE_POOL_EXHAUSTED".to_owned(),
-            fail_late: Vec::new(),
+            late_failures: Vec::new(),
             throttle: BTreeMap::new(),
             throttle_status: 403,
             stop_done_early: false,
             repeated_deletes: 1,
             zones: zones.map(str::to_owned).into(),
             unreachable_zones: BTreeSet::new(),
-            partial_unasked: false,
+            partial_by_default: false,
             newest_operations_first: true,
             subnetworks: default_subnetworks(),
             images: Image::standard(),
@@ -117,7 +117,7 @@ impl Default for Knobs {
     }
 }
 
-impl Turned for Knobs {
+impl CommonKnobs for Knobs {
     fn seed_mut(&mut self) -> &mut u64 {
         &mut self.seed
     }
@@ -125,16 +125,6 @@ impl Turned for Knobs {
     fn throttle(&self) -> &BTreeMap<String, Throttle> {
         &self.throttle
     }
-}
-
-/// Where a limit is found to be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Refused {
-    /// The request is refused.
-    AtOnce,
-    /// The request is accepted, and its operation ends with an error.
-    InOperation,
 }
 
 /// How long things take, in milliseconds.
@@ -174,10 +164,10 @@ pub struct Timing {
     pub wait: Duration,
     /// For how long an operation is remembered after it is done.
     #[serde(with = "crate::cloud::millis")]
-    pub operation_memory: Duration,
+    pub operation_retention: Duration,
     /// For how long a request id is remembered, as long as its operation is.
     #[serde(with = "crate::cloud::millis")]
-    pub request_memory: Duration,
+    pub request_retention: Duration,
 }
 
 impl Timing {
@@ -215,8 +205,8 @@ impl Default for Timing {
             repair: half * 2,
             image: half * 2,
             wait: Duration::from_secs(120),
-            operation_memory: day * 14,
-            request_memory: day,
+            operation_retention: day * 14,
+            request_retention: day,
         }
     }
 }

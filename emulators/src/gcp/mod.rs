@@ -13,7 +13,7 @@
 //!
 //! A request walks: `server` (sockets) → `cloud` (faults, throttling) → `methods` (paths, queries and
 //! bodies) → `engine` (what happens) → `views` (documents). Beside it, [`GcpEmulator`]'s methods and the
-//! control endpoint turn [`Knobs`], add [`Fault`]s, let somebody else [`Act`] and ask the [`Oracle`].
+//! control endpoint turn [`Knobs`], add [`Fault`]s, let somebody else [`ExternalAction`] and ask the [`Oracle`].
 
 mod catalog;
 mod cloud;
@@ -30,10 +30,10 @@ mod wire;
 
 pub use catalog::{Image, MachineType, Subnetwork};
 pub use cloud::{FaultRule, Gcp, GcpEmulator};
-pub use engine::operator::Act;
+pub use engine::operator::ExternalAction;
 pub use error::Refusal;
-pub use knobs::{Capacity, Counts, FailLate, Knobs, Lag, Market, Refused, Throttle, Timing};
-pub use oracle::{Oracle, TrueDisk, TrueImage, TrueInstance, TrueOperation};
+pub use knobs::{Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, Throttle, Timing};
+pub use oracle::{Oracle, OracleDisk, OracleImage, OracleInstance, OracleOperation};
 pub use wire::method::Method;
 
 pub use crate::cloud::{

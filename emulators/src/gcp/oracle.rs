@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     cloud::FaultRule,
-    engine::{World, record::Instance},
+    engine::{Engine, record::Instance},
 };
 use crate::cloud::{fault::Failure, knobs::Market};
 
@@ -15,19 +15,19 @@ use crate::cloud::{fault::Failure, knobs::Market};
 #[non_exhaustive]
 pub struct Oracle {
     /// Every instance, in the order in which they were made. What is deleted is not there.
-    pub instances: Vec<TrueInstance>,
+    pub instances: Vec<OracleInstance>,
     /// Every disk.
-    pub disks: Vec<TrueDisk>,
+    pub disks: Vec<OracleDisk>,
     /// Every image, the catalog's first.
-    pub images: Vec<TrueImage>,
+    pub images: Vec<OracleImage>,
     /// Every operation that is remembered, the oldest first.
-    pub operations: Vec<TrueOperation>,
+    pub operations: Vec<OracleOperation>,
     /// How many calls of each method arrived.
     pub calls: BTreeMap<String, u64>,
     /// How many records reads have looked at.
-    pub records_touched: u64,
+    pub records_read: u64,
     /// The fault rules that have not struck yet.
-    pub unstruck: Vec<FaultRule>,
+    pub unused_faults: Vec<FaultRule>,
 }
 
 /// An instance as it is.
@@ -37,7 +37,7 @@ pub struct Oracle {
     clippy::struct_excessive_bools,
     reason = "each is a question of its own"
 )]
-pub struct TrueInstance {
+pub struct OracleInstance {
     /// Its id, in decimal digits.
     pub id: String,
     /// Its name.
@@ -83,7 +83,7 @@ pub struct TrueInstance {
 /// A disk as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueDisk {
+pub struct OracleDisk {
     /// Its name.
     pub name: String,
     /// Its project.
@@ -103,7 +103,7 @@ pub struct TrueDisk {
 /// An image as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueImage {
+pub struct OracleImage {
     /// Its project.
     pub project: String,
     /// Its name.
@@ -117,7 +117,7 @@ pub struct TrueImage {
 /// An operation as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TrueOperation {
+pub struct OracleOperation {
     /// Its name.
     pub name: String,
     /// What it does, such as `insert`.
@@ -134,31 +134,31 @@ pub struct TrueOperation {
 
 impl Oracle {
     pub(crate) fn new(
-        world: &World,
+        engine: &Engine,
         calls: BTreeMap<String, u64>,
-        unstruck: Vec<FaultRule>,
+        unused_faults: Vec<FaultRule>,
     ) -> Self {
-        let alive = world
+        let alive = engine
             .instances
             .values()
             .filter(|instance| !instance.is_gone());
         Self {
-            instances: alive.map(|instance| truth(world, instance)).collect(),
-            disks: disks(world),
-            images: world
+            instances: alive.map(|instance| truth(engine, instance)).collect(),
+            disks: disks(engine),
+            images: engine
                 .images
                 .values()
-                .map(|image| TrueImage {
+                .map(|image| OracleImage {
                     project: image.project.clone(),
                     name: image.name.clone(),
                     source: image.source.as_ref().map(|(path, _)| path.clone()),
                     labels: image.labels.clone(),
                 })
                 .collect(),
-            operations: world
+            operations: engine
                 .operations
                 .values()
-                .map(|operation| TrueOperation {
+                .map(|operation| OracleOperation {
                     name: operation.name.clone(),
                     operation_type: operation.kind.to_owned(),
                     target: operation.target.clone(),
@@ -168,17 +168,17 @@ impl Oracle {
                 })
                 .collect(),
             calls,
-            records_touched: world.touched,
-            unstruck,
+            records_read: engine.records_read,
+            unused_faults,
         }
     }
 }
 
-fn truth(world: &World, instance: &Instance) -> TrueInstance {
+fn truth(engine: &Engine, instance: &Instance) -> OracleInstance {
     let (fixed, version) = (&instance.fixed, instance.current());
     let disks = instance.disks.iter();
-    let disks = disks.filter_map(|attached| world.disks.get(&attached.disk?));
-    TrueInstance {
+    let disks = disks.filter_map(|attached| engine.disks.get(&attached.disk?));
+    OracleInstance {
         id: fixed.id.to_string(),
         name: fixed.name.clone(),
         project: fixed.project.clone(),
@@ -206,15 +206,15 @@ fn truth(world: &World, instance: &Instance) -> TrueInstance {
     }
 }
 
-fn disks(world: &World) -> Vec<TrueDisk> {
-    let disks = world.disks.iter().map(|(seq, disk)| {
-        let user = disk.user.and_then(|user| world.instances.get(&user));
+fn disks(engine: &Engine) -> Vec<OracleDisk> {
+    let disks = engine.disks.iter().map(|(seq, disk)| {
+        let user = disk.user.and_then(|user| engine.instances.get(&user));
         let attached = user.and_then(|user| {
             user.disks
                 .iter()
                 .find(|attached| attached.disk == Some(*seq))
         });
-        TrueDisk {
+        OracleDisk {
             name: disk.name.clone(),
             project: disk.project.clone(),
             zone: disk.zone.clone(),

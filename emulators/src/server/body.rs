@@ -12,53 +12,53 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep, timeout};
 
-use super::{MOST_BODY, PATIENCE, Unreadable};
+use super::{BodyError, MAX_BODY_BYTES, READ_TIMEOUT};
 
 /// So much of a body that is too large is still taken in, because clients read no reply before they
 /// have sent everything. Beyond it the connection is closed.
-const MOST_THROWN_AWAY: usize = 16 * MOST_BODY;
+const MAX_DISCARDED_BYTES: usize = 16 * MAX_BODY_BYTES;
 
 /// Long enough for the first half to leave the process before the connection is reset.
 const BEFORE_RESET: Duration = Duration::from_millis(20);
 
 /// Reads a body to its end.
-pub(super) async fn read<B>(mut body: B) -> Result<Bytes, Unreadable>
+pub(super) async fn read<B>(mut body: B) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     let (mut kept, mut seen) = (BytesMut::new(), 0_usize);
     loop {
-        let next = timeout(PATIENCE, body.frame())
+        let next = timeout(READ_TIMEOUT, body.frame())
             .await
-            .map_err(|_elapsed| Unreadable::Broken)?;
+            .map_err(|_elapsed| BodyError::Incomplete)?;
         let Some(frame) = next else { break };
-        let frame = frame.map_err(|_broken| Unreadable::Broken)?;
+        let frame = frame.map_err(|_broken| BodyError::Incomplete)?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
         seen = seen.saturating_add(data.len());
-        if seen > MOST_THROWN_AWAY {
-            return Err(Unreadable::TooLarge);
+        if seen > MAX_DISCARDED_BYTES {
+            return Err(BodyError::TooLarge);
         }
-        if seen <= MOST_BODY {
+        if seen <= MAX_BODY_BYTES {
             kept.extend_from_slice(&data);
         }
     }
-    if seen > MOST_BODY {
-        return Err(Unreadable::TooLarge);
+    if seen > MAX_BODY_BYTES {
+        return Err(BodyError::TooLarge);
     }
     Ok(kept.freeze())
 }
 
 /// A body to send: all of it, or its first half and then an error.
 #[derive(Debug)]
-pub(super) struct Pieces {
+pub(super) struct ResponseBody {
     left: Bytes,
     promised: u64,
     breaks: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pieces {
+impl ResponseBody {
     pub(super) fn whole(body: String) -> Self {
         let left = Bytes::from(body);
         Self {
@@ -78,7 +78,7 @@ impl Pieces {
     }
 }
 
-impl Body for Pieces {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -126,20 +126,23 @@ mod tests {
     fn a_body_is_read_up_to_its_limit() {
         let all = |size: usize| run(read(Full::new(Bytes::from(vec![7; size]))));
         assert_eq!(all(3), Ok(Bytes::from_static(&[7; 3])));
-        assert_eq!(all(MOST_BODY).map(|b| b.len()), Ok(MOST_BODY));
-        assert_eq!(all(MOST_BODY + 1), Err(Unreadable::TooLarge));
-        assert_eq!(all(MOST_THROWN_AWAY + 1), Err(Unreadable::TooLarge));
+        assert_eq!(all(MAX_BODY_BYTES).map(|b| b.len()), Ok(MAX_BODY_BYTES));
+        assert_eq!(all(MAX_BODY_BYTES + 1), Err(BodyError::TooLarge));
+        assert_eq!(all(MAX_DISCARDED_BYTES + 1), Err(BodyError::TooLarge));
     }
 
     #[test]
     fn half_a_body_promises_more_than_it_sends() {
         run(async {
-            let mut half = Pieces::half("abcdef".to_owned());
+            let mut half = ResponseBody::half("abcdef".to_owned());
             assert_eq!(half.size_hint().exact(), Some(6));
             let frame = half.frame().await.unwrap().unwrap();
             assert_eq!(frame.into_data().unwrap(), "abc");
             assert!(half.frame().await.unwrap().is_err());
-            assert_eq!(Pieces::half(String::new()).size_hint().exact(), Some(1));
+            assert_eq!(
+                ResponseBody::half(String::new()).size_hint().exact(),
+                Some(1)
+            );
         });
     }
 }

@@ -7,8 +7,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpStream, sync::oneshot};
 
 use super::{
-    Delivery, Handler, Incoming, Outgoing, PATIENCE,
-    body::{self, Pieces},
+    Delivery, Handler, HttpRequest, HttpResponse, READ_TIMEOUT,
+    body::{self, ResponseBody},
 };
 
 /// After an accept that failed, for instance for want of file descriptors.
@@ -42,7 +42,7 @@ async fn converse(stream: TcpStream, handler: Arc<dyn Handler>) {
     let serve = service::service_fn(move |request| reply(request, Arc::clone(&handler)));
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(READ_TIMEOUT)
         .serve_connection(TokioIo::new(stream), serve);
     if Pin::new(&mut connection).await.is_err() {
         // An end by force, as of a machine that went away: unsent bytes are lost, the peer gets a reset.
@@ -54,15 +54,15 @@ async fn converse(stream: TcpStream, handler: Arc<dyn Handler>) {
 async fn reply(
     request: Request<HyperBody>,
     handler: Arc<dyn Handler>,
-) -> io::Result<Response<Pieces>> {
+) -> io::Result<Response<ResponseBody>> {
     let (head, body) = request.into_parts();
-    let request = Incoming {
+    let request = HttpRequest {
         method: head.method,
         uri: head.uri,
         headers: head.headers,
         body: body::read(body).await,
     };
-    let Outgoing {
+    let HttpResponse {
         status,
         content_type,
         headers,
@@ -70,10 +70,10 @@ async fn reply(
         delivery,
     } = handler.handle(request).await;
     let pieces = match delivery {
-        Delivery::Whole => Pieces::whole(body),
-        Delivery::Half => Pieces::half(body),
-        Delivery::Nothing => return Err(io::ErrorKind::ConnectionReset.into()),
-        Delivery::Never => {
+        Delivery::Complete => ResponseBody::whole(body),
+        Delivery::Reset => ResponseBody::half(body),
+        Delivery::Closed => return Err(io::ErrorKind::ConnectionReset.into()),
+        Delivery::Hang => {
             let never: Infallible = std::future::pending().await;
             match never {}
         }

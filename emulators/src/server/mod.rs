@@ -1,8 +1,8 @@
 //! The HTTP end of an emulator: sockets, requests, replies, and replies that go wrong on the way.
 //!
-//! Knows no cloud. A [`Handler`] turns a request into an [`Outgoing`]; how that is delivered (whole,
+//! Knows no cloud. A [`Handler`] turns a request into an [`HttpResponse`]; how that is apply_delivery_fault (whole,
 //! cut, never) is carried out here. It runs on a thread and a runtime of its own, so a test may pause
-//! its clock, or have no runtime at all; dropping [`Running`] closes every connection.
+//! its clock, or have no runtime at all; dropping [`RunningServer`] closes every connection.
 
 mod body;
 mod connection;
@@ -22,38 +22,38 @@ use hyper::{HeaderMap, Method, Uri};
 use tokio::{runtime, sync::oneshot};
 
 /// The largest body that is read; the rest of a larger one is thrown away unread.
-pub(crate) const MOST_BODY: usize = 1 << 20;
+pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// Turns requests into replies.
 pub(crate) trait Handler: Send + Sync + 'static {
     /// Answers one request.
-    fn handle(self: Arc<Self>, request: Incoming) -> Handling;
+    fn handle(self: Arc<Self>, request: HttpRequest) -> ResponseFuture;
 }
 
 /// A reply in the making.
-pub(crate) type Handling = Pin<Box<dyn Future<Output = Outgoing> + Send>>;
+pub(crate) type ResponseFuture = Pin<Box<dyn Future<Output = HttpResponse> + Send>>;
 
 /// A request.
 #[derive(Debug)]
-pub struct Incoming {
+pub struct HttpRequest {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Result<Bytes, Unreadable>,
+    pub(crate) body: Result<Bytes, BodyError>,
 }
 
 /// Why there is no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// It is larger than [`MOST_BODY`].
+pub(crate) enum BodyError {
+    /// It is larger than [`MAX_BODY_BYTES`].
     TooLarge,
     /// It did not arrive in time, or broke off.
-    Broken,
+    Incomplete,
 }
 
-/// A reply, and how it is delivered.
+/// A reply, and how it is apply_delivery_fault.
 #[derive(Debug)]
-pub struct Outgoing {
+pub struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
     /// Further headers.
@@ -66,24 +66,24 @@ pub struct Outgoing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// It arrives.
-    Whole,
+    Complete,
     /// The connection is closed without a byte.
-    Nothing,
+    Closed,
     /// The head and half of the body arrive, then the connection is reset.
-    Half,
+    Reset,
     /// Nothing arrives, and the connection stays open.
-    Never,
+    Hang,
 }
 
 /// A server that runs until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Running {
+impl RunningServer {
     /// Listens at `address` and answers with `handler`.
     pub(crate) fn start(address: SocketAddr, handler: Arc<dyn Handler>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
@@ -110,7 +110,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -121,4 +121,4 @@ impl Drop for Running {
 }
 
 /// How long a client may take to send a head, or the next piece of a body.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);

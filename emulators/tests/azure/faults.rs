@@ -25,7 +25,7 @@ fn struck_by(fault: Fault, operation: Operation) -> AzureEmulator {
 fn put_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
     let emulator = struck_by(fault, PUT);
     let reply = put(&emulator, "vm");
-    assert!(emulator.unstruck_faults().is_empty());
+    assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls[PUT.name()], 1);
     let made = emulator.oracle().vms.len();
     // The next call is not struck.
@@ -133,7 +133,7 @@ fn a_call_takes_longer_or_never_ends() {
 
 #[test]
 fn an_operation_ends_with_a_code_or_is_forgotten() {
-    let late = Fault::FailsLate {
+    let late = Fault::LateFailure {
         code: "AllocationFailed".to_owned(),
         message: "no machine".to_owned(),
     };
@@ -192,5 +192,5 @@ fn lists_and_reads_are_tricked() {
     knobs.lag.reads = Duration::from_secs(3600);
     emulator.set_knobs(knobs);
     assert!(page(get(&emulator, VMS).unwrap()).0.is_empty());
-    assert!(emulator.unstruck_faults().is_empty());
+    assert!(emulator.unused_faults().is_empty());
 }

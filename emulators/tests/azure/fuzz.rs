@@ -1,4 +1,4 @@
-//! Whatever a client sends, it gets Azure's answer or Azure's error, and the next client is served as if
+//! Whatever a client sends, it gets Azure's answer or Azure's error, and the next client is context as if
 //! nothing had happened.
 
 use std::sync::LazyLock;

@@ -7,7 +7,7 @@ use crate::{
     shared::http::exchange,
 };
 use fleetwright_chaos::ManualClock;
-use fleetwright_emulators::azure::{Act, AzureEmulator, Knobs};
+use fleetwright_emulators::azure::{AzureEmulator, ExternalAction, Knobs};
 use serde_json::{Value, json};
 
 fn start() -> AzureEmulator {
@@ -240,19 +240,22 @@ fn control_turns_knobs_lets_others_act_and_resets() {
     let (status, knobs) = control("PATCH", "/knobs", &json!({ "timing": { "boot": 5 } }));
     assert_eq!((status, &knobs["timing"]["boot"]), (200, &json!(5)));
     assert_eq!(emulator.knobs().timing.boot, Duration::from_millis(5));
-    let act = json!({ "act": "create_foreign", "count": 2, "subscription": "s" });
+    let act = json!({ "action": "create_foreign", "count": 2, "subscription": "s" });
     assert_eq!(
-        control("POST", "/acts", &act).1["ids"]
+        control("POST", "/external-actions", &act).1["ids"]
             .as_array()
             .unwrap()
             .len(),
         2
     );
-    assert_eq!(control("POST", "/acts", &json!({ "act": "dance" })).0, 400);
+    assert_eq!(
+        control("POST", "/external-actions", &json!({ "action": "dance" })).0,
+        400
+    );
     let fault =
         json!({ "operation": "VirtualMachines_Get", "fault": { "kind": "operation_expired" } });
     assert_eq!(control("POST", "/faults", &fault).0, 200);
-    assert_eq!(emulator.unstruck_faults().len(), 1);
+    assert_eq!(emulator.unused_faults().len(), 1);
     control("POST", "/advance", &json!({ "millis": 1000 }));
     let (_, oracle) = control("GET", "/oracle", &Value::Null);
     assert_eq!(oracle["vms"][0]["power_state"], "running");
@@ -260,5 +263,9 @@ fn control_turns_knobs_lets_others_act_and_resets() {
     assert!(emulator.oracle().vms.is_empty());
     assert_eq!(emulator.knobs().seed, 9);
     let id = format!("{VMS}/none");
-    assert!(emulator.act(Act::Delete { id }).is_err());
+    assert!(
+        emulator
+            .perform_external(ExternalAction::Delete { id })
+            .is_err()
+    );
 }

@@ -1,4 +1,4 @@
-//! Operations over real sockets: where a reply says to look, and what is found there.
+//! Operations over real sockets: where a reply says to read_lag, and what is found there.
 
 use std::time::Duration;
 

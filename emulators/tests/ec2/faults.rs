@@ -21,7 +21,7 @@ fn struck_by(fault: Fault, action: Action) -> Ec2Emulator {
 fn launch_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
     let emulator = struck_by(fault, Action::RunInstances);
     let reply = post(&emulator, LAUNCH);
-    assert!(emulator.unstruck_faults().is_empty());
+    assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls["RunInstances"], 1);
     let made = emulator.oracle().instances.len();
     // The next call is not struck.
@@ -141,7 +141,7 @@ fn a_hanging_call_never_ends_and_its_phase_decides_the_effect() {
         while emulator.oracle().calls.get("RunInstances") != Some(&1) {
             thread::yield_now();
         }
-        // Another connection is served meanwhile.
+        // Another connection is context meanwhile.
         assert_eq!(
             post(&emulator, "Action=DescribeInstances").unwrap().status,
             200
@@ -154,7 +154,7 @@ fn a_hanging_call_never_ends_and_its_phase_decides_the_effect() {
 
 #[test]
 fn a_launch_fails_late() {
-    let fault = Fault::FailsLate {
+    let fault = Fault::LateFailure {
         code: "Server.InsufficientInstanceCapacity".to_owned(),
         message: "Insufficient capacity".to_owned(),
     };
@@ -254,9 +254,9 @@ fn throttling_may_say_when_to_come_back() {
 fn a_fault_of_operations_means_nothing_here() {
     let emulator = struck_by(Fault::OperationExpired, Action::RunInstances);
     assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
-    assert_eq!(emulator.unstruck_faults().len(), 1);
+    assert_eq!(emulator.unused_faults().len(), 1);
     emulator.clear_faults();
-    assert!(emulator.unstruck_faults().is_empty());
+    assert!(emulator.unused_faults().is_empty());
     let rule = br#"{"fault":{"kind":"operation_error","errors":[]}}"#;
     let reply = request(&emulator, "POST", "/_emulator/faults", "", rule).unwrap();
     assert_eq!(reply.status, 400);

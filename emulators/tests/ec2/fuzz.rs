@@ -1,5 +1,5 @@
 //! Whatever a client sends, it gets EC2's answer or EC2's error, in well-formed XML, and the next client
-//! is served as if nothing had happened.
+//! is context as if nothing had happened.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ static EMULATOR: LazyLock<Ec2Emulator> = LazyLock::new(|| {
     Ec2Emulator::start(knobs).unwrap()
 });
 
-/// Names that some action knows, at any depth, and some that none does.
+/// IdGenerator that some action knows, at any depth, and some that none does.
 const NAMES: [&str; 34] = [
     "ImageId",
     "InstanceType",

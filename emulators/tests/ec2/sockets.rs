@@ -232,8 +232,8 @@ fn the_control_endpoint_has_the_power_of_the_handle() {
 
     let (_, made) = ask(
         "POST",
-        "/acts",
-        json!({ "act": "launch_foreign", "count": 3 }),
+        "/external-actions",
+        json!({ "action": "launch_foreign", "count": 3 }),
     );
     assert_eq!(made["ids"].as_array().unwrap().len(), 3);
     let state = || emulator.oracle().instances[0].state.clone();
@@ -256,7 +256,7 @@ fn the_control_endpoint_has_the_power_of_the_handle() {
         json!([{ "fault": { "kind": "forbidden" } }, { "fault": { "kind": "reset" } }]),
     );
     assert_eq!(
-        ask("GET", "/oracle", Value::Null).1["unstruck"]
+        ask("GET", "/oracle", Value::Null).1["unused_faults"]
             .as_array()
             .unwrap()
             .len(),
@@ -302,8 +302,8 @@ fn bad_control_is_told_why_and_changes_nothing() {
         ),
         (
             "POST",
-            "/acts",
-            json!({ "act": "stop", "id": "i-00000000000000bad" }),
+            "/external-actions",
+            json!({ "action": "stop", "id": "i-00000000000000bad" }),
             400,
         ),
         ("POST", "/advance", json!({}), 400),

@@ -23,7 +23,7 @@ fn struck_by(fault: Fault, method: Method) -> GcpEmulator {
 fn insert_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
     let emulator = struck_by(fault, Method::InstancesInsert);
     let reply = insert(&emulator, "vm");
-    assert!(emulator.unstruck_faults().is_empty());
+    assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls["instances.insert"], 1);
     let made = emulator.oracle().instances.len();
     // The next call is not struck.
@@ -115,7 +115,7 @@ fn a_call_takes_longer_or_never_ends() {
 #[test]
 fn an_operation_ends_with_errors_or_is_forgotten() {
     let errors = vec![Failure::new("ONE", "first"), Failure::new("TWO", "second")];
-    let late = Fault::FailsLate {
+    let late = Fault::LateFailure {
         code: "ONE".to_owned(),
         message: "first".to_owned(),
     };
@@ -167,7 +167,7 @@ fn lists_and_reads_are_tricked() {
             .get("items")
             .is_none()
     );
-    assert!(emulator.unstruck_faults().is_empty());
+    assert!(emulator.unused_faults().is_empty());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
     shared::http::exchange,
 };
 use fleetwright_chaos::ManualClock;
-use fleetwright_emulators::gcp::{Act, GcpEmulator, Knobs, Throttle};
+use fleetwright_emulators::gcp::{ExternalAction, GcpEmulator, Knobs, Throttle};
 use serde_json::{Value, json};
 
 fn start() -> GcpEmulator {
@@ -182,18 +182,18 @@ fn control_does_what_the_handle_does() {
         json!([rule])
     );
     control("DELETE", "/faults", &Value::Null);
-    assert!(emulator.unstruck_faults().is_empty());
-    let launch = json!({ "act": "launch_foreign", "project": "p", "name": "theirs" });
-    let ids = control("POST", "/acts", &launch).json();
+    assert!(emulator.unused_faults().is_empty());
+    let launch = json!({ "action": "launch_foreign", "project": "p", "name": "theirs" });
+    let ids = control("POST", "/external-actions", &launch).json();
     control("POST", "/advance", &json!({ "millis": 5000 }));
     let oracle = control("GET", "/oracle", &Value::Null).json();
     assert_eq!(oracle["instances"][0]["id"], ids["ids"][0]);
     assert_eq!(oracle["instances"][0]["status"], "RUNNING");
-    assert_eq!(control("POST", "/acts", &launch).status, 400);
-    let stop = Act::Stop {
+    assert_eq!(control("POST", "/external-actions", &launch).status, 400);
+    let stop = ExternalAction::Stop {
         instance: "projects/p/zones/us-central1-a/instances/theirs".to_owned(),
     };
-    assert_eq!(emulator.act(stop).unwrap().len(), 1);
+    assert_eq!(emulator.perform_external(stop).unwrap().len(), 1);
     control("POST", "/reset", &json!({ "seed": 9 }));
     assert_eq!(
         (emulator.knobs().seed, emulator.oracle().instances.len()),

@@ -8,7 +8,7 @@ use fleetwright_ec2::{
     Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
     aws_config::{BehaviorVersion, Region, SdkConfig},
 };
-use fleetwright_emulators::ec2::{Ec2Emulator, Knobs, TrueInstance};
+use fleetwright_emulators::ec2::{Ec2Emulator, Knobs, OracleInstance};
 use fleetwright_region::{controller::tags, server::ServerId};
 
 /// For how long the emulated reads may lag.
@@ -49,7 +49,7 @@ pub(crate) fn provisioner(endpoint: &str) -> Result<Ec2Provisioner, InvalidValue
 }
 
 /// Every machine that was ever launched for a server, oldest first: the truth, which nobody asks in earnest.
-pub(crate) fn machines(emulator: &Ec2Emulator, server: ServerId) -> Vec<TrueInstance> {
+pub(crate) fn machines(emulator: &Ec2Emulator, server: ServerId) -> Vec<OracleInstance> {
     let server = server.to_string();
     let mut all = emulator.oracle().instances;
     all.retain(|machine| machine.tags.get(tags::SERVER) == Some(&server));
@@ -57,7 +57,7 @@ pub(crate) fn machines(emulator: &Ec2Emulator, server: ServerId) -> Vec<TrueInst
 }
 
 /// Whether a machine is there, or could be again.
-pub(crate) fn is_alive(machine: &TrueInstance) -> bool {
+pub(crate) fn is_alive(machine: &OracleInstance) -> bool {
     machine.state != "terminated" && machine.state != "shutting-down"
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, Phase, TrueInstance};
+use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, OracleInstance, Phase};
 use fleetwright_region::server::Server;
 
 use crate::cloud;
@@ -75,10 +75,10 @@ impl Moment {
     pub(crate) fn is_now(
         self,
         emulator: &Ec2Emulator,
-        machines: &[TrueInstance],
+        machines: &[OracleInstance],
         server: &Server,
     ) -> bool {
-        let has_struck = emulator.unstruck_faults().is_empty();
+        let has_struck = emulator.unused_faults().is_empty();
         let ending_is_stored = server
             .instance
             .as_ref()

@@ -27,7 +27,7 @@ impl<C: Cloud> Struck<C> {
 
     /// Some calls of the kit's are one operation of the cloud's, so that one rule serves them all.
     fn add(&self, rule: FaultRule<C::Operation>) {
-        if !self.emulator.unstruck_faults().contains(&rule) {
+        if !self.emulator.unused_faults().contains(&rule) {
             self.emulator.add_fault(rule);
         }
     }
@@ -68,7 +68,7 @@ impl<C: Cloud> Faults for Struck<C> {
     }
 
     async fn clear(&self) -> bool {
-        let struck = self.emulator.unstruck_faults().is_empty();
+        let struck = self.emulator.unused_faults().is_empty();
         self.emulator.clear_faults();
         struck
     }
@@ -94,7 +94,7 @@ pub fn native(fault: &WireFault) -> Fault {
         WireFault::UnknownState(state) => Fault::UnknownState {
             state: state.clone(),
         },
-        WireFault::FailsLate(code) => Fault::FailsLate {
+        WireFault::FailsLate(code) => Fault::LateFailure {
             code: code.clone(),
             message: "it failed".to_owned(),
         },

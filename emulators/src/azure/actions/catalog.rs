@@ -10,70 +10,70 @@ use crate::azure::{
     catalog::{ResourceGroup, plain_location, same},
     error::Refusal,
     shapes::catalog as shapes,
-    wire::answer::Answer,
+    wire::response::ApiResponse,
 };
 
 /// The types of the network provider that are not kept on shelves.
 const NETWORKS: &str = "Microsoft.Network/virtualNetworks";
 const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
 
-pub(super) fn groups(context: &mut Context<'_>) -> Result<Answer, Refusal> {
-    let groups = context.world.knobs.resource_groups.iter();
+pub(super) fn groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    let groups = context.engine.knobs.resource_groups.iter();
     let items = groups.map(|it| shapes::group(context.request.subscription(), it));
     let items = items.collect();
     context.whole(items)
 }
 
-pub(super) fn group(context: &Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn group(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let group = known_group(context)?;
     let document = shapes::group(context.request.subscription(), group);
-    Ok(Answer::document(&document))
+    Ok(ApiResponse::document(&document))
 }
 
-pub(super) fn group_exists(context: &Context<'_>) -> Result<Answer, Refusal> {
-    known_group(context).map(|_| Answer::bare(204))
+pub(super) fn group_exists(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
+    known_group(context).map(|_| ApiResponse::bare(204))
 }
 
 fn known_group<'a>(context: &'a Context<'_>) -> Result<&'a ResourceGroup, Refusal> {
     let name = context.request.name(1);
-    let mut groups = context.world.knobs.resource_groups.iter();
+    let mut groups = context.engine.knobs.resource_groups.iter();
     let known = groups.find(|group| same(&group.name, name));
     known.ok_or_else(|| Refusal::no_group(name))
 }
 
-pub(super) fn locations(context: &mut Context<'_>) -> Result<Answer, Refusal> {
-    let places = context.world.knobs.locations.iter();
+pub(super) fn locations(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    let places = context.engine.knobs.locations.iter();
     let items = places.map(|it| shapes::location(context.request.subscription(), it));
     let items = items.collect();
     context.whole(items)
 }
 
-pub(super) fn provider(context: &Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn provider(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let (subscription, name) = (context.request.subscription(), context.request.name(1));
-    let document = shapes::provider(subscription, name, &context.world.knobs);
+    let document = shapes::provider(subscription, name, &context.engine.knobs);
     let document = document.ok_or_else(|| {
         let message = format!("The resource namespace '{name}' is invalid.");
         Refusal::new(404, "InvalidResourceNamespace", message)
     })?;
-    Ok(Answer::document(&document))
+    Ok(ApiResponse::document(&document))
 }
 
-pub(super) fn sizes(context: &mut Context<'_>) -> Result<Answer, Refusal> {
-    context.world.location(Some(context.request.name(1)))?;
-    let sizes = context.world.knobs.sizes.iter();
+pub(super) fn sizes(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    context.engine.location(Some(context.request.name(1)))?;
+    let sizes = context.engine.knobs.sizes.iter();
     let items = sizes.filter(|size| !size.restricted).map(shapes::size);
     let items = items.collect();
     context.whole(items)
 }
 
-pub(super) fn usages(context: &mut Context<'_>) -> Result<Answer, Refusal> {
-    let location = context.world.location(Some(context.request.name(1)))?;
-    let items = shapes::usages(context.world, &location);
+pub(super) fn usages(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    let location = context.engine.location(Some(context.request.name(1)))?;
+    let items = shapes::usages(context.engine, &location);
     context.whole(items)
 }
 
 /// Sizes with where they are offered; `$filter` knows one thing, the location.
-pub(super) fn skus(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn skus(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted = match context.request.param("$filter") {
         None => None,
         Some(filter) => {
@@ -83,7 +83,7 @@ pub(super) fn skus(context: &mut Context<'_>) -> Result<Answer, Refusal> {
             Some(plain_location(place))
         }
     };
-    let knobs = &context.world.knobs;
+    let knobs = &context.engine.knobs;
     let mut items = Vec::new();
     for location in &knobs.locations {
         if wanted.as_ref().is_none_or(|it| *it == location.name) {
@@ -93,34 +93,34 @@ pub(super) fn skus(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     context.whole(items)
 }
 
-pub(super) fn network(context: &Context<'_>) -> Result<Answer, Refusal> {
-    known_network(context).map(|document| Answer::document(&document))
+pub(super) fn network(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
+    known_network(context).map(|document| ApiResponse::document(&document))
 }
 
 fn known_network(context: &Context<'_>) -> Result<Value, Refusal> {
     let (group, name) = (context.request.name(1), context.request.name(2));
-    context.world.check_group(group)?;
-    let known = context.world.network(group, name);
+    context.engine.check_group(group)?;
+    let known = context.engine.network(group, name);
     let known = known.ok_or_else(|| Refusal::no_resource(NETWORKS, name, group))?;
     Ok(shapes::network(context.request.subscription(), known))
 }
 
-pub(super) fn networks(context: &mut Context<'_>, reach: Reach) -> Result<Answer, Refusal> {
+pub(super) fn networks(context: &mut Context<'_>, reach: Reach) -> Result<ApiResponse, Refusal> {
     context.scope(reach)?;
     let group = context.request.name(1);
-    let known = context.world.knobs.virtual_networks.iter();
+    let known = context.engine.knobs.virtual_networks.iter();
     let known = known.filter(|it| reach == Reach::Subscription || same(&it.resource_group, group));
     let items = known.map(|it| shapes::network(context.request.subscription(), it));
     let items = items.collect();
     context.whole(items)
 }
 
-pub(super) fn subnets(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn subnets(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let items = subnets_of(known_network(context)?);
     context.whole(items)
 }
 
-pub(super) fn subnet(context: &Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn subnet(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let subnets = subnets_of(known_network(context)?);
     let name = context.request.name(3);
     let is = |subnet: &&Value| subnet["name"].as_str().is_some_and(|it| same(it, name));
@@ -128,7 +128,7 @@ pub(super) fn subnet(context: &Context<'_>) -> Result<Answer, Refusal> {
         let message = format!("Resource {} not found.", context.request.path);
         Refusal::new(404, "NotFound", message)
     })?;
-    Ok(Answer::document(found))
+    Ok(ApiResponse::document(found))
 }
 
 fn subnets_of(mut network: Value) -> Vec<Value> {
@@ -138,21 +138,21 @@ fn subnets_of(mut network: Value) -> Vec<Value> {
     }
 }
 
-pub(super) fn security_groups(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn security_groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.scope(Reach::Group)?;
-    let known = context.world.knobs.network_security_groups.iter();
+    let known = context.engine.knobs.network_security_groups.iter();
     let known = known.filter(|it| same(&it.resource_group, context.request.name(1)));
     let items = known.map(|it| shapes::security_group(context.request.subscription(), it));
     let items = items.collect();
     context.whole(items)
 }
 
-pub(super) fn security_group(context: &Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn security_group(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let (group, name) = (context.request.name(1), context.request.name(2));
-    context.world.check_group(group)?;
-    let mut known = context.world.knobs.network_security_groups.iter();
+    context.engine.check_group(group)?;
+    let mut known = context.engine.knobs.network_security_groups.iter();
     let found = known.find(|it| same(&it.resource_group, group) && same(&it.name, name));
     let found = found.ok_or_else(|| Refusal::no_resource(SECURITY_GROUPS, name, group))?;
     let document = shapes::security_group(context.request.subscription(), found);
-    Ok(Answer::document(&document))
+    Ok(ApiResponse::document(&document))
 }

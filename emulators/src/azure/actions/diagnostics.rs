@@ -5,17 +5,17 @@ use serde_json::json;
 use super::Context;
 use crate::azure::{
     error::Refusal,
-    wire::{answer::Answer, id::Kind},
+    wire::{id::Kind, response::ApiResponse},
 };
 
 /// The end of the name of a console's blob.
 const CONSOLE: &str = ".serialconsole.log";
 
 /// Says where the console can be read, for whoever has the URL.
-pub(super) fn retrieve(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn retrieve(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(Kind::VirtualMachine);
-    let seq = context.world.named_vm(&id)?;
-    let vm = context.world.vms.get(seq);
+    let seq = context.engine.named_vm(&id)?;
+    let vm = context.engine.vms.get(seq);
     let vm = vm.ok_or_else(|| id.missing())?;
     if !vm.diagnostics {
         let message = format!("Boot diagnostics are not enabled on VM '{}'.", vm.id.name);
@@ -28,23 +28,23 @@ pub(super) fn retrieve(context: &mut Context<'_>) -> Result<Answer, Refusal> {
             vm.vm_id
         )
     };
-    Ok(Answer::document(&json!({
+    Ok(ApiResponse::document(&json!({
         "consoleScreenshotBlobUri": at(".screenshot.bmp"),
         "serialConsoleLogBlobUri": at(CONSOLE),
     })))
 }
 
 /// The console of a machine, by the URL alone.
-pub(super) fn blob(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn blob(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let (vm_id, name) = (context.request.name(0), context.request.name(1));
     let seq = name.strip_suffix(CONSOLE).and_then(|seq| seq.parse().ok());
-    let vm = seq.and_then(|seq| context.world.vms.get(seq));
+    let vm = seq.and_then(|seq| context.engine.vms.get(seq));
     let Some(vm) = vm.filter(|vm| vm.vm_id == vm_id && vm.diagnostics) else {
         let message = "The specified blob does not exist.";
         return Err(Refusal::new(404, "BlobNotFound", message));
     };
-    context.world.touched += 1;
+    context.engine.records_read += 1;
     let mut text = vm.console.join("\r\n");
     text.push_str("\r\n");
-    Ok(Answer::text(text))
+    Ok(ApiResponse::text(text))
 }

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::{
     azure::{
-        engine::shelf::Scope,
+        engine::resource_table::Scope,
         error::Refusal,
-        wire::{answer::Answer, operation::Operation, request::Request},
+        wire::{operation::Operation, request::Request, response::ApiResponse},
     },
-    cloud::page::{Paging, Place},
+    cloud::page::{PagePosition, PageRequest},
 };
 
 /// How far a list reaches.
@@ -21,7 +21,7 @@ pub(super) enum Reach {
 
 impl Context<'_> {
     /// The page that is asked for.
-    pub(super) fn paging(&self) -> Result<Paging, Refusal> {
+    pub(super) fn paging(&self) -> Result<PageRequest, Refusal> {
         // Only sizes have a filter, and it is applied before there are pages.
         let filter = self.request.param("$filter");
         let filtered = self.request.operation == Some(Operation::ResourceSkusList);
@@ -30,16 +30,18 @@ impl Context<'_> {
         }
         let token = self.request.param("$skiptoken");
         let place = match token {
-            None => Place::default(),
-            Some(token) => Place::of_token(&list_name(self.request), token).ok_or_else(|| {
-                let message = "The skip token of the request is not valid.";
-                Refusal::client("InvalidSkipToken", message)
-            })?,
+            None => PagePosition::default(),
+            Some(token) => {
+                PagePosition::from_token(&list_name(self.request), token).ok_or_else(|| {
+                    let message = "The skip token of the request is not valid.";
+                    Refusal::client("InvalidSkipToken", message)
+                })?
+            }
         };
-        Ok(Paging {
-            most: usize::try_from(self.world.knobs.page_size.get()).unwrap_or(usize::MAX),
+        Ok(PageRequest {
+            most: usize::try_from(self.engine.knobs.page_size.get()).unwrap_or(usize::MAX),
             place,
-            trick: self.served.trick,
+            page_fault: self.context.page_fault,
         })
     }
 
@@ -49,32 +51,32 @@ impl Context<'_> {
         match reach {
             Reach::Subscription => Ok(Scope::subscription(subscription)),
             Reach::Group => {
-                self.world.check_group(self.request.name(1))?;
+                self.engine.check_group(self.request.name(1))?;
                 Ok(Scope::group(subscription, self.request.name(1)))
             }
         }
     }
 
     /// A page as a document.
-    pub(super) fn page(&self, items: &[Value], next: Option<Place>) -> Answer {
+    pub(super) fn page(&self, items: &[Value], next: Option<PagePosition>) -> ApiResponse {
         let mut document = json!({ "value": items });
         if let Some(next) = next {
-            let origin = self.world.knobs.link_origin.as_ref();
+            let origin = self.engine.knobs.link_origin.as_ref();
             let origin = origin.unwrap_or(&self.request.origin);
             document["nextLink"] = Value::String(link(self.request, origin, next));
         }
-        Answer::document(&document)
+        ApiResponse::document(&document)
     }
 
     /// Everything as one page, for lists that are short; tricks are played all the same.
-    pub(super) fn whole(&mut self, items: Vec<Value>) -> Result<Answer, Refusal> {
+    pub(super) fn whole(&mut self, items: Vec<Value>) -> Result<ApiResponse, Refusal> {
         let paging = self.paging()?;
         let after = paging.place.after;
         let numbered = (1_u64..)
             .zip(items)
             .map(|(place, item)| (place, Some(item)));
-        let (page, touched) = paging.take(numbered.skip_while(|(place, _)| *place <= after));
-        self.world.touched += touched;
+        let (page, records_read) = paging.take(numbered.skip_while(|(place, _)| *place <= after));
+        self.engine.records_read += records_read;
         Ok(self.page(&page.items, page.next))
     }
 }
@@ -91,7 +93,7 @@ fn list_name(request: &Request) -> String {
 }
 
 /// The URL of the next page: the same again, from there.
-fn link(request: &Request, origin: &str, next: Place) -> String {
+fn link(request: &Request, origin: &str, next: PagePosition) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in &request.query {
         let name = match name.as_str() {

@@ -20,33 +20,33 @@ mod tasks;
 mod vms;
 
 use super::{
-    engine::World,
+    engine::Engine,
     error::Refusal,
-    wire::{answer::Answer, id::Kind, operation::Operation as O, request::Request},
+    wire::{id::Kind, operation::Operation as O, request::Request, response::ApiResponse},
 };
-use crate::cloud::strike::Served;
+use crate::cloud::inject::CallContext;
 
 /// Everything that an operation is told.
 #[derive(Debug)]
 struct Context<'a> {
-    world: &'a mut World,
+    engine: &'a mut Engine,
     request: &'a Request,
-    served: &'a Served,
+    context: &'a CallContext,
 }
 
 /// Carries a request out.
-pub(crate) fn act(
+pub(crate) fn execute(
     request: &Request,
-    world: &mut World,
-    served: &Served,
-) -> Result<Answer, Refusal> {
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<ApiResponse, Refusal> {
     let Some(operation) = request.operation else {
         return Err(Refusal::internal());
     };
     let mut context = Context {
-        world,
+        engine,
         request,
-        served,
+        context,
     };
     let context = &mut context;
     match operation {
@@ -58,32 +58,32 @@ pub(crate) fn act(
         O::VirtualMachinesList => vms::list_group(context),
         O::VirtualMachinesListAll => vms::list_all(context),
         O::VirtualMachinesListByLocation => vms::list_by_location(context),
-        O::VirtualMachinesStart => vms::power(context, World::start_vm),
-        O::VirtualMachinesPowerOff => vms::power(context, World::power_off_vm),
-        O::VirtualMachinesRestart => vms::power(context, World::restart_vm),
-        O::VirtualMachinesDeallocate => vms::power(context, World::deallocate_vm),
+        O::VirtualMachinesStart => vms::power(context, Engine::start_vm),
+        O::VirtualMachinesPowerOff => vms::power(context, Engine::power_off_vm),
+        O::VirtualMachinesRestart => vms::power(context, Engine::restart_vm),
+        O::VirtualMachinesDeallocate => vms::power(context, Engine::deallocate_vm),
         O::VirtualMachinesGeneralize => vms::generalize(context),
         O::VirtualMachinesSimulateEviction => vms::evict(context),
         O::VirtualMachinesRetrieveBootDiagnosticsData => diagnostics::retrieve(context),
         O::BlobGet => diagnostics::blob(context),
         O::DisksCreateOrUpdate => parts::put_disk(context),
         O::DisksGet => parts::get(context, Kind::Disk),
-        O::DisksDelete => parts::delete(context, Kind::Disk, World::delete_disk),
+        O::DisksDelete => parts::delete(context, Kind::Disk, Engine::delete_disk),
         O::DisksList => parts::list(context, Kind::Disk, list::Reach::Subscription),
         O::DisksListByResourceGroup => parts::list(context, Kind::Disk, list::Reach::Group),
         O::ImagesCreateOrUpdate => parts::put_image(context),
         O::ImagesGet => parts::get(context, Kind::Image),
-        O::ImagesDelete => parts::delete(context, Kind::Image, World::delete_image),
+        O::ImagesDelete => parts::delete(context, Kind::Image, Engine::delete_image),
         O::ImagesList => parts::list(context, Kind::Image, list::Reach::Subscription),
         O::ImagesListByResourceGroup => parts::list(context, Kind::Image, list::Reach::Group),
         O::NetworkInterfacesCreateOrUpdate => parts::put_nic(context),
         O::NetworkInterfacesGet => parts::get(context, Kind::Nic),
-        O::NetworkInterfacesDelete => parts::delete(context, Kind::Nic, World::delete_nic),
+        O::NetworkInterfacesDelete => parts::delete(context, Kind::Nic, Engine::delete_nic),
         O::NetworkInterfacesList => parts::list(context, Kind::Nic, list::Reach::Group),
         O::NetworkInterfacesListAll => parts::list(context, Kind::Nic, list::Reach::Subscription),
         O::PublicIPAddressesCreateOrUpdate => parts::put_ip(context),
         O::PublicIPAddressesGet => parts::get(context, Kind::PublicIp),
-        O::PublicIPAddressesDelete => parts::delete(context, Kind::PublicIp, World::delete_ip),
+        O::PublicIPAddressesDelete => parts::delete(context, Kind::PublicIp, Engine::delete_ip),
         O::PublicIPAddressesList => parts::list(context, Kind::PublicIp, list::Reach::Group),
         O::PublicIPAddressesListAll => {
             parts::list(context, Kind::PublicIp, list::Reach::Subscription)

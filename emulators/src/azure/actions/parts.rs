@@ -8,52 +8,52 @@ use super::{Context, list::Reach, tasks::Begun};
 use crate::{
     azure::{
         engine::{
-            World,
-            shelf::{Scope, Shelf},
+            Engine,
+            resource_table::{ResourceTable, Scope},
         },
         error::Refusal,
         shapes::parts,
         wire::{
-            answer::Answer,
             body::{self, DiskBody, ImageBody, IpBody, NicBody},
             id::{Id, Kind},
+            response::ApiResponse,
         },
     },
-    cloud::page::{Page, Paging},
+    cloud::page::{Page, PageRequest},
 };
 
-pub(super) fn put_disk(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn put_disk(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: DiskBody = body::read(context.request)?;
     let id = context.request.id(Kind::Disk);
-    let begun = context.world.put_disk(&id, &wanted)?;
+    let begun = context.engine.put_disk(&id, &wanted)?;
     Ok(made(context, &id, begun))
 }
 
-pub(super) fn put_image(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn put_image(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: ImageBody = body::read(context.request)?;
     let id = context.request.id(Kind::Image);
-    let begun = context.world.put_image(&id, &wanted)?;
+    let begun = context.engine.put_image(&id, &wanted)?;
     Ok(made(context, &id, begun))
 }
 
-pub(super) fn put_nic(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn put_nic(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: NicBody = body::read(context.request)?;
     let id = context.request.id(Kind::Nic);
-    let begun = context.world.put_nic(&id, &wanted)?;
+    let begun = context.engine.put_nic(&id, &wanted)?;
     Ok(made(context, &id, begun))
 }
 
-pub(super) fn put_ip(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn put_ip(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: IpBody = body::read(context.request)?;
     let id = context.request.id(Kind::PublicIp);
-    let begun = context.world.put_ip(&id, &wanted)?;
+    let begun = context.engine.put_ip(&id, &wanted)?;
     Ok(made(context, &id, begun))
 }
 
 /// The answer to a call that has begun to make or to change something.
-fn made(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) -> Answer {
-    let now = context.world.now();
-    let document = show(context.world, id, Some(now), Expand::Nothing).unwrap_or(Value::Null);
+fn made(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) -> ApiResponse {
+    let now = context.engine.now();
+    let document = show(context.engine, id, Some(now), Expand::Nothing).unwrap_or(Value::Null);
     let status = match (id.kind, new) {
         // A disk is not said to be made before it is.
         (Kind::Disk, _) => 202,
@@ -71,10 +71,10 @@ enum Expand {
 }
 
 /// Shows one.
-pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<Answer, Refusal> {
+pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(kind);
-    context.world.check_group(&id.group)?;
-    context.world.touched += 1;
+    context.engine.check_group(&id.group)?;
+    context.engine.records_read += 1;
     let expand = match context
         .request
         .param("$expand")
@@ -87,20 +87,20 @@ pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<Answer, Refus
             return Err(Refusal::invalid("$expand", message));
         }
     };
-    let moment = context.world.moment(context.served.look);
-    let document = show(context.world, &id, moment, expand);
+    let moment = context.engine.moment(context.context.read_lag);
+    let document = show(context.engine, &id, moment, expand);
     let document = document.ok_or_else(|| id.missing())?;
-    Ok(Answer::document(&document))
+    Ok(ApiResponse::document(&document))
 }
 
-fn show(world: &World, id: &Id, moment: Option<Duration>, expand: Expand) -> Option<Value> {
+fn show(engine: &Engine, id: &Id, moment: Option<Duration>, expand: Expand) -> Option<Value> {
     Some(match id.kind {
-        Kind::Disk => parts::disk(world, &*world.disks.seen(id, moment)?),
-        Kind::Image => parts::image(&*world.images.seen(id, moment)?),
-        Kind::PublicIp => parts::public_ip(&*world.ips.seen(id, moment)?),
+        Kind::Disk => parts::disk(engine, &*engine.disks.seen(id, moment)?),
+        Kind::Image => parts::image(&*engine.images.seen(id, moment)?),
+        Kind::PublicIp => parts::public_ip(&*engine.ips.seen(id, moment)?),
         Kind::Nic => {
-            let nic = world.nics.seen(id, moment)?;
-            let publics = (expand == Expand::PublicAddresses).then_some((world, moment));
+            let nic = engine.nics.seen(id, moment)?;
+            let publics = (expand == Expand::PublicAddresses).then_some((engine, moment));
             parts::nic(&nic, publics)
         }
         Kind::VirtualMachine => return None,
@@ -111,49 +111,57 @@ fn show(world: &World, id: &Id, moment: Option<Duration>, expand: Expand) -> Opt
 pub(super) fn delete(
     context: &mut Context<'_>,
     kind: Kind,
-    begin: impl FnOnce(&mut World, &Id) -> Result<Option<u64>, Refusal>,
-) -> Result<Answer, Refusal> {
+    begin: impl FnOnce(&mut Engine, &Id) -> Result<Option<u64>, Refusal>,
+) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(kind);
-    context.world.touched += 1;
-    Ok(match begin(context.world, &id)? {
-        None => Answer::bare(204),
+    context.engine.records_read += 1;
+    Ok(match begin(context.engine, &id)? {
+        None => ApiResponse::bare(204),
         Some(task) => context.begun(task, Begun::Accepted, &Value::Null),
     })
 }
 
 /// A page of all there are.
-pub(super) fn list(context: &mut Context<'_>, kind: Kind, reach: Reach) -> Result<Answer, Refusal> {
+pub(super) fn list(
+    context: &mut Context<'_>,
+    kind: Kind,
+    reach: Reach,
+) -> Result<ApiResponse, Refusal> {
     let (scope, paging) = (context.scope(reach)?, context.paging()?);
-    let moment = context.world.moment(context.served.look);
-    let world = &*context.world;
+    let moment = context.engine.moment(context.context.read_lag);
+    let engine = &*context.engine;
     let part = Part {
         scope: &scope,
         paging: &paging,
         moment,
     };
-    let (page, touched) = match kind {
-        Kind::Disk => part.of(&world.disks, |disk| parts::disk(world, disk)),
-        Kind::Image => part.of(&world.images, parts::image),
-        Kind::PublicIp => part.of(&world.ips, parts::public_ip),
-        Kind::Nic => part.of(&world.nics, |nic| parts::nic(nic, None)),
+    let (page, records_read) = match kind {
+        Kind::Disk => part.of(&engine.disks, |disk| parts::disk(engine, disk)),
+        Kind::Image => part.of(&engine.images, parts::image),
+        Kind::PublicIp => part.of(&engine.ips, parts::public_ip),
+        Kind::Nic => part.of(&engine.nics, |nic| parts::nic(nic, None)),
         Kind::VirtualMachine => return Err(Refusal::internal()),
     };
-    context.world.touched += touched;
+    context.engine.records_read += records_read;
     Ok(context.page(&page.items, page.next))
 }
 
 /// The part of a list that is asked for.
 struct Part<'a> {
     scope: &'a Scope,
-    paging: &'a Paging,
+    paging: &'a PageRequest,
     moment: Option<Duration>,
 }
 
 impl Part<'_> {
-    fn of<T: Clone>(&self, shelf: &Shelf<T>, show: impl Fn(&T) -> Value) -> (Page<Value>, u64) {
-        let (page, touched) = shelf.page(self.scope, self.paging, self.moment);
+    fn of<T: Clone>(
+        &self,
+        resource_table: &ResourceTable<T>,
+        show: impl Fn(&T) -> Value,
+    ) -> (Page<Value>, u64) {
+        let (page, records_read) = resource_table.page(self.scope, self.paging, self.moment);
         let items = page.items.iter().map(|item: &Arc<T>| show(item)).collect();
         let next = page.next;
-        (Page { items, next }, touched)
+        (Page { items, next }, records_read)
     }
 }

@@ -3,28 +3,28 @@
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::azure::{engine::task::Task, error::Refusal, wire::answer::Answer};
+use crate::azure::{engine::task::Task, error::Refusal, wire::response::ApiResponse};
 
 /// How a call that begins an operation is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     /// With a document, and where to see how far it is.
     Document(u16),
-    /// With nothing but where to look.
+    /// With nothing but where to read_lag.
     Accepted,
 }
 
 impl Context<'_> {
     /// The answer to a call that begins an operation, which a fault may have fail in the end.
-    pub(super) fn begun(&mut self, task: u64, how: Begun, document: &Value) -> Answer {
-        if let Some(failure) = self.served.doom.first() {
-            self.world.doom(task, failure.clone());
+    pub(super) fn begun(&mut self, task: u64, how: Begun, document: &Value) -> ApiResponse {
+        if let Some(failure) = self.context.planned_failures.first() {
+            self.engine.planned_failures(task, failure.clone());
         }
         let answer = match how {
-            Begun::Document(status) => Answer::document(document).status(status),
-            Begun::Accepted => Answer::bare(202),
+            Begun::Document(status) => ApiResponse::document(document).status(status),
+            Begun::Accepted => ApiResponse::bare(202),
         };
-        let Some(task) = self.world.tasks.get(&task) else {
+        let Some(task) = self.engine.tasks.get(&task) else {
             return answer;
         };
         let answer = answer.header("azure-asyncoperation", self.url(task, false));
@@ -37,7 +37,7 @@ impl Context<'_> {
 
     /// The URL of an operation: of its state, or of what it comes to.
     fn url(&self, task: &Task, monitor: bool) -> String {
-        let origin = self.world.knobs.polling_origin.as_ref();
+        let origin = self.engine.knobs.polling_origin.as_ref();
         let monitor = if monitor { "&monitor=true" } else { "" };
         format!(
             "{}/subscriptions/{}/providers/{}/locations/{}/operations/{}?p={}{monitor}&api-version={}",
@@ -51,8 +51,8 @@ impl Context<'_> {
         )
     }
 
-    fn come_back(&self, answer: Answer) -> Answer {
-        match self.world.knobs.poll_after_secs {
+    fn come_back(&self, answer: ApiResponse) -> ApiResponse {
+        match self.engine.knobs.poll_after_secs {
             None => answer,
             Some(seconds) => answer.header("retry-after", seconds.to_string()),
         }
@@ -60,16 +60,18 @@ impl Context<'_> {
 }
 
 /// How far an operation is.
-pub(super) fn get(context: &mut Context<'_>) -> Result<Answer, Refusal> {
-    context.world.touched += 1;
+pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    context.engine.records_read += 1;
     let name = context.request.name(3);
-    let task = context.world.task(name);
+    let task = context.engine.task(name);
     let of = |task: &&Task| {
         let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
         same(&task.subscription, context.request.subscription())
             && same(task.provider, context.request.name(1))
     };
-    let task = task.filter(of).filter(|_| !context.served.forgotten);
+    let task = task
+        .filter(of)
+        .filter(|_| !context.context.operation_expired);
     let Some(task) = task else {
         let message = format!("The operation '{name}' was not found.");
         return Err(Refusal::new(404, "NotFound", message));
@@ -78,17 +80,17 @@ pub(super) fn get(context: &mut Context<'_>) -> Result<Answer, Refusal> {
         return monitor(context, task);
     }
     let mut document = json!({
-        "startTime": context.world.stamp(task.started),
+        "startTime": context.engine.stamp(task.started),
         "status": status(task),
         "name": task.id,
     });
     if let Some(ended) = task.ended {
-        document["endTime"] = Value::String(context.world.stamp(ended));
+        document["endTime"] = Value::String(context.engine.stamp(ended));
     }
     if let Some(failure) = &task.failure {
         document["error"] = json!({ "code": failure.code, "message": failure.message });
     }
-    let answer = Answer::document(&document);
+    let answer = ApiResponse::document(&document);
     Ok(match task.ended {
         None => context.come_back(answer),
         Some(_) => answer,
@@ -104,9 +106,9 @@ const fn status(task: &Task) -> &'static str {
 }
 
 /// What an operation comes to: not yet, nothing, or why not.
-fn monitor(context: &Context<'_>, task: &Task) -> Result<Answer, Refusal> {
+fn monitor(context: &Context<'_>, task: &Task) -> Result<ApiResponse, Refusal> {
     if task.ended.is_none() {
-        let answer = Answer::bare(202).header("location", context.url(task, true));
+        let answer = ApiResponse::bare(202).header("location", context.url(task, true));
         return Ok(context.come_back(answer));
     }
     if let Some(failure) = &task.failure {
@@ -117,5 +119,5 @@ fn monitor(context: &Context<'_>, task: &Task) -> Result<Answer, Refusal> {
         ));
     }
     let status = if task.work.removes() { 204 } else { 200 };
-    Ok(Answer::bare(status))
+    Ok(ApiResponse::bare(status))
 }

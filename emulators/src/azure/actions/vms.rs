@@ -6,13 +6,13 @@ use super::{Context, list::Reach, tasks::Begun};
 use crate::{
     azure::{
         catalog::plain_location,
-        engine::{World, vm::Vm},
+        engine::{Engine, vm::Vm},
         error::Refusal,
         shapes::vm::{Detail, Shown},
         wire::{
-            answer::Answer,
             body,
             id::{Id, Kind},
+            response::ApiResponse,
             vm_body::VmBody,
         },
     },
@@ -27,16 +27,16 @@ impl Context<'_> {
     /// A virtual machine as a document.
     fn show(&self, vm: &Vm, detail: Detail) -> Value {
         let shown = Shown {
-            world: self.world,
+            engine: self.engine,
             detail,
-            state: self.served.state.as_deref(),
+            state: self.context.state.as_deref(),
         };
         shown.vm(vm)
     }
 
     /// The truth about a virtual machine that a call has just changed.
     fn show_now(&self, seq: Seq) -> Value {
-        let vm = self.world.vms.get(seq);
+        let vm = self.engine.vms.get(seq);
         vm.map_or(Value::Null, |vm| self.show(vm, Detail::Plain))
     }
 
@@ -56,18 +56,18 @@ impl Context<'_> {
 }
 
 /// Makes a virtual machine, or changes the one of that name.
-pub(super) fn put(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let order: VmBody = body::read(context.request)?;
-    context.world.check_group(&id.group)?;
-    context.world.touched += 1;
-    let there = context.world.vms.seq(&id);
+    context.engine.check_group(&id.group)?;
+    context.engine.records_read += 1;
+    let there = context.engine.vms.seq(&id);
     check_preconditions(context, there)?;
     let (task, status) = match there {
-        None => (context.world.create_vm(&id, &order, false)?, 201),
-        Some(seq) => (context.world.replace_vm(seq, &order)?, 200),
+        None => (context.engine.create_vm(&id, &order, false)?, 201),
+        Some(seq) => (context.engine.replace_vm(seq, &order)?, 200),
     };
-    let seq = context.world.vms.seq(&id).unwrap_or_default();
+    let seq = context.engine.vms.seq(&id).unwrap_or_default();
     let document = context.show_now(seq);
     Ok(context.begun(task, Begun::Document(status), &document))
 }
@@ -82,7 +82,7 @@ fn check_preconditions(context: &Context<'_>, there: Option<Seq>) -> Result<(), 
     let Some(wanted) = context.request.if_match.as_deref() else {
         return Ok(());
     };
-    let version = there.and_then(|seq| context.world.vms.get(seq));
+    let version = there.and_then(|seq| context.engine.vms.get(seq));
     let matches =
         version.is_some_and(|vm| wanted == "*" || wanted == format!("\"{}\"", vm.version));
     if matches {
@@ -94,12 +94,12 @@ fn check_preconditions(context: &Context<'_>, there: Option<Seq>) -> Result<(), 
 }
 
 /// Changes tags, size and the like.
-pub(super) fn patch(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn patch(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let change: VmBody = body::read(context.request)?;
-    let seq = context.world.named_vm(&id)?;
+    let seq = context.engine.named_vm(&id)?;
     check_preconditions(context, Some(seq))?;
-    let task = context.world.update_vm(seq, &change)?;
+    let task = context.engine.update_vm(seq, &change)?;
     let document = context.show_now(seq);
     Ok(context.begun(task, Begun::Document(200), &document))
 }
@@ -107,34 +107,36 @@ pub(super) fn patch(context: &mut Context<'_>) -> Result<Answer, Refusal> {
 /// A virtual machine as a read sees it.
 fn seen(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
     let id = context.vm_id();
-    context.world.check_group(&id.group)?;
-    context.world.touched += 1;
-    let moment = context.world.moment(context.served.look);
-    let seen = context.world.vms.seen(&id, moment);
-    seen.ok_or_else(|| context.world.missing_vm(&id))
+    context.engine.check_group(&id.group)?;
+    context.engine.records_read += 1;
+    let moment = context.engine.moment(context.context.read_lag);
+    let seen = context.engine.vms.seen(&id, moment);
+    seen.ok_or_else(|| context.engine.missing_vm(&id))
 }
 
 /// Shows a virtual machine.
-pub(super) fn get(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let detail = context.detail()?;
     let vm = seen(context)?;
-    Ok(Answer::document(&context.show(&vm, detail)))
+    Ok(ApiResponse::document(&context.show(&vm, detail)))
 }
 
 /// Shows how a virtual machine is.
-pub(super) fn instance_view(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn instance_view(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let vm = seen(context)?;
     let mut document = context.show(&vm, Detail::InstanceView);
     let view = document.pointer_mut("/properties/instanceView");
-    Ok(Answer::document(&view.map_or(Value::Null, Value::take)))
+    Ok(ApiResponse::document(
+        &view.map_or(Value::Null, Value::take),
+    ))
 }
 
 /// Begins to delete; what is not there is deleted.
-pub(super) fn delete(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn delete(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     check_flag(context, "forcedeletion")?;
     let id = context.vm_id();
-    Ok(match context.world.delete_vm(&id)? {
-        None => Answer::bare(204),
+    Ok(match context.engine.delete_vm(&id)? {
+        None => ApiResponse::bare(204),
         Some(task) => context.begun(task, Begun::Accepted, &Value::Null),
     })
 }
@@ -142,8 +144,8 @@ pub(super) fn delete(context: &mut Context<'_>) -> Result<Answer, Refusal> {
 /// Begins to start, stop, restart or deallocate.
 pub(super) fn power(
     context: &mut Context<'_>,
-    begin: impl FnOnce(&mut World, &Id) -> Result<u64, Refusal>,
-) -> Result<Answer, Refusal> {
+    begin: impl FnOnce(&mut Engine, &Id) -> Result<u64, Refusal>,
+) -> Result<ApiResponse, Refusal> {
     check_flag(context, "skipshutdown")?;
     check_flag(context, "hibernate")?;
     let hibernate = context.request.param("hibernate");
@@ -151,22 +153,22 @@ pub(super) fn power(
         return Err(Refusal::unsupported("hibernate"));
     }
     let id = context.vm_id();
-    let task = begin(context.world, &id)?;
+    let task = begin(context.engine, &id)?;
     Ok(context.begun(task, Begun::Accepted, &Value::Null))
 }
 
 /// Marks as generalized, at once.
-pub(super) fn generalize(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn generalize(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
-    context.world.generalize_vm(&id)?;
-    Ok(Answer::bare(200))
+    context.engine.generalize_vm(&id)?;
+    Ok(ApiResponse::bare(200))
 }
 
 /// Has a spot machine taken back.
-pub(super) fn evict(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn evict(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
-    context.world.evict_vm(&id)?;
-    Ok(Answer::bare(204))
+    context.engine.evict_vm(&id)?;
+    Ok(ApiResponse::bare(204))
 }
 
 /// A flag of the query must be one.
@@ -182,13 +184,13 @@ fn check_flag(context: &Context<'_>, name: &str) -> Result<(), Refusal> {
 }
 
 /// The virtual machines of a resource group.
-pub(super) fn list_group(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn list_group(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let detail = context.detail()?;
     list(context, Reach::Group, detail, None)
 }
 
 /// The virtual machines of a subscription, or only how they are.
-pub(super) fn list_all(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn list_all(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     check_flag(context, "statusonly")?;
     let status = context.request.param("statusonly");
     let detail = match status {
@@ -199,7 +201,7 @@ pub(super) fn list_all(context: &mut Context<'_>) -> Result<Answer, Refusal> {
 }
 
 /// The virtual machines of a subscription in one location.
-pub(super) fn list_by_location(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+pub(super) fn list_by_location(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let location = plain_location(context.request.name(1));
     list(context, Reach::Subscription, Detail::Plain, Some(&location))
 }
@@ -209,11 +211,11 @@ fn list(
     reach: Reach,
     detail: Detail,
     location: Option<&str>,
-) -> Result<Answer, Refusal> {
+) -> Result<ApiResponse, Refusal> {
     let (scope, paging) = (context.scope(reach)?, context.paging()?);
-    let moment = context.world.moment(context.served.look);
-    let (page, touched) = context.world.vms.page(&scope, &paging, moment);
-    context.world.touched += touched;
+    let moment = context.engine.moment(context.context.read_lag);
+    let (page, records_read) = context.engine.vms.page(&scope, &paging, moment);
+    context.engine.records_read += records_read;
     let here = page
         .items
         .iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    World,
+    Engine,
     nic::{NicAddress, NicOrder, full, in_use},
     plan::NicPlan,
     public_ip::is_fixed,
@@ -23,7 +23,7 @@ use crate::{
     cloud::index::Seq,
 };
 
-impl World {
+impl Engine {
     /// The interfaces that a virtual machine is to have.
     pub(super) fn nic_plans(
         &self,

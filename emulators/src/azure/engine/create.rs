@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    World,
+    Engine,
     limits::Wanted,
     plan::{NicPlan, Plan},
     task::Work,
@@ -17,7 +17,7 @@ use crate::{
     cloud::{fault::Failure, index::Seq},
 };
 
-impl World {
+impl Engine {
     /// Begins to make a virtual machine, and answers the operation of it.
     pub(crate) fn create_vm(
         &mut self,
@@ -44,13 +44,19 @@ impl World {
         };
         let zone = plan.zone.as_deref().unwrap_or_default();
         let late = self.late_failure(&plan.size.name, zone);
-        let doom = late.or(missing.clone());
+        let planned_failures = late.or(missing.clone());
         let seq = self.make_vm(id, body, &plan, foreign)?;
         if missing.is_none() {
             self.allocate(seq);
         }
         let takes = self.knobs.timing.boot;
-        Ok(self.begin(id, &plan.location, Work::CreateVm(seq), takes, doom))
+        Ok(self.begin(
+            id,
+            &plan.location,
+            Work::CreateVm(seq),
+            takes,
+            planned_failures,
+        ))
     }
 
     /// Begins anew to make what failed, and answers the operation of it.
@@ -63,13 +69,19 @@ impl World {
             vm.tags = Arc::new(tags);
         });
         let takes = self.knobs.timing.boot;
-        let doom = late.or(missing);
-        self.begin(&vm.id, &vm.location, Work::CreateVm(seq), takes, doom)
+        let planned_failures = late.or(missing);
+        self.begin(
+            &vm.id,
+            &vm.location,
+            Work::CreateVm(seq),
+            takes,
+            planned_failures,
+        )
     }
 
     /// Why a creation is going to fail, because a knob says so.
     fn late_failure(&self, size: &str, zone: &str) -> Option<Failure> {
-        let mut rules = self.knobs.fail_late.iter();
+        let mut rules = self.knobs.late_failures.iter();
         let rule = rules.find(|rule| rule.strikes(size, zone))?;
         Some(Failure::new(&rule.code, &rule.message))
     }
@@ -126,7 +138,7 @@ impl World {
             foreign,
         };
         let existing = self.existing.entry(vm.location.clone()).or_default();
-        existing.take(vm.kind());
+        existing.reserve(vm.kind());
         self.vms.insert(seq, id, now, vm);
         Ok(seq)
     }

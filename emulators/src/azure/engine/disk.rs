@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    World,
+    Engine,
     disk_plan::DiskPlan,
     task::Work,
     vm::{Attached, Provisioning, check_staying},
@@ -39,7 +39,7 @@ pub(crate) struct Disk {
     pub(crate) provisioning: Provisioning,
 }
 
-impl World {
+impl Engine {
     /// Makes or attaches the disks of a virtual machine.
     pub(super) fn take_disks(
         &mut self,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    World, order,
+    Engine, order,
     vm::{ImageUsed, check_staying},
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(super) struct DiskPlan {
     pub(super) delete: DeleteOption,
 }
 
-impl World {
+impl Engine {
     pub(super) fn os_disk(
         &mut self,
         vm: &Id,

@@ -3,7 +3,7 @@
 //! A document that would change it is refused; what a document leaves out stays, and what it repeats is
 //! no change.
 
-use super::{World, vm::Vm};
+use super::{Engine, vm::Vm};
 use crate::azure::{
     catalog::{plain_location, same},
     error::Refusal,
@@ -13,7 +13,7 @@ use crate::azure::{
     },
 };
 
-impl World {
+impl Engine {
     /// Refuses a document that would change what never changes.
     pub(super) fn check_fixed(&self, vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
         let properties = &body.properties;

@@ -1,7 +1,7 @@
 //! Images: made of a generalized virtual machine, or of a disk as it is.
 
 use super::{
-    World,
+    Engine,
     task::Work,
     vm::{ImageUsed, Provisioning, Vm, check_staying},
 };
@@ -47,7 +47,7 @@ impl Image {
     }
 }
 
-impl World {
+impl Engine {
     /// Makes an image, or changes the tags of one, and answers the operation of it.
     pub(crate) fn put_image(&mut self, id: &Id, body: &ImageBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;

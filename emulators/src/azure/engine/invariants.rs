@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{World, vm::Power};
+use super::{Engine, vm::Power};
 
-impl World {
+impl Engine {
     /// Panics where the subscriptions contradict themselves.
     pub(crate) fn check_invariants(&self) {
         self.check_machines();
@@ -22,7 +22,9 @@ impl World {
             let place = (vm.location.clone(), vm.kind());
             *existing.entry(place).or_insert(0) += 1;
             match vm.power {
-                Some(Power::Running | Power::Stopping | Power::Stopped) => assert!(vm.allocated),
+                Some(Power::RunningServer | Power::Stopping | Power::Stopped) => {
+                    assert!(vm.allocated)
+                }
                 Some(Power::Deallocated) => assert!(!vm.allocated),
                 Some(Power::Starting | Power::Deallocating) | None => {}
             }

@@ -1,11 +1,11 @@
 //! Capacity and quota: how many machines there are, and how many this subscription may have.
 
-use super::World;
+use super::Engine;
 use crate::{
     azure::{
         catalog::{SizeSpec, same},
         error::Refusal,
-        knobs::{Found, Market},
+        knobs::{LimitCheck, Market},
     },
     cloud::fault::Failure,
 };
@@ -19,13 +19,13 @@ pub(super) struct Wanted<'a> {
     pub(super) market: Market,
 }
 
-impl World {
+impl Engine {
     /// Why a machine can not be had: refused at once, or going to fail in its operation.
     pub(super) fn limits(&self, wanted: Wanted<'_>) -> Result<Option<Failure>, Refusal> {
         if let Some(message) = self.over_quota(wanted) {
-            match self.knobs.quota_found {
-                Found::AtOnce => return Err(Refusal::not_allowed(message)),
-                Found::InOperation => {
+            match self.knobs.quota_check {
+                LimitCheck::Immediate => return Err(Refusal::not_allowed(message)),
+                LimitCheck::InOperation => {
                     return Ok(Some(Failure::new("OperationNotAllowed", message)));
                 }
             }
@@ -33,9 +33,9 @@ impl World {
         if self.has_machine(wanted) {
             return Ok(None);
         }
-        match self.knobs.capacity_found {
-            Found::AtOnce => Err(Refusal::no_sku(&wanted.size.name, wanted.location)),
-            Found::InOperation => Ok(Some(no_machine(wanted))),
+        match self.knobs.capacity_check {
+            LimitCheck::Immediate => Err(Refusal::no_sku(&wanted.size.name, wanted.location)),
+            LimitCheck::InOperation => Ok(Some(no_machine(wanted))),
         }
     }
 
@@ -134,7 +134,7 @@ pub(super) fn no_machine(wanted: Wanted<'_>) -> Failure {
     Failure::new(code, message)
 }
 
-/// The words for a quota, in which clients look for the kind and the numbers.
+/// The words for a quota, in which clients read_lag for the kind and the numbers.
 pub(crate) fn quota_text(kind: &str, place: &str, limit: u64, used: u64, more: u64) -> String {
     format!(
         "Operation could not be completed as it results in exceeding approved {kind} quota. Additional details - \

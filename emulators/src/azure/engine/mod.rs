@@ -6,7 +6,7 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `shelf` | resources of one kind, and the versions of them that a lagging read may still see |
+//! | `resource_table` | resources of one kind, and the versions of them that a lagging read may still see |
 //! | `vm`, `order`, `plan`, `disk_plan` | a virtual machine, what its creation asks for, what that needs |
 //! | `create`, `update`, `fixed`, `power` | making and changing virtual machines, what never changes, and their power |
 //! | `task`, `settle` | operations: how one begins, and what happens when time ends it |
@@ -31,8 +31,8 @@ mod order;
 mod plan;
 mod power;
 pub(crate) mod public_ip;
+pub(crate) mod resource_table;
 mod settle;
-pub(crate) mod shelf;
 mod tags;
 pub(crate) mod task;
 mod update;
@@ -50,7 +50,8 @@ use fleetwright_chaos::{Clock, SeededRng};
 pub(crate) use limits::quota_text;
 
 use self::{
-    disk::Disk, image::Image, nic::Nic, public_ip::PublicIp, shelf::Shelf, task::Task, vm::Vm,
+    disk::Disk, image::Image, nic::Nic, public_ip::PublicIp, resource_table::ResourceTable,
+    task::Task, vm::Vm,
 };
 use super::{
     catalog::same,
@@ -59,33 +60,34 @@ use super::{
     wire::id::Id,
 };
 use crate::cloud::{
-    self, agenda::Agenda, index::Seq, lag::Look, machines::Machines, names::Names, pool::Pool,
+    self, address_pool::AddressPool, capacity::CapacityUsage, ids::IdGenerator, index::Seq,
+    lag::ReadLag, schedule::Schedule,
 };
 
 /// Everything there is.
 #[derive(Debug)]
-pub struct World {
+pub struct Engine {
     pub(crate) knobs: Knobs,
-    agenda: Agenda<Event>,
+    schedule: Schedule<Event>,
     last_seq: Seq,
-    names: Names,
-    request_names: Names,
-    dice: SeededRng,
-    pub(crate) vms: Shelf<Vm>,
-    pub(crate) nics: Shelf<Nic>,
-    pub(crate) ips: Shelf<PublicIp>,
-    pub(crate) disks: Shelf<Disk>,
-    pub(crate) images: Shelf<Image>,
+    names: IdGenerator,
+    request_ids: IdGenerator,
+    rng: SeededRng,
+    pub(crate) vms: ResourceTable<Vm>,
+    pub(crate) nics: ResourceTable<Nic>,
+    pub(crate) ips: ResourceTable<PublicIp>,
+    pub(crate) disks: ResourceTable<Disk>,
+    pub(crate) images: ResourceTable<Image>,
     pub(crate) tasks: BTreeMap<u64, Task>,
     task_ids: HashMap<String, u64>,
-    /// Machines that are allocated.
-    machines: Machines,
+    /// CapacityUsage that are allocated.
+    machines: CapacityUsage,
     /// Virtual machines, which quota counts whether they are allocated or not, by location.
-    existing: BTreeMap<String, Machines>,
-    pools: BTreeMap<String, Pool>,
-    public: Pool,
+    existing: BTreeMap<String, CapacityUsage>,
+    pools: BTreeMap<String, AddressPool>,
+    public: AddressPool,
     /// How many records reads have looked at.
-    pub(crate) touched: u64,
+    pub(crate) records_read: u64,
 }
 
 /// Something that happens at its due time.
@@ -97,29 +99,29 @@ enum Event {
     Forget(u64),
 }
 
-impl cloud::World for World {
+impl cloud::CloudEngine for Engine {
     type Knobs = Knobs;
 
     fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
         Self {
-            agenda: Agenda::new(clock),
+            schedule: Schedule::new(clock),
             last_seq: 0,
-            names: Names::new(seed),
-            request_names: Names::new(seed ^ u64::MAX),
-            dice: SeededRng::for_purpose(seed, 1),
-            vms: Shelf::default(),
-            nics: Shelf::default(),
-            ips: Shelf::default(),
-            disks: Shelf::default(),
-            images: Shelf::default(),
+            names: IdGenerator::new(seed),
+            request_ids: IdGenerator::new(seed ^ u64::MAX),
+            rng: SeededRng::for_purpose(seed, 1),
+            vms: ResourceTable::default(),
+            nics: ResourceTable::default(),
+            ips: ResourceTable::default(),
+            disks: ResourceTable::default(),
+            images: ResourceTable::default(),
             tasks: BTreeMap::new(),
             task_ids: HashMap::new(),
-            machines: Machines::default(),
+            machines: CapacityUsage::default(),
             existing: BTreeMap::new(),
             pools: BTreeMap::new(),
-            public: Pool::public(),
-            touched: 0,
+            public: AddressPool::public(),
+            records_read: 0,
             knobs,
         }
     }
@@ -133,7 +135,7 @@ impl cloud::World for World {
     }
 
     fn catch_up(&mut self) {
-        while let Some(event) = self.agenda.due() {
+        while let Some(event) = self.schedule.due() {
             match event {
                 Event::End(task) => self.end(task),
                 Event::Forget(task) => self.forget(task),
@@ -142,11 +144,11 @@ impl cloud::World for World {
     }
 
     fn request_id(&mut self) -> String {
-        self.request_names.request()
+        self.request_ids.request()
     }
 }
 
-impl World {
+impl Engine {
     fn next_seq(&mut self) -> Seq {
         self.last_seq += 1;
         self.last_seq
@@ -154,12 +156,12 @@ impl World {
 
     /// What time it is.
     pub(crate) const fn now(&self) -> Duration {
-        self.agenda.now()
+        self.schedule.now()
     }
 
     /// What the calendar says at a moment.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
-        self.agenda.date(moment)
+        self.schedule.date(moment)
     }
 
     /// The same, as Azure writes it.
@@ -169,9 +171,9 @@ impl World {
     }
 
     /// The moment that a read made now sees; nothing where that is before the beginning.
-    pub(crate) fn moment(&mut self, look: Look) -> Option<Duration> {
+    pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
-        self.knobs.lag.moment(now, look, &mut self.dice)
+        self.knobs.lag.moment(now, read_lag, &mut self.rng)
     }
 
     /// Refuses a resource group that is not there.
@@ -186,11 +188,11 @@ impl World {
     /// A virtual machine that a call names, which may not be found yet soon after its creation.
     pub(crate) fn named_vm(&mut self, id: &Id) -> Result<Seq, Refusal> {
         self.check_group(&id.group)?;
-        self.touched += 1;
+        self.records_read += 1;
         let seq = self.vms.seq(id).ok_or_else(|| self.missing_vm(id))?;
         let made = self.vms.made(seq).unwrap_or_default();
         let now = self.now();
-        if self.knobs.lag.hides(made, now, &mut self.dice) {
+        if self.knobs.lag.hides(made, now, &mut self.rng) {
             return Err(id.missing());
         }
         Ok(seq)
@@ -198,7 +200,7 @@ impl World {
 
     /// The words for a virtual machine that is not there: others soon after it went.
     pub(crate) fn missing_vm(&self, id: &Id) -> Refusal {
-        let memory = self.knobs.timing.manager_memory;
+        let memory = self.knobs.timing.deleted_retention;
         let lately = |ended: Duration| self.now() < ended.saturating_add(memory);
         if self.vms.ended(id).is_some_and(lately) {
             Refusal::no_entity()
@@ -228,7 +230,7 @@ impl World {
         let Some(vm) = self.vms.get(seq).filter(|vm| !vm.allocated) else {
             return;
         };
-        self.machines.take(vm.kind());
+        self.machines.reserve(vm.kind());
         self.edit_vm(seq, |vm| vm.allocated = true);
     }
 
@@ -237,7 +239,7 @@ impl World {
         let Some(vm) = self.vms.get(seq).filter(|vm| vm.allocated) else {
             return;
         };
-        self.machines.give_back(&vm.kind());
+        self.machines.release(&vm.kind());
         self.edit_vm(seq, |vm| vm.allocated = false);
     }
 

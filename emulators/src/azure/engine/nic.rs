@@ -2,7 +2,7 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
-use super::{World, vm::Provisioning};
+use super::{Engine, vm::Provisioning};
 use crate::{
     azure::{
         catalog::{VirtualNetwork, same},
@@ -12,7 +12,7 @@ use crate::{
             id::Id,
         },
     },
-    cloud::{index::Seq, pool::Pool},
+    cloud::{address_pool::AddressPool, index::Seq},
 };
 
 /// The first and the last addresses of a subnet that Azure keeps.
@@ -70,7 +70,7 @@ pub(super) struct NicOrder {
     pub(super) addresses: Vec<NicAddress>,
 }
 
-impl World {
+impl Engine {
     /// Refuses an interface that another virtual machine failed with lately.
     pub(super) fn check_reservation(&self, nic: &Nic, vm: Option<&Id>) -> Result<(), Refusal> {
         match &nic.reserved {
@@ -159,7 +159,7 @@ impl World {
         };
         for address in &nic.addresses {
             if let Ok(pool) = self.pool(&address.subnet) {
-                pool.give_back(address.private);
+                pool.release(address.private);
             }
             let Some((id, delete)) = &address.public else {
                 continue;
@@ -184,11 +184,11 @@ impl World {
         address.ok_or_else(|| full(subnet))
     }
 
-    pub(super) fn pool(&mut self, subnet: &str) -> Result<&mut Pool, Refusal> {
+    pub(super) fn pool(&mut self, subnet: &str) -> Result<&mut AddressPool, Refusal> {
         let (known, _) = self.subnet(subnet)?;
         let cidr = known.cidr;
         let pool = self.pools.entry(subnet.to_ascii_lowercase());
-        Ok(pool.or_insert_with(|| Pool::subnet(cidr, KEPT)))
+        Ok(pool.or_insert_with(|| AddressPool::subnet(cidr, KEPT)))
     }
 
     /// A name that nothing else has.

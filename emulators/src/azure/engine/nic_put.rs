@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    World,
+    Engine,
     nic::{Nic, NicAddress, NicOrder, full, in_use},
     task::Work,
     vm::{Provisioning, check_staying},
@@ -17,7 +17,7 @@ use crate::azure::{
     },
 };
 
-impl World {
+impl Engine {
     /// Makes or changes an interface by itself, and answers the operation of it.
     pub(crate) fn put_nic(&mut self, id: &Id, body: &NicBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    World,
+    Engine,
     disk_plan::DiskPlan,
     vm::{Power, Provisioning},
 };
@@ -25,9 +25,9 @@ const MOST: u32 = 100_000;
 
 /// Something that somebody else does. An `id` is a resource id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "act", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Act {
+pub enum ExternalAction {
     /// Somebody else makes virtual machines, each with an interface that goes with it.
     CreateForeign {
         /// Their names are this and a number.
@@ -96,21 +96,21 @@ pub enum Act {
     },
 }
 
-impl World {
+impl Engine {
     /// Carries an act out, and answers the ids of what it was about.
-    pub(crate) fn act(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
-        let touched = self.touched;
+    pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+        let records_read = self.records_read;
         // Nothing hides from whoever acts past the wire.
         let lag = std::mem::take(&mut self.knobs.lag.writes);
-        let done = self.carry_out(act);
+        let done = self.carry_out(action);
         self.knobs.lag.writes = lag;
-        self.touched = touched;
+        self.records_read = records_read;
         done
     }
 
-    fn carry_out(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
-        match act {
-            Act::CreateForeign {
+    fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+        match action {
+            ExternalAction::CreateForeign {
                 prefix,
                 count,
                 tags,
@@ -133,7 +133,7 @@ impl World {
                 );
                 self.create_foreign(&place, count.min(MOST), &tags, size.as_deref())
             }
-            Act::CreateForeignDisk { id, gib, tags } => {
+            ExternalAction::CreateForeignDisk { id, gib, tags } => {
                 let id = Id::read(Kind::Disk, &id)?;
                 self.check_group(&id.group)?;
                 let plan = DiskPlan {
@@ -150,21 +150,25 @@ impl World {
                 self.make_disk(&plan, &location, None, tags);
                 Ok(vec![plan.id.path()])
             }
-            Act::Deallocate { id } => self.with(&id, |world, id| world.deallocate_vm(id).map(drop)),
-            Act::Delete { id } => self.with(&id, |world, id| world.delete_vm(id).map(drop)),
-            Act::Evict { id } => self.with(&id, Self::evict_vm),
-            Act::GuestShutdown { id } => self.with(&id, Self::shut_down_from_inside),
-            Act::Fail { id, code, message } => self.with(&id, |world, id| {
-                let seq = world.true_vm(id)?;
-                world.edit_vm(seq, |vm| {
+            ExternalAction::Deallocate { id } => {
+                self.with(&id, |engine, id| engine.deallocate_vm(id).map(drop))
+            }
+            ExternalAction::Delete { id } => {
+                self.with(&id, |engine, id| engine.delete_vm(id).map(drop))
+            }
+            ExternalAction::Evict { id } => self.with(&id, Self::evict_vm),
+            ExternalAction::GuestShutdown { id } => self.with(&id, Self::shut_down_from_inside),
+            ExternalAction::Fail { id, code, message } => self.with(&id, |engine, id| {
+                let seq = engine.true_vm(id)?;
+                engine.edit_vm(seq, |vm| {
                     vm.provisioning = Provisioning::Failed;
                     vm.failure = Some(Failure::new(code, message));
                 });
                 Ok(())
             }),
-            Act::SetTags { id, tags } => self.with(&id, |world, id| {
-                let seq = world.true_vm(id)?;
-                world.edit_vm(seq, |vm| vm.tags = tags.into());
+            ExternalAction::SetTags { id, tags } => self.with(&id, |engine, id| {
+                let seq = engine.true_vm(id)?;
+                engine.edit_vm(seq, |vm| vm.tags = tags.into());
                 Ok(())
             }),
         }
@@ -258,7 +262,7 @@ impl World {
 
     fn shut_down_from_inside(&mut self, id: &Id) -> Result<(), Refusal> {
         let seq = self.true_vm(id)?;
-        if self.vms.get(seq).and_then(|vm| vm.power) != Some(Power::Running) {
+        if self.vms.get(seq).and_then(|vm| vm.power) != Some(Power::RunningServer) {
             let message = "The operation requires the VM to be running (or set to run).";
             return Err(Refusal::not_allowed(message));
         }

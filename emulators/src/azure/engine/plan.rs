@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    World,
+    Engine,
     disk_plan::{DiskPlan, check_distinct},
     order,
     vm::ImageUsed,
@@ -45,7 +45,7 @@ pub(super) enum NicPlan {
     Make(Box<NicConfiguration>),
 }
 
-impl World {
+impl Engine {
     /// Looks up all that an order names.
     pub(super) fn plan(&mut self, id: &Id, body: &VmBody) -> Result<Plan, Refusal> {
         order::check_name(&id.name)?;

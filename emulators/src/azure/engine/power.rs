@@ -1,7 +1,7 @@
 //! Start, stop, restart, deallocate, delete, generalize: what they ask of a virtual machine.
 
 use super::{
-    World,
+    Engine,
     limits::{Wanted, no_machine},
     task::Work,
     vm::{Power, Provisioning, Vm},
@@ -15,7 +15,7 @@ use crate::{
     cloud::{fault::Failure, index::Seq},
 };
 
-impl World {
+impl Engine {
     /// Begins to start what does not run, and answers the operation of it.
     pub(crate) fn start_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.vm_to_change(id, "start")?;
@@ -26,13 +26,19 @@ impl World {
             );
             return Err(Refusal::not_allowed(message));
         }
-        if vm.power == Some(Power::Running) && vm.task.is_none() {
+        if vm.power == Some(Power::RunningServer) && vm.task.is_none() {
             return Ok(self.begin_nothing(&vm, Work::UpdateVm(seq)));
         }
-        let doom = self.machine_for(seq, &vm);
+        let planned_failures = self.machine_for(seq, &vm);
         self.edit_vm(seq, |vm| vm.turn(Power::Starting));
         let takes = self.knobs.timing.boot;
-        Ok(self.begin(&vm.id, &vm.location, Work::Start(seq), takes, doom))
+        Ok(self.begin(
+            &vm.id,
+            &vm.location,
+            Work::Start(seq),
+            takes,
+            planned_failures,
+        ))
     }
 
     /// Takes a machine for what is to start, or says why there is none.
@@ -78,7 +84,7 @@ impl World {
     /// Begins to restart a machine that runs.
     pub(crate) fn restart_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.vm_to_change(id, "restart")?;
-        if vm.power != Some(Power::Running) {
+        if vm.power != Some(Power::RunningServer) {
             let message = "The operation requires the VM to be running (or set to run).";
             return Err(Refusal::not_allowed(message));
         }
@@ -111,7 +117,9 @@ impl World {
                 self.edit_vm(seq, |vm| vm.generalized = true);
                 Ok(())
             }
-            Some(Power::Starting | Power::Running | Power::Stopping | Power::Deallocating)
+            Some(
+                Power::Starting | Power::RunningServer | Power::Stopping | Power::Deallocating,
+            )
             | None => {
                 let message = format!(
                     "Operation 'generalize' is not allowed on VM '{}' since the VM is running. Please power off the \
@@ -127,7 +135,8 @@ impl World {
     pub(crate) fn evict_vm(&mut self, id: &Id) -> Result<(), Refusal> {
         let (seq, vm) = self.vm_to_change(id, "simulateEviction")?;
         if vm.market != Market::Spot {
-            let message = "Operation 'simulateEviction' is allowed only for Spot Virtual Machines";
+            let message =
+                "Operation 'simulateEviction' is allowed only for Spot Virtual CapacityUsage";
             return Err(Refusal::not_allowed(message));
         }
         match vm.eviction {

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::{
-    World,
+    Engine,
     task::Work,
     vm::{Attached, Provisioning, check_staying},
 };
@@ -36,7 +36,7 @@ pub(crate) struct PublicIp {
     pub(crate) provisioning: Provisioning,
 }
 
-impl World {
+impl Engine {
     /// Makes or changes a public address by itself, and answers the operation of it.
     pub(crate) fn put_ip(&mut self, id: &Id, body: &IpBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
@@ -124,7 +124,7 @@ impl World {
     /// A public address is gone.
     pub(super) fn remove_ip(&mut self, seq: Seq) {
         if let Some(address) = self.ips.get(seq).and_then(|ip| ip.address) {
-            self.public.give_back(address);
+            self.public.release(address);
         }
         let (now, window) = (self.now(), self.knobs.lag.reads);
         self.ips.remove(seq, now, window);
@@ -146,7 +146,7 @@ impl World {
             let address = match (on, has) {
                 (true, None) => self.public.take(),
                 (false, Some(address)) if !fixed => {
-                    self.public.give_back(address);
+                    self.public.release(address);
                     None
                 }
                 (_, has) => has,

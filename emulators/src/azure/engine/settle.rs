@@ -7,7 +7,7 @@
 //! ```
 
 use super::{
-    World,
+    Engine,
     task::Work,
     vm::{Power, Provisioning, Vm},
 };
@@ -16,13 +16,13 @@ use crate::{
     cloud::{fault::Failure, index::Seq},
 };
 
-impl World {
+impl Engine {
     /// An operation ends, unless another one has overtaken it.
     pub(super) fn end(&mut self, number: u64) {
         let Some(task) = self.tasks.get(&number).filter(|task| task.ended.is_none()) else {
             return;
         };
-        let (work, failure) = (task.work, task.doom.clone());
+        let (work, failure) = (task.work, task.planned_failures.clone());
         self.close(number, failure.clone());
         if let Some(seq) = work.vm() {
             self.detach_disks(seq);
@@ -101,7 +101,7 @@ impl World {
         self.allocate(seq);
         self.light_up(&nics, true);
         self.finish(seq, None, |vm| {
-            vm.power = Some(Power::Running);
+            vm.power = Some(Power::RunningServer);
             vm.boots += 1;
         });
         self.log(seq, "booted");
@@ -154,7 +154,7 @@ impl World {
             }
         }
         if let Some(existing) = self.existing.get_mut(&vm.location) {
-            existing.give_back(&vm.kind());
+            existing.release(&vm.kind());
         }
         let (now, window) = (self.now(), self.knobs.lag.reads);
         self.vms.remove(seq, now, window);

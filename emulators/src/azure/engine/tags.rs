@@ -1,6 +1,6 @@
 //! What tags may be: so many, so long, without some characters, and told apart by more than case.
 
-use super::World;
+use super::Engine;
 use crate::azure::{error::Refusal, wire::body::Tags};
 
 /// The most tags of a resource.
@@ -15,9 +15,9 @@ const LONGEST_VALUE: usize = 256;
 /// What no name of a tag may have in it.
 const FORBIDDEN: &str = "<>%&\\?/";
 
-impl World {
+impl Engine {
     /// Refuses tags that no resource can have.
-    #[expect(clippy::unused_self, reason = "a check among the world's others")]
+    #[expect(clippy::unused_self, reason = "a check among the engine's others")]
     pub(super) fn check_tags(&self, tags: Option<&Tags>) -> Result<(), Refusal> {
         tags.map_or(Ok(()), check)
     }

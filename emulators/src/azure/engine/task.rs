@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Event, World};
+use super::{Engine, Event};
 use crate::{
     azure::wire::id::{Id, Kind},
     cloud::{fault::Failure, index::Seq},
@@ -59,10 +59,10 @@ pub(crate) struct Task {
     /// Why it failed, once it has ended.
     pub(crate) failure: Option<Failure>,
     /// Why it is going to fail.
-    pub(crate) doom: Option<Failure>,
+    pub(crate) planned_failures: Option<Failure>,
 }
 
-impl World {
+impl Engine {
     /// Begins an operation; the one that goes on for the same virtual machine is overtaken by it.
     pub(super) fn begin(
         &mut self,
@@ -70,7 +70,7 @@ impl World {
         location: &str,
         work: Work,
         takes: Duration,
-        doom: Option<Failure>,
+        planned_failures: Option<Failure>,
     ) -> u64 {
         if let Some(seq) = work.vm() {
             self.overtake(seq);
@@ -87,13 +87,13 @@ impl World {
             started: self.now(),
             ended: None,
             failure: None,
-            doom,
+            planned_failures,
         };
         self.tasks.insert(number, task);
         if let Some(seq) = work.vm() {
             self.edit_vm(seq, |vm| vm.task = Some(number));
         }
-        self.agenda.after(takes, Event::End(number));
+        self.schedule.after(takes, Event::End(number));
         number
     }
 
@@ -103,9 +103,9 @@ impl World {
     }
 
     /// Has an operation that goes on fail in the end.
-    pub(crate) fn doom(&mut self, number: u64, failure: Failure) {
+    pub(crate) fn planned_failures(&mut self, number: u64, failure: Failure) {
         if let Some(task) = self.tasks.get_mut(&number) {
-            task.doom = Some(failure);
+            task.planned_failures = Some(failure);
         }
     }
 
@@ -129,8 +129,8 @@ impl World {
         if let Some(seq) = task.work.vm() {
             self.edit_vm(seq, |vm| vm.task = vm.task.filter(|task| *task != number));
         }
-        let memory = self.knobs.timing.operation_memory;
-        self.agenda.after(memory, Event::Forget(number));
+        let memory = self.knobs.timing.operation_retention;
+        self.schedule.after(memory, Event::Forget(number));
     }
 
     /// An operation is not remembered any more.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    World,
+    Engine,
     disk_plan::check_distinct,
     limits::Wanted,
     order,
@@ -20,10 +20,10 @@ use crate::{
             vm_body::{NicReference, VmBody, VmDisk},
         },
     },
-    cloud::{index::Seq, machines::Kind},
+    cloud::{capacity::Kind, index::Seq},
 };
 
-impl World {
+impl Engine {
     /// Puts a virtual machine that is there: the same again changes nothing, while it is being made it
     /// is answered with the operation that makes it, and where that failed it is tried again.
     pub(crate) fn replace_vm(&mut self, seq: Seq, body: &VmBody) -> Result<u64, Refusal> {
@@ -162,10 +162,10 @@ impl World {
     fn recount(&mut self, location: &str, before: Option<&Kind>, after: Option<Kind>) {
         let existing = self.existing.entry(location.to_owned()).or_default();
         if let Some(before) = before {
-            existing.give_back(before);
+            existing.release(before);
         }
         if let Some(after) = after {
-            existing.take(after);
+            existing.reserve(after);
         }
     }
 

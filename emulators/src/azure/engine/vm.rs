@@ -12,7 +12,7 @@ use crate::{
             vm_body::{Eviction, VmBody},
         },
     },
-    cloud::{fault::Failure, machines},
+    cloud::{capacity, fault::Failure},
 };
 
 /// How far the latest operation on a resource is.
@@ -56,7 +56,7 @@ pub(super) fn check_staying(state: Provisioning, id: &Id) -> Result<(), Refusal>
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Power {
     Starting,
-    Running,
+    RunningServer,
     Stopping,
     /// Off, and still allocated: it costs as if it ran.
     Stopped,
@@ -69,7 +69,7 @@ impl Power {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Starting => "starting",
-            Self::Running => "running",
+            Self::RunningServer => "running",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
             Self::Deallocating => "deallocating",
@@ -150,7 +150,7 @@ pub(crate) struct ImageUsed {
 
 impl Vm {
     /// What it takes a machine of.
-    pub(crate) fn kind(&self) -> machines::Kind {
+    pub(crate) fn kind(&self) -> capacity::Kind {
         (
             self.size.clone(),
             self.zone.clone().unwrap_or_default(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::azure::{
     catalog::{Location, ResourceGroup, SecurityGroup, SizeSpec, VirtualNetwork},
-    engine::World,
+    engine::Engine,
     knobs::{Knobs, Market},
 };
 
@@ -103,7 +103,7 @@ pub(crate) fn sku(size: &SizeSpec, location: &Location) -> Value {
 }
 
 /// What of each quota is used in a location.
-pub(crate) fn usages(world: &World, location: &str) -> Vec<Value> {
+pub(crate) fn usages(engine: &Engine, location: &str) -> Vec<Value> {
     let usage = |name: &str, words: &str, limit: Option<u64>, used: u64| {
         json!({
             "limit": limit.unwrap_or(PLENTY),
@@ -112,18 +112,18 @@ pub(crate) fn usages(world: &World, location: &str) -> Vec<Value> {
             "name": { "value": name, "localizedValue": words },
         })
     };
-    let knobs = &world.knobs;
+    let knobs = &engine.knobs;
     let (regular, spot) = (
-        world.cores_in(location, Market::OnDemand),
-        world.cores_in(location, Market::Spot),
+        engine.cores_in(location, Market::OnDemand),
+        engine.cores_in(location, Market::Spot),
     );
     let mut usages = vec![
         usage("cores", "Total Regional vCPUs", knobs.vcpu_quota, regular),
         usage(
             "virtualMachines",
-            "Virtual Machines",
+            "Virtual CapacityUsage",
             knobs.vm_quota,
-            world.vms_in(location),
+            engine.vms_in(location),
         ),
         usage(
             "lowPriorityCores",
@@ -137,7 +137,7 @@ pub(crate) fn usages(world: &World, location: &str) -> Vec<Value> {
     families.dedup();
     usages.extend(families.into_iter().map(|family| {
         let limit = knobs.family_quota.get(family).copied();
-        let used = world.cores_of_family(location, family);
+        let used = engine.cores_of_family(location, family);
         usage(family, &format!("{family} vCPUs"), limit, used)
     }));
     usages

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::azure::{
     engine::{
-        World,
+        Engine,
         disk::Disk,
         image::Image,
         nic::{Nic, NicAddress},
@@ -28,7 +28,7 @@ fn resource(id: &Id, location: &str, tags: &Tags, properties: &Value) -> Value {
 }
 
 /// A disk.
-pub(crate) fn disk(world: &World, disk: &Disk) -> Value {
+pub(crate) fn disk(engine: &Engine, disk: &Disk) -> Value {
     let from = if disk.os_type.is_some() {
         "FromImage"
     } else {
@@ -39,9 +39,9 @@ pub(crate) fn disk(world: &World, disk: &Disk) -> Value {
         "creationData": { "createOption": from },
         "diskSizeGB": disk.gib,
         "diskSizeBytes": u64::from(disk.gib) << 30,
-        "timeCreated": world.stamp(disk.created),
+        "timeCreated": engine.stamp(disk.created),
         "provisioningState": disk.provisioning.name(),
-        "diskState": world.disk_state(disk),
+        "diskState": engine.disk_state(disk),
         "uniqueId": disk.guid,
     });
     let mut document = resource(&disk.id, &disk.location, &disk.tags, &properties);
@@ -102,7 +102,7 @@ pub(crate) fn public_ip(ip: &PublicIp) -> Value {
 }
 
 /// An interface; its public addresses in full, as they are seen at a moment, or by their ids alone.
-pub(crate) fn nic(nic: &Nic, publics: Option<(&World, Option<Duration>)>) -> Value {
+pub(crate) fn nic(nic: &Nic, publics: Option<(&Engine, Option<Duration>)>) -> Value {
     let addresses = nic.addresses.iter();
     let addresses = addresses.map(|address| nic_address(nic, address, publics));
     let properties = json!({
@@ -128,10 +128,10 @@ pub(crate) fn nic(nic: &Nic, publics: Option<(&World, Option<Duration>)>) -> Val
 fn nic_address(
     nic: &Nic,
     address: &NicAddress,
-    publics: Option<(&World, Option<Duration>)>,
+    publics: Option<(&Engine, Option<Duration>)>,
 ) -> Value {
     let public = address.public.as_ref().map(|(id, delete)| {
-        let whole = publics.and_then(|(world, moment)| world.ips.seen(id, moment));
+        let whole = publics.and_then(|(engine, moment)| engine.ips.seen(id, moment));
         let mut shown = whole.map_or_else(|| json!({ "id": id.path() }), |ip| public_ip(&ip));
         shown["properties"]["deleteOption"] = json!(delete);
         shown

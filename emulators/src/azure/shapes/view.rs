@@ -4,32 +4,32 @@ use serde_json::{Value, json};
 
 use super::vm::Detail;
 use crate::azure::engine::{
-    World,
+    Engine,
     vm::{Power, Provisioning, Vm},
 };
 
 /// The instance view of a virtual machine; `unknown` is a power state nobody knows.
 pub(super) fn instance_view(
-    world: &World,
+    engine: &Engine,
     vm: &Vm,
     detail: Detail,
     unknown: Option<&str>,
 ) -> Value {
-    let statuses = statuses(world, vm, unknown);
+    let statuses = statuses(engine, vm, unknown);
     if detail == Detail::StatusOnly {
         return json!({ "statuses": statuses });
     }
     let profile = vm.order.properties.os_profile.as_ref();
     let name = profile.and_then(|profile| profile.computer_name.as_ref());
-    let runs = vm.power == Some(Power::Running);
+    let runs = vm.power == Some(Power::RunningServer);
     let disks = vm.disks.iter().map(
-        |disk| json!({ "name": disk.id.name, "statuses": [provisioned(&world.stamp(vm.created))] }),
+        |disk| json!({ "name": disk.id.name, "statuses": [provisioned(&engine.stamp(vm.created))] }),
     );
     json!({
         "computerName": runs.then_some(name.unwrap_or(&vm.id.name)),
         "osName": runs.then(|| vm.image.os_type.to_lowercase()),
         "osVersion": runs.then_some("1.0"),
-        "vmAgent": runs.then(|| agent(world, vm)),
+        "vmAgent": runs.then(|| agent(engine, vm)),
         "disks": disks.collect::<Vec<_>>(),
         "bootDiagnostics": vm.diagnostics.then(|| json!({})),
         "hyperVGeneration": "V2",
@@ -46,7 +46,7 @@ fn provisioned(time: &str) -> Value {
     })
 }
 
-fn agent(world: &World, vm: &Vm) -> Value {
+fn agent(engine: &Engine, vm: &Vm) -> Value {
     json!({
         "vmAgentVersion": "2.13.1.1",
         "statuses": [{
@@ -54,15 +54,15 @@ fn agent(world: &World, vm: &Vm) -> Value {
             "level": "Info",
             "displayStatus": "Ready",
             "message": "Guest Agent is running",
-            "time": world.stamp(vm.changed),
+            "time": engine.stamp(vm.changed),
         }],
         "extensionHandlers": [],
     })
 }
 
 /// The states: of the latest operation, of the power once there is any, of the system.
-fn statuses(world: &World, vm: &Vm, unknown: Option<&str>) -> Vec<Value> {
-    let time = world.stamp(vm.changed);
+fn statuses(engine: &Engine, vm: &Vm, unknown: Option<&str>) -> Vec<Value> {
+    let time = engine.stamp(vm.changed);
     let mut statuses = vec![match (vm.provisioning, &vm.failure) {
         (Provisioning::Failed, Some(failure)) => json!({
             "code": format!("ProvisioningState/failed/{}", failure.code),

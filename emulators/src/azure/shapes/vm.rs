@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::view;
 use crate::azure::{
-    engine::{World, vm::Vm},
+    engine::{Engine, vm::Vm},
     knobs::Market,
     wire::{
         body::without_nulls,
@@ -29,7 +29,7 @@ pub(crate) enum Detail {
 /// Somebody who looks.
 #[derive(Debug)]
 pub(crate) struct Shown<'a> {
-    pub(crate) world: &'a World,
+    pub(crate) engine: &'a Engine,
     pub(crate) detail: Detail,
     /// A state nobody knows, which is shown instead of the true one.
     pub(crate) state: Option<&'a str>,
@@ -67,8 +67,8 @@ impl Shown<'_> {
             "vmId": vm.vm_id,
             "hardwareProfile": { "vmSize": vm.size },
             "provisioningState": unknown.unwrap_or(vm.provisioning.name()),
-            "timeCreated": self.world.stamp(vm.created),
-            "instanceView": viewed.then(|| view::instance_view(self.world, vm, self.detail, self.state)),
+            "timeCreated": self.engine.stamp(vm.created),
+            "instanceView": viewed.then(|| view::instance_view(self.engine, vm, self.detail, self.state)),
         });
         if self.detail == Detail::StatusOnly {
             return status;
@@ -161,7 +161,7 @@ impl Shown<'_> {
     }
 
     fn disk(&self, id: &Id, asked: &VmDisk) -> Value {
-        let found = self.world.disks.find(id);
+        let found = self.engine.disks.find(id);
         json!({
             "name": id.name,
             "caching": asked.caching.clone().unwrap_or_else(|| "ReadWrite".to_owned()),

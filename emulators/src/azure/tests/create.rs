@@ -69,8 +69,8 @@ fn a_precondition_keeps_what_is_there() {
     let mut wanted = request(&format!("PUT {VMS}/a"), order());
     wanted.if_none_match = Some("*".to_owned());
     let put = |lab: &mut Lab, request: &Request| {
-        lab.world.catch_up();
-        actions::act(request, &mut lab.world, &Served::default())
+        lab.engine.catch_up();
+        actions::execute(request, &mut lab.engine, &CallContext::default())
     };
     assert_eq!(put(&mut lab, &wanted).unwrap().status, 201);
     let refusal = put(&mut lab, &wanted).unwrap_err();

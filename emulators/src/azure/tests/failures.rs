@@ -1,12 +1,12 @@
 //! Creations that fail: at once, in their operation, and what they leave.
 
 use super::*;
-use crate::{azure::knobs::FailLate, cloud::fault::Failure};
+use crate::{azure::knobs::LateFailure, cloud::fault::Failure};
 
-fn doomed(code: &str) -> Served {
-    Served {
-        doom: vec![Failure::new(code, "no luck")],
-        ..Served::default()
+fn doomed(code: &str) -> CallContext {
+    CallContext {
+        planned_failures: vec![Failure::new(code, "no luck")],
+        ..CallContext::default()
     }
 }
 
@@ -50,7 +50,7 @@ fn a_creation_that_fails_keeps_its_name_its_interface_and_its_disk() {
 #[test]
 fn a_guest_that_does_not_report_runs_all_the_same() {
     let mut lab = Lab::with(|knobs| {
-        knobs.fail_late = vec![FailLate::new("OSProvisioningTimedOut", "slow")];
+        knobs.late_failures = vec![LateFailure::new("OSProvisioningTimedOut", "slow")];
     });
     lab.put("a", order());
     lab.pass(100);

@@ -1,14 +1,14 @@
 //! Reads and calls that trail behind the truth.
 
 use super::*;
-use crate::cloud::lag::Look;
+use crate::cloud::lag::ReadLag;
 
-fn stale(lab: &mut Lab, path: &str) -> Result<Answer, Refusal> {
-    let served = Served {
-        look: Look::Stale,
-        ..Served::default()
+fn stale(lab: &mut Lab, path: &str) -> Result<ApiResponse, Refusal> {
+    let context = CallContext {
+        read_lag: ReadLag::Maximum,
+        ..CallContext::default()
     };
-    lab.call_as(&format!("GET {path}"), Value::Null, &served)
+    lab.call_as(&format!("GET {path}"), Value::Null, &context)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Capacity and quota.
 
 use super::*;
-use crate::azure::knobs::{Capacity, Found, Market};
+use crate::azure::knobs::{Capacity, LimitCheck, Market};
 
 fn spot() -> Value {
     order_with("/properties/priority", json!("Spot"))
@@ -52,7 +52,7 @@ fn the_number_of_machines_has_a_quota_too() {
 fn a_quota_may_be_found_in_the_operation() {
     let mut lab = Lab::with(|knobs| {
         knobs.vcpu_quota = Some(0);
-        knobs.quota_found = Found::InOperation;
+        knobs.quota_check = LimitCheck::InOperation;
     });
     let answer = lab.put("a", order());
     lab.pass(100);
@@ -108,7 +108,7 @@ fn machines_may_be_found_missing_at_once() {
         let mut none = Capacity::of(0);
         none.market = Some(Market::Spot);
         knobs.capacity = vec![none];
-        knobs.capacity_found = Found::AtOnce;
+        knobs.capacity_check = LimitCheck::Immediate;
     });
     let refused = lab.refused(&format!("PUT {VMS}/a"), spot());
     assert_eq!(refused, (409, "SkuNotAvailable".to_owned()));

@@ -1,7 +1,7 @@
 //! Lists, their pages and their links.
 
 use super::*;
-use crate::cloud::page::Trick;
+use crate::cloud::page::PageFault;
 
 fn names(document: &Value) -> Vec<String> {
     let items = document["value"].as_array().unwrap().iter();
@@ -106,13 +106,13 @@ fn the_states_of_all_are_listed_without_the_rest() {
 #[test]
 fn a_page_may_be_empty_or_lead_in_circles() {
     let mut lab = lab_of(3);
-    let mut trick = |trick, path: &str| {
-        let served = Served {
-            trick,
-            ..Served::default()
+    let mut page_fault = |page_fault, path: &str| {
+        let context = CallContext {
+            page_fault,
+            ..CallContext::default()
         };
         let answer = lab
-            .call_as(&format!("GET {path}"), Value::Null, &served)
+            .call_as(&format!("GET {path}"), Value::Null, &context)
             .unwrap();
         let page: Value = serde_json::from_str(&answer.body).unwrap();
         let link = page["nextLink"]
@@ -120,12 +120,12 @@ fn a_page_may_be_empty_or_lead_in_circles() {
             .map(|it| it.replace("http://here", ""));
         (names(&page).len(), link)
     };
-    let (count, empty) = trick(Trick::Empty, VMS);
+    let (count, empty) = page_fault(PageFault::Empty, VMS);
     assert_eq!(count, 0);
-    let (count, next) = trick(Trick::None, &empty.clone().unwrap());
+    let (count, next) = page_fault(PageFault::None, &empty.clone().unwrap());
     assert_eq!(count, 2);
     assert_ne!(next, empty);
-    let (count, again) = trick(Trick::Repeated, &next.clone().unwrap());
+    let (count, again) = page_fault(PageFault::Repeated, &next.clone().unwrap());
     assert_eq!((count, again), (1, next));
 }
 
@@ -141,7 +141,7 @@ fn a_link_is_of_one_list_and_may_lead_elsewhere() {
     );
     let filtered = lab.refused(&format!("GET {VMS}?$filter=tag"), Value::Null);
     assert_eq!(filtered, (400, "InvalidFilterInQueryString".to_owned()));
-    lab.world.knobs.link_origin = Some("https://elsewhere.example".to_owned());
+    lab.engine.knobs.link_origin = Some("https://elsewhere.example".to_owned());
     let link = lab.get(VMS)["nextLink"].as_str().unwrap().to_owned();
     assert!(link.starts_with("https://elsewhere.example/"));
 }

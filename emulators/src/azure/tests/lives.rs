@@ -89,10 +89,10 @@ fn call(verb: &str, vm: u8) -> (String, Value) {
     }
 }
 
-fn carry_out(lab: &mut Lab, verb: &str, vm: u8, served: &Served) {
+fn carry_out(lab: &mut Lab, verb: &str, vm: u8, context: &CallContext) {
     let (text, body) = call(verb, vm);
     // Whether it is refused does not matter; that nothing contradicts itself does.
-    let _ = lab.call_as(&text, body, served);
+    let _ = lab.call_as(&text, body, context);
 }
 
 proptest! {
@@ -105,10 +105,10 @@ proptest! {
             knobs.timing.update = Duration::from_millis(20);
             knobs.lag.reads = Duration::from_millis(30);
         });
-        let doomed = Served { doom: vec![Failure::new("InternalError", "")], ..Served::default() };
+        let doomed = CallContext { planned_failures: vec![Failure::new("InternalError", "")], ..CallContext::default() };
         for step in steps {
             match step {
-                Step::Call(verb, vm) => carry_out(&mut lab, verb, vm, &Served::default()),
+                Step::Call(verb, vm) => carry_out(&mut lab, verb, vm, &CallContext::default()),
                 Step::Doomed(verb, vm) => carry_out(&mut lab, verb, vm, &doomed),
                 Step::Pass(millis) => lab.pass(millis),
             }
@@ -119,7 +119,7 @@ proptest! {
             lab.delete(&format!("vm{vm}"));
         }
         lab.pass(180_000);
-        carry_out(&mut lab, "delete nic", 0, &Served::default());
+        carry_out(&mut lab, "delete nic", 0, &CallContext::default());
         lab.pass(1000);
         let truth = lab.oracle();
         prop_assert!(truth.vms.is_empty() && truth.nics.is_empty() && truth.public_ips.is_empty());

@@ -25,22 +25,22 @@ use serde_json::{Value, json};
 
 use super::{
     actions,
-    engine::World,
+    engine::Engine,
     error::Refusal,
     knobs::Knobs,
-    oracle::{Oracle, TrueVm},
+    oracle::{Oracle, OracleVm},
     wire::{
-        answer::Answer,
         operation::{Found, Operation},
         request::Request,
+        response::ApiResponse,
     },
 };
-use crate::cloud::{World as _, strike::Served};
+use crate::cloud::{CloudEngine as _, inject::CallContext};
 
 /// Subscriptions on a manual clock.
 struct Lab {
     clock: Arc<ManualClock>,
-    world: World,
+    engine: Engine,
 }
 
 /// Where the virtual machines of most tests are.
@@ -57,20 +57,25 @@ impl Lab {
         let mut knobs = Knobs::default();
         turn(&mut knobs);
         let clock = Arc::new(ManualClock::new());
-        let world = World::new(knobs, clock.clone());
-        Self { clock, world }
+        let engine = Engine::new(knobs, clock.clone());
+        Self { clock, engine }
     }
 
     /// Makes a call: `PUT /path?query`, and a document unless it is null.
-    fn call(&mut self, text: &str, body: Value) -> Result<Answer, Refusal> {
-        self.call_as(text, body, &Served::default())
+    fn call(&mut self, text: &str, body: Value) -> Result<ApiResponse, Refusal> {
+        self.call_as(text, body, &CallContext::default())
     }
 
-    fn call_as(&mut self, text: &str, body: Value, served: &Served) -> Result<Answer, Refusal> {
+    fn call_as(
+        &mut self,
+        text: &str,
+        body: Value,
+        context: &CallContext,
+    ) -> Result<ApiResponse, Refusal> {
         let request = request(text, body);
-        self.world.catch_up();
-        let answer = actions::act(&request, &mut self.world, served);
-        self.world.check_invariants();
+        self.engine.catch_up();
+        let answer = actions::execute(&request, &mut self.engine, context);
+        self.engine.check_invariants();
         answer
     }
 
@@ -93,7 +98,7 @@ impl Lab {
     }
 
     /// Makes a virtual machine and answers the call's answer.
-    fn put(&mut self, name: &str, body: Value) -> Answer {
+    fn put(&mut self, name: &str, body: Value) -> ApiResponse {
         let text = format!("PUT {VMS}/{name}");
         let answer = self.call(&text, body);
         answer.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"))
@@ -119,36 +124,36 @@ impl Lab {
 
     fn pass(&mut self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
-        self.world.catch_up();
-        self.world.check_invariants();
+        self.engine.catch_up();
+        self.engine.check_invariants();
     }
 
     fn oracle(&self) -> Oracle {
-        Oracle::new(&self.world, BTreeMap::new(), Vec::new())
+        Oracle::new(&self.engine, BTreeMap::new(), Vec::new())
     }
 
     /// The truth about a virtual machine.
-    fn vm(&self, name: &str) -> TrueVm {
+    fn vm(&self, name: &str) -> OracleVm {
         let vms = self.oracle().vms;
         let vm = vms.into_iter().find(|vm| vm.name == name);
         vm.unwrap_or_else(|| panic!("no {name}"))
     }
 
     /// How far the operation of an answer is.
-    fn follow(&mut self, answer: &Answer, header: &str) -> Result<Answer, Refusal> {
+    fn follow(&mut self, answer: &ApiResponse, header: &str) -> Result<ApiResponse, Refusal> {
         let url = header_of(answer, header).unwrap_or_else(|| panic!("no {header}: {answer:?}"));
         let path = url.strip_prefix("http://here").unwrap_or(&url).to_owned();
         self.call(&format!("GET {path}"), Value::Null)
     }
 
     /// The document of an operation.
-    fn status(&mut self, answer: &Answer) -> Value {
+    fn status(&mut self, answer: &ApiResponse) -> Value {
         let status = self.follow(answer, "azure-asyncoperation").unwrap();
         serde_json::from_str(&status.body).unwrap()
     }
 }
 
-fn header_of(answer: &Answer, name: &str) -> Option<String> {
+fn header_of(answer: &ApiResponse, name: &str) -> Option<String> {
     let header = answer.headers.iter().find(|(known, _)| *known == name);
     header.map(|(_, value)| value.clone())
 }

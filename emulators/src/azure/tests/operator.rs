@@ -1,13 +1,13 @@
 //! What others do.
 
 use super::*;
-use crate::azure::engine::operator::Act;
+use crate::azure::engine::operator::ExternalAction;
 
 fn act(lab: &mut Lab, act: Value) -> Result<Vec<String>, Refusal> {
-    let act: Act = serde_json::from_value(act).unwrap();
-    lab.world.catch_up();
-    let done = lab.world.act(act);
-    lab.world.check_invariants();
+    let act: ExternalAction = serde_json::from_value(act).unwrap();
+    lab.engine.catch_up();
+    let done = lab.engine.perform(act);
+    lab.engine.check_invariants();
     done
 }
 
@@ -16,7 +16,7 @@ fn others_make_machines_and_disks() {
     let mut lab = Lab::new();
     let ids = act(
         &mut lab,
-        json!({ "act": "create_foreign", "count": 3, "tags": { "a": "b" },
+        json!({ "action": "create_foreign", "count": 3, "tags": { "a": "b" },
                                     "subscription": "s", "resource_group": "other" }),
     );
     let ids = ids.unwrap();
@@ -28,13 +28,13 @@ fn others_make_machines_and_disks() {
     let disk = format!("{COMPUTE}/disks/theirs");
     act(
         &mut lab,
-        json!({ "act": "create_foreign_disk", "id": disk, "gib": 8 }),
+        json!({ "action": "create_foreign_disk", "id": disk, "gib": 8 }),
     )
     .unwrap();
     assert_eq!(lab.get(&disk)["properties"]["diskState"], "Unattached");
     let bad = act(
         &mut lab,
-        json!({ "act": "create_foreign", "count": 1, "size": "Huge" }),
+        json!({ "action": "create_foreign", "count": 1, "size": "Huge" }),
     );
     assert_eq!(bad.unwrap_err().code, "InvalidParameter");
 }
@@ -44,30 +44,30 @@ fn others_stop_delete_tag_and_break_machines() {
     let mut lab = Lab::with(|knobs| knobs.lag.writes = Duration::from_secs(3600));
     lab.running("a");
     let id = format!("{VMS}/a");
-    act(&mut lab, json!({ "act": "guest_shutdown", "id": id })).unwrap();
+    act(&mut lab, json!({ "action": "guest_shutdown", "id": id })).unwrap();
     assert_eq!(lab.vm("a").power_state.as_deref(), Some("stopped"));
     assert!(lab.vm("a").allocated);
-    assert!(act(&mut lab, json!({ "act": "guest_shutdown", "id": id })).is_err());
+    assert!(act(&mut lab, json!({ "action": "guest_shutdown", "id": id })).is_err());
     act(
         &mut lab,
-        json!({ "act": "set_tags", "id": id, "tags": { "x": "y" } }),
+        json!({ "action": "set_tags", "id": id, "tags": { "x": "y" } }),
     )
     .unwrap();
     assert_eq!(lab.vm("a").tags["x"], "y");
     act(
         &mut lab,
-        json!({ "act": "fail", "id": id, "code": "Broken", "message": "m" }),
+        json!({ "action": "fail", "id": id, "code": "Broken", "message": "m" }),
     )
     .unwrap();
     assert_eq!(lab.vm("a").failure.as_deref(), Some("Broken"));
-    act(&mut lab, json!({ "act": "deallocate", "id": id })).unwrap();
+    act(&mut lab, json!({ "action": "deallocate", "id": id })).unwrap();
     lab.pass(100);
     assert!(!lab.vm("a").allocated);
-    act(&mut lab, json!({ "act": "delete", "id": id })).unwrap();
+    act(&mut lab, json!({ "action": "delete", "id": id })).unwrap();
     lab.pass(100);
     assert!(lab.oracle().vms.is_empty());
     assert_eq!(
-        act(&mut lab, json!({ "act": "delete", "id": id }))
+        act(&mut lab, json!({ "action": "delete", "id": id }))
             .unwrap_err()
             .status,
         404
@@ -86,7 +86,7 @@ fn a_spot_machine_is_taken_back_as_its_policy_says() {
     let evict = |lab: &mut Lab, name: &str| {
         act(
             lab,
-            json!({ "act": "evict", "id": format!("{VMS}/{name}") }),
+            json!({ "action": "evict", "id": format!("{VMS}/{name}") }),
         )
     };
     evict(&mut lab, "a").unwrap();

@@ -158,13 +158,13 @@ fn states_are_told_by_their_codes() {
 fn a_state_nobody_knows_is_shown_and_not_kept() {
     let mut lab = Lab::new();
     lab.running("a");
-    let served = Served {
+    let context = CallContext {
         state: Some("dreaming".to_owned()),
-        ..Served::default()
+        ..CallContext::default()
     };
     let mut shown = |path: &str| {
         let answer = lab
-            .call_as(&format!("GET {path}"), Value::Null, &served)
+            .call_as(&format!("GET {path}"), Value::Null, &context)
             .unwrap();
         answer.body
     };

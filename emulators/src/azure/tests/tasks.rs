@@ -31,7 +31,7 @@ fn an_operation_is_told_by_its_state_and_by_its_location() {
 #[test]
 fn an_operation_is_forgotten() {
     let mut lab = Lab::with(|knobs| {
-        knobs.timing.operation_memory = Duration::from_secs(1);
+        knobs.timing.operation_retention = Duration::from_secs(1);
     });
     let made = lab.put("a", order());
     lab.pass(1000);
@@ -48,11 +48,11 @@ fn an_operation_may_be_forgotten_by_a_fault() {
     let made = lab.put("a", order());
     let url = header_of(&made, "azure-asyncoperation").unwrap();
     let path = url.strip_prefix("http://here").unwrap();
-    let served = Served {
-        forgotten: true,
-        ..Served::default()
+    let context = CallContext {
+        operation_expired: true,
+        ..CallContext::default()
     };
-    let gone = lab.call_as(&format!("GET {path}"), Value::Null, &served);
+    let gone = lab.call_as(&format!("GET {path}"), Value::Null, &context);
     assert_eq!(gone.unwrap_err().status, 404);
     assert_eq!(lab.status(&made)["status"], "InProgress");
 }
@@ -82,7 +82,7 @@ fn urls_may_lead_to_another_host_and_may_say_when_to_come_back() {
     assert!(url.starts_with("https://elsewhere.example/subscriptions/s/providers/Microsoft.Compute/locations/eastus/operations/"));
     assert!(url.ends_with("&api-version=2024-11-01"));
     assert_eq!(header_of(&made, "retry-after").as_deref(), Some("7"));
-    lab.world.knobs.poll_after_secs = None;
+    lab.engine.knobs.poll_after_secs = None;
     let made = lab.put("b", order());
     assert_eq!(header_of(&made, "retry-after"), None);
 }

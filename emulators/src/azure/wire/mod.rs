@@ -8,9 +8,9 @@
 //! | `body`, `vm_body` | the documents that requests carry |
 //! | `answer` | what a call that succeeds is answered with |
 
-pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod id;
 pub(crate) mod operation;
 pub(crate) mod request;
+pub(crate) mod response;
 pub(crate) mod vm_body;

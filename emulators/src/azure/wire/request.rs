@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     azure::{error::Refusal, knobs::Knobs},
-    server::{Incoming, Unreadable},
+    server::{BodyError, HttpRequest},
 };
 
 /// How deep a document's parameters are shown in the record of a call.
@@ -38,7 +38,7 @@ pub struct Request {
 
 impl Request {
     /// Understands a request, or refuses it.
-    pub(crate) fn read(request: &Incoming, knobs: &Knobs) -> Result<Self, Refusal> {
+    pub(crate) fn read(request: &HttpRequest, knobs: &Knobs) -> Result<Self, Refusal> {
         let path = request.uri.path();
         let segments: Vec<String> = path.trim_matches('/').split('/').map(decoded).collect();
         let found = Operation::route(request.method.as_str(), &segments);
@@ -100,7 +100,7 @@ impl Request {
     }
 
     /// Its parameters as its record shows them: path, query, and the document's leaves by their paths.
-    pub(crate) fn shown(&self) -> BTreeMap<String, String> {
+    pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
         let mut shown = self.query.clone();
         shown.insert("path".to_owned(), self.path.clone());
         for (name, value) in [
@@ -141,7 +141,7 @@ fn leaves(value: &Value, path: &str, depth: usize, shown: &mut BTreeMap<String, 
     }
 }
 
-fn check_token(request: &Incoming, knobs: &Knobs) -> Result<(), Refusal> {
+fn check_token(request: &HttpRequest, knobs: &Knobs) -> Result<(), Refusal> {
     let Some(value) = request.headers.get(header::AUTHORIZATION) else {
         let message = "Authentication failed. The 'Authorization' header is missing.";
         return Err(Refusal::unauthenticated("AuthenticationFailed", message));
@@ -227,17 +227,17 @@ fn read_query(query: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn read_body(request: &Incoming) -> Result<Option<Value>, Refusal> {
+fn read_body(request: &HttpRequest) -> Result<Option<Value>, Refusal> {
     match &request.body {
         Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => Ok(None),
         Ok(bytes) => serde_json::from_slice(bytes)
             .map(Some)
             .map_err(|error| Refusal::content(&error.to_string())),
-        Err(Unreadable::TooLarge) => {
+        Err(BodyError::TooLarge) => {
             let message = "The request content size exceeds the maximum size.";
             Err(Refusal::new(413, "RequestContentTooLarge", message))
         }
-        Err(Unreadable::Broken) => {
+        Err(BodyError::Incomplete) => {
             let message = "The request did not arrive in time.";
             Err(Refusal::new(408, "RequestTimeout", message))
         }
@@ -293,7 +293,7 @@ mod tests {
         let mut request = Request::default();
         let profile = json!({ "adminPassword": "secret", "adminUsername": "me" });
         request.body = Some(json!({ "tags": { "a": "b" }, "zones": ["1"], "p": profile }));
-        let shown = request.shown();
+        let shown = request.recorded_parameters();
         assert_eq!(shown["body.tags.a"], "b");
         assert_eq!(shown["body.zones.0"], "1");
         assert_eq!(shown["body.p.adminUsername"], "me");

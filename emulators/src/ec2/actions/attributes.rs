@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Call, order, view};
 use crate::ec2::{
-    engine::{World, change::Attribute, launch::ShutdownBehavior},
+    engine::{Engine, change::Attribute, launch::ShutdownBehavior},
     error::Refusal,
     shapes::{
         Group,
@@ -15,7 +15,7 @@ use crate::ec2::{
 };
 
 /// Changes one attribute, named by its own parameter or by `Attribute` and `Value`.
-pub(super) fn modify(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn modify(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let id = root.required("InstanceId")?;
     let mut changes = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn modify(call: &Call<'_>, world: &mut World) -> Result<String, Refus
         let message = "Exactly one attribute that can be modified must be given.";
         return Err(Refusal::combination(message));
     };
-    world.modify(&id, change, mode)?;
+    engine.modify(&id, change, mode)?;
     call.done()
 }
 
@@ -111,16 +111,16 @@ struct Reply {
     block_device_mapping: Option<Set<DeviceMapping>>,
 }
 
-pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let id = root.required("InstanceId")?;
     let attribute = root.required("Attribute")?;
     call.finish_read()?;
-    let seen = world.instances_by_id(std::slice::from_ref(&id), &[], call.served.look)?;
+    let seen = engine.instances_by_id(std::slice::from_ref(&id), &[], call.context.read_lag)?;
     let Some((seq, version)) = seen.into_iter().next() else {
         return Err(Refusal::internal());
     };
-    let Some(record) = world.instances.get(&seq) else {
+    let Some(record) = engine.instances.get(&seq) else {
         return Err(Refusal::internal());
     };
     let mut reply = Reply {
@@ -147,18 +147,18 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
         "rootDeviceName" => {
             reply.root_device_name = Value::some(Some(record.fixed.root_device.clone()));
         }
-        "groupSet" => reply.group_set = Some(view::groups(world, &record.fixed.groups)),
+        "groupSet" => reply.group_set = Some(view::groups(engine, &record.fixed.groups)),
         "blockDeviceMapping" => {
             let device = |volume: &crate::ec2::engine::storage::Volume| DeviceMapping {
                 device_name: volume.device.name.clone(),
                 ebs: EbsDevice {
                     volume_id: volume.id.clone(),
                     status: "attached",
-                    attach_time: world.stamp(volume.created),
+                    attach_time: engine.stamp(volume.created),
                     delete_on_termination: volume.device.goes_with_instance,
                 },
             };
-            let volumes = world.volumes_of(&record.fixed.id);
+            let volumes = engine.volumes_of(&record.fixed.id);
             reply.block_device_mapping =
                 Some(volumes.iter().map(|(_, volume)| device(volume)).collect());
         }

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Call;
 use crate::ec2::{
     engine::{
-        Mode, World,
+        Engine, Mode,
         filter::Filter,
-        page::{Page, Paging, Place},
+        page::{Page, PagePosition, PageRequest},
         record::Tags,
         tags,
     },
@@ -41,14 +41,14 @@ impl Call<'_> {
     /// Whether the call is only a try.
     pub(super) fn mode(&self) -> Result<Mode, Refusal> {
         let dry = self.root().flag("DryRun")?.unwrap_or(false);
-        Ok(if dry { Mode::Try } else { Mode::Real })
+        Ok(if dry { Mode::DryRun } else { Mode::Execute })
     }
 
     /// For an action that changes nothing: a try succeeds, and says so.
     pub(super) fn finish_read(&self) -> Result<(), Refusal> {
         let mode = self.mode()?;
         self.finish()?;
-        mode.go()
+        mode.check_dry_run()
     }
 
     /// The ids under a name, at least one.
@@ -72,7 +72,7 @@ impl Call<'_> {
     }
 
     /// Which page is asked for, and whether the client said anything about pages.
-    pub(super) fn paging(&self, world: &World) -> Result<(Paging, bool), Refusal> {
+    pub(super) fn paging(&self, engine: &Engine) -> Result<(PageRequest, bool), Refusal> {
         let root = self.root();
         let most: Option<usize> = root.number("MaxResults")?;
         let (least, cap) = PAGE;
@@ -84,25 +84,25 @@ impl Call<'_> {
         }
         let token = root.text("NextToken").filter(|token| !token.is_empty());
         let place = token.as_deref().map(|token| {
-            Place::of_token(self.action.name(), token).ok_or_else(Refusal::bad_page_token)
+            PagePosition::from_token(self.action.name(), token).ok_or_else(Refusal::bad_page_token)
         });
-        let knob = usize::try_from(world.knobs.page_size.get()).unwrap_or(cap);
-        let paging = Paging {
+        let knob = usize::try_from(engine.knobs.page_size.get()).unwrap_or(cap);
+        let paging = PageRequest {
             most: most.unwrap_or(cap).min(cap).min(knob),
             place: place.transpose()?.unwrap_or_default(),
-            trick: self.served.trick,
+            page_fault: self.context.page_fault,
         };
         Ok((paging, most.is_some() || token.is_some()))
     }
 
     /// The token of the page after this one.
-    pub(super) fn next_token(&self, next: Option<Place>) -> Option<String> {
+    pub(super) fn next_token(&self, next: Option<PagePosition>) -> Option<String> {
         next.map(|place| place.token(self.action.name()))
     }
 
     /// The document.
     pub(super) fn reply<T: Serialize>(&self, body: &T) -> Result<String, Refusal> {
-        xml::reply(self.action, &self.served.request_id, body)
+        xml::reply(self.action, &self.context.request_id, body)
     }
 
     /// The document of an action that only says that it was done.
@@ -155,7 +155,11 @@ pub(super) fn tags_of(scope: &Scope<'_>) -> Result<Tags, Refusal> {
 }
 
 /// A page of a list that fits in memory whole.
-pub(super) fn page_of<T>(items: Vec<T>, paging: &Paging, passes: impl Fn(&T) -> bool) -> Page<T> {
+pub(super) fn page_of<T>(
+    items: Vec<T>,
+    paging: &PageRequest,
+    passes: impl Fn(&T) -> bool,
+) -> Page<T> {
     let skip = usize::try_from(paging.place.after).unwrap_or(usize::MAX);
     let positions = paging.place.after + 1..;
     let (page, _) = paging.take(positions.zip(items.into_iter().skip(skip)).map(

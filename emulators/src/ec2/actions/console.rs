@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
 use super::Call;
-use crate::ec2::{engine::World, error::Refusal};
+use crate::ec2::{engine::Engine, error::Refusal};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -15,23 +15,23 @@ struct Reply {
     output: Option<String>,
 }
 
-pub(super) fn output(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn output(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let id = root.required("InstanceId")?;
     // What an instance wrote is known at once here, so the latest is no different.
     let _latest = root.flag("Latest")?;
     call.finish_read()?;
-    let found = world.find(std::slice::from_ref(&id))?;
+    let found = engine.find(std::slice::from_ref(&id))?;
     let lines = found
         .first()
-        .and_then(|seq| world.instances.get(seq))
+        .and_then(|seq| engine.instances.get(seq))
         .map(|instance| instance.console.join("\n"));
     let text = lines
         .filter(|text| !text.is_empty())
         .map(|text| format!("{text}\n"));
     call.reply(&Reply {
         instance_id: id,
-        timestamp: world.stamp(world.now()),
+        timestamp: engine.stamp(engine.now()),
         output: text.map(|text| STANDARD.encode(text)),
     })
 }

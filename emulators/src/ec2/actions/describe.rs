@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Call, view};
-use crate::ec2::{engine::World, error::Refusal, shapes::instance::Reservation, wire::xml::Set};
+use crate::ec2::{engine::Engine, error::Refusal, shapes::instance::Reservation, wire::xml::Set};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -13,25 +13,25 @@ struct Reply {
     next_token: Option<String>,
 }
 
-pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.root().list("InstanceId");
     let filters = call.filters()?;
-    let (paging, paged) = call.paging(world)?;
+    let (paging, paged) = call.paging(engine)?;
     call.finish_read()?;
     let (seen, next) = if ids.is_empty() {
-        let page = world.instances_page(&filters, &paging, call.served.look)?;
+        let page = engine.instances_page(&filters, &paging, call.context.read_lag)?;
         (page.items, page.next)
     } else if paged {
         let message = "The parameter instancesSet cannot be used with the parameter maxResults";
         return Err(Refusal::combination(message));
     } else {
         (
-            world.instances_by_id(&ids, &filters, call.served.look)?,
+            engine.instances_by_id(&ids, &filters, call.context.read_lag)?,
             None,
         )
     };
     call.reply(&Reply {
-        reservation_set: view::reservations(world, &seen, call.served.state.as_deref()).into(),
+        reservation_set: view::reservations(engine, &seen, call.context.state.as_deref()).into(),
         next_token: call.next_token(next),
     })
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Call;
 use crate::ec2::{
     engine::{
-        World,
+        Engine,
         filter::Filter,
         image::{AMAZON, ImageOrder, ImageRecord, no_image},
         read::check_ids,
@@ -24,7 +24,7 @@ struct Created {
     image_id: String,
 }
 
-pub(super) fn create(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let mut tags = call.tag_specifications(&["image", "snapshot"])?;
     let order = ImageOrder {
@@ -37,7 +37,7 @@ pub(super) fn create(call: &Call<'_>, world: &mut World) -> Result<String, Refus
     let _no_reboot = root.flag("NoReboot")?;
     let mode = call.mode()?;
     call.finish()?;
-    let image_id = world.create_image(&order, mode)?;
+    let image_id = engine.create_image(&order, mode)?;
     call.reply(&Created { image_id })
 }
 
@@ -49,7 +49,7 @@ struct Reply {
     next_token: Option<String>,
 }
 
-pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let ids = root.list("ImageId");
     let owners = root.list("Owner");
@@ -60,11 +60,11 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
         root.flag("IncludeDisabled")?,
     );
     let mut filters = call.filters()?;
-    let (mut paging, paged) = call.paging(world)?;
+    let (mut paging, paged) = call.paging(engine)?;
     call.finish_read()?;
     if !owners.is_empty() {
         let id = |owner: String| match owner.as_str() {
-            "self" => world.knobs.account.clone(),
+            "self" => engine.knobs.account.clone(),
             "amazon" => AMAZON.to_owned(),
             _ => owner,
         };
@@ -75,7 +75,7 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
     }
     if !ids.is_empty() {
         check_ids(&ids, "ami", "InvalidAMIID.Malformed")?;
-        if let Some(id) = ids.iter().find(|id| world.image(id).is_none()) {
+        if let Some(id) = ids.iter().find(|id| engine.image(id).is_none()) {
             return Err(no_image(id));
         }
         if paged {
@@ -88,18 +88,18 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
             values: ids,
         });
     }
-    let page = world.images_page(&filters, &paging)?;
+    let page = engine.images_page(&filters, &paging)?;
     call.reply(&Reply {
         images_set: page
             .items
             .into_iter()
-            .map(|image| shown(world, image))
+            .map(|image| shown(engine, image))
             .collect(),
         next_token: call.next_token(page.next),
     })
 }
 
-fn shown(world: &World, image: ImageRecord) -> Image {
+fn shown(engine: &Engine, image: ImageRecord) -> Image {
     Image {
         image_location: format!("{}/{}", image.owner, image.name),
         image_state: if image.is_available {
@@ -109,7 +109,7 @@ fn shown(world: &World, image: ImageRecord) -> Image {
         },
         image_owner_alias: (image.owner == AMAZON).then_some("amazon"),
         image_owner_id: image.owner,
-        creation_date: world.stamp(image.created),
+        creation_date: engine.stamp(image.created),
         is_public: image.source.is_none(),
         architecture: image.architecture,
         image_type: "machine",

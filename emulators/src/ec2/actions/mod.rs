@@ -21,47 +21,47 @@ mod view_nic;
 mod zones;
 
 use super::{
-    engine::World,
+    engine::Engine,
     error::Refusal,
     wire::{action::Action, params::Params},
 };
-use crate::cloud::strike::Served;
+use crate::cloud::inject::CallContext;
 
 /// Carries out an action and answers its document.
-pub(crate) fn act(
+pub(crate) fn execute(
     action: Action,
     params: &Params,
-    world: &mut World,
-    served: &Served,
+    engine: &mut Engine,
+    context: &CallContext,
 ) -> Result<String, Refusal> {
     let call = Call {
         action,
         params,
-        served,
+        context,
     };
     match action {
-        Action::RunInstances => run::run(&call, world),
-        Action::DescribeInstances => describe::describe(&call, world),
+        Action::RunInstances => run::run(&call, engine),
+        Action::DescribeInstances => describe::describe(&call, engine),
         Action::StartInstances | Action::StopInstances | Action::TerminateInstances => {
-            power::change(&call, world)
+            power::change(&call, engine)
         }
-        Action::RebootInstances => power::reboot(&call, world),
-        Action::ModifyInstanceAttribute => attributes::modify(&call, world),
-        Action::DescribeInstanceAttribute => attributes::describe(&call, world),
-        Action::DescribeInstanceStatus => status::describe(&call, world),
-        Action::GetConsoleOutput => console::output(&call, world),
-        Action::CreateTags => tags::create(&call, world),
-        Action::DeleteTags => tags::delete(&call, world),
-        Action::DescribeTags => tags::describe(&call, world),
-        Action::CreateImage => images::create(&call, world),
-        Action::DescribeImages => images::describe(&call, world),
-        Action::DescribeVolumes => storage::volumes(&call, world),
-        Action::DescribeNetworkInterfaces => storage::nics(&call, world),
-        Action::DescribeInstanceTypes => types::describe(&call, world),
+        Action::RebootInstances => power::reboot(&call, engine),
+        Action::ModifyInstanceAttribute => attributes::modify(&call, engine),
+        Action::DescribeInstanceAttribute => attributes::describe(&call, engine),
+        Action::DescribeInstanceStatus => status::describe(&call, engine),
+        Action::GetConsoleOutput => console::output(&call, engine),
+        Action::CreateTags => tags::create(&call, engine),
+        Action::DeleteTags => tags::delete(&call, engine),
+        Action::DescribeTags => tags::describe(&call, engine),
+        Action::CreateImage => images::create(&call, engine),
+        Action::DescribeImages => images::describe(&call, engine),
+        Action::DescribeVolumes => storage::volumes(&call, engine),
+        Action::DescribeNetworkInterfaces => storage::nics(&call, engine),
+        Action::DescribeInstanceTypes => types::describe(&call, engine),
         Action::DescribeAddresses => addresses::describe(&call),
-        Action::DescribeAvailabilityZones => zones::describe(&call, world),
-        Action::DescribeSubnets => networks::subnets(&call, world),
-        Action::DescribeSecurityGroups => networks::groups(&call, world),
+        Action::DescribeAvailabilityZones => zones::describe(&call, engine),
+        Action::DescribeSubnets => networks::subnets(&call, engine),
+        Action::DescribeSecurityGroups => networks::groups(&call, engine),
     }
 }
 
@@ -70,5 +70,5 @@ pub(crate) fn act(
 struct Call<'a> {
     action: Action,
     params: &'a Params,
-    served: &'a Served,
+    context: &'a CallContext,
 }

@@ -6,7 +6,7 @@ use super::{Call, common::page_of, zones::zone_id};
 use crate::ec2::{
     catalog::{SecurityGroup, Subnet, VPC},
     engine::{
-        World,
+        Engine,
         filter::{self, Filtered},
         read::check_ids,
         record::Tags,
@@ -24,13 +24,13 @@ struct Subnets {
     next_token: Option<String>,
 }
 
-pub(super) fn subnets(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn subnets(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.root().list("SubnetId");
     let filters = call.filters()?;
-    let (paging, _) = call.paging(world)?;
+    let (paging, _) = call.paging(engine)?;
     call.finish_read()?;
     filter::check::<Subnet>(&filters)?;
-    let all = world.knobs.subnets.clone();
+    let all = engine.knobs.subnets.clone();
     let unknown: Vec<&str> = ids
         .iter()
         .map(String::as_str)
@@ -51,15 +51,15 @@ pub(super) fn subnets(call: &Call<'_>, world: &mut World) -> Result<String, Refu
         subnet_set: page
             .items
             .into_iter()
-            .map(|subnet| shown_subnet(world, subnet))
+            .map(|subnet| shown_subnet(engine, subnet))
             .collect(),
         next_token: call.next_token(page.next),
     })
 }
 
-fn shown_subnet(world: &mut World, subnet: Subnet) -> shape::Subnet {
-    let (account, region) = (world.knobs.account.clone(), &world.knobs.region);
-    let first = world
+fn shown_subnet(engine: &mut Engine, subnet: Subnet) -> shape::Subnet {
+    let (account, region) = (engine.knobs.account.clone(), &engine.knobs.region);
+    let first = engine
         .knobs
         .subnets
         .iter()
@@ -71,8 +71,8 @@ fn shown_subnet(world: &mut World, subnet: Subnet) -> shape::Subnet {
         owner_id: account,
         vpc_id: VPC,
         cidr_block: subnet.cidr.to_string(),
-        availability_zone_id: zone_id(world, &subnet.zone),
-        available_ip_address_count: world.free_addresses(&subnet),
+        availability_zone_id: zone_id(engine, &subnet.zone),
+        available_ip_address_count: engine.free_addresses(&subnet),
         availability_zone: subnet.zone,
         map_public_ip_on_launch: subnet.public,
         assign_ipv6_address_on_creation: false,
@@ -95,15 +95,15 @@ struct Groups {
     next_token: Option<String>,
 }
 
-pub(super) fn groups(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let (ids, names) = (root.list("GroupId"), root.list("GroupName"));
     let filters = call.filters()?;
-    let (paging, _) = call.paging(world)?;
+    let (paging, _) = call.paging(engine)?;
     call.finish_read()?;
     check_ids(&ids, "sg", "InvalidGroupId.Malformed")?;
     filter::check::<SecurityGroup>(&filters)?;
-    let all = world.knobs.security_groups.clone();
+    let all = engine.knobs.security_groups.clone();
     let missing = ids
         .iter()
         .find(|id| !all.iter().any(|group| group.id == **id))
@@ -123,10 +123,10 @@ pub(super) fn groups(call: &Call<'_>, world: &mut World) -> Result<String, Refus
     };
     let page = page_of(all, &paging, asked);
     let shown = page.items.into_iter().map(|group| shape::SecurityGroup {
-        owner_id: world.knobs.account.clone(),
+        owner_id: engine.knobs.account.clone(),
         security_group_arn: format!(
             "arn:aws:ec2:{}:{}:security-group/{}",
-            world.knobs.region, world.knobs.account, group.id
+            engine.knobs.region, engine.knobs.account, group.id
         ),
         group_id: group.id,
         group_name: group.name,

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use super::Call;
 use crate::ec2::{
     engine::{
-        World,
+        Engine,
         launch::{DeviceOrder, MetadataOptions, Order, ShutdownBehavior, SpotKind},
     },
     error::Refusal,
@@ -29,7 +29,7 @@ const TAGGABLE: [&str; 4] = [
     "spot-instances-request",
 ];
 
-pub(super) fn order(call: &Call<'_>, world: &World) -> Result<Order, Refusal> {
+pub(super) fn order(call: &Call<'_>, engine: &Engine) -> Result<Order, Refusal> {
     let root = call.root();
     let (min, max) = counts(&root)?;
     let mut tags = call.tag_specifications(&TAGGABLE)?;
@@ -39,7 +39,7 @@ pub(super) fn order(call: &Call<'_>, world: &World) -> Result<Order, Refusal> {
     let placement = root.scope("Placement");
     placement.choice("Tenancy", &[("default", ())])?;
     let mut groups = root.list("SecurityGroupId");
-    groups.extend(groups_by_name(&root, world)?);
+    groups.extend(groups_by_name(&root, engine)?);
     if nic.given && (!groups.is_empty() || root.text("SubnetId").is_some()) {
         let message = "Network interfaces and an instance-level subnet ID or security groups may not be specified on the \
                        same request";
@@ -152,9 +152,9 @@ pub(super) fn shutdown(scope: &Scope<'_>, name: &str) -> Result<Option<ShutdownB
     scope.choice(name, &choices)
 }
 
-fn groups_by_name(root: &Scope<'_>, world: &World) -> Result<Vec<String>, Refusal> {
+fn groups_by_name(root: &Scope<'_>, engine: &Engine) -> Result<Vec<String>, Refusal> {
     let id_of = |name: String| {
-        let known = world
+        let known = engine
             .knobs
             .security_groups
             .iter()

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Call, view};
 use crate::ec2::{
-    engine::World,
+    engine::Engine,
     error::Refusal,
     shapes::instance::StateChange,
     wire::{action::Action, xml::Set},
@@ -17,13 +17,13 @@ struct Reply {
 }
 
 /// Starts, stops or terminates.
-pub(super) fn change(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn change(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("InstanceId")?;
     let mode = call.mode()?;
     let root = call.root();
     let changes = if call.action == Action::StartInstances {
         call.finish()?;
-        world.start(&ids, mode)?
+        engine.start(&ids, mode)?
     } else if call.action == Action::StopInstances {
         // A stop is never refused by a guest here, so force makes no difference.
         let _force = root.flag("Force")?;
@@ -36,12 +36,12 @@ pub(super) fn change(call: &Call<'_>, world: &mut World) -> Result<String, Refus
                 message,
             ));
         }
-        world.stop(&ids, mode)?
+        engine.stop(&ids, mode)?
     } else {
         call.finish()?;
-        world.terminate(&ids, mode)?
+        engine.terminate(&ids, mode)?
     };
-    let word = call.served.state.as_deref();
+    let word = call.context.state.as_deref();
     let shown = changes.into_iter().map(|change| StateChange {
         instance_id: change.id,
         current_state: view::state(change.after, word),
@@ -52,10 +52,10 @@ pub(super) fn change(call: &Call<'_>, world: &mut World) -> Result<String, Refus
     })
 }
 
-pub(super) fn reboot(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn reboot(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("InstanceId")?;
     let mode = call.mode()?;
     call.finish()?;
-    world.reboot(&ids, mode)?;
+    engine.reboot(&ids, mode)?;
     call.done()
 }

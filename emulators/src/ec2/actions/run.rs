@@ -2,22 +2,23 @@
 
 use super::{Call, order, view};
 use crate::ec2::{
-    engine::{World, record::Reason},
+    engine::{Engine, record::Reason},
     error::Refusal,
 };
 
-pub(super) fn run(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
-    let order = order::order(call, world)?;
+pub(super) fn run(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
+    let order = order::order(call, engine)?;
     let mode = call.mode()?;
     call.finish()?;
-    let doom = call.served.doom.first();
-    let doom = doom.map(|failure| Reason::new(&failure.code, &failure.message));
-    let launched = world.launch(&order, doom.as_ref(), mode)?;
+    let planned_failures = call.context.planned_failures.first();
+    let planned_failures =
+        planned_failures.map(|failure| Reason::new(&failure.code, &failure.message));
+    let launched = engine.launch(&order, planned_failures.as_ref(), mode)?;
     let seen: Vec<_> = launched
         .iter()
-        .filter_map(|seq| Some((*seq, world.instances.get(seq)?.current().clone())))
+        .filter_map(|seq| Some((*seq, engine.instances.get(seq)?.current().clone())))
         .collect();
-    let reservations = view::reservations(world, &seen, call.served.state.as_deref());
+    let reservations = view::reservations(engine, &seen, call.context.state.as_deref());
     // A replay whose every instance was forgotten never gets here: its token is spent.
     let reservation = reservations
         .into_iter()

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Call, view};
 use crate::ec2::{
     engine::{
-        Seq, World,
+        Engine, Seq,
         filter::Filter,
         record::{State, Version},
     },
@@ -33,7 +33,7 @@ const FILTERS: [&str; 5] = [
     "system-status.status",
 ];
 
-pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let ids = root.list("InstanceId");
     let all = root.flag("IncludeAllInstances")?.unwrap_or(false);
@@ -41,7 +41,7 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
         .filters()?
         .into_iter()
         .partition(|filter| filter.name.ends_with("-status.status"));
-    let (paging, paged) = call.paging(world)?;
+    let (paging, paged) = call.paging(engine)?;
     call.finish_read()?;
     if let Some(unknown) = filters
         .iter()
@@ -60,20 +60,20 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
         });
     }
     let (seen, next) = if ids.is_empty() {
-        let page = world.instances_page(&filters, &paging, call.served.look)?;
+        let page = engine.instances_page(&filters, &paging, call.context.read_lag)?;
         (page.items, page.next)
     } else if paged {
         let message = "The parameter instancesSet cannot be used with the parameter maxResults";
         return Err(Refusal::combination(message));
     } else {
         (
-            world.instances_by_id(&ids, &filters, call.served.look)?,
+            engine.instances_by_id(&ids, &filters, call.context.read_lag)?,
             None,
         )
     };
     let statuses = seen
         .iter()
-        .filter_map(|(seq, version)| status(call, world, *seq, version));
+        .filter_map(|(seq, version)| status(call, engine, *seq, version));
     let passes = |status: &InstanceStatus| {
         checks.iter().all(|filter| {
             filter
@@ -88,28 +88,28 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
     })
 }
 
-fn status(call: &Call<'_>, world: &World, seq: Seq, version: &Version) -> Option<InstanceStatus> {
-    let fixed = &world.instances.get(&seq)?.fixed;
+fn status(call: &Call<'_>, engine: &Engine, seq: Seq, version: &Version) -> Option<InstanceStatus> {
+    let fixed = &engine.instances.get(&seq)?.fixed;
     Some(InstanceStatus {
         instance_id: fixed.id.clone(),
         availability_zone: fixed.zone.clone(),
-        instance_state: view::state(version.state, call.served.state.as_deref()),
-        system_status: checks(world, version),
-        instance_status: checks(world, version),
+        instance_state: view::state(version.state, call.context.state.as_deref()),
+        system_status: checks(engine, version),
+        instance_status: checks(engine, version),
     })
 }
 
-fn checks(world: &World, version: &Version) -> Checks {
-    if version.state != State::Running {
+fn checks(engine: &Engine, version: &Version) -> Checks {
+    if version.state != State::RunningServer {
         return Checks {
             status: "not-applicable",
             details: None,
         };
     }
-    let runs = world
+    let runs = engine
         .now()
         .saturating_sub(version.running_since.unwrap_or(Duration::MAX));
-    let passed = runs >= world.knobs.timing.checks;
+    let passed = runs >= engine.knobs.timing.checks;
     let detail = Check {
         name: "reachability",
         status: if passed { "passed" } else { "initializing" },

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::ec2::{
     engine::{
-        World,
+        Engine,
         filter::Filter,
-        page::Paging,
+        page::PageRequest,
         read::check_ids,
         storage::Volume,
         tags::{no_nic, no_volume},
@@ -28,22 +28,22 @@ struct Volumes {
     next_token: Option<String>,
 }
 
-pub(super) fn volumes(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn volumes(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.root().list("VolumeId");
     let mut filters = call.filters()?;
-    let (mut paging, paged) = call.paging(world)?;
+    let (mut paging, paged) = call.paging(engine)?;
     call.finish_read()?;
     check_ids(&ids, "vol", "InvalidVolumeID.Malformed")?;
-    if let Some(id) = ids.iter().find(|id| world.volume(id).is_none()) {
+    if let Some(id) = ids.iter().find(|id| engine.volume(id).is_none()) {
         return Err(no_volume(id));
     }
     by_ids(&mut filters, "volume-id", ids, &mut paging, paged)?;
-    let page = world.volumes_page(&filters, &paging)?;
+    let page = engine.volumes_page(&filters, &paging)?;
     call.reply(&Volumes {
         volume_set: page
             .items
             .into_iter()
-            .map(|volume| shown(world, volume))
+            .map(|volume| shown(engine, volume))
             .collect(),
         next_token: call.next_token(page.next),
     })
@@ -54,7 +54,7 @@ fn by_ids(
     filters: &mut Vec<Filter>,
     name: &str,
     ids: Vec<String>,
-    paging: &mut Paging,
+    paging: &mut PageRequest,
     paged: bool,
 ) -> Result<(), Refusal> {
     if ids.is_empty() {
@@ -72,7 +72,7 @@ fn by_ids(
     Ok(())
 }
 
-fn shown(world: &World, volume: Volume) -> shape::Volume {
+fn shown(engine: &Engine, volume: Volume) -> shape::Volume {
     let Volume {
         id,
         zone,
@@ -81,7 +81,7 @@ fn shown(world: &World, volume: Volume) -> shape::Volume {
         tags,
         attached_to,
     } = volume;
-    let stamp = world.stamp(created);
+    let stamp = engine.stamp(created);
     shape::Volume {
         size: device.gib,
         snapshot_id: device.snapshot.unwrap_or_default(),
@@ -122,13 +122,13 @@ struct Nics {
     next_token: Option<String>,
 }
 
-pub(super) fn nics(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn nics(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.root().list("NetworkInterfaceId");
     let mut filters = call.filters()?;
-    let (mut paging, paged) = call.paging(world)?;
+    let (mut paging, paged) = call.paging(engine)?;
     call.finish_read()?;
     check_ids(&ids, "eni", "InvalidNetworkInterfaceId.Malformed")?;
-    if let Some(id) = ids.iter().find(|id| world.nic(id).is_none()) {
+    if let Some(id) = ids.iter().find(|id| engine.nic(id).is_none()) {
         return Err(no_nic(id));
     }
     by_ids(
@@ -138,11 +138,14 @@ pub(super) fn nics(call: &Call<'_>, world: &mut World) -> Result<String, Refusal
         &mut paging,
         paged,
     )?;
-    let page = world.nics_page(&filters, &paging)?;
+    let page = engine.nics_page(&filters, &paging)?;
     let shown = page.items.iter().map(|nic| {
-        let instance = nic.attached_to.as_deref().and_then(|id| world.instance(id));
+        let instance = nic
+            .attached_to
+            .as_deref()
+            .and_then(|id| engine.instance(id));
         let public = instance.and_then(|instance| instance.current().public_ip);
-        network_interface(world, nic, public, Shown::Alone)
+        network_interface(engine, nic, public, Shown::Alone)
     });
     call.reply(&Nics {
         network_interface_set: shown.collect(),

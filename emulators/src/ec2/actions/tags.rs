@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use super::{Call, common};
 use crate::ec2::{
-    engine::{World, tag_list::TagRow},
+    engine::{Engine, tag_list::TagRow},
     error::Refusal,
     wire::xml::Set,
 };
 
-pub(super) fn create(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("ResourceId")?;
     let tags = common::tags_of(&call.root())?;
     let mode = call.mode()?;
@@ -17,11 +17,11 @@ pub(super) fn create(call: &Call<'_>, world: &mut World) -> Result<String, Refus
     if tags.is_empty() {
         return Err(Refusal::missing("Tag"));
     }
-    world.create_tags(&ids, &tags, mode)?;
+    engine.create_tags(&ids, &tags, mode)?;
     call.done()
 }
 
-pub(super) fn delete(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn delete(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("ResourceId")?;
     let which = call.root().groups("Tag");
     let which = which
@@ -30,7 +30,7 @@ pub(super) fn delete(call: &Call<'_>, world: &mut World) -> Result<String, Refus
     let which: Vec<(String, Option<String>)> = which.collect::<Result<_, Refusal>>()?;
     let mode = call.mode()?;
     call.finish()?;
-    world.delete_tags(&ids, &which, mode)?;
+    engine.delete_tags(&ids, &which, mode)?;
     call.done()
 }
 
@@ -51,11 +51,11 @@ struct Row {
     value: String,
 }
 
-pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let filters = call.filters()?;
-    let (paging, _) = call.paging(world)?;
+    let (paging, _) = call.paging(engine)?;
     call.finish_read()?;
-    let page = world.tags_page(&filters, &paging, call.served.look)?;
+    let page = engine.tags_page(&filters, &paging, call.context.read_lag)?;
     let row = |tag: TagRow| Row {
         resource_id: tag.resource,
         resource_type: tag.kind.name(),

@@ -6,7 +6,7 @@ use super::{Call, common::page_of};
 use crate::ec2::{
     catalog::TypeSpec,
     engine::{
-        World,
+        Engine,
         filter::{self, Filtered},
         record::Tags,
     },
@@ -23,12 +23,12 @@ struct Reply {
     next_token: Option<String>,
 }
 
-pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let names = call.root().list("InstanceType");
     let filters = call.filters()?;
-    let (paging, paged) = call.paging(world)?;
+    let (paging, paged) = call.paging(engine)?;
     call.finish_read()?;
-    let types = &world.knobs.types;
+    let types = &engine.knobs.types;
     let unknown: Vec<&str> = names
         .iter()
         .map(String::as_str)

@@ -6,7 +6,7 @@ use super::view_nic::{Shown, network_interface};
 use crate::ec2::{
     catalog::VPC,
     engine::{
-        Seq, World,
+        Engine, Seq,
         record::{Instance, State, Version},
     },
     shapes::{
@@ -19,14 +19,14 @@ use crate::ec2::{
 
 /// Instances in their reservations; `word` stands in for every state's name.
 pub(super) fn reservations(
-    world: &World,
+    engine: &Engine,
     seen: &[(Seq, Version)],
     word: Option<&str>,
 ) -> Vec<Reservation> {
     let mut reservations: Vec<Reservation> = Vec::new();
     let mut instances: Vec<Vec<shape::Instance>> = Vec::new();
     for (seq, version) in seen {
-        let Some(record) = world.instances.get(seq) else {
+        let Some(record) = engine.instances.get(seq) else {
             continue;
         };
         let id = &record.fixed.reservation;
@@ -36,14 +36,14 @@ pub(super) fn reservations(
         {
             reservations.push(Reservation {
                 reservation_id: id.clone(),
-                owner_id: world.knobs.account.clone(),
+                owner_id: engine.knobs.account.clone(),
                 group_set: Set::default(),
                 instances_set: Set::default(),
             });
             instances.push(Vec::new());
         }
         if let Some(last) = instances.last_mut() {
-            last.push(instance(world, record, version, word));
+            last.push(instance(engine, record, version, word));
         }
     }
     for (reservation, instances) in reservations.iter_mut().zip(instances) {
@@ -61,7 +61,7 @@ pub(super) fn state(state: State, word: Option<&str>) -> InstanceState {
 }
 
 fn instance(
-    world: &World,
+    engine: &Engine,
     record: &Instance,
     version: &Version,
     word: Option<&str>,
@@ -70,7 +70,7 @@ fn instance(
     let gone = version.state == State::Terminated;
     let here = |value: &str| (!gone).then(|| value.to_owned());
     let public = version.public_ip;
-    let spec = world
+    let spec = engine
         .knobs
         .types
         .iter()
@@ -78,14 +78,14 @@ fn instance(
     let nics = if gone {
         Vec::new()
     } else {
-        world.nics_of(&fixed.id)
+        engine.nics_of(&fixed.id)
     };
     let volumes = if gone {
         Vec::new()
     } else {
-        world.volumes_of(&fixed.id)
+        engine.volumes_of(&fixed.id)
     };
-    let account = &world.knobs.account;
+    let account = &engine.knobs.account;
     shape::Instance {
         instance_id: fixed.id.clone(),
         image_id: fixed.image.clone(),
@@ -101,7 +101,7 @@ fn instance(
         ami_launch_index: fixed.launch_index,
         product_codes: Set::default(),
         instance_type: version.instance_type.clone(),
-        launch_time: world.stamp(version.launched),
+        launch_time: engine.stamp(version.launched),
         placement: shape::Placement {
             availability_zone: fixed.zone.clone(),
             group_name: "",
@@ -122,7 +122,7 @@ fn instance(
         group_set: if gone {
             Set::default()
         } else {
-            groups(world, &fixed.groups)
+            groups(engine, &fixed.groups)
         },
         state_reason: state_reason(version),
         architecture: fixed.architecture.clone(),
@@ -135,7 +135,7 @@ fn instance(
                 ebs: shape::EbsDevice {
                     volume_id: volume.id.clone(),
                     status: "attached",
-                    attach_time: world.stamp(volume.created),
+                    attach_time: engine.stamp(volume.created),
                     delete_on_termination: volume.device.goes_with_instance,
                 },
             })
@@ -148,7 +148,7 @@ fn instance(
         hypervisor: "xen",
         network_interface_set: nics
             .iter()
-            .map(|(_, nic)| network_interface(world, nic, public, Shown::InInstance))
+            .map(|(_, nic)| network_interface(engine, nic, public, Shown::InInstance))
             .collect(),
         iam_instance_profile: fixed.profile.as_ref().map(|profile| shape::Profile {
             arn: match profile.strip_prefix("arn:") {
@@ -203,9 +203,9 @@ fn state_reason(version: &Version) -> Option<shape::StateReason> {
 }
 
 /// Groups by id and name.
-pub(super) fn groups(world: &World, ids: &[String]) -> Set<Group> {
+pub(super) fn groups(engine: &Engine, ids: &[String]) -> Set<Group> {
     let name = |id: &String| {
-        world
+        engine
             .knobs
             .security_groups
             .iter()

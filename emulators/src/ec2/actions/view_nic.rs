@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::view::{groups, private_name, public_name};
 use crate::ec2::{
     catalog::VPC,
-    engine::{World, storage::Nic},
+    engine::{Engine, storage::Nic},
     shapes::{
         storage::{Association, NetworkInterface, NicAttachment, PrivateAddress},
         tag_set,
@@ -20,13 +20,13 @@ pub(super) enum Shown {
 }
 
 pub(super) fn network_interface(
-    world: &World,
+    engine: &Engine,
     nic: &Nic,
     public: Option<Ipv4Addr>,
     shown: Shown,
 ) -> NetworkInterface {
     let alone = shown == Shown::Alone;
-    let account = &world.knobs.account;
+    let account = &engine.knobs.account;
     let association = public.map(|ip| Association {
         public_ip: ip.to_string(),
         public_dns_name: public_name(ip),
@@ -49,14 +49,14 @@ pub(super) fn network_interface(
         private_ip_address: nic.private_ip.to_string(),
         private_dns_name: private_name(nic.private_ip),
         source_dest_check: true,
-        group_set: groups(world, &nic.groups),
+        group_set: groups(engine, &nic.groups),
         attachment: nic.attached_to.as_ref().map(|instance| NicAttachment {
             attachment_id: nic.attachment.clone(),
             instance_id: alone.then(|| instance.clone()),
             instance_owner_id: alone.then(|| account.clone()),
             device_index: 0,
             status: "attached",
-            attach_time: world.stamp(nic.created),
+            attach_time: engine.stamp(nic.created),
             delete_on_termination: nic.goes_with_instance,
             network_card_index: 0,
         }),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Call;
 use crate::ec2::{
     engine::{
-        World,
+        Engine,
         filter::{self, Filtered},
         record::Tags,
     },
@@ -28,21 +28,21 @@ struct Zone<'a> {
     region: &'a str,
 }
 
-pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Refusal> {
+pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let (names, ids) = (root.list("ZoneName"), root.list("ZoneId"));
     let _all = root.flag("AllAvailabilityZones")?;
     let filters = call.filters()?;
     call.finish_read()?;
     filter::check::<Zone<'_>>(&filters)?;
-    let region = world.knobs.region.as_str();
-    let zones: Vec<Zone<'_>> = world
+    let region = engine.knobs.region.as_str();
+    let zones: Vec<Zone<'_>> = engine
         .knobs
         .zones
         .iter()
         .map(|name| Zone {
             name,
-            id: zone_id(world, name),
+            id: zone_id(engine, name),
             region,
         })
         .collect();
@@ -81,8 +81,8 @@ pub(super) fn describe(call: &Call<'_>, world: &mut World) -> Result<String, Ref
 }
 
 /// The id of a zone: the same for everybody, unlike its name.
-pub(super) fn zone_id(world: &World, zone: &str) -> String {
-    let number = world
+pub(super) fn zone_id(engine: &Engine, zone: &str) -> String {
+    let number = engine
         .knobs
         .zones
         .iter()
@@ -91,7 +91,7 @@ pub(super) fn zone_id(world: &World, zone: &str) -> String {
         + 1;
     format!(
         "{}-az{number}",
-        world
+        engine
             .knobs
             .region
             .replace("-east-", "e")

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Mode, World, launch::ShutdownBehavior, record::State};
+use super::{Engine, Mode, launch::ShutdownBehavior, record::State};
 use crate::ec2::error::Refusal;
 
 /// One attribute's new value.
@@ -25,7 +25,7 @@ impl Attribute {
     }
 }
 
-impl World {
+impl Engine {
     /// Changes an attribute.
     pub(crate) fn modify(&mut self, id: &str, to: Attribute, mode: Mode) -> Result<(), Refusal> {
         let found = self.find(&[id.to_owned()])?;
@@ -40,7 +40,7 @@ impl World {
         if let Attribute::InstanceType(name) = &to {
             self.check_new_type(&instance.fixed.architecture, &instance.fixed.zone, name)?;
         }
-        mode.go()?;
+        mode.check_dry_run()?;
         self.revise(seq, |version| match to {
             Attribute::InstanceType(name) => version.instance_type = name,
             Attribute::UserData(data) => version.user_data = data,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{
-    Mode, Seq, World,
+    Engine, Mode, Seq,
     filter::{self, Filter, Filtered},
-    page::{Page, Paging},
+    page::{Page, PageRequest},
     read::check_ids,
     record::{State, Tags},
 };
@@ -44,7 +44,7 @@ pub(crate) struct ImageOrder {
 /// Amazon's own account, as DescribeImages shows it.
 pub(crate) const AMAZON: &str = "137112412989";
 
-impl World {
+impl Engine {
     /// Makes an image of an instance.
     pub(crate) fn create_image(
         &mut self,
@@ -57,7 +57,7 @@ impl World {
             return Err(Refusal::internal());
         };
         match instance.current().state {
-            State::Running | State::Stopping | State::Stopped => {}
+            State::RunningServer | State::Stopping | State::Stopped => {}
             State::Pending | State::ShuttingDown | State::Terminated => {
                 let message = format!(
                     "The instance '{}' is not in a state from which an image can be made.",
@@ -77,7 +77,7 @@ impl World {
             );
             return Err(Refusal::client("InvalidAMIName.Duplicate", message));
         }
-        mode.go()?;
+        mode.check_dry_run()?;
         let fixed = std::sync::Arc::clone(&instance.fixed);
         let root = instance
             .volumes
@@ -86,8 +86,8 @@ impl World {
             .find(|volume| volume.device.name == fixed.root_device);
         let image = ImageRecord {
             root_gib: root.map_or(8, |volume| volume.device.gib),
-            id: self.names.next("ami"),
-            snapshot: self.names.next("snap"),
+            id: self.ids.next("ami"),
+            snapshot: self.ids.next("snap"),
             name: order.name.clone(),
             description: order.description.clone(),
             owner: self.knobs.account.clone(),
@@ -176,11 +176,11 @@ impl World {
     pub(crate) fn images_page(
         &mut self,
         filters: &[Filter],
-        paging: &Paging,
+        paging: &PageRequest,
     ) -> Result<Page<ImageRecord>, Refusal> {
         filter::check::<ImageRecord>(filters)?;
         let now = self.now();
-        let (page, touched) = paging.take(self.images.range(paging.place.after + 1..).map(
+        let (page, records_read) = paging.take(self.images.range(paging.place.after + 1..).map(
             |(seq, image)| {
                 let mut image = image.clone();
                 image.is_available = image.available <= now;
@@ -188,7 +188,7 @@ impl World {
                 (*seq, passes.then_some(image))
             },
         ));
-        self.touched += touched;
+        self.records_read += records_read;
         Ok(page)
     }
 }

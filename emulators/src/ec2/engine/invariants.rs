@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    World,
+    Engine,
     record::{Key, State},
 };
 use crate::{cloud::records::Record as _, ec2::knobs::Market};
 
-impl World {
+impl Engine {
     /// Panics where the region contradicts itself.
     pub(crate) fn check_invariants(&self) {
         self.check_index();
@@ -50,7 +50,7 @@ impl World {
         for instance in self.instances.values() {
             let version = instance.current();
             match version.state {
-                State::Pending | State::Running | State::Stopping => {
+                State::Pending | State::RunningServer | State::Stopping => {
                     assert!(instance.holds_machine);
                 }
                 State::Stopped | State::Terminated => assert!(!instance.holds_machine),
@@ -111,7 +111,7 @@ impl World {
         assert_eq!(public.iter().collect::<BTreeSet<_>>().len(), public.len());
         for instance in self.instances.values() {
             let version = instance.current();
-            assert!(version.public_ip.is_none() || version.state == State::Running);
+            assert!(version.public_ip.is_none() || version.state == State::RunningServer);
         }
     }
 

@@ -5,7 +5,7 @@ use std::{net::Ipv4Addr, sync::Arc};
 use uuid::Uuid;
 
 use super::{
-    Event, Mode, Seq, World,
+    Engine, Event, Mode, Seq,
     plan::Plan,
     record::{Fixed, Instance, Reason, State, Tags, Version},
     storage::Device,
@@ -100,12 +100,12 @@ pub(crate) enum SpotKind {
     Persistent,
 }
 
-impl World {
-    /// Launches, or answers what the token launched before. `doom` makes it fail late.
+impl Engine {
+    /// Launches, or answers what the token launched before. `planned_failures` makes it fail late.
     pub(crate) fn launch(
         &mut self,
         order: &Order,
-        doom: Option<&Reason>,
+        planned_failures: Option<&Reason>,
         mode: Mode,
     ) -> Result<Vec<Seq>, Refusal> {
         let token = order
@@ -114,13 +114,13 @@ impl World {
             .map(|(token, digest)| ((token.clone(), self.token_zone(order)), *digest));
         if let Some((key, digest)) = &token {
             if let Some(before) = self.replay(key, *digest)? {
-                return mode.go().map(|()| before);
+                return mode.check_dry_run().map(|()| before);
             }
         }
         let plan = self.plan(order)?;
-        mode.go()?;
+        mode.check_dry_run()?;
         let (subnet, count) = self.place(order, &plan)?;
-        let reservation = self.names.next("r");
+        let reservation = self.ids.next("r");
         let mut launched = Vec::new();
         for number in 0..count {
             let Some(address) = self.take_address(&subnet) else {
@@ -131,7 +131,10 @@ impl World {
             let seq = self.make(order, &plan, &subnet, batch, address);
             if let Some(instance) = self.instances.get_mut(&seq) {
                 instance.token_key = key;
-                instance.doom = instance.doom.take().or_else(|| doom.cloned());
+                instance.planned_failures = instance
+                    .planned_failures
+                    .take()
+                    .or_else(|| planned_failures.cloned());
             }
             launched.push(seq);
         }
@@ -159,9 +162,9 @@ impl World {
         private_ip: Ipv4Addr,
     ) -> Seq {
         let seq = self.next_seq();
-        let id = self.names.next("i");
+        let id = self.ids.next("i");
         let spot = match order.market {
-            Market::Spot => Some((self.names.next("sir"), order.spot_kind)),
+            Market::Spot => Some((self.ids.next("sir"), order.spot_kind)),
             Market::OnDemand => None,
         };
         let fixed = Fixed {
@@ -210,14 +213,14 @@ impl World {
             volumes,
             nics: vec![nic],
             holds_machine: false,
-            doom: over_quota.then(too_many_volumes),
+            planned_failures: over_quota.then(too_many_volumes),
             console: Vec::new(),
             boots: 0,
             transition: 0,
             versions: History::new(self.now(), version),
         };
-        if instance.doom.is_none() {
-            instance.doom = self.late_failure(&instance);
+        if instance.planned_failures.is_none() {
+            instance.planned_failures = self.late_failure(&instance);
         }
         self.by_id.insert(id, seq);
         self.instances.add(seq, instance);

@@ -1,13 +1,13 @@
 //! Capacity and quota: how many machines there are, and how many this account may have.
 
 use super::{
-    Seq, World,
+    Engine, Seq,
     launch::Order,
     plan::Plan,
     record::{Instance, Reason},
 };
 use crate::{
-    cloud::pool::Pool,
+    cloud::address_pool::AddressPool,
     ec2::{
         catalog::{Subnet, TypeSpec},
         error::Refusal,
@@ -18,7 +18,7 @@ use crate::{
 /// The first and the last addresses of a subnet that EC2 keeps.
 const KEPT: (u32, u32) = (4, 1);
 
-impl World {
+impl Engine {
     /// Where an order is carried out, and how many of it: as many as can be had, at least the fewest
     /// that are wanted.
     pub(super) fn place(&mut self, order: &Order, plan: &Plan) -> Result<(Subnet, u32), Refusal> {
@@ -144,9 +144,9 @@ impl World {
             instance.fixed.market,
         );
         if hold {
-            self.machines.take(kind);
+            self.machines.reserve(kind);
         } else {
-            self.machines.give_back(&kind);
+            self.machines.release(&kind);
         }
     }
 
@@ -158,17 +158,17 @@ impl World {
     /// Why a launch fails late, as the knobs say.
     pub(super) fn late_failure(&self, instance: &Instance) -> Option<Reason> {
         let (name, zone) = (&instance.current().instance_type, &instance.fixed.zone);
-        let mut rules = self.knobs.fail_late.iter();
+        let mut rules = self.knobs.late_failures.iter();
         let rule = rules.find(|rule| rule.strikes(name, zone))?;
         Some(Reason::new(&rule.code, &rule.message))
     }
 
     /// The addresses of a subnet.
-    pub(super) fn pool(&mut self, subnet: &Subnet) -> &mut Pool {
+    pub(super) fn pool(&mut self, subnet: &Subnet) -> &mut AddressPool {
         let pools = &mut self.subnet_pools;
         pools
             .entry(subnet.id.clone())
-            .or_insert_with(|| Pool::subnet(subnet.cidr, KEPT))
+            .or_insert_with(|| AddressPool::subnet(subnet.cidr, KEPT))
     }
 
     /// How many addresses of a subnet are free.
@@ -178,11 +178,11 @@ impl World {
 }
 
 #[cfg(test)]
-impl World {
-    /// Machines in use, by type, zone and market.
+impl Engine {
+    /// CapacityUsage in use, by type, zone and market.
     pub(super) fn machines_in_use(
         &self,
-    ) -> std::collections::BTreeMap<crate::cloud::machines::Kind, u64> {
+    ) -> std::collections::BTreeMap<crate::cloud::capacity::Kind, u64> {
         let used = self.machines.in_use();
         used.map(|(kind, count)| (kind.clone(), count)).collect()
     }

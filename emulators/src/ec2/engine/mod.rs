@@ -19,12 +19,12 @@
 mod attributes;
 pub(crate) mod change;
 pub(crate) mod filter;
+mod ids;
 pub(crate) mod image;
 #[cfg(test)]
 mod invariants;
 pub(crate) mod launch;
 mod limits;
-mod names;
 pub(crate) mod operator;
 mod plan;
 mod power;
@@ -47,24 +47,25 @@ use fleetwright_chaos::{Clock, SeededRng};
 
 use super::{error::Refusal, knobs::Knobs};
 use crate::cloud::{
-    self, agenda::Agenda, machines::Machines, names::Names, pool::Pool, records::Records,
+    self, address_pool::AddressPool, capacity::CapacityUsage, ids::IdGenerator, records::Records,
+    schedule::Schedule,
 };
-pub(crate) use crate::cloud::{index::Seq, lag::Look, page};
+pub(crate) use crate::cloud::{index::Seq, lag::ReadLag, page};
+use ids::ResourceIds;
 use image::ImageRecord;
-use names::Ids;
 use record::{Instance, Version};
 use storage::{Nic, Volume};
 use token::{TokenEntry, TokenKey};
 
 /// The whole account in one region.
 #[derive(Debug)]
-pub struct World {
+pub struct Engine {
     pub(crate) knobs: Knobs,
-    agenda: Agenda<Event>,
+    schedule: Schedule<Event>,
     last_seq: Seq,
-    names: Ids,
-    request_names: Names,
-    dice: SeededRng,
+    ids: ResourceIds,
+    request_ids: IdGenerator,
+    rng: SeededRng,
     pub(crate) instances: Records<Instance>,
     by_id: HashMap<String, Seq>,
     tokens: HashMap<TokenKey, TokenEntry>,
@@ -74,11 +75,11 @@ pub struct World {
     nic_ids: HashMap<String, Seq>,
     pub(crate) images: BTreeMap<Seq, ImageRecord>,
     image_ids: HashMap<String, Seq>,
-    subnet_pools: BTreeMap<String, Pool>,
-    public: Pool,
-    machines: Machines,
+    subnet_pools: BTreeMap<String, AddressPool>,
+    public: AddressPool,
+    machines: CapacityUsage,
     /// How many records reads have looked at.
-    pub(crate) touched: u64,
+    pub(crate) records_read: u64,
 }
 
 /// Something that happens at its due time.
@@ -89,7 +90,7 @@ enum Event {
     /// A version of an instance can no longer be seen by a lagging read.
     Prune(Seq),
     /// A terminated instance vanishes.
-    Vanish(Seq),
+    Remove(Seq),
     /// A token whose instances are terminated is forgotten.
     Forget(TokenKey),
 }
@@ -97,32 +98,32 @@ enum Event {
 /// Whether a call is to have its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    Real,
+    Execute,
     /// Only to be told whether it would succeed.
-    Try,
+    DryRun,
 }
 
 impl Mode {
     /// Goes on, or ends a try: success is a refusal then.
-    pub(crate) fn go(self) -> Result<(), Refusal> {
+    pub(crate) fn check_dry_run(self) -> Result<(), Refusal> {
         match self {
-            Self::Real => Ok(()),
-            Self::Try => Err(Refusal::dry_run()),
+            Self::Execute => Ok(()),
+            Self::DryRun => Err(Refusal::dry_run()),
         }
     }
 }
 
-impl cloud::World for World {
+impl cloud::CloudEngine for Engine {
     type Knobs = Knobs;
 
     fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
-        let mut world = Self {
-            agenda: Agenda::new(clock),
+        let mut engine = Self {
+            schedule: Schedule::new(clock),
             last_seq: 0,
-            names: Ids::new(seed),
-            request_names: Names::new(seed ^ u64::MAX),
-            dice: SeededRng::for_purpose(seed, 1),
+            ids: ResourceIds::new(seed),
+            request_ids: IdGenerator::new(seed ^ u64::MAX),
+            rng: SeededRng::for_purpose(seed, 1),
             instances: Records::default(),
             by_id: HashMap::new(),
             tokens: HashMap::new(),
@@ -133,13 +134,13 @@ impl cloud::World for World {
             images: BTreeMap::new(),
             image_ids: HashMap::new(),
             subnet_pools: BTreeMap::new(),
-            public: Pool::public(),
-            machines: Machines::default(),
-            touched: 0,
+            public: AddressPool::public(),
+            machines: CapacityUsage::default(),
+            records_read: 0,
             knobs,
         };
-        world.adopt_images();
-        world
+        engine.adopt_images();
+        engine
     }
 
     fn set_knobs(&mut self, knobs: Knobs) {
@@ -148,8 +149,8 @@ impl cloud::World for World {
     }
 
     fn catch_up(&mut self) {
-        while let Some(event) = self.agenda.due() {
-            self.happen(event);
+        while let Some(event) = self.schedule.due() {
+            self.handle_event(event);
         }
     }
 
@@ -158,22 +159,22 @@ impl cloud::World for World {
     }
 
     fn request_id(&mut self) -> String {
-        self.request_names.request()
+        self.request_ids.request()
     }
 }
 
-impl World {
-    fn happen(&mut self, event: Event) {
+impl Engine {
+    fn handle_event(&mut self, event: Event) {
         match event {
             Event::Settle(seq, transition) => self.settle(seq, transition),
             Event::Prune(seq) => self.prune(seq),
-            Event::Vanish(seq) => self.vanish(seq),
+            Event::Remove(seq) => self.remove_expired(seq),
             Event::Forget(key) => self.forget(&key),
         }
     }
 
     fn after(&mut self, delay: Duration, event: Event) {
-        self.agenda.after(delay, event);
+        self.schedule.after(delay, event);
     }
 
     fn next_seq(&mut self) -> Seq {
@@ -183,7 +184,7 @@ impl World {
 
     /// What the calendar says at a moment.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
-        self.agenda.date(moment)
+        self.schedule.date(moment)
     }
 
     /// The same, as EC2 writes it.
@@ -194,7 +195,7 @@ impl World {
 
     /// What time it is.
     pub(crate) const fn now(&self) -> Duration {
-        self.agenda.now()
+        self.schedule.now()
     }
 
     /// Gives an instance a new version as of now.
@@ -211,7 +212,7 @@ impl World {
     }
 
     /// A terminated instance is forgotten.
-    fn vanish(&mut self, seq: Seq) {
+    fn remove_expired(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.remove(seq) {
             self.by_id.remove(&instance.fixed.id);
         }
@@ -225,7 +226,7 @@ impl World {
         // An id that is named twice is one instance.
         let mut named = BTreeSet::new();
         for id in ids.iter().filter(|id| named.insert(id.as_str())) {
-            self.touched += 1;
+            self.records_read += 1;
             let seq = self.by_id.get(id).copied();
             let instance = seq.and_then(|seq| self.instances.get(&seq));
             match instance {
@@ -233,7 +234,7 @@ impl World {
                     if !self
                         .knobs
                         .lag
-                        .hides(instance.versions.made(), now, &mut self.dice) =>
+                        .hides(instance.versions.made(), now, &mut self.rng) =>
                 {
                     found.push(instance.seq);
                 }

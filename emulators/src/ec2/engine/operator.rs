@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Mode, World,
+    Engine, Mode,
     launch::{MetadataOptions, Order, ShutdownBehavior, SpotKind},
     record::{Reason, State, Tags},
     storage::Device,
@@ -13,9 +13,9 @@ use crate::ec2::{error::Refusal, knobs::Market};
 
 /// Something that somebody else does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "act", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Act {
+pub enum ExternalAction {
     /// Launches instances that no client of ours asked for.
     LaunchForeign {
         /// The image; the first one unless given.
@@ -77,20 +77,20 @@ const fn one() -> u32 {
     1
 }
 
-impl World {
+impl Engine {
     /// Carries an act out, and answers the ids of what it was about.
-    pub(crate) fn act(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
-        let touched = self.touched;
+    pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+        let records_read = self.records_read;
         let lag = std::mem::take(&mut self.knobs.lag.writes);
-        let done = self.do_act(act);
+        let done = self.carry_out(action);
         self.knobs.lag.writes = lag;
-        self.touched = touched;
+        self.records_read = records_read;
         done
     }
 
-    fn do_act(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
-        match act {
-            Act::LaunchForeign {
+    fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+        match action {
+            ExternalAction::LaunchForeign {
                 image,
                 instance_type,
                 zone,
@@ -98,11 +98,11 @@ impl World {
                 tags,
             } => {
                 let order = self.foreign_order(image, instance_type, zone, count, tags)?;
-                let launched = self.launch(&order, None, Mode::Real)?;
+                let launched = self.launch(&order, None, Mode::Execute)?;
                 let ids = launched.iter().filter_map(|seq| self.instances.get(seq));
                 Ok(ids.map(|instance| instance.fixed.id.clone()).collect())
             }
-            Act::CreateForeignVolume { zone, gib, tags } => {
+            ExternalAction::CreateForeignVolume { zone, gib, tags } => {
                 let seq = self.add_volume(&zone, Device::new("", gib), &tags, None);
                 Ok(self
                     .volumes
@@ -111,21 +111,21 @@ impl World {
                     .into_iter()
                     .collect())
             }
-            Act::Stop { id } => self
-                .stop(&[id], Mode::Real)
+            ExternalAction::Stop { id } => self
+                .stop(&[id], Mode::Execute)
                 .map(|changes| changes.into_iter().map(|c| c.id).collect()),
-            Act::Terminate { id } => self.kill(
+            ExternalAction::Terminate { id } => self.kill(
                 id,
                 "Client.UserInitiatedShutdown",
                 "User initiated shutdown",
             ),
-            Act::InterruptSpot { id } => self.kill(
+            ExternalAction::InterruptSpot { id } => self.kill(
                 id,
                 "Server.SpotInstanceTermination",
                 "Spot instance termination",
             ),
-            Act::GuestShutdown { id } => self.guest_shutdown(id),
-            Act::SetTags { id, tags } => {
+            ExternalAction::GuestShutdown { id } => self.guest_shutdown(id),
+            ExternalAction::SetTags { id, tags } => {
                 super::tags::check(&tags)?;
                 for seq in self.find(std::slice::from_ref(&id))? {
                     let tags = std::sync::Arc::new(tags.clone());
@@ -150,7 +150,7 @@ impl World {
         );
         for seq in self.find(std::slice::from_ref(&id))? {
             let running = self.instances.get(&seq).map(|instance| instance.current());
-            let running = running.filter(|version| version.state == State::Running);
+            let running = running.filter(|version| version.state == State::RunningServer);
             match running.map(|version| version.shutdown) {
                 Some(ShutdownBehavior::Stop) => self.begin_stop(seq, &reason),
                 Some(ShutdownBehavior::Terminate) => self.begin_terminate(seq, &reason),

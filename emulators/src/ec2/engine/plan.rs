@@ -1,7 +1,7 @@
 //! What a launch needs, looked up and checked before anything is made.
 
 use super::{
-    World,
+    Engine,
     image::ImageRecord,
     launch::{DeviceOrder, Order},
     read,
@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub(crate) devices: Vec<Device>,
 }
 
-impl World {
+impl Engine {
     pub(super) fn plan(&self, order: &Order) -> Result<Plan, Refusal> {
         let image = self.image_for_launch(&order.image)?.clone();
         let spec = self.spec(&order.instance_type)?.clone();

@@ -1,7 +1,7 @@
 //! Stop, start, reboot, terminate: what they ask of an instance, all or nothing.
 
 use super::{
-    Mode, Seq, World,
+    Engine, Mode, Seq,
     launch::SpotKind,
     record::{Reason, State},
 };
@@ -15,7 +15,7 @@ pub(crate) struct Change {
     pub(crate) after: State,
 }
 
-impl World {
+impl Engine {
     /// Stops instances, all or none.
     pub(crate) fn stop(&mut self, ids: &[String], mode: Mode) -> Result<Vec<Change>, Refusal> {
         let found = self.find(ids)?;
@@ -31,7 +31,7 @@ impl World {
                 )));
             }
             match instance.current().state {
-                State::Running | State::Stopping | State::Stopped => {}
+                State::RunningServer | State::Stopping | State::Stopped => {}
                 State::Pending | State::ShuttingDown | State::Terminated => {
                     let message = format!(
                         "The instance '{id}' is not in a state from which it can be stopped."
@@ -40,9 +40,9 @@ impl World {
                 }
             }
         }
-        mode.go()?;
+        mode.check_dry_run()?;
         let reason = Reason::new("Client.UserInitiatedShutdown", "User initiated shutdown");
-        Ok(self.each(&found, |world, seq| world.begin_stop(seq, &reason)))
+        Ok(self.each(&found, |engine, seq| engine.begin_stop(seq, &reason)))
     }
 
     /// Starts instances, all or none.
@@ -52,7 +52,7 @@ impl World {
         let ready = found
             .iter()
             .try_for_each(|seq| self.ready_to_start(*seq, &mut taken));
-        if let Err(refusal) = ready.and_then(|()| mode.go()) {
+        if let Err(refusal) = ready.and_then(|()| mode.check_dry_run()) {
             for seq in taken {
                 self.release_machine(seq);
             }
@@ -67,7 +67,7 @@ impl World {
             return Ok(());
         };
         match instance.current().state {
-            State::Pending | State::Running => {}
+            State::Pending | State::RunningServer => {}
             State::Stopped => {
                 self.check_machine(seq)?;
                 self.take_machine(seq);
@@ -90,14 +90,14 @@ impl World {
             let Some(instance) = self.instances.get(seq) else {
                 continue;
             };
-            if instance.current().state != State::Running {
+            if instance.current().state != State::RunningServer {
                 let id = &instance.fixed.id;
                 let message =
                     format!("The instance '{id}' is not in a state from which it can be rebooted.");
                 return Err(Refusal::wrong_state(message));
             }
         }
-        mode.go()?;
+        mode.check_dry_run()?;
         for seq in found {
             self.booted(seq, "rebooted");
         }
@@ -126,7 +126,7 @@ impl World {
             );
             Refusal::client("OperationNotPermitted", message)
         });
-        if mode == Mode::Try {
+        if mode == Mode::DryRun {
             return Err(refusal.unwrap_or_else(Refusal::dry_run));
         }
         let goes = |seq: &Seq| {
@@ -135,7 +135,7 @@ impl World {
         };
         let going: Vec<Seq> = found.iter().copied().filter(goes).collect();
         let reason = Reason::new("Client.UserInitiatedShutdown", "User initiated shutdown");
-        let changes = self.each(&going, |world, seq| world.begin_terminate(seq, &reason));
+        let changes = self.each(&going, |engine, seq| engine.begin_terminate(seq, &reason));
         refusal.map_or(Ok(changes), Err)
     }
 

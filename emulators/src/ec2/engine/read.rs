@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{
-    Look, Seq, World,
+    Engine, ReadLag, Seq,
     filter::{self, Filter},
-    page::{Page, Paging},
+    page::{Page, PageRequest},
     record::{Instance, Key, State, Version},
     storage::{Nic, Volume},
 };
@@ -37,11 +37,11 @@ pub(crate) fn check_ids(ids: &[String], prefix: &str, code: &'static str) -> Res
     }
 }
 
-impl World {
+impl Engine {
     /// The moment that a read made now sees; nothing where that is before the beginning.
-    pub(crate) fn moment(&mut self, look: Look) -> Option<Duration> {
+    pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
-        self.knobs.lag.moment(now, look, &mut self.dice)
+        self.knobs.lag.moment(now, read_lag, &mut self.rng)
     }
 
     /// The truth about an instance, uncounted.
@@ -54,12 +54,12 @@ impl World {
         &mut self,
         ids: &[String],
         filters: &[Filter],
-        look: Look,
+        read_lag: ReadLag,
     ) -> Result<Vec<(Seq, Version)>, Refusal> {
         check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
         filter::check::<Seen<'_>>(filters)?;
-        let moment = self.moment(look);
-        self.touched += ids.len() as u64;
+        let moment = self.moment(read_lag);
+        self.records_read += ids.len() as u64;
         let (mut seen, mut missing) = (Vec::new(), Vec::new());
         for id in ids {
             let found = self
@@ -91,11 +91,11 @@ impl World {
     pub(crate) fn instances_page(
         &mut self,
         filters: &[Filter],
-        paging: &Paging,
-        look: Look,
+        paging: &PageRequest,
+        read_lag: ReadLag,
     ) -> Result<Page<(Seq, Version)>, Refusal> {
         filter::check::<Seen<'_>>(filters)?;
-        let moment = self.moment(look);
+        let moment = self.moment(read_lag);
         let show = |seq: Seq| {
             let seen = self.instances.get(&seq).and_then(|instance| {
                 let version = instance.version_at(moment)?;
@@ -104,7 +104,7 @@ impl World {
             });
             (seq, seen)
         };
-        let (page, touched) = match self.ids_asked_for(filters) {
+        let (page, records_read) = match self.ids_asked_for(filters) {
             Some(seqs) => paging.take(
                 seqs.into_iter()
                     .filter(|seq| *seq > paging.place.after)
@@ -116,7 +116,7 @@ impl World {
                     .map(show),
             ),
         };
-        self.touched += touched;
+        self.records_read += records_read;
         Ok(page)
     }
 
@@ -140,7 +140,7 @@ impl World {
     pub(crate) fn volumes_page(
         &mut self,
         filters: &[Filter],
-        paging: &Paging,
+        paging: &PageRequest,
     ) -> Result<Page<Volume>, Refusal> {
         filter::check::<Volume>(filters)?;
         let show = |(seq, volume): (Seq, &Volume)| {
@@ -156,7 +156,7 @@ impl World {
             named_attachments(filters)
                 .map(|ids| ids.iter().flat_map(|id| self.volumes_of(id)).collect())
         };
-        let (page, touched) = match named.or_else(attached) {
+        let (page, records_read) = match named.or_else(attached) {
             Some(found) => paging.take(in_order(found, paging).map(show)),
             None => paging.take(
                 self.volumes
@@ -165,7 +165,7 @@ impl World {
                     .map(show),
             ),
         };
-        self.touched += touched;
+        self.records_read += records_read;
         Ok(page)
     }
 
@@ -173,7 +173,7 @@ impl World {
     pub(crate) fn nics_page(
         &mut self,
         filters: &[Filter],
-        paging: &Paging,
+        paging: &PageRequest,
     ) -> Result<Page<Nic>, Refusal> {
         filter::check::<Nic>(filters)?;
         let show =
@@ -189,7 +189,7 @@ impl World {
             named_attachments(filters)
                 .map(|ids| ids.iter().flat_map(|id| self.nics_of(id)).collect())
         };
-        let (page, touched) = match named.or_else(attached) {
+        let (page, records_read) = match named.or_else(attached) {
             Some(found) => paging.take(in_order(found, paging).map(show)),
             None => paging.take(
                 self.nics
@@ -198,7 +198,7 @@ impl World {
                     .map(show),
             ),
         };
-        self.touched += touched;
+        self.records_read += records_read;
         Ok(page)
     }
 
@@ -248,7 +248,7 @@ fn named_attachments(filters: &[Filter]) -> Option<&[String]> {
 
 fn in_order<'a, T>(
     mut items: Vec<(Seq, &'a T)>,
-    paging: &Paging,
+    paging: &PageRequest,
 ) -> impl Iterator<Item = (Seq, &'a T)> {
     items.retain(|(seq, _)| *seq > paging.place.after);
     items.sort_by_key(|(seq, _)| *seq);

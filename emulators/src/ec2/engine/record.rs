@@ -29,7 +29,7 @@ pub(crate) type Tags = BTreeMap<String, String>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
     Pending,
-    Running,
+    RunningServer,
     ShuttingDown,
     Terminated,
     Stopping,
@@ -39,7 +39,7 @@ pub(crate) enum State {
 impl State {
     pub(crate) const ALL: [Self; 6] = [
         Self::Pending,
-        Self::Running,
+        Self::RunningServer,
         Self::ShuttingDown,
         Self::Terminated,
         Self::Stopping,
@@ -49,7 +49,7 @@ impl State {
     pub(crate) const fn code(self) -> u16 {
         match self {
             Self::Pending => 0,
-            Self::Running => 16,
+            Self::RunningServer => 16,
             Self::ShuttingDown => 32,
             Self::Terminated => 48,
             Self::Stopping => 64,
@@ -60,7 +60,7 @@ impl State {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
-            Self::Running => "running",
+            Self::RunningServer => "running",
             Self::ShuttingDown => "shutting-down",
             Self::Terminated => "terminated",
             Self::Stopping => "stopping",
@@ -110,7 +110,7 @@ pub(crate) struct Instance {
     /// Whether a machine is taken by it.
     pub(crate) holds_machine: bool,
     /// Why its launch is going to fail.
-    pub(crate) doom: Option<Reason>,
+    pub(crate) planned_failures: Option<Reason>,
     pub(crate) console: Vec<String>,
     /// How often it has booted, reboots among it.
     pub(crate) boots: u64,

@@ -3,7 +3,7 @@
 use std::{net::Ipv4Addr, time::Duration};
 
 use super::{
-    Seq, World,
+    Engine, Seq,
     launch::{DeviceOrder, Order},
     record::{Fixed, Tags},
 };
@@ -77,7 +77,7 @@ pub(crate) struct Nic {
     pub(crate) attached_to: Option<String>,
 }
 
-impl World {
+impl Engine {
     pub(super) fn attach_volumes(
         &mut self,
         instance: &str,
@@ -96,7 +96,7 @@ impl World {
         tags: &Tags,
         instance: Option<&str>,
     ) -> Seq {
-        let (seq, id) = (self.next_seq(), self.names.next("vol"));
+        let (seq, id) = (self.next_seq(), self.ids.next("vol"));
         self.volume_ids.insert(id.clone(), seq);
         let volume = Volume {
             id,
@@ -111,12 +111,12 @@ impl World {
     }
 
     pub(super) fn attach_nic(&mut self, instance: &Fixed, order: &Order) -> Seq {
-        let (seq, id) = (self.next_seq(), self.names.next("eni"));
+        let (seq, id) = (self.next_seq(), self.ids.next("eni"));
         self.nic_ids.insert(id.clone(), seq);
         let nic = Nic {
             id,
-            attachment: self.names.next("eni-attach"),
-            mac: self.names.mac(),
+            attachment: self.ids.next("eni-attach"),
+            mac: self.ids.mac(),
             subnet: instance.subnet.clone(),
             zone: instance.zone.clone(),
             groups: instance.groups.clone(),
@@ -186,7 +186,7 @@ impl World {
             .find(|subnet| subnet.id == fixed.subnet)
             .cloned()
         {
-            self.pool(&subnet).give_back(fixed.private_ip);
+            self.pool(&subnet).release(fixed.private_ip);
         }
     }
 

@@ -1,9 +1,9 @@
 //! The list of all tags, resource by resource.
 
 use super::{
-    Look, Seq, World,
+    Engine, ReadLag, Seq,
     filter::{self, Filter, Filtered},
-    page::{Page, Paging},
+    page::{Page, PageRequest},
     record::Tags,
     tags::Kind,
 };
@@ -18,18 +18,18 @@ pub(crate) struct TagRow {
     pub(crate) value: String,
 }
 
-impl World {
+impl Engine {
     /// A page of tags, of instances first, then volumes, interfaces and images.
     pub(crate) fn tags_page(
         &mut self,
         filters: &[Filter],
-        paging: &Paging,
-        look: Look,
+        paging: &PageRequest,
+        read_lag: ReadLag,
     ) -> Result<Page<TagRow>, Refusal> {
         filter::check::<TagRow>(filters)?;
-        let moment = self.moment(look);
+        let moment = self.moment(read_lag);
         let (first, passed) = (Place::of(paging.place.after), paging.place.after);
-        let world = &*self;
+        let engine = &*self;
         let rows = Kind::ALL
             .into_iter()
             .filter(|kind| kind.rank() >= first.rank)
@@ -39,15 +39,15 @@ impl World {
                 } else {
                     0
                 };
-                world
+                engine
                     .tagged(kind, from, filters)
                     .flat_map(move |(seq, id)| {
                         let tags = match kind {
-                            Kind::Instance => world
+                            Kind::Instance => engine
                                 .instances
                                 .get(&seq)
                                 .and_then(|i| Some(&*i.version_at(moment)?.tags)),
-                            Kind::Volume | Kind::Nic | Kind::Image => world.tags_of(kind, seq),
+                            Kind::Volume | Kind::Nic | Kind::Image => engine.tags_of(kind, seq),
                         };
                         tags.into_iter()
                             .flatten()
@@ -64,11 +64,11 @@ impl World {
                     })
             });
         let rows = rows.filter(|(position, _)| *position > passed);
-        let (page, touched) = paging.take(rows.map(|(position, row)| {
+        let (page, records_read) = paging.take(rows.map(|(position, row)| {
             let passes = filter::passes(&row, filters);
             (position, passes.then_some(row))
         }));
-        self.touched += touched;
+        self.records_read += records_read;
         Ok(page)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Mode, Seq, World, read::check_ids, record::Tags};
+use super::{Engine, Mode, Seq, read::check_ids, record::Tags};
 use crate::ec2::error::Refusal;
 
 /// The most tags of a resource.
@@ -65,7 +65,7 @@ pub(crate) fn check(tags: &Tags) -> Result<(), Refusal> {
     Ok(())
 }
 
-impl World {
+impl Engine {
     /// Adds and replaces tags, on all resources or none.
     pub(crate) fn create_tags(
         &mut self,
@@ -106,7 +106,7 @@ impl World {
     }
 
     fn set_tags(&mut self, changes: Vec<(Kind, Seq, Tags)>, mode: Mode) -> Result<(), Refusal> {
-        mode.go()?;
+        mode.check_dry_run()?;
         for (kind, seq, tags) in changes {
             match kind {
                 Kind::Instance => self.revise(seq, |version| version.tags = Arc::new(tags)),

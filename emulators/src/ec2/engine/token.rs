@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 
-use super::{Event, Seq, World};
+use super::{Engine, Event, Seq};
 use crate::ec2::error::Refusal;
 
 /// A token, and its zone where it is zonal.
@@ -19,7 +19,7 @@ pub(crate) struct TokenEntry {
     alive: usize,
 }
 
-impl World {
+impl Engine {
     /// The instances that a token has launched already, if it has.
     pub(super) fn replay(&self, key: &TokenKey, digest: Uuid) -> Result<Option<Vec<Seq>>, Refusal> {
         let Some(entry) = self.tokens.get(key) else {
@@ -56,7 +56,7 @@ impl World {
         };
         entry.alive = entry.alive.saturating_sub(1);
         if entry.alive == 0 {
-            self.after(self.knobs.timing.token_memory, Event::Forget(key));
+            self.after(self.knobs.timing.token_retention, Event::Forget(key));
         }
     }
 
@@ -66,7 +66,7 @@ impl World {
 }
 
 #[cfg(test)]
-impl World {
+impl Engine {
     /// Every token with the number of its instances that live, and all of them.
     pub(super) fn tokens_kept(&self) -> impl Iterator<Item = (&TokenKey, (usize, &[Seq]))> {
         self.tokens

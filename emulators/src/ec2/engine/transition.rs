@@ -10,11 +10,11 @@
 use std::time::Duration;
 
 use super::{
-    Event, Seq, World,
+    Engine, Event, Seq,
     record::{Reason, State, Version},
 };
 
-impl World {
+impl Engine {
     /// The true state of an instance.
     pub(super) fn state(&self, seq: Seq) -> Option<State> {
         Some(self.instances.get(&seq)?.current().state)
@@ -22,7 +22,7 @@ impl World {
 
     /// Begins to stop what runs.
     pub(super) fn begin_stop(&mut self, seq: Seq, reason: &Reason) {
-        if self.state(seq) == Some(State::Running) {
+        if self.state(seq) == Some(State::RunningServer) {
             self.release_public(seq);
             self.begin(seq, State::Stopping, Some(reason), self.knobs.timing.stop);
         }
@@ -80,7 +80,7 @@ impl World {
             return;
         }
         match instance.current().state {
-            State::Pending => match instance.doom.take() {
+            State::Pending => match instance.planned_failures.take() {
                 Some(reason) => self.end(seq, Some(reason)),
                 None => self.run(seq),
             },
@@ -90,7 +90,7 @@ impl World {
                 self.log(seq, "stopped");
             }
             State::ShuttingDown => self.end(seq, None),
-            State::Running | State::Stopped | State::Terminated => {}
+            State::RunningServer | State::Stopped | State::Terminated => {}
         }
     }
 
@@ -102,7 +102,7 @@ impl World {
         let address = if wanted { self.public.take() } else { None };
         let now = self.now();
         self.revise(seq, |version| {
-            version.state = State::Running;
+            version.state = State::RunningServer;
             version.public_ip = address;
             version.running_since = Some(now);
         });
@@ -127,7 +127,7 @@ impl World {
             .get(&seq)
             .and_then(|instance| instance.token_key.clone());
         self.spend(key);
-        self.after(self.knobs.timing.terminated_visible, Event::Vanish(seq));
+        self.after(self.knobs.timing.terminated_visible, Event::Remove(seq));
     }
 
     fn release_public(&mut self, seq: Seq) {
@@ -136,7 +136,7 @@ impl World {
             .get(&seq)
             .and_then(|instance| instance.current().public_ip);
         if let Some(address) = address {
-            self.public.give_back(address);
+            self.public.release(address);
             self.revise(seq, |version: &mut Version| version.public_ip = None);
         }
     }

@@ -23,7 +23,7 @@ fn story(seed: u64) -> Vec<String> {
             told.push(format!("{:?}", lab.call(call)));
         }
         let id = lab
-            .world
+            .engine
             .instances
             .values()
             .nth(step % 5)

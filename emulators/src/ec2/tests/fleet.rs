@@ -1,10 +1,10 @@
-//! Fifty thousand instances: what a call costs is counted in records touched, not in seconds.
+//! Fifty thousand instances: what a call costs is counted in records records_read, not in seconds.
 
 use super::{Lab, all, named};
 use crate::ec2::engine::{
-    Look,
-    operator::Act,
-    page::{Paging, Place, Trick},
+    ReadLag,
+    operator::ExternalAction,
+    page::{PageFault, PagePosition, PageRequest},
 };
 
 const FLEET: usize = 50_000;
@@ -16,45 +16,48 @@ fn fleet() -> Lab {
         knobs.subnets.truncate(1);
     });
     for number in 0..FLEET / PAGE {
-        let act = Act::LaunchForeign {
+        let act = ExternalAction::LaunchForeign {
             image: None,
             instance_type: None,
             zone: None,
             count: PAGE as u32,
             tags: [("batch".to_owned(), number.to_string())].into(),
         };
-        assert_eq!(lab.world.act(act).unwrap().len(), PAGE);
+        assert_eq!(lab.engine.perform(act).unwrap().len(), PAGE);
     }
     lab.pass(100);
     lab
 }
 
-/// What a call answers, and how many records it touched.
+/// What a call answers, and how many records it records_read.
 fn cost(lab: &mut Lab, call: &str) -> (String, usize) {
-    let before = lab.world.touched;
+    let before = lab.engine.records_read;
     let reply = lab.ok(call);
-    let touched = lab.world.touched - before;
-    (reply, usize::try_from(touched).unwrap())
+    let records_read = lab.engine.records_read - before;
+    (reply, usize::try_from(records_read).unwrap())
 }
 
 #[test]
 fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
     let mut lab = fleet();
     every_page_touches_what_it_holds(&mut lab);
-    let (first, touched) = cost(&mut lab, "DescribeInstances&MaxResults=500");
-    assert_eq!((all(&first, "amiLaunchIndex").len(), touched), (500, 500));
+    let (first, records_read) = cost(&mut lab, "DescribeInstances&MaxResults=500");
+    assert_eq!(
+        (all(&first, "amiLaunchIndex").len(), records_read),
+        (500, 500)
+    );
     let token = all(&first, "nextToken").remove(0);
     let next = format!("DescribeInstances&MaxResults=5&NextToken={token}");
     assert_eq!(cost(&mut lab, &next).1, 5);
     // A tag, a token and ids lead straight to what they name.
     let tag = "DescribeInstances&Filter.1.Name=tag:batch&Filter.1.Value.1=17&Filter.2.Name=instance-state-name&Filter.2.Value.1=running";
-    let (reply, touched) = cost(&mut lab, tag);
+    let (reply, records_read) = cost(&mut lab, tag);
     let ids = all(&reply, "instanceId");
-    assert_eq!((ids.len(), touched), (PAGE, PAGE));
+    assert_eq!((ids.len(), records_read), (PAGE, PAGE));
     let launched = lab.launch(2, "&ClientToken=t");
     let token = "DescribeInstances&Filter.1.Name=client-token&Filter.1.Value.1=t";
-    let (reply, touched) = cost(&mut lab, token);
-    assert_eq!((all(&reply, "instanceId"), touched), (launched, 2));
+    let (reply, records_read) = cost(&mut lab, token);
+    assert_eq!((all(&reply, "instanceId"), records_read), (launched, 2));
     let some = &ids[..5];
     assert_eq!(
         cost(&mut lab, &format!("DescribeInstances{}", named(some))).1,
@@ -86,17 +89,17 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
 
 /// Follows the whole list, without the documents: making those is work of another kind.
 fn every_page_touches_what_it_holds(lab: &mut Lab) {
-    let (mut place, mut seen) = (Place::default(), 0);
+    let (mut place, mut seen) = (PagePosition::default(), 0);
     loop {
-        let paging = Paging {
+        let paging = PageRequest {
             most: PAGE,
             place,
-            trick: Trick::None,
+            page_fault: PageFault::None,
         };
-        let before = lab.world.touched;
-        let page = lab.world.instances_page(&[], &paging, Look::Chance);
+        let before = lab.engine.records_read;
+        let page = lab.engine.instances_page(&[], &paging, ReadLag::Random);
         let page = page.unwrap();
-        assert_eq!(lab.world.touched - before, PAGE as u64);
+        assert_eq!(lab.engine.records_read - before, PAGE as u64);
         seen += page.items.len();
         let Some(next) = page.next else { break };
         place = next;

@@ -1,7 +1,7 @@
 //! CreateImage, and launching from what it made.
 
 use super::{LAUNCH, Lab, all};
-use crate::cloud::World as _;
+use crate::cloud::CloudEngine as _;
 
 #[test]
 fn an_image_is_pending_then_can_be_launched() {
@@ -69,9 +69,9 @@ fn a_bad_image_is_refused() {
 #[test]
 fn images_come_and_go_with_the_knobs() {
     let mut lab = Lab::new();
-    let mut knobs = lab.world.knobs.clone();
+    let mut knobs = lab.engine.knobs.clone();
     knobs.images[0].id = "ami-0000000a".to_owned();
-    lab.world.set_knobs(knobs);
+    lab.engine.set_knobs(knobs);
     assert_eq!(
         lab.code(&format!("{LAUNCH}&MinCount=1&MaxCount=1")),
         "InvalidAMIID.NotFound"

@@ -1,16 +1,16 @@
 //! Eventual consistency: reads that trail behind, and calls that do not find what was just launched.
 
 use super::{Lab, all};
-use crate::{cloud::strike::Served, ec2::engine::Look};
+use crate::{cloud::inject::CallContext, ec2::engine::ReadLag};
 use std::time::Duration;
 
-const STALE: Served = Served {
+const STALE: CallContext = CallContext {
     request_id: String::new(),
-    look: Look::Stale,
-    trick: crate::ec2::engine::page::Trick::None,
+    read_lag: ReadLag::Maximum,
+    page_fault: crate::ec2::engine::page::PageFault::None,
     state: None,
-    doom: Vec::new(),
-    forgotten: false,
+    planned_failures: Vec::new(),
+    operation_expired: false,
 };
 
 fn lagging() -> Lab {
@@ -105,9 +105,9 @@ fn versions_that_no_read_can_see_are_dropped() {
         ));
         lab.pass(100);
     }
-    assert!(lab.world.instance(&id).unwrap().versions.iter().count() <= 12);
+    assert!(lab.engine.instance(&id).unwrap().versions.iter().count() <= 12);
     lab.pass(1_000);
-    assert_eq!(lab.world.instance(&id).unwrap().versions.iter().count(), 1);
+    assert_eq!(lab.engine.instance(&id).unwrap().versions.iter().count(), 1);
 }
 
 #[test]

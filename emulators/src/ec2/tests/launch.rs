@@ -132,7 +132,9 @@ fn a_bad_launch_is_refused_with_its_code_and_makes_nothing() {
         assert_eq!(lab.code(&format!("{image}&{more}")), code, "{more}");
     }
     assert!(
-        lab.world.instances.is_empty() && lab.world.volumes.is_empty() && lab.world.nics.is_empty()
+        lab.engine.instances.is_empty()
+            && lab.engine.volumes.is_empty()
+            && lab.engine.nics.is_empty()
     );
 }
 
@@ -142,7 +144,7 @@ fn a_dry_run_says_what_would_have_happened_and_does_nothing() {
     let call = format!("{LAUNCH}&MinCount=1&MaxCount=1&DryRun=true");
     let refusal = lab.call(&call).unwrap_err();
     assert_eq!((refusal.status, &*refusal.code), (412, "DryRunOperation"));
-    assert!(lab.world.instances.is_empty());
+    assert!(lab.engine.instances.is_empty());
 }
 
 #[test]
@@ -191,7 +193,7 @@ fn tags_are_part_of_the_launch_and_checked_first() {
             "{more}"
         );
     }
-    assert_eq!(lab.world.instances.len(), 1);
+    assert_eq!(lab.engine.instances.len(), 1);
 }
 
 #[test]

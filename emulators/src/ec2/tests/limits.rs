@@ -1,7 +1,7 @@
 //! Capacity, quota, addresses and late failures.
 
 use super::{LAUNCH, Lab, all};
-use crate::ec2::knobs::{Capacity, FailLate, Market};
+use crate::ec2::knobs::{Capacity, LateFailure, Market};
 
 fn capacity(instance_type: Option<&str>, zone: Option<&str>, machines: u64) -> Capacity {
     Capacity {
@@ -72,17 +72,17 @@ fn a_batch_starts_whole_or_not_at_all() {
     let both = super::named(&ids);
     lab.ok(&format!("StopInstances{both}"));
     lab.pass(100);
-    lab.world.knobs.capacity[0].machines = 1;
+    lab.engine.knobs.capacity[0].machines = 1;
     let start = format!("StartInstances{both}");
     assert_eq!(lab.code(&start), "InsufficientInstanceCapacity");
     assert_eq!(
         (lab.state(&ids[0]), lab.state(&ids[1])),
         ("stopped", "stopped")
     );
-    lab.world.check_invariants();
-    lab.world.knobs.capacity[0].machines = 2;
+    lab.engine.check_invariants();
+    lab.engine.knobs.capacity[0].machines = 2;
     assert_eq!(lab.code(&format!("{start}&DryRun=true")), "DryRunOperation");
-    lab.world.check_invariants();
+    lab.engine.check_invariants();
     lab.ok(&start);
 }
 
@@ -101,10 +101,10 @@ fn quotas_have_codes_of_their_own() {
         lab.code(&launch(1, 1, spot)),
         "MaxSpotInstanceCountExceeded"
     );
-    lab.world.knobs.capacity.clear();
+    lab.engine.knobs.capacity.clear();
     assert_eq!(all(&lab.ok(&launch(1, 9, "")), "instanceId").len(), 2);
     assert_eq!(lab.code(&launch(1, 1, "")), "VcpuLimitExceeded");
-    lab.world.knobs.instance_quota = Some(2);
+    lab.engine.knobs.instance_quota = Some(2);
     assert_eq!(lab.code(&launch(1, 1, "")), "InstanceLimitExceeded");
 }
 
@@ -191,7 +191,7 @@ fn a_subnet_runs_out_of_addresses() {
 #[test]
 fn some_launches_fail_late_and_leave_nothing() {
     let mut lab = Lab::with(|knobs| {
-        knobs.fail_late = vec![FailLate {
+        knobs.late_failures = vec![LateFailure {
             instance_type: Some("m5.large".to_owned()),
             zone: None,
             code: "Server.InternalError".to_owned(),
@@ -207,7 +207,7 @@ fn some_launches_fail_late_and_leave_nothing() {
         all(&reply, "message"),
         ["Server.InternalError: Internal error on launch"]
     );
-    assert!(lab.world.volumes.is_empty() && lab.world.nics.is_empty());
+    assert!(lab.engine.volumes.is_empty() && lab.engine.nics.is_empty());
     let again = format!("{LAUNCH}&MinCount=1&MaxCount=1&ClientToken=t");
     assert_eq!(lab.code(&again), "IdempotentInstanceTerminated");
 }
@@ -215,10 +215,10 @@ fn some_launches_fail_late_and_leave_nothing() {
 #[test]
 fn only_the_named_kind_fails_late() {
     let mut lab = Lab::with(|knobs| {
-        let mut rule = FailLate::new("Server.InternalError", "no");
+        let mut rule = LateFailure::new("Server.InternalError", "no");
         rule.instance_type = Some("m5.large".to_owned());
         rule.zone = Some("us-east-1b".to_owned());
-        knobs.fail_late = vec![rule];
+        knobs.late_failures = vec![rule];
     });
     let zone = |name: &str| format!("&Placement.AvailabilityZone=us-east-1{name}");
     let here = lab.running(&zone("a"));

@@ -10,8 +10,8 @@ type Step = (u8, usize, u64);
 
 fn play(lab: &mut Lab, (what, which, much): Step) {
     let id = |lab: &Lab, which: usize| {
-        let count = lab.world.instances.len().max(1);
-        let instance = lab.world.instances.values().nth(which % count);
+        let count = lab.engine.instances.len().max(1);
+        let instance = lab.engine.instances.values().nth(which % count);
         instance.map_or("i-00000000000000bad".to_owned(), |i| i.fixed.id.clone())
     };
     let (one, other) = (id(lab, which), id(lab, which + 1));
@@ -58,15 +58,15 @@ proptest! {
             knobs.seed = seed;
             knobs.lag.reads = Duration::from_millis(lag);
             knobs.timing.terminated_visible = Duration::from_millis(200);
-            knobs.timing.token_memory = Duration::from_millis(400);
+            knobs.timing.token_retention = Duration::from_millis(400);
             knobs.capacity = vec![Capacity { instance_type: None, zone: None, market: None, machines }];
         });
         for step in steps {
             play(&mut lab, step);
-            lab.world.check_invariants();
+            lab.engine.check_invariants();
         }
         // In the end everything is over.
-        let going: Vec<String> = lab.world.instances.values().map(|i| i.fixed.id.clone()).collect();
+        let going: Vec<String> = lab.engine.instances.values().map(|i| i.fixed.id.clone()).collect();
         for id in going {
             let _ = lab.call(&format!("ModifyInstanceAttribute&InstanceId={id}&DisableApiTermination.Value=false"));
             let _ = lab.call(&format!("TerminateInstances&InstanceId.1={id}"));
@@ -74,9 +74,9 @@ proptest! {
         for _ in 0..4 {
             lab.pass(400);
         }
-        lab.world.check_invariants();
-        prop_assert!(lab.world.instances.is_empty() && lab.world.nics.is_empty());
-        prop_assert!(lab.world.volumes.values().all(|volume| volume.attached_to.is_none()));
+        lab.engine.check_invariants();
+        prop_assert!(lab.engine.instances.is_empty() && lab.engine.nics.is_empty());
+        prop_assert!(lab.engine.volumes.values().all(|volume| volume.attached_to.is_none()));
         let whole = format!("{LAUNCH}&MinCount={machines}&MaxCount={machines}");
         prop_assert!(lab.call(&whole).is_ok());
     }

@@ -22,17 +22,17 @@ use fleetwright_chaos::ManualClock;
 
 use super::{
     actions,
-    engine::World,
+    engine::Engine,
     error::Refusal,
     knobs::Knobs,
     wire::{action::Action, params::Params},
 };
-use crate::cloud::{World as _, strike::Served};
+use crate::cloud::{CloudEngine as _, inject::CallContext};
 
 /// A region on a manual clock.
 struct Lab {
     clock: Arc<ManualClock>,
-    world: World,
+    engine: Engine,
 }
 
 /// The image and type that most tests launch.
@@ -47,21 +47,21 @@ impl Lab {
         let mut knobs = Knobs::default();
         turn(&mut knobs);
         let clock = Arc::new(ManualClock::new());
-        let world = World::new(knobs, clock.clone());
-        Self { clock, world }
+        let engine = Engine::new(knobs, clock.clone());
+        Self { clock, engine }
     }
 
     /// Makes a call: the action's name, then its parameters as in a query.
     fn call(&mut self, text: &str) -> Result<String, Refusal> {
-        self.call_as(text, &Served::default())
+        self.call_as(text, &CallContext::default())
     }
 
-    fn call_as(&mut self, text: &str, served: &Served) -> Result<String, Refusal> {
+    fn call_as(&mut self, text: &str, context: &CallContext) -> Result<String, Refusal> {
         let (action, query) = text.split_once('&').unwrap_or((text, ""));
         let action = Action::named(action).unwrap_or_else(|| panic!("no action {action}"));
-        self.world.catch_up();
+        self.engine.catch_up();
         let params = Params::parse(query, b"")?;
-        actions::act(action, &params, &mut self.world, served)
+        actions::execute(action, &params, &mut self.engine, context)
     }
 
     fn ok(&mut self, text: &str) -> String {
@@ -92,12 +92,12 @@ impl Lab {
 
     fn pass(&mut self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
-        self.world.catch_up();
+        self.engine.catch_up();
     }
 
     /// The true state of an instance.
     fn state(&self, id: &str) -> &'static str {
-        self.world
+        self.engine
             .instance(id)
             .map_or("gone", |instance| instance.current().state.name())
     }

@@ -1,13 +1,13 @@
 //! What others do, past the wire.
 
 use super::{Lab, all};
-use crate::cloud::World as _;
-use crate::ec2::engine::operator::Act;
+use crate::cloud::CloudEngine as _;
+use crate::ec2::engine::operator::ExternalAction;
 
 fn act(lab: &mut Lab, text: &str) -> Vec<String> {
-    lab.world.catch_up();
-    let act: Act = serde_json::from_str(text).unwrap();
-    lab.world.act(act).unwrap()
+    lab.engine.catch_up();
+    let act: ExternalAction = serde_json::from_str(text).unwrap();
+    lab.engine.perform(act).unwrap()
 }
 
 #[test]
@@ -15,20 +15,20 @@ fn foreign_objects_are_there_and_nobody_touched_anything() {
     let mut lab = Lab::new();
     let ids = act(
         &mut lab,
-        r#"{"act":"launch_foreign","count":2,"tags":{"owner":"somebody"}}"#,
+        r#"{"action":"launch_foreign","count":2,"tags":{"owner":"somebody"}}"#,
     );
     assert_eq!(ids.len(), 2);
     let volume = act(
         &mut lab,
-        r#"{"act":"create_foreign_volume","zone":"us-east-1a","gib":3}"#,
+        r#"{"action":"create_foreign_volume","zone":"us-east-1a","gib":3}"#,
     );
-    assert_eq!(lab.world.touched, 0);
+    assert_eq!(lab.engine.records_read, 0);
     let reply = lab.ok("DescribeInstances&Filter.1.Name=tag:owner&Filter.1.Value.1=somebody");
     assert_eq!(all(&reply, "instanceId"), ids);
     let reply = lab.ok("DescribeVolumes&Filter.1.Name=status&Filter.1.Value.1=available");
     assert_eq!(all(&reply, "volumeId"), volume);
     assert!(
-        lab.world
+        lab.engine
             .instances
             .values()
             .all(|instance| instance.fixed.foreign)
@@ -43,7 +43,7 @@ fn a_guest_shuts_down_as_its_attribute_says() {
     for id in [&stops, &ends] {
         act(
             &mut lab,
-            &format!(r#"{{"act":"guest_shutdown","id":"{id}"}}"#),
+            &format!(r#"{{"action":"guest_shutdown","id":"{id}"}}"#),
         );
     }
     lab.pass(100);
@@ -53,10 +53,10 @@ fn a_guest_shuts_down_as_its_attribute_says() {
     );
     let reply = lab.ok("DescribeInstances&Filter.1.Name=state-reason-code&Filter.1.Value.1=Client.InstanceInitiatedShutdown");
     assert_eq!(all(&reply, "instanceId").len(), 2);
-    let again: Act =
-        serde_json::from_str(&format!(r#"{{"act":"guest_shutdown","id":"{stops}"}}"#)).unwrap();
+    let again: ExternalAction =
+        serde_json::from_str(&format!(r#"{{"action":"guest_shutdown","id":"{stops}"}}"#)).unwrap();
     assert_eq!(
-        lab.world.act(again).unwrap_err().code,
+        lab.engine.perform(again).unwrap_err().code,
         "IncorrectInstanceState"
     );
 }
@@ -68,15 +68,18 @@ fn others_stop_tag_interrupt_and_terminate_even_what_is_protected() {
     let spot = lab.running("&InstanceMarketOptions.MarketType=spot");
     act(
         &mut lab,
-        &format!(r#"{{"act":"set_tags","id":"{id}","tags":{{"a":"b"}}}}"#),
+        &format!(r#"{{"action":"set_tags","id":"{id}","tags":{{"a":"b"}}}}"#),
     );
     assert_eq!(all(&lab.ok("DescribeTags"), "key"), ["a"]);
-    act(&mut lab, &format!(r#"{{"act":"stop","id":"{id}"}}"#));
+    act(&mut lab, &format!(r#"{{"action":"stop","id":"{id}"}}"#));
     assert_eq!(lab.state(&id), "stopping");
-    act(&mut lab, &format!(r#"{{"act":"terminate","id":"{id}"}}"#));
     act(
         &mut lab,
-        &format!(r#"{{"act":"interrupt_spot","id":"{spot}"}}"#),
+        &format!(r#"{{"action":"terminate","id":"{id}"}}"#),
+    );
+    act(
+        &mut lab,
+        &format!(r#"{{"action":"interrupt_spot","id":"{spot}"}}"#),
     );
     lab.pass(100);
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Pages: what they hold, where the next begins, and what they refuse.
 
 use super::{Lab, all};
-use crate::{cloud::strike::Served, ec2::engine::page::Trick};
+use crate::{cloud::inject::CallContext, ec2::engine::page::PageFault};
 use std::num::NonZeroU32;
 
 /// The ids on every page of a list, page by page.
@@ -90,7 +90,7 @@ fn a_knob_makes_pages_smaller_than_any_client_may_ask() {
     let named = format!("DescribeInstances{}", super::named(&ids));
     assert_eq!(all(&lab.ok(&named), "instanceId"), ids);
     let volumes: Vec<String> = lab
-        .world
+        .engine
         .volumes
         .values()
         .map(|volume| volume.id.clone())
@@ -151,7 +151,7 @@ fn page_parameters_are_checked() {
         assert_eq!(lab.code(&call), code, "{call}");
     }
     let volume = lab
-        .world
+        .engine
         .volumes
         .values()
         .next()
@@ -167,12 +167,12 @@ fn page_parameters_are_checked() {
 fn a_page_may_be_empty_or_lead_in_circles() {
     let mut lab = Lab::new();
     let ids = lab.launch(7, "");
-    let tricked = |trick| Served {
-        trick,
-        ..Served::default()
+    let tricked = |page_fault| CallContext {
+        page_fault,
+        ..CallContext::default()
     };
     let reply = lab
-        .call_as("DescribeInstances&MaxResults=5", &tricked(Trick::Empty))
+        .call_as("DescribeInstances&MaxResults=5", &tricked(PageFault::Empty))
         .unwrap();
     assert_eq!(all(&reply, "instanceId"), [""; 0]);
     let token = all(&reply, "nextToken").remove(0);
@@ -181,19 +181,19 @@ fn a_page_may_be_empty_or_lead_in_circles() {
     assert_eq!(all(&reply, "instanceId"), ids[..5]);
     let second = all(&reply, "nextToken").remove(0);
     let next = format!("DescribeInstances&MaxResults=5&NextToken={second}");
-    let reply = lab.call_as(&next, &tricked(Trick::Repeated)).unwrap();
+    let reply = lab.call_as(&next, &tricked(PageFault::Repeated)).unwrap();
     assert_eq!(all(&reply, "instanceId"), ids[5..]);
     assert_eq!(all(&reply, "nextToken"), [second]);
 }
 
 #[test]
 fn a_page_after_the_end_is_empty() {
-    use crate::ec2::{engine::page::Place, wire::action::Action};
+    use crate::ec2::{engine::page::PagePosition, wire::action::Action};
     let mut lab = Lab::new();
     lab.running("");
     for action in Action::ALL.map(Action::name) {
         for after in [1 << 40, 1 << 62] {
-            let token = Place { after, page: 1 }.token(action);
+            let token = PagePosition { after, page: 1 }.token(action);
             // Actions without pages do not know the parameter.
             if let Ok(reply) = lab.call(&format!("{action}&NextToken={token}")) {
                 assert!(!reply.contains("<item>"), "{reply}");

@@ -198,7 +198,7 @@ fn the_console_tells_of_boots_and_reboots() {
         text,
         "[2026-01-01T00:00:00.100Z] booted\n[2026-01-01T00:00:00.100Z] rebooted\n"
     );
-    let boots = lab.world.instances.values().map(|instance| instance.boots);
+    let boots = lab.engine.instances.values().map(|instance| instance.boots);
     assert_eq!(boots.collect::<Vec<_>>(), [2]);
     assert_eq!(
         lab.code("GetConsoleOutput&InstanceId=i-00000000000000bad"),

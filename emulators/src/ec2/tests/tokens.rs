@@ -1,7 +1,7 @@
 //! Client tokens, as EC2 documents them.
 
 use super::{LAUNCH, Lab, all};
-use crate::cloud::World as _;
+use crate::cloud::CloudEngine as _;
 use crate::ec2::knobs::Capacity;
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ fn the_same_token_and_parameters_give_the_same_instance_as_it_is_now() {
     assert_eq!(all(&first, "instanceId"), all(&second, "instanceId"));
     assert_eq!(all(&first, "reservationId"), all(&second, "reservationId"));
     assert_eq!(all(&second, "name"), ["running"]);
-    assert_eq!(lab.world.instances.len(), 1);
+    assert_eq!(lab.engine.instances.len(), 1);
     // Tokens are case-sensitive, and no token is no token.
     lab.ok(&with_token("T", ""));
     lab.ok(&with_token("", ""));
-    assert_eq!(lab.world.instances.len(), 3);
+    assert_eq!(lab.engine.instances.len(), 3);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn other_parameters_are_a_mismatch() {
             "{more}"
         );
     }
-    assert_eq!(lab.world.instances.len(), 1);
+    assert_eq!(lab.engine.instances.len(), 1);
 }
 
 #[test]
@@ -51,21 +51,21 @@ fn a_token_is_zonal_where_a_zone_or_subnet_is_named() {
     lab.ok(&zone("a"));
     lab.ok(&zone("b"));
     lab.ok(&with_token("t", ""));
-    assert_eq!(lab.world.instances.len(), 3);
+    assert_eq!(lab.engine.instances.len(), 3);
     lab.ok(&zone("a"));
     lab.ok(&with_token("t", ""));
-    assert_eq!(lab.world.instances.len(), 3);
+    assert_eq!(lab.engine.instances.len(), 3);
     // A subnet of the same zone is another parameter of the same token.
     let subnet = with_token("t", "&SubnetId=subnet-00000000000000001");
     assert_eq!(lab.code(&subnet), "IdempotentParameterMismatch");
     lab.ok(&with_token("u", "&SubnetId=subnet-00000000000000001"));
     lab.ok(&with_token("u", "&SubnetId=subnet-00000000000000002"));
-    assert_eq!(lab.world.instances.len(), 5);
+    assert_eq!(lab.engine.instances.len(), 5);
 }
 
 #[test]
 fn a_token_whose_instance_is_terminated_launches_nothing_until_it_is_forgotten() {
-    let mut lab = Lab::with(|knobs| knobs.timing.token_memory = Duration::from_secs(7200));
+    let mut lab = Lab::with(|knobs| knobs.timing.token_retention = Duration::from_secs(7200));
     let id = lab.running("&ClientToken=t");
     lab.ok(&format!("TerminateInstances&InstanceId.1={id}"));
     // While it shuts down, the token still stands for it.
@@ -116,9 +116,9 @@ fn a_launch_that_failed_frees_its_token() {
         lab.code(&with_token("t", "")),
         "InsufficientInstanceCapacity"
     );
-    lab.world.knobs.capacity.clear();
+    lab.engine.knobs.capacity.clear();
     lab.ok(&with_token("t", "&EbsOptimized=true"));
-    assert_eq!(lab.world.instances.len(), 1);
+    assert_eq!(lab.engine.instances.len(), 1);
 }
 
 #[test]
@@ -133,17 +133,17 @@ fn a_dry_run_takes_no_token() {
         lab.code(&with_token("t", "&DryRun=true")),
         "DryRunOperation"
     );
-    assert_eq!(lab.world.instances.len(), 1);
+    assert_eq!(lab.engine.instances.len(), 1);
 }
 
 #[test]
 fn a_token_is_honoured_although_the_image_is_gone() {
     let mut lab = Lab::new();
     let first = lab.ok(&with_token("t", ""));
-    let mut knobs = lab.world.knobs.clone();
+    let mut knobs = lab.engine.knobs.clone();
     knobs.images.clear();
     knobs.key_pairs.clear();
-    lab.world.set_knobs(knobs);
+    lab.engine.set_knobs(knobs);
     let again = lab.ok(&with_token("t", ""));
     assert_eq!(all(&again, "instanceId"), all(&first, "instanceId"));
     assert_eq!(lab.code(&with_token("u", "")), "InvalidAMIID.NotFound");

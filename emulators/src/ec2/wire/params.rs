@@ -105,7 +105,7 @@ impl Params {
     }
 
     /// Everything but secrets, for the log of calls.
-    pub(crate) fn shown(&self) -> BTreeMap<String, String> {
+    pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
         let asked = |name: &String| !PROTOCOL.contains(&name.as_str());
         let shown = self.values.iter().filter(|(name, _)| asked(name));
         shown

@@ -1,7 +1,7 @@
 //! Making many instances in one call: all of them, or at least so many.
 
 use super::{
-    World,
+    Engine,
     operation::{About, Work},
     order::Order,
 };
@@ -28,15 +28,15 @@ pub(crate) enum BulkNames {
     Given(Vec<String>),
 }
 
-impl World {
+impl Engine {
     /// Begins to make many, and answers the operation that they have in common.
     pub(crate) fn bulk_insert(
         &mut self,
         order: &BulkOrder,
-        doom: &[Failure],
+        planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
-        let group = self.request_names.request();
-        let (mut made, mut errors) = (Vec::new(), doom.to_vec());
+        let group = self.request_ids.request();
+        let (mut made, mut errors) = (Vec::new(), planned_failures.to_vec());
         let names = self.bulk_names(order);
         if errors.is_empty() {
             (made, errors) = self.orders_that_fit(order, &names)?;
@@ -49,7 +49,7 @@ impl World {
             }
             Work::Nothing
         } else {
-            if doom.is_empty() {
+            if planned_failures.is_empty() {
                 errors.insert(0, min_count_not_reached(order, made.len()));
             }
             Work::Fail(errors)

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{
-    World,
+    Engine,
     operation::{About, Work},
     record::{Instance, Labels, Status},
     rules::{self, Metadata},
@@ -19,7 +19,7 @@ use crate::{
 const STALE_LABELS: &str = "Labels fingerprint either invalid or resource labels have changed";
 const STALE_METADATA: &str = "Supplied fingerprint does not match current metadata fingerprint.";
 
-impl World {
+impl Engine {
     /// Begins to replace all labels.
     pub(crate) fn set_labels(
         &mut self,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    World,
+    Engine,
     operation::{About, Work},
     order::{DiskOrder, Order, Source},
     record::Labels,
@@ -50,7 +50,7 @@ impl Disk {
     }
 }
 
-impl World {
+impl Engine {
     /// A disk by its name.
     pub(crate) fn disk(&self, project: &str, zone: &str, name: &str) -> Option<(Seq, &Disk)> {
         let address = (project.to_owned(), zone.to_owned(), name.to_owned());

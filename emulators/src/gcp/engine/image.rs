@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    World,
+    Engine,
     operation::{About, Work},
     record::Labels,
 };
@@ -54,7 +54,7 @@ pub(crate) struct ImageOrder {
     pub(crate) force: bool,
 }
 
-impl World {
+impl Engine {
     /// Adds the catalog's images that are not there yet.
     pub(super) fn adopt_images(&mut self) {
         for image in self.knobs.images.clone() {

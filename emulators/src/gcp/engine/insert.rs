@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Event, World,
+    Engine, Event,
     operation::About,
     order::{Order, Source},
     record::{Attached, Doing, Fixed, Instance, Status, Version},
@@ -13,13 +13,21 @@ use crate::{
     gcp::{catalog::region_of, error::Refusal, wire::route::Scope},
 };
 
-impl World {
-    /// Begins to make an instance, and answers the operation. `doom` makes that fail.
-    pub(crate) fn insert(&mut self, order: &Order, doom: &[Failure]) -> Result<Seq, Refusal> {
+impl Engine {
+    /// Begins to make an instance, and answers the operation. `planned_failures` makes that fail.
+    pub(crate) fn insert(
+        &mut self,
+        order: &Order,
+        planned_failures: &[Failure],
+    ) -> Result<Seq, Refusal> {
         self.check_names(order)?;
         let late = self.check_limits(order)?;
-        let doom = if doom.is_empty() { late } else { doom.to_vec() };
-        Ok(self.make(order, doom))
+        let planned_failures = if planned_failures.is_empty() {
+            late
+        } else {
+            planned_failures.to_vec()
+        };
+        Ok(self.make(order, planned_failures))
     }
 
     /// Refuses names that are taken, of the instance and of its disks.
@@ -46,7 +54,7 @@ impl World {
     }
 
     /// Makes what an order says, PROVISIONING.
-    pub(super) fn make(&mut self, order: &Order, doom: Vec<Failure>) -> Seq {
+    pub(super) fn make(&mut self, order: &Order, planned_failures: Vec<Failure>) -> Seq {
         let (seq, id, now) = (self.next_seq(), self.next_id(), self.now());
         let disks = self.make_disks(order, seq);
         let image = order.disks.iter().find_map(|disk| match &disk.source {
@@ -91,14 +99,14 @@ impl World {
             target: order.path(),
             target_id: Some(id),
         });
-        let doomed = !doom.is_empty();
+        let doomed = !planned_failures.is_empty();
         let instance = Instance {
             seq,
             fixed: Arc::new(fixed),
             disks,
             holds_machine: false,
             boots: 0,
-            doom,
+            planned_failures,
             console: String::new(),
             step: 0,
             doing: Doing::Insert,

@@ -2,13 +2,13 @@
 
 use std::net::Ipv4Addr;
 
-use super::{World, order::Order, record::Instance};
+use super::{Engine, order::Order, record::Instance};
 use crate::{
-    cloud::{fault::Failure, index::Seq, knobs::Market, pool::Pool},
+    cloud::{address_pool::AddressPool, fault::Failure, index::Seq, knobs::Market},
     gcp::{
         catalog::{MachineType, region_of},
         error::Refusal,
-        knobs::Refused,
+        knobs::LimitCheck,
     },
 };
 
@@ -17,12 +17,12 @@ const KEPT: (u32, u32) = (2, 2);
 
 /// A limit that is reached.
 struct Reached {
-    refused: Refused,
+    refused: LimitCheck,
     code: String,
     refusal: Refusal,
 }
 
-impl World {
+impl Engine {
     /// Refuses an order for which something is used up, or answers why its operation fails.
     pub(super) fn check_limits(&mut self, order: &Order) -> Result<Vec<Failure>, Refusal> {
         self.check_more_limits(order, 0)
@@ -74,7 +74,7 @@ impl World {
     }
 
     fn late_failure(&self, machine_type: &str, zone: &str) -> Option<Failure> {
-        let mut rules = self.knobs.fail_late.iter();
+        let mut rules = self.knobs.late_failures.iter();
         let rule = rules.find(|rule| rule.strikes(machine_type, zone))?;
         Some(Failure::new(&rule.code, &rule.message))
     }
@@ -133,7 +133,7 @@ impl World {
 
     fn quota(&self, metric: &str, limit: u64, region: &str) -> Reached {
         Reached {
-            refused: self.knobs.quota_refused,
+            refused: self.knobs.quota_check,
             code: "QUOTA_EXCEEDED".to_owned(),
             refusal: Refusal::quota(metric, limit, region),
         }
@@ -148,7 +148,7 @@ impl World {
         (self.machines.free(&self.knobs.capacity, kind) <= more).then(|| {
             let zone = format!("projects/{project}/zones/{}", kind.1);
             Reached {
-                refused: self.knobs.stockout_refused,
+                refused: self.knobs.stockout_check,
                 code: self.knobs.stockout_code.clone(),
                 refusal: Refusal::stockout(&zone),
             }
@@ -158,7 +158,7 @@ impl World {
     pub(super) fn take_machine(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             if !std::mem::replace(&mut instance.holds_machine, true) {
-                self.machines.take(instance.machine());
+                self.machines.reserve(instance.machine());
             }
         }
     }
@@ -166,7 +166,7 @@ impl World {
     pub(super) fn release_machine(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             if std::mem::replace(&mut instance.holds_machine, false) {
-                self.machines.give_back(&instance.machine());
+                self.machines.release(&instance.machine());
             }
         }
     }
@@ -185,26 +185,26 @@ impl World {
     }
 
     /// The addresses of a subnetwork.
-    pub(super) fn internal_pool(&mut self, region: &str, name: &str) -> &mut Pool {
+    pub(super) fn internal_pool(&mut self, region: &str, name: &str) -> &mut AddressPool {
         let of =
             |known: &&crate::gcp::catalog::Subnetwork| known.region == region && known.name == name;
         let cidr = self.knobs.subnetworks.iter().find(of);
         let cidr = cidr.map_or_else(ipnet::Ipv4Net::default, |known| known.cidr);
         self.pools
             .entry((region.to_owned(), name.to_owned()))
-            .or_insert_with(|| Pool::subnet(cidr, KEPT))
+            .or_insert_with(|| AddressPool::subnet(cidr, KEPT))
     }
 }
 
 fn answer(reached: Reached) -> Result<Vec<Failure>, Refusal> {
     match reached.refused {
-        Refused::AtOnce => Err(reached.refusal),
-        Refused::InOperation => Ok(vec![Failure::new(reached.code, reached.refusal.message)]),
+        LimitCheck::Immediate => Err(reached.refusal),
+        LimitCheck::InOperation => Ok(vec![Failure::new(reached.code, reached.refusal.message)]),
     }
 }
 
 #[cfg(test)]
-impl World {
+impl Engine {
     /// How many machines are in use.
     pub(crate) fn machines_in_use(&self) -> u64 {
         self.machines.in_use().map(|(_, count)| count).sum()

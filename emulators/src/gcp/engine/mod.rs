@@ -45,12 +45,12 @@ use fleetwright_chaos::{Clock, SeededRng};
 use super::knobs::Knobs;
 use crate::cloud::{
     self,
-    agenda::Agenda,
+    address_pool::AddressPool,
+    capacity::CapacityUsage,
+    ids::IdGenerator,
     index::{Index, Seq},
-    machines::Machines,
-    names::Names,
-    pool::Pool,
     records::Records,
+    schedule::Schedule,
 };
 use disk::Disk;
 use image::ImageRecord;
@@ -63,13 +63,13 @@ pub(crate) type Address = (String, String, String);
 
 /// Everything in every project.
 #[derive(Debug)]
-pub struct World {
+pub struct Engine {
     pub(crate) knobs: Knobs,
-    agenda: Agenda<Event>,
+    schedule: Schedule<Event>,
     last_seq: Seq,
-    ids: Names,
-    request_names: Names,
-    dice: SeededRng,
+    ids: IdGenerator,
+    request_ids: IdGenerator,
+    rng: SeededRng,
     pub(crate) instances: Records<Instance>,
     by_name: HashMap<Address, Vec<Seq>>,
     pub(crate) disks: BTreeMap<Seq, Disk>,
@@ -79,11 +79,11 @@ pub struct World {
     operation_names: HashMap<String, Seq>,
     operation_index: Index<OperationKey>,
     requests: HashMap<RequestKey, Remembered>,
-    pools: BTreeMap<(String, String), Pool>,
-    public: Pool,
-    machines: Machines,
+    pools: BTreeMap<(String, String), AddressPool>,
+    public: AddressPool,
+    machines: CapacityUsage,
     /// How many records reads have looked at.
-    pub(crate) touched: u64,
+    pub(crate) records_read: u64,
 }
 
 /// Something that happens at its due time.
@@ -98,24 +98,24 @@ enum Event {
     /// A version of an instance can no longer be seen by a lagging read.
     Prune(Seq),
     /// A deleted instance can no longer be seen by a lagging read.
-    Vanish(Seq),
+    Remove(Seq),
     /// An operation is forgotten.
     Forget(Seq),
     /// A request is forgotten.
     ForgetRequest(RequestKey),
 }
 
-impl cloud::World for World {
+impl cloud::CloudEngine for Engine {
     type Knobs = Knobs;
 
     fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
-        let mut world = Self {
-            agenda: Agenda::new(clock),
+        let mut engine = Self {
+            schedule: Schedule::new(clock),
             last_seq: 0,
-            ids: Names::new(seed),
-            request_names: Names::new(seed ^ u64::MAX),
-            dice: SeededRng::for_purpose(seed, 1),
+            ids: IdGenerator::new(seed),
+            request_ids: IdGenerator::new(seed ^ u64::MAX),
+            rng: SeededRng::for_purpose(seed, 1),
             instances: Records::default(),
             by_name: HashMap::new(),
             disks: BTreeMap::new(),
@@ -126,13 +126,13 @@ impl cloud::World for World {
             operation_index: Index::default(),
             requests: HashMap::new(),
             pools: BTreeMap::new(),
-            public: Pool::public(),
-            machines: Machines::default(),
-            touched: 0,
+            public: AddressPool::public(),
+            machines: CapacityUsage::default(),
+            records_read: 0,
             knobs,
         };
-        world.adopt_images();
-        world
+        engine.adopt_images();
+        engine
     }
 
     fn set_knobs(&mut self, knobs: Knobs) {
@@ -141,8 +141,8 @@ impl cloud::World for World {
     }
 
     fn catch_up(&mut self) {
-        while let Some(event) = self.agenda.due() {
-            self.happen(event);
+        while let Some(event) = self.schedule.due() {
+            self.handle_event(event);
         }
     }
 
@@ -151,25 +151,25 @@ impl cloud::World for World {
     }
 
     fn request_id(&mut self) -> String {
-        self.request_names.request()
+        self.request_ids.request()
     }
 }
 
-impl World {
-    fn happen(&mut self, event: Event) {
+impl Engine {
+    fn handle_event(&mut self, event: Event) {
         match event {
             Event::Begin(seq) => self.begin_operation(seq),
             Event::Finish(seq) => self.finish_work(seq),
             Event::Settle(seq, step) => self.settle(seq, step),
             Event::Prune(seq) => self.prune(seq),
-            Event::Vanish(seq) => self.vanish(seq),
+            Event::Remove(seq) => self.remove_expired(seq),
             Event::Forget(seq) => self.forget_operation(seq),
             Event::ForgetRequest(key) => self.forget_request(&key),
         }
     }
 
     fn after(&mut self, delay: Duration, event: Event) {
-        self.agenda.after(delay, event);
+        self.schedule.after(delay, event);
     }
 
     fn next_seq(&mut self) -> Seq {
@@ -184,12 +184,12 @@ impl World {
 
     /// What time it is.
     pub(crate) const fn now(&self) -> Duration {
-        self.agenda.now()
+        self.schedule.now()
     }
 
     /// What the calendar says at a moment, as Compute Engine writes it: in the time of its home.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
-        let date = self.agenda.date(moment);
+        let date = self.schedule.date(moment);
         match FixedOffset::west_opt(8 * 3600) {
             Some(home) => date
                 .with_timezone(&home)
@@ -200,7 +200,7 @@ impl World {
 
     /// The same, in thousandths of a second since 1970.
     fn unix_millis(&self, moment: Duration) -> i64 {
-        self.agenda.date(moment).timestamp_millis()
+        self.schedule.date(moment).timestamp_millis()
     }
 
     /// Gives an instance a new version as of now.
@@ -217,7 +217,7 @@ impl World {
     }
 
     /// A deleted instance is forgotten.
-    fn vanish(&mut self, seq: Seq) {
+    fn remove_expired(&mut self, seq: Seq) {
         let Some(instance) = self.instances.remove(seq) else {
             return;
         };

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Event, World,
+    Engine, Event,
     record::{Fixed, Labels},
     rules::Metadata,
 };
@@ -119,7 +119,7 @@ pub(crate) fn http_error(code: &str) -> (u16, &'static str) {
     }
 }
 
-impl World {
+impl Engine {
     /// A new operation, which nothing ends yet.
     pub(super) fn open(&mut self, about: About) -> Seq {
         let (seq, id, now) = (self.next_seq(), self.next_id(), self.now());
@@ -221,7 +221,7 @@ impl World {
         operation.started.get_or_insert(now);
         operation.ended = Some(now);
         operation.errors = errors;
-        self.after(self.knobs.timing.operation_memory, Event::Forget(seq));
+        self.after(self.knobs.timing.operation_retention, Event::Forget(seq));
     }
 
     pub(super) fn forget_operation(&mut self, seq: Seq) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use super::{
-    World,
+    Engine,
     disk::Disk,
     operation::About,
     order::{DiskOrder, Order, Source},
@@ -27,9 +27,9 @@ use crate::{
 
 /// Something that somebody else does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "act", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Act {
+pub enum ExternalAction {
     /// Makes instances that no client of ours asked for.
     LaunchForeign {
         /// The project.
@@ -122,9 +122,9 @@ pub enum Act {
 
 /// The states in which something can be done to an instance.
 const ANY: &[Status] = &Status::SEEN;
-const RUNNING: &[Status] = &[Status::Running];
+const RUNNING: &[Status] = &[Status::RunningServer];
 /// With a machine, or on the way to one.
-const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::Running];
+const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::RunningServer];
 
 /// What a path or a link of an instance names.
 fn target(instance: &str) -> Result<Target, Refusal> {
@@ -154,20 +154,20 @@ const fn one() -> u32 {
     1
 }
 
-impl World {
+impl Engine {
     /// Carries an act out, and answers the ids of what it was about.
-    pub(crate) fn act(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
-        let touched = self.touched;
+    pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+        let records_read = self.records_read;
         let lag = std::mem::take(&mut self.knobs.lag.writes);
-        let done = self.do_act(act);
+        let done = self.carry_out(action);
         self.knobs.lag.writes = lag;
-        self.touched = touched;
+        self.records_read = records_read;
         done
     }
 
-    fn do_act(&mut self, act: Act) -> Result<Vec<String>, Refusal> {
-        match act {
-            Act::LaunchForeign {
+    fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+        match action {
+            ExternalAction::LaunchForeign {
                 project,
                 zone,
                 name,
@@ -179,47 +179,49 @@ impl World {
                 let order = self.foreign_order(project, zone, machine_type, labels, metadata)?;
                 self.launch_foreign(&order, name.as_deref().unwrap_or("foreign"), count)
             }
-            Act::AddDisk {
+            ExternalAction::AddDisk {
                 project,
                 zone,
                 name,
                 gib,
                 labels,
             } => self.leave_disk((project, zone, name), gib, labels),
-            Act::Stop { instance } => self.on(&instance, ALIVE, |world, seq| {
-                let operation = world.open_on(seq, "stop");
-                world.begin_stop(seq, Some(operation));
+            ExternalAction::Stop { instance } => self.on(&instance, ALIVE, |engine, seq| {
+                let operation = engine.open_on(seq, "stop");
+                engine.begin_stop(seq, Some(operation));
             }),
-            Act::Delete { instance } => self.on(&instance, ANY, |world, seq| {
-                let operation = world.open_on(seq, "delete");
-                world.begin_delete(seq, Some(operation));
+            ExternalAction::Delete { instance } => self.on(&instance, ANY, |engine, seq| {
+                let operation = engine.open_on(seq, "delete");
+                engine.begin_delete(seq, Some(operation));
             }),
-            Act::Suspend { instance } => self.on(&instance, RUNNING, |world, seq| {
-                let operation = world.open_on(seq, "suspend");
-                world.begin_suspend(seq, Some(operation));
+            ExternalAction::Suspend { instance } => self.on(&instance, RUNNING, |engine, seq| {
+                let operation = engine.open_on(seq, "suspend");
+                engine.begin_suspend(seq, Some(operation));
             }),
-            Act::GuestShutdown { instance } => self.on(&instance, RUNNING, |world, seq| {
-                world.tell(seq, "compute.instances.guestTerminate");
-                world.begin_stop(seq, None);
-            }),
-            Act::Preempt { instance } => self.on(&instance, ALIVE, Self::preempt),
-            Act::Repair { instance } => self.on(&instance, RUNNING, Self::begin_repair),
-            Act::SetLabels { instance, labels } => {
-                rules::check_labels("labels", &labels)?;
-                let labels = Arc::new(labels);
-                self.on(&instance, ANY, |world, seq| {
-                    world.revise(seq, |version| version.labels = labels);
+            ExternalAction::GuestShutdown { instance } => {
+                self.on(&instance, RUNNING, |engine, seq| {
+                    engine.tell(seq, "compute.instances.guestTerminate");
+                    engine.begin_stop(seq, None);
                 })
             }
-            Act::SetMetadata { instance, metadata } => {
+            ExternalAction::Preempt { instance } => self.on(&instance, ALIVE, Self::preempt),
+            ExternalAction::Repair { instance } => self.on(&instance, RUNNING, Self::begin_repair),
+            ExternalAction::SetLabels { instance, labels } => {
+                rules::check_labels("labels", &labels)?;
+                let labels = Arc::new(labels);
+                self.on(&instance, ANY, |engine, seq| {
+                    engine.revise(seq, |version| version.labels = labels);
+                })
+            }
+            ExternalAction::SetMetadata { instance, metadata } => {
                 let metadata = Metadata(metadata.into_iter().collect());
                 rules::check_metadata("metadata", &metadata)?;
                 let metadata = Arc::new(metadata);
-                self.on(&instance, ANY, |world, seq| {
-                    world.revise(seq, |version| version.metadata = metadata);
+                self.on(&instance, ANY, |engine, seq| {
+                    engine.revise(seq, |version| version.metadata = metadata);
                 })
             }
-            Act::DeleteImage { project, name } => {
+            ExternalAction::DeleteImage { project, name } => {
                 let found = self.image(&project, &name);
                 let Some((seq, id)) = found.map(|(seq, image)| (seq, image.id)) else {
                     let path = format!("projects/{project}/global/images/{name}");

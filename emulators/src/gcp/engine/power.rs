@@ -1,7 +1,7 @@
 //! Stop, start, reset, suspend, resume, delete: what each asks of an instance before it begins.
 
 use super::{
-    Event, World,
+    Engine, Event,
     operation::{About, Work},
     record::{Attached, Doing, Status},
 };
@@ -34,7 +34,7 @@ impl Standing {
     }
 }
 
-impl World {
+impl Engine {
     fn standing(&mut self, target: &Target) -> Result<Standing, Refusal> {
         let seq = self.find(target)?;
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
@@ -54,7 +54,7 @@ impl World {
         match found.status {
             Status::Terminated => Ok(self.go_along(found.seq, "stop")),
             Status::Stopping if found.doing == Doing::Stop => Ok(self.go_along(found.seq, "stop")),
-            Status::Running | Status::Suspended | Status::Repairing => {
+            Status::RunningServer | Status::Suspended | Status::Repairing => {
                 found.check_local_ssd(discard)?;
                 let operation = self.open_on(found.seq, "stop");
                 self.begin_stop(found.seq, Some(operation));
@@ -71,14 +71,18 @@ impl World {
         }
     }
 
-    /// Begins to start an instance; one that runs stays so. `doom` makes that fail.
-    pub(crate) fn start(&mut self, target: &Target, doom: &[Failure]) -> Result<Seq, Refusal> {
+    /// Begins to start an instance; one that runs stays so. `planned_failures` makes that fail.
+    pub(crate) fn start(
+        &mut self,
+        target: &Target,
+        planned_failures: &[Failure],
+    ) -> Result<Seq, Refusal> {
         let found = self.standing(target)?;
         match found.status {
-            Status::Running | Status::Provisioning | Status::Staging | Status::Repairing => {
+            Status::RunningServer | Status::Provisioning | Status::Staging | Status::Repairing => {
                 Ok(self.go_along(found.seq, "start"))
             }
-            Status::Terminated => self.boot(found.seq, "start", Doing::Start, doom),
+            Status::Terminated => self.boot(found.seq, "start", Doing::Start, planned_failures),
             Status::Suspended => {
                 let why = "The instance is suspended: it can be resumed, and not started.";
                 Err(Refusal::invalid("instance", &target.name, why))
@@ -88,13 +92,17 @@ impl World {
     }
 
     /// Begins to resume a suspended instance; one that runs stays so.
-    pub(crate) fn resume(&mut self, target: &Target, doom: &[Failure]) -> Result<Seq, Refusal> {
+    pub(crate) fn resume(
+        &mut self,
+        target: &Target,
+        planned_failures: &[Failure],
+    ) -> Result<Seq, Refusal> {
         let found = self.standing(target)?;
         match found.status {
-            Status::Running | Status::Provisioning | Status::Staging => {
+            Status::RunningServer | Status::Provisioning | Status::Staging => {
                 Ok(self.go_along(found.seq, "resume"))
             }
-            Status::Suspended => self.boot(found.seq, "resume", Doing::Resume, doom),
+            Status::Suspended => self.boot(found.seq, "resume", Doing::Resume, planned_failures),
             Status::Terminated => {
                 let why = "The instance is not suspended.";
                 Err(Refusal::invalid("instance", &target.name, why))
@@ -110,13 +118,17 @@ impl World {
         seq: Seq,
         kind: &'static str,
         doing: Doing,
-        doom: &[Failure],
+        planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
         let late = self.check_start(instance)?;
-        let doom = if doom.is_empty() { late } else { doom.to_vec() };
+        let planned_failures = if planned_failures.is_empty() {
+            late
+        } else {
+            planned_failures.to_vec()
+        };
         let operation = self.open_on(seq, kind);
-        self.begin_boot(seq, operation, doing, doom);
+        self.begin_boot(seq, operation, doing, planned_failures);
         Ok(operation)
     }
 
@@ -129,7 +141,7 @@ impl World {
         let found = self.standing(target)?;
         match found.status {
             Status::Suspended | Status::Suspending => Ok(self.go_along(found.seq, "suspend")),
-            Status::Running => {
+            Status::RunningServer => {
                 found.check_local_ssd(discard)?;
                 let operation = self.open_on(found.seq, "suspend");
                 self.begin_suspend(found.seq, Some(operation));
@@ -147,7 +159,7 @@ impl World {
     /// Begins to reset a running instance.
     pub(crate) fn reset(&mut self, target: &Target) -> Result<Seq, Refusal> {
         let found = self.standing(target)?;
-        if found.status != Status::Running {
+        if found.status != Status::RunningServer {
             return Err(found.not_ready());
         }
         let operation = self.open_on(found.seq, "reset");

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::{
-    Address, World,
+    Address, Engine,
     record::{Instance, Key, Version},
 };
 use crate::{
     cloud::{
         index::Seq,
-        lag::Look,
-        page::{Page, Paging},
+        lag::ReadLag,
+        page::{Page, PageRequest},
     },
     gcp::{
         catalog::region_of,
@@ -26,11 +26,11 @@ pub(crate) struct Seen<'a> {
     pub(crate) version: &'a Version,
 }
 
-impl World {
+impl Engine {
     /// The moment that a read made now sees; nothing where that is before the beginning.
-    pub(crate) fn moment(&mut self, look: Look) -> Option<Duration> {
+    pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
-        self.knobs.lag.moment(now, look, &mut self.dice)
+        self.knobs.lag.moment(now, read_lag, &mut self.rng)
     }
 
     /// The instance that has a name now.
@@ -66,14 +66,14 @@ impl World {
 
     /// The truth about an instance that a call is to change.
     pub(crate) fn find(&mut self, target: &Target) -> Result<Seq, Refusal> {
-        self.touched += 1;
+        self.records_read += 1;
         let now = self.now();
         for seq in self.called(target) {
             let Some(instance) = self.instances.get(&seq) else {
                 continue;
             };
             let made = instance.versions.made();
-            if !instance.is_gone() && !self.knobs.lag.hides(made, now, &mut self.dice) {
+            if !instance.is_gone() && !self.knobs.lag.hides(made, now, &mut self.rng) {
                 return Ok(seq);
             }
         }
@@ -81,9 +81,9 @@ impl World {
     }
 
     /// An instance as a read sees it.
-    pub(crate) fn see(&mut self, target: &Target, look: Look) -> Result<Seen<'_>, Refusal> {
-        self.touched += 1;
-        let moment = self.moment(look);
+    pub(crate) fn see(&mut self, target: &Target, read_lag: ReadLag) -> Result<Seen<'_>, Refusal> {
+        self.records_read += 1;
+        let moment = self.moment(read_lag);
         let seqs = self.called(target);
         let seen = seqs.iter().find_map(|seq| {
             let instance = self.instances.get(seq)?;
@@ -98,21 +98,21 @@ impl World {
     pub(crate) fn instances_page<T>(
         &mut self,
         keys: &[Key],
-        paging: &Paging,
-        look: Look,
+        paging: &PageRequest,
+        read_lag: ReadLag,
         show: impl Fn(&Self, Seen<'_>) -> Option<T>,
     ) -> Page<T> {
-        let moment = self.moment(look);
-        let world = &*self;
-        let found = world.instances.find(keys, paging.place.after).map(|seq| {
-            let shown = world.instances.get(&seq).and_then(|instance| {
+        let moment = self.moment(read_lag);
+        let engine = &*self;
+        let found = engine.instances.find(keys, paging.place.after).map(|seq| {
+            let shown = engine.instances.get(&seq).and_then(|instance| {
                 let version = instance.version_at(moment)?;
-                show(world, Seen { instance, version })
+                show(engine, Seen { instance, version })
             });
             (seq, shown)
         });
-        let (page, touched) = paging.take(found);
-        self.touched += touched;
+        let (page, records_read) = paging.take(found);
+        self.records_read += records_read;
         page
     }
 
@@ -126,7 +126,7 @@ impl World {
 }
 
 /// What the catalog has, as names.
-impl World {
+impl Engine {
     /// The regions, in the order of their zones.
     pub(crate) fn regions(&self) -> Vec<String> {
         let regions = self.knobs.zones.iter().map(|zone| region_of(zone));

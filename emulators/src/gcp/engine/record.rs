@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{Address, rules::Metadata};
 use crate::cloud::{
-    fault::Failure, history::History, index::Seq, knobs::Market, machines::Kind, records::Record,
+    capacity::Kind, fault::Failure, history::History, index::Seq, knobs::Market, records::Record,
 };
 
 /// Labels of a resource.
@@ -33,7 +33,7 @@ pub(crate) enum Key {
 pub(crate) enum Status {
     Provisioning,
     Staging,
-    Running,
+    RunningServer,
     Stopping,
     Terminated,
     Suspending,
@@ -47,7 +47,7 @@ impl Status {
     pub(crate) const SEEN: [Self; 8] = [
         Self::Provisioning,
         Self::Staging,
-        Self::Running,
+        Self::RunningServer,
         Self::Stopping,
         Self::Terminated,
         Self::Suspending,
@@ -59,7 +59,7 @@ impl Status {
         match self {
             Self::Provisioning => "PROVISIONING",
             Self::Staging => "STAGING",
-            Self::Running => "RUNNING",
+            Self::RunningServer => "RUNNING",
             Self::Stopping => "STOPPING",
             Self::Terminated => "TERMINATED",
             Self::Suspending => "SUSPENDING",
@@ -196,7 +196,7 @@ pub(crate) struct Instance {
     /// How many times its guest has booted.
     pub(crate) boots: u64,
     /// Why what is going on is going to fail.
-    pub(crate) doom: Vec<Failure>,
+    pub(crate) planned_failures: Vec<Failure>,
     pub(crate) console: String,
     /// Counts steps, so that the end of an overtaken one is ignored.
     pub(crate) step: u64,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{Event, World};
+use super::{Engine, Event};
 use crate::{
     cloud::index::Seq,
     gcp::{error::Refusal, wire::method::Method},
@@ -24,7 +24,7 @@ pub(crate) struct Remembered {
     until: Duration,
 }
 
-impl World {
+impl Engine {
     /// The operation that this very request has begun already, if it has.
     pub(crate) fn replay(&self, key: &RequestKey, digest: Uuid) -> Result<Option<Seq>, Refusal> {
         let Some(remembered) = self.requests.get(key) else {
@@ -41,7 +41,7 @@ impl World {
     }
 
     pub(crate) fn remember(&mut self, key: RequestKey, digest: Uuid, operation: Seq) {
-        let memory = self.knobs.timing.request_memory;
+        let memory = self.knobs.timing.request_retention;
         self.after(memory, Event::ForgetRequest(key.clone()));
         let remembered = Remembered {
             digest,

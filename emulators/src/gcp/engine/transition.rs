@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use super::{
-    Event, World,
+    Engine, Event,
     record::{Doing, Status},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     gcp::catalog::region_of,
 };
 
-impl World {
+impl Engine {
     /// The true state of an instance.
     pub(super) fn status(&self, seq: Seq) -> Option<Status> {
         Some(self.instances.get(&seq)?.current().status)
@@ -47,13 +47,13 @@ impl World {
         seq: Seq,
         operation: Seq,
         doing: Doing,
-        doom: Vec<Failure>,
+        planned_failures: Vec<Failure>,
     ) {
-        if doom.is_empty() {
+        if planned_failures.is_empty() {
             self.take_machine(seq);
         }
         if let Some(instance) = self.instances.get_mut(&seq) {
-            instance.doom = doom;
+            instance.planned_failures = planned_failures;
         }
         let takes = self.knobs.timing.provision;
         self.begin(seq, doing, Status::Provisioning, Some(operation), takes);
@@ -115,9 +115,11 @@ impl World {
             return;
         }
         let (doing, status) = (instance.doing, instance.current().status);
-        let doom = std::mem::take(&mut instance.doom);
+        let planned_failures = std::mem::take(&mut instance.planned_failures);
         match (status, doing) {
-            (Status::Provisioning, _) if !doom.is_empty() => self.fail(seq, doing, doom),
+            (Status::Provisioning, _) if !planned_failures.is_empty() => {
+                self.fail(seq, doing, planned_failures)
+            }
             (Status::Provisioning, _) => self.stage(seq),
             (Status::Staging, _) => self.run(seq, doing != Doing::Resume),
             (Status::Repairing, _) => self.run(seq, true),
@@ -138,7 +140,7 @@ impl World {
                     version.last_suspended = Some(now);
                 });
             }
-            (Status::Running | Status::Terminated | Status::Suspended | Status::Gone, _) => {}
+            (Status::RunningServer | Status::Terminated | Status::Suspended | Status::Gone, _) => {}
         }
     }
 
@@ -159,7 +161,7 @@ impl World {
         let address = if wanted { self.public.take() } else { None };
         let now = self.now();
         self.revise(seq, |version| {
-            version.status = Status::Running;
+            version.status = Status::RunningServer;
             version.nat_ip = version.nat_ip.or(address);
             version.last_start = Some(now);
         });
@@ -172,7 +174,7 @@ impl World {
     /// The guest has booted.
     pub(super) fn rebooted(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
-            if instance.current().status == Status::Running {
+            if instance.current().status == Status::RunningServer {
                 instance.boots += 1;
                 self.log(seq, "booted");
             }
@@ -231,16 +233,16 @@ impl World {
             if let Some(address) = fixed.internal_ip {
                 let region = region_of(&fixed.zone).to_owned();
                 self.internal_pool(&region, &fixed.subnetwork)
-                    .give_back(address);
+                    .release(address);
             }
         }
         self.revise(seq, |version| version.status = Status::Gone);
         self.done(seq);
         let seen = self.knobs.lag.reads;
         if seen.is_zero() {
-            self.vanish(seq);
+            self.remove_expired(seq);
         } else {
-            self.after(seen, Event::Vanish(seq));
+            self.after(seen, Event::Remove(seq));
         }
     }
 
@@ -250,7 +252,7 @@ impl World {
             .get(&seq)
             .and_then(|instance| instance.current().nat_ip);
         if let Some(address) = address {
-            self.public.give_back(address);
+            self.public.release(address);
             self.revise(seq, |version| version.nat_ip = None);
         }
     }

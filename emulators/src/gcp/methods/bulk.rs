@@ -7,10 +7,10 @@ use super::{
     order::{self, Naming},
 };
 use crate::{
-    cloud::strike::Served,
+    cloud::inject::CallContext,
     gcp::{
         engine::{
-            World,
+            Engine,
             bulk::{BulkNames, BulkOrder},
         },
         error::Refusal,
@@ -21,15 +21,19 @@ use crate::{
 /// The most of one call.
 const MOST: usize = 1000;
 
-pub(super) fn insert(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+pub(super) fn insert(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
     let body = call.body(schema::BULK)?;
-    call.once(world, |world| {
-        let order = read(call, &body, world)?;
-        world.bulk_insert(&order, &served.doom)
+    call.once(engine, |engine| {
+        let order = read(call, &body, engine)?;
+        engine.bulk_insert(&order, &context.planned_failures)
     })
 }
 
-fn read(call: &Call, body: &Map<String, Value>, world: &World) -> Result<BulkOrder, Refusal> {
+fn read(call: &Call, body: &Map<String, Value>, engine: &Engine) -> Result<BulkOrder, Refusal> {
     let properties = body.object("instanceProperties");
     let properties = properties.ok_or_else(|| Refusal::required("resource.instanceProperties"))?;
     let count = body
@@ -41,7 +45,7 @@ fn read(call: &Call, body: &Map<String, Value>, world: &World) -> Result<BulkOrd
         Some(least) => within("minCount", least, count)?,
     };
     let at = "resource.instanceProperties";
-    let each = order::read_properties(call, properties, world, (at, Naming::Bare))?;
+    let each = order::read_properties(call, properties, engine, (at, Naming::Bare))?;
     Ok(BulkOrder {
         each,
         names: names(body, count)?,

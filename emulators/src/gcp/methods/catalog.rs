@@ -7,10 +7,10 @@ use super::{
     list::{self, Item, Listing, Of},
 };
 use crate::{
-    cloud::strike::Served,
+    cloud::inject::CallContext,
     gcp::{
         catalog::{DISK_TYPES, MachineType, Subnetwork},
-        engine::World,
+        engine::Engine,
         error::Refusal,
         views,
         wire::route::Scope,
@@ -76,98 +76,110 @@ fn place(call: &Call) -> &str {
     }
 }
 
-pub(super) fn zone(call: &Call, world: &World) -> Result<Value, Refusal> {
-    Ok(views::zone(world, &call.target.project, place(call)))
+pub(super) fn zone(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
+    Ok(views::zone(engine, &call.target.project, place(call)))
 }
 
-pub(super) fn zones(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let zones = world.knobs.zones.iter();
-    let shown = zones.map(|zone| views::zone(world, &call.target.project, zone));
-    of_project(call, world, served, &ZONES, shown)
+pub(super) fn zones(call: &Call, engine: &Engine, context: &CallContext) -> Result<Value, Refusal> {
+    let zones = engine.knobs.zones.iter();
+    let shown = zones.map(|zone| views::zone(engine, &call.target.project, zone));
+    of_project(call, engine, context, &ZONES, shown)
 }
 
-pub(super) fn region(call: &Call, world: &World) -> Result<Value, Refusal> {
-    Ok(views::region(world, &call.target.project, place(call)))
+pub(super) fn region(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
+    Ok(views::region(engine, &call.target.project, place(call)))
 }
 
-pub(super) fn regions(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let regions = world.regions();
+pub(super) fn regions(
+    call: &Call,
+    engine: &Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let regions = engine.regions();
     let regions = regions.iter();
-    let shown = regions.map(|region| views::region(world, &call.target.project, region));
-    of_project(call, world, served, &REGIONS, shown)
+    let shown = regions.map(|region| views::region(engine, &call.target.project, region));
+    of_project(call, engine, context, &REGIONS, shown)
 }
 
-pub(super) fn network(call: &Call, world: &World) -> Result<Value, Refusal> {
+pub(super) fn network(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     let (project, name) = (&call.target.project, &call.target.name);
-    if world.networks().iter().any(|known| known == name) {
-        return Ok(views::network(world, project, name));
+    if engine.networks().iter().any(|known| known == name) {
+        return Ok(views::network(engine, project, name));
     }
     Err(Refusal::not_found(&call.target.path("networks")))
 }
 
-pub(super) fn networks(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let networks = world.networks();
+pub(super) fn networks(
+    call: &Call,
+    engine: &Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let networks = engine.networks();
     let networks = networks.iter();
-    let shown = networks.map(|name| views::network(world, &call.target.project, name));
-    of_project(call, world, served, &NETWORKS, shown)
+    let shown = networks.map(|name| views::network(engine, &call.target.project, name));
+    of_project(call, engine, context, &NETWORKS, shown)
 }
 
 /// A list that is not of zones or regions one by one.
 fn of_project(
     call: &Call,
-    world: &World,
-    served: &Served,
+    engine: &Engine,
+    context: &CallContext,
     of: &Of,
     shown: impl Iterator<Item = Value>,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, of)?;
+    let listing = Listing::read(call, engine, context, of)?;
     let page = listing.page(shown.map(|item| (Scope::Global, item)).collect());
     Ok(listing.document(call, of, page))
 }
 
-pub(super) fn machine_type(call: &Call, world: &World) -> Result<Value, Refusal> {
+pub(super) fn machine_type(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     let (zone, name) = (place(call), &call.target.name);
-    match world.machine_type(name).filter(|spec| spec.is_in(zone)) {
+    match engine.machine_type(name).filter(|spec| spec.is_in(zone)) {
         Some(spec) => Ok(views::machine_type(&call.target.project, zone, spec)),
         None => Err(Refusal::not_found(&call.target.path("machineTypes"))),
     }
 }
 
-pub(super) fn machine_types(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &MACHINE_TYPES)?;
-    let page = listing.page(types_in(call, world, place(call)));
+pub(super) fn machine_types(
+    call: &Call,
+    engine: &Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, engine, context, &MACHINE_TYPES)?;
+    let page = listing.page(types_in(call, engine, place(call)));
     Ok(listing.document(call, &MACHINE_TYPES, page))
 }
 
 pub(super) fn all_machine_types(
     call: &Call,
-    world: &World,
-    served: &Served,
+    engine: &Engine,
+    context: &CallContext,
 ) -> Result<Value, Refusal> {
-    of_all_zones(call, world, served, &MACHINE_TYPES, |zone| {
-        types_in(call, world, zone)
+    of_all_zones(call, engine, context, &MACHINE_TYPES, |zone| {
+        types_in(call, engine, zone)
     })
 }
 
 /// A list of all zones, of what each has.
 fn of_all_zones(
     call: &Call,
-    world: &World,
-    served: &Served,
+    engine: &Engine,
+    context: &CallContext,
     of: &Of,
     items_in: impl Fn(&str) -> Vec<Item>,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, of)?;
-    listing.check_all(call, world)?;
-    let zones = world.knobs.zones.iter();
-    let zones = zones.filter(|zone| !world.knobs.unreachable_zones.contains(*zone));
+    let listing = Listing::read(call, engine, context, of)?;
+    listing.check_all(call, engine)?;
+    let zones = engine.knobs.zones.iter();
+    let zones = zones.filter(|zone| !engine.knobs.unreachable_zones.contains(*zone));
     let all = zones.flat_map(|zone| items_in(zone)).collect();
-    let scopes = list::zones(world);
-    Ok(listing.aggregate(call, world, of, &scopes, listing.page(all)))
+    let scopes = list::zones(engine);
+    Ok(listing.aggregate(call, engine, of, &scopes, listing.page(all)))
 }
 
-fn types_in(call: &Call, world: &World, zone: &str) -> Vec<Item> {
-    let types = world.knobs.machine_types.iter();
+fn types_in(call: &Call, engine: &Engine, zone: &str) -> Vec<Item> {
+    let types = engine.knobs.machine_types.iter();
     let shown = types
         .filter(|spec| spec.is_in(zone))
         .map(|spec: &MachineType| {
@@ -185,18 +197,22 @@ pub(super) fn disk_type(call: &Call) -> Result<Value, Refusal> {
     Err(Refusal::not_found(&call.target.path("diskTypes")))
 }
 
-pub(super) fn disk_types(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &DISK_TYPES_LIST)?;
+pub(super) fn disk_types(
+    call: &Call,
+    engine: &Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, engine, context, &DISK_TYPES_LIST)?;
     let page = listing.page(disk_types_in(call, place(call)));
     Ok(listing.document(call, &DISK_TYPES_LIST, page))
 }
 
 pub(super) fn all_disk_types(
     call: &Call,
-    world: &World,
-    served: &Served,
+    engine: &Engine,
+    context: &CallContext,
 ) -> Result<Value, Refusal> {
-    of_all_zones(call, world, served, &DISK_TYPES_LIST, |zone| {
+    of_all_zones(call, engine, context, &DISK_TYPES_LIST, |zone| {
         disk_types_in(call, zone)
     })
 }
@@ -209,8 +225,8 @@ fn disk_types_in(call: &Call, zone: &str) -> Vec<Item> {
     shown.into()
 }
 
-pub(super) fn subnetwork(call: &Call, world: &World) -> Result<Value, Refusal> {
-    let mut found = subnetworks_in(call, world, Some(place(call))).into_iter();
+pub(super) fn subnetwork(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
+    let mut found = subnetworks_in(call, engine, Some(place(call))).into_iter();
     let found = found.find(|(_, item)| item["name"] == *call.target.name);
     match found {
         Some((_, item)) => Ok(item),
@@ -218,27 +234,31 @@ pub(super) fn subnetwork(call: &Call, world: &World) -> Result<Value, Refusal> {
     }
 }
 
-pub(super) fn subnetworks(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &SUBNETWORKS)?;
-    let page = listing.page(subnetworks_in(call, world, Some(place(call))));
+pub(super) fn subnetworks(
+    call: &Call,
+    engine: &Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, engine, context, &SUBNETWORKS)?;
+    let page = listing.page(subnetworks_in(call, engine, Some(place(call))));
     Ok(listing.document(call, &SUBNETWORKS, page))
 }
 
 pub(super) fn all_subnetworks(
     call: &Call,
-    world: &World,
-    served: &Served,
+    engine: &Engine,
+    context: &CallContext,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &SUBNETWORKS)?;
-    let page = listing.page(subnetworks_in(call, world, None));
-    let scopes = regions_as_scopes(world);
-    Ok(listing.aggregate(call, world, &SUBNETWORKS, &scopes, page))
+    let listing = Listing::read(call, engine, context, &SUBNETWORKS)?;
+    let page = listing.page(subnetworks_in(call, engine, None));
+    let scopes = regions_as_scopes(engine);
+    Ok(listing.aggregate(call, engine, &SUBNETWORKS, &scopes, page))
 }
 
-fn subnetworks_in(call: &Call, world: &World, region: Option<&str>) -> Vec<Item> {
+fn subnetworks_in(call: &Call, engine: &Engine, region: Option<&str>) -> Vec<Item> {
     let here = |known: &&Subnetwork| region.is_none_or(|region| region == known.region);
-    let known = world.knobs.subnetworks.iter().filter(here);
-    let known = known.filter(|known| world.has_region(&known.region));
+    let known = engine.knobs.subnetworks.iter().filter(here);
+    let known = known.filter(|known| engine.has_region(&known.region));
     let shown = known.map(|known| {
         let item = views::subnetwork(&call.target.project, known);
         (Scope::Region(known.region.clone()), item)
@@ -246,20 +266,28 @@ fn subnetworks_in(call: &Call, world: &World, region: Option<&str>) -> Vec<Item>
     shown.collect()
 }
 
-fn regions_as_scopes(world: &World) -> Vec<Scope> {
-    world.regions().into_iter().map(Scope::Region).collect()
+fn regions_as_scopes(engine: &Engine) -> Vec<Scope> {
+    engine.regions().into_iter().map(Scope::Region).collect()
 }
 
 /// There are no static addresses.
-pub(super) fn addresses(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    of_project(call, world, served, &ADDRESSES, std::iter::empty())
+pub(super) fn addresses(
+    call: &Call,
+    engine: &Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    of_project(call, engine, context, &ADDRESSES, std::iter::empty())
 }
 
-pub(super) fn all_addresses(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &ADDRESSES)?;
+pub(super) fn all_addresses(
+    call: &Call,
+    engine: &Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, engine, context, &ADDRESSES)?;
     let page = listing.page(Vec::new());
     let scopes: Vec<_> = std::iter::once(Scope::Global)
-        .chain(regions_as_scopes(world))
+        .chain(regions_as_scopes(engine))
         .collect();
-    Ok(listing.aggregate(call, world, &ADDRESSES, &scopes, page))
+    Ok(listing.aggregate(call, engine, &ADDRESSES, &scopes, page))
 }

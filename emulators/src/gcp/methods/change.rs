@@ -7,40 +7,48 @@ use super::{
     order::{self, Naming},
 };
 use crate::{
-    cloud::strike::Served,
+    cloud::inject::CallContext,
     gcp::{
-        engine::{World, rules},
+        engine::{Engine, rules},
         error::Refusal,
         wire::{body::Fields as _, route::Scope, schema},
     },
 };
 
-pub(super) fn labels(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+pub(super) fn labels(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
     let body = call.body(schema::SET_LABELS)?;
     let labels = body.texts("labels");
     rules::check_labels("labels", &labels)?;
     let fingerprint = body.text("labelFingerprint").unwrap_or_default();
     let fingerprint = rules::in_our_alphabet(fingerprint);
-    call.once_or_fail(world, &served.doom, |world| {
-        world.set_labels(&call.target, &fingerprint, labels)
+    call.once_or_fail(engine, &context.planned_failures, |engine| {
+        engine.set_labels(&call.target, &fingerprint, labels)
     })
 }
 
-pub(super) fn metadata(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+pub(super) fn metadata(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
     let body = call.body(schema::METADATA)?;
     let metadata = order::metadata(&body);
     rules::check_metadata("metadata", &metadata)?;
     let fingerprint = body.text("fingerprint").unwrap_or_default();
     let fingerprint = rules::in_our_alphabet(fingerprint);
-    call.once_or_fail(world, &served.doom, |world| {
-        world.set_metadata(&call.target, &fingerprint, metadata)
+    call.once_or_fail(engine, &context.planned_failures, |engine| {
+        engine.set_metadata(&call.target, &fingerprint, metadata)
     })
 }
 
 pub(super) fn machine_type(
     call: &Call,
-    world: &mut World,
-    served: &Served,
+    engine: &mut Engine,
+    context: &CallContext,
 ) -> Result<Value, Refusal> {
     let body = call.body(schema::SET_MACHINE_TYPE)?;
     let Scope::Zone(zone) = &call.target.scope else {
@@ -48,8 +56,8 @@ pub(super) fn machine_type(
     };
     let given = body.text("machineType");
     let given = given.ok_or_else(|| Refusal::required("machineType"))?;
-    let name = order::machine_type(world, zone, "machineType", given, Naming::Links)?;
-    call.once_or_fail(world, &served.doom, |world| {
-        world.set_machine_type(&call.target, &name)
+    let name = order::machine_type(engine, zone, "machineType", given, Naming::Links)?;
+    call.once_or_fail(engine, &context.planned_failures, |engine| {
+        engine.set_machine_type(&call.target, &name)
     })
 }

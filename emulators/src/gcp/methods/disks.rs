@@ -7,9 +7,9 @@ use super::{
     list::{self, Item, Listing, Of, Order},
 };
 use crate::{
-    cloud::{index::Seq, page::Page, strike::Served},
+    cloud::{index::Seq, inject::CallContext, page::Page},
     gcp::{
-        engine::{World, disk::Disk},
+        engine::{Engine, disk::Disk},
         error::Refusal,
         views,
         wire::route::Scope,
@@ -37,55 +37,65 @@ const DISKS: Of = Of {
     ],
 };
 
-pub(super) fn delete(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
-    call.once_or_fail(world, &served.doom, |world| world.delete_disk(&call.target))
+pub(super) fn delete(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    call.once_or_fail(engine, &context.planned_failures, |engine| {
+        engine.delete_disk(&call.target)
+    })
 }
 
-pub(super) fn get(call: &Call, world: &World) -> Result<Value, Refusal> {
+pub(super) fn get(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     let Scope::Zone(zone) = &call.target.scope else {
         return Err(Refusal::no_such_path());
     };
-    match world.disk(&call.target.project, zone, &call.target.name) {
-        Some((_, disk)) => Ok(views::disk(world, disk)),
+    match engine.disk(&call.target.project, zone, &call.target.name) {
+        Some((_, disk)) => Ok(views::disk(engine, disk)),
         None => Err(Refusal::not_found(&call.target.path("disks"))),
     }
 }
 
-pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &DISKS)?;
-    let page = page(call, world, &listing);
+pub(super) fn list(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, engine, context, &DISKS)?;
+    let page = page(call, engine, &listing);
     Ok(listing.document(call, &DISKS, page))
 }
 
 pub(super) fn aggregated(
     call: &Call,
-    world: &mut World,
-    served: &Served,
+    engine: &mut Engine,
+    context: &CallContext,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &DISKS)?;
-    listing.check_all(call, world)?;
-    let page = page(call, world, &listing);
-    let zones = list::zones(world);
-    Ok(listing.aggregate(call, world, &DISKS, &zones, page))
+    let listing = Listing::read(call, engine, context, &DISKS)?;
+    listing.check_all(call, engine)?;
+    let page = page(call, engine, &listing);
+    let zones = list::zones(engine);
+    Ok(listing.aggregate(call, engine, &DISKS, &zones, page))
 }
 
-fn page(call: &Call, world: &mut World, listing: &Listing) -> Page<Item> {
+fn page(call: &Call, engine: &mut Engine, listing: &Listing) -> Page<Item> {
     let target = &call.target;
     let shown = |(seq, disk): (&Seq, &Disk)| {
         let scope = Scope::Zone(disk.zone.clone());
         let here = target.scope == Scope::Global || target.scope == scope;
-        let here = disk.project == target.project && here && !list::is_silent(world, &scope);
-        here.then(|| (*seq, (scope, views::disk(world, disk))))
+        let here = disk.project == target.project && here && !list::is_silent(engine, &scope);
+        here.then(|| (*seq, (scope, views::disk(engine, disk))))
     };
-    let (page, touched) = if listing.order == Order::Made {
+    let (page, records_read) = if listing.order == Order::Made {
         let after = listing.paging.place.after.saturating_add(1);
-        listing.take(world.disks.range(after..).filter_map(shown))
+        listing.take(engine.disks.range(after..).filter_map(shown))
     } else {
-        let all: Vec<_> = world.disks.iter().filter_map(shown).collect();
-        let touched = all.len() as u64;
+        let all: Vec<_> = engine.disks.iter().filter_map(shown).collect();
+        let records_read = all.len() as u64;
         let all = all.into_iter().map(|(_, item)| item);
-        (listing.page(all.collect()), touched)
+        (listing.page(all.collect()), records_read)
     };
-    world.touched += touched;
+    engine.records_read += records_read;
     page
 }

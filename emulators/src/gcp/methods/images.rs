@@ -7,9 +7,9 @@ use super::{
     list::{Listing, Of},
 };
 use crate::{
-    cloud::strike::Served,
+    cloud::inject::CallContext,
     gcp::{
-        engine::{World, image::ImageOrder, rules},
+        engine::{Engine, image::ImageOrder, rules},
         error::Refusal,
         views,
         wire::{
@@ -40,7 +40,11 @@ const IMAGES: Of = Of {
     ],
 };
 
-pub(super) fn insert(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+pub(super) fn insert(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
     let body = call.body(schema::IMAGE)?;
     let name = body
         .text("name")
@@ -69,34 +73,40 @@ pub(super) fn insert(call: &Call, world: &mut World, served: &Served) -> Result<
         disk: (of.clone(), zone.to_owned(), disk.to_owned()),
         force: call.query.flag("forceCreate")?,
     };
-    call.once_or_fail(world, &served.doom, |world| world.insert_image(&order))
-}
-
-pub(super) fn delete(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
-    call.once_or_fail(world, &served.doom, |world| {
-        world.delete_image(&call.target)
+    call.once_or_fail(engine, &context.planned_failures, |engine| {
+        engine.insert_image(&order)
     })
 }
 
-pub(super) fn get(call: &Call, world: &World) -> Result<Value, Refusal> {
-    match world.image(&call.target.project, &call.target.name) {
-        Some((_, image)) => Ok(views::image(world, image)),
+pub(super) fn delete(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    call.once_or_fail(engine, &context.planned_failures, |engine| {
+        engine.delete_image(&call.target)
+    })
+}
+
+pub(super) fn get(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
+    match engine.image(&call.target.project, &call.target.name) {
+        Some((_, image)) => Ok(views::image(engine, image)),
         None => Err(Refusal::not_found(&call.target.path("images"))),
     }
 }
 
-pub(super) fn get_from_family(call: &Call, world: &World) -> Result<Value, Refusal> {
-    match world.image_of_family(&call.target.project, &call.target.name) {
-        Some(image) => Ok(views::image(world, image)),
+pub(super) fn get_from_family(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
+    match engine.image_of_family(&call.target.project, &call.target.name) {
+        Some(image) => Ok(views::image(engine, image)),
         None => Err(Refusal::not_found(&call.target.path("images/family"))),
     }
 }
 
-pub(super) fn list(call: &Call, world: &World, served: &Served) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &IMAGES)?;
-    let images = world.images.values();
+pub(super) fn list(call: &Call, engine: &Engine, context: &CallContext) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, engine, context, &IMAGES)?;
+    let images = engine.images.values();
     let here = images.filter(|image| image.project == call.target.project);
-    let shown = here.map(|image| (Scope::Global, views::image(world, image)));
+    let shown = here.map(|image| (Scope::Global, views::image(engine, image)));
     let page = listing.page(shown.collect());
     Ok(listing.document(call, &IMAGES, page))
 }

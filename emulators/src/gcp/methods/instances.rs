@@ -8,10 +8,10 @@ use super::{
     order,
 };
 use crate::{
-    cloud::{page::Page, strike::Served},
+    cloud::{inject::CallContext, page::Page},
     gcp::{
         engine::{
-            World,
+            Engine,
             read::Seen,
             record::{Key, Status},
         },
@@ -51,7 +51,11 @@ const INSTANCES: Of = Of {
     ],
 };
 
-pub(super) fn insert(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+pub(super) fn insert(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
     for parameter in ["sourceInstanceTemplate", "sourceMachineImage"] {
         if call.query.text(parameter).is_some() {
             return Err(Refusal::not_emulated(&format!(
@@ -60,71 +64,80 @@ pub(super) fn insert(call: &Call, world: &mut World, served: &Served) -> Result<
         }
     }
     let body = call.body(schema::INSTANCE)?;
-    call.once(world, |world| {
-        let order = order::read(call, &body, world)?;
-        world.insert(&order, &served.doom)
+    call.once(engine, |engine| {
+        let order = order::read(call, &body, engine)?;
+        engine.insert(&order, &context.planned_failures)
     })
 }
 
-pub(super) fn get(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
-    let seen = world.see(&call.target, served.look)?;
+pub(super) fn get(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let seen = engine.see(&call.target, context.read_lag)?;
     let (seq, version) = (seen.instance.seq, seen.version.clone());
-    let instance = world.instances.get(&seq).ok_or_else(Refusal::internal)?;
+    let instance = engine.instances.get(&seq).ok_or_else(Refusal::internal)?;
     let seen = Seen {
         instance,
         version: &version,
     };
-    Ok(views::instance(world, &seen, served.state.as_deref()))
+    Ok(views::instance(engine, &seen, context.state.as_deref()))
 }
 
-pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &INSTANCES)?;
-    let page = page(call, world, served, &listing);
+pub(super) fn list(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, engine, context, &INSTANCES)?;
+    let page = page(call, engine, context, &listing);
     Ok(listing.document(call, &INSTANCES, page))
 }
 
 pub(super) fn aggregated(
     call: &Call,
-    world: &mut World,
-    served: &Served,
+    engine: &mut Engine,
+    context: &CallContext,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &INSTANCES)?;
-    listing.check_all(call, world)?;
-    let page = page(call, world, served, &listing);
-    let zones = list::zones(world);
-    Ok(listing.aggregate(call, world, &INSTANCES, &zones, page))
+    let listing = Listing::read(call, engine, context, &INSTANCES)?;
+    listing.check_all(call, engine)?;
+    let page = page(call, engine, context, &listing);
+    let zones = list::zones(engine);
+    Ok(listing.aggregate(call, engine, &INSTANCES, &zones, page))
 }
 
 /// A page of the instances of a zone or of a whole project.
-fn page(call: &Call, world: &mut World, served: &Served, listing: &Listing) -> Page<Item> {
+fn page(call: &Call, engine: &mut Engine, context: &CallContext, listing: &Listing) -> Page<Item> {
     let target = &call.target;
-    let keys = keys(call, world, listing);
-    let show = |world: &World, seen: Seen<'_>| {
+    let keys = keys(call, engine, listing);
+    let show = |engine: &Engine, seen: Seen<'_>| {
         let fixed = &seen.instance.fixed;
         let scope = Scope::Zone(fixed.zone.clone());
         let here = target.scope == Scope::Global || target.scope == scope;
-        if fixed.project != target.project || !here || list::is_silent(world, &scope) {
+        if fixed.project != target.project || !here || list::is_silent(engine, &scope) {
             return None;
         }
-        let truth = views::instance(world, &seen, None);
+        let truth = views::instance(engine, &seen, None);
         if !listing.passes(&truth) {
             return None;
         }
-        let shown = served.state.as_deref();
-        let shown = shown.map(|state| views::instance(world, &seen, Some(state)));
+        let shown = context.state.as_deref();
+        let shown = shown.map(|state| views::instance(engine, &seen, Some(state)));
         Some((scope, shown.unwrap_or(truth)))
     };
     if listing.order == Order::Made {
-        return world.instances_page(&keys, &listing.paging, served.look, show);
+        return engine.instances_page(&keys, &listing.paging, context.read_lag, show);
     }
     let mut whole = listing.paging.clone();
-    (whole.most, whole.place, whole.trick) = (usize::MAX, Default::default(), Default::default());
-    let all = world.instances_page(&keys, &whole, served.look, show);
+    (whole.most, whole.place, whole.page_fault) =
+        (usize::MAX, Default::default(), Default::default());
+    let all = engine.instances_page(&keys, &whole, context.read_lag, show);
     listing.page(all.items)
 }
 
-/// Where to look: under what the filter asks for, if an index knows it.
-fn keys(call: &Call, world: &World, listing: &Listing) -> Vec<Key> {
+/// Where to read_lag: under what the filter asks for, if an index knows it.
+fn keys(call: &Call, engine: &Engine, listing: &Listing) -> Vec<Key> {
     let project = call.target.project.clone();
     let mut choices = vec![match &call.target.scope {
         Scope::Zone(zone) => vec![Key::Zone(project, zone.clone())],
@@ -135,7 +148,7 @@ fn keys(call: &Call, world: &World, listing: &Listing) -> Vec<Key> {
         let keys: Option<Vec<Key>> = alternatives.into_iter().map(key).collect();
         choices.extend(keys);
     }
-    world.fewest(choices)
+    engine.fewest(choices)
 }
 
 fn key(comparison: &Comparison) -> Option<Key> {
@@ -167,8 +180,8 @@ fn key(comparison: &Comparison) -> Option<Key> {
 
 pub(super) fn serial_port(
     call: &Call,
-    world: &mut World,
-    served: &Served,
+    engine: &mut Engine,
+    context: &CallContext,
 ) -> Result<Value, Refusal> {
     let port: u32 = call.query.number("port")?.unwrap_or(1);
     if !(1..=4).contains(&port) {
@@ -176,7 +189,7 @@ pub(super) fn serial_port(
         return Err(Refusal::invalid("port", &port.to_string(), why));
     }
     let start: i64 = call.query.number("start")?.unwrap_or(0);
-    let seen = world.see(&call.target, served.look)?;
+    let seen = engine.see(&call.target, context.read_lag)?;
     let whole = if port == 1 {
         seen.instance.console.as_str()
     } else {

@@ -6,11 +6,11 @@ use uuid::Uuid;
 use super::Call;
 use crate::{
     cloud::{
-        page::{Page, Paging, Place},
-        strike::Served,
+        inject::CallContext,
+        page::{Page, PagePosition, PageRequest},
     },
     gcp::{
-        engine::World,
+        engine::Engine,
         error::Refusal,
         filter::Filter,
         wire::{link::link, route::Scope},
@@ -24,7 +24,7 @@ const MOST: usize = 500;
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) filter: Option<Filter>,
-    pub(super) paging: Paging,
+    pub(super) paging: PageRequest,
     pub(super) order: Order,
     /// Whether zones that do not answer are left out.
     pub(super) partial: bool,
@@ -53,8 +53,8 @@ impl Listing {
     /// Reads what a call asks for.
     pub(super) fn read(
         call: &Call,
-        world: &World,
-        served: &Served,
+        engine: &Engine,
+        context: &CallContext,
         of: &Of,
     ) -> Result<Self, Refusal> {
         let query = &call.query;
@@ -92,21 +92,21 @@ impl Listing {
         let bound = Uuid::new_v5(&Uuid::NAMESPACE_OID, bound.join("\n").as_bytes());
         let name = format!("{}:{bound}", call.method.name());
         let place = query.text("pageToken").map(|token| {
-            Place::of_token(&name, token).ok_or_else(|| {
+            PagePosition::from_token(&name, token).ok_or_else(|| {
                 let why = "The token is not of this list.";
                 Refusal::invalid("pageToken", token, why)
             })
         });
-        let knob = usize::try_from(world.knobs.page_size.get()).unwrap_or(MOST);
+        let knob = usize::try_from(engine.knobs.page_size.get()).unwrap_or(MOST);
         Ok(Self {
             filter: filter.transpose()?,
-            paging: Paging {
+            paging: PageRequest {
                 most: most.min(knob),
                 place: place.transpose()?.unwrap_or_default(),
-                trick: served.trick,
+                page_fault: context.page_fault,
             },
             order,
-            partial: query.flag("returnPartialSuccess")? || world.knobs.partial_unasked,
+            partial: query.flag("returnPartialSuccess")? || engine.knobs.partial_by_default,
             of: name,
         })
     }
@@ -119,7 +119,7 @@ impl Listing {
     }
 
     /// A page of what has positions of its own, which come after the wanted one; also tells how many
-    /// it touched.
+    /// it records_read.
     pub(super) fn take(&self, items: impl Iterator<Item = (u64, Item)>) -> (Page<Item>, u64) {
         let passing = |(position, item): (u64, Item)| {
             let passes = self.passes(&item.1);
@@ -162,7 +162,7 @@ impl Listing {
     pub(super) fn aggregate(
         &self,
         call: &Call,
-        world: &World,
+        engine: &Engine,
         of: &Of,
         scopes: &[Scope],
         page: Page<Item>,
@@ -170,7 +170,7 @@ impl Listing {
         let mut by_scope = Map::new();
         let mut silent = Vec::new();
         for scope in scopes {
-            let warning = if is_silent(world, scope) {
+            let warning = if is_silent(engine, scope) {
                 silent.push(format!("projects/{}/{scope}", call.target.project));
                 warning(scope, "UNREACHABLE", "The scope '{}' is unreachable.")
             } else {
@@ -197,7 +197,7 @@ impl Listing {
         document
     }
 
-    fn envelope(&self, call: &Call, of: &Of, suffix: &str, next: Option<Place>) -> Value {
+    fn envelope(&self, call: &Call, of: &Of, suffix: &str, next: Option<PagePosition>) -> Value {
         let (project, scope) = (&call.target.project, &call.target.scope);
         let place = match suffix {
             "AggregatedList" => "aggregated".to_owned(),
@@ -219,9 +219,9 @@ impl Listing {
     }
 
     /// Refuses a list over all zones if one does not answer, unless a part will do.
-    pub(super) fn check_all(&self, call: &Call, world: &World) -> Result<(), Refusal> {
-        let mut silent = world.knobs.unreachable_zones.iter();
-        match silent.find(|zone| world.knobs.zones.contains(zone)) {
+    pub(super) fn check_all(&self, call: &Call, engine: &Engine) -> Result<(), Refusal> {
+        let mut silent = engine.knobs.unreachable_zones.iter();
+        match silent.find(|zone| engine.knobs.zones.contains(zone)) {
             Some(zone) if !self.partial => {
                 let path = format!("projects/{}/zones/{zone}", call.target.project);
                 Err(Refusal::unreachable(&path))
@@ -235,14 +235,20 @@ impl Listing {
 pub(super) type Item = (Scope, Value);
 
 /// Every zone, as a scope.
-pub(super) fn zones(world: &World) -> Vec<Scope> {
-    world.knobs.zones.iter().cloned().map(Scope::Zone).collect()
+pub(super) fn zones(engine: &Engine) -> Vec<Scope> {
+    engine
+        .knobs
+        .zones
+        .iter()
+        .cloned()
+        .map(Scope::Zone)
+        .collect()
 }
 
 /// Whether a scope does not answer.
-pub(super) fn is_silent(world: &World, scope: &Scope) -> bool {
+pub(super) fn is_silent(engine: &Engine, scope: &Scope) -> bool {
     match scope {
-        Scope::Zone(zone) => world.knobs.unreachable_zones.contains(zone),
+        Scope::Zone(zone) => engine.knobs.unreachable_zones.contains(zone),
         Scope::Region(_) | Scope::Global => false,
     }
 }

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    engine::World,
+    engine::Engine,
     error::Refusal,
     views,
     wire::{
@@ -34,9 +34,9 @@ use super::{
         route::{Scope, Target},
     },
 };
-use crate::cloud::{fault::Failure, index::Seq, strike::Served};
+use crate::cloud::{fault::Failure, index::Seq, inject::CallContext};
 
-pub(crate) use operations::patience;
+pub(crate) use operations::remaining_wait;
 
 /// One call of a method.
 #[derive(Clone, Debug)]
@@ -48,71 +48,75 @@ pub struct Call {
 }
 
 /// Carries out a call and answers its document.
-pub(crate) fn act(call: &Call, world: &mut World, served: &Served) -> Result<String, Refusal> {
-    check_place(call, world)?;
+pub(crate) fn execute(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<String, Refusal> {
+    check_place(call, engine)?;
     let answer = match call.method {
-        Method::InstancesInsert => instances::insert(call, world, served),
-        Method::InstancesBulkInsert => bulk::insert(call, world, served),
-        Method::InstancesGet => instances::get(call, world, served),
-        Method::InstancesList => instances::list(call, world, served),
-        Method::InstancesAggregatedList => instances::aggregated(call, world, served),
-        Method::InstancesGetSerialPortOutput => instances::serial_port(call, world, served),
+        Method::InstancesInsert => instances::insert(call, engine, context),
+        Method::InstancesBulkInsert => bulk::insert(call, engine, context),
+        Method::InstancesGet => instances::get(call, engine, context),
+        Method::InstancesList => instances::list(call, engine, context),
+        Method::InstancesAggregatedList => instances::aggregated(call, engine, context),
+        Method::InstancesGetSerialPortOutput => instances::serial_port(call, engine, context),
         Method::InstancesStop
         | Method::InstancesStart
         | Method::InstancesReset
         | Method::InstancesSuspend
         | Method::InstancesResume
-        | Method::InstancesDelete => power::change(call, world, served),
-        Method::InstancesSetLabels => change::labels(call, world, served),
-        Method::InstancesSetMetadata => change::metadata(call, world, served),
-        Method::InstancesSetMachineType => change::machine_type(call, world, served),
+        | Method::InstancesDelete => power::change(call, engine, context),
+        Method::InstancesSetLabels => change::labels(call, engine, context),
+        Method::InstancesSetMetadata => change::metadata(call, engine, context),
+        Method::InstancesSetMachineType => change::machine_type(call, engine, context),
         Method::ZoneOperationsGet
         | Method::ZoneOperationsWait
         | Method::RegionOperationsGet
         | Method::RegionOperationsWait
         | Method::GlobalOperationsGet
-        | Method::GlobalOperationsWait => operations::get(call, world, served),
+        | Method::GlobalOperationsWait => operations::get(call, engine, context),
         Method::ZoneOperationsList
         | Method::RegionOperationsList
-        | Method::GlobalOperationsList => operations::list(call, world, served),
-        Method::GlobalOperationsAggregatedList => operations::aggregated(call, world, served),
-        Method::ImagesInsert => images::insert(call, world, served),
-        Method::ImagesDelete => images::delete(call, world, served),
-        Method::ImagesGet => images::get(call, world),
-        Method::ImagesGetFromFamily => images::get_from_family(call, world),
-        Method::ImagesList => images::list(call, world, served),
-        Method::DisksDelete => disks::delete(call, world, served),
-        Method::DisksGet => disks::get(call, world),
-        Method::DisksList => disks::list(call, world, served),
-        Method::DisksAggregatedList => disks::aggregated(call, world, served),
-        Method::MachineTypesGet => catalog::machine_type(call, world),
-        Method::MachineTypesList => catalog::machine_types(call, world, served),
-        Method::MachineTypesAggregatedList => catalog::all_machine_types(call, world, served),
+        | Method::GlobalOperationsList => operations::list(call, engine, context),
+        Method::GlobalOperationsAggregatedList => operations::aggregated(call, engine, context),
+        Method::ImagesInsert => images::insert(call, engine, context),
+        Method::ImagesDelete => images::delete(call, engine, context),
+        Method::ImagesGet => images::get(call, engine),
+        Method::ImagesGetFromFamily => images::get_from_family(call, engine),
+        Method::ImagesList => images::list(call, engine, context),
+        Method::DisksDelete => disks::delete(call, engine, context),
+        Method::DisksGet => disks::get(call, engine),
+        Method::DisksList => disks::list(call, engine, context),
+        Method::DisksAggregatedList => disks::aggregated(call, engine, context),
+        Method::MachineTypesGet => catalog::machine_type(call, engine),
+        Method::MachineTypesList => catalog::machine_types(call, engine, context),
+        Method::MachineTypesAggregatedList => catalog::all_machine_types(call, engine, context),
         Method::DiskTypesGet => catalog::disk_type(call),
-        Method::DiskTypesList => catalog::disk_types(call, world, served),
-        Method::DiskTypesAggregatedList => catalog::all_disk_types(call, world, served),
-        Method::ZonesGet => catalog::zone(call, world),
-        Method::ZonesList => catalog::zones(call, world, served),
-        Method::RegionsGet => catalog::region(call, world),
-        Method::RegionsList => catalog::regions(call, world, served),
+        Method::DiskTypesList => catalog::disk_types(call, engine, context),
+        Method::DiskTypesAggregatedList => catalog::all_disk_types(call, engine, context),
+        Method::ZonesGet => catalog::zone(call, engine),
+        Method::ZonesList => catalog::zones(call, engine, context),
+        Method::RegionsGet => catalog::region(call, engine),
+        Method::RegionsList => catalog::regions(call, engine, context),
         Method::ProjectsGet => Ok(views::project(&call.target.project)),
-        Method::NetworksGet => catalog::network(call, world),
-        Method::NetworksList => catalog::networks(call, world, served),
-        Method::SubnetworksGet => catalog::subnetwork(call, world),
-        Method::SubnetworksList => catalog::subnetworks(call, world, served),
-        Method::SubnetworksAggregatedList => catalog::all_subnetworks(call, world, served),
-        Method::AddressesList => catalog::addresses(call, world, served),
-        Method::AddressesAggregatedList => catalog::all_addresses(call, world, served),
+        Method::NetworksGet => catalog::network(call, engine),
+        Method::NetworksList => catalog::networks(call, engine, context),
+        Method::SubnetworksGet => catalog::subnetwork(call, engine),
+        Method::SubnetworksList => catalog::subnetworks(call, engine, context),
+        Method::SubnetworksAggregatedList => catalog::all_subnetworks(call, engine, context),
+        Method::AddressesList => catalog::addresses(call, engine, context),
+        Method::AddressesAggregatedList => catalog::all_addresses(call, engine, context),
     }?;
     serde_json::to_string(&answer).map_err(|_unserializable| Refusal::internal())
 }
 
 /// Refuses projects, zones and regions that are not there, and zones that do not answer.
-fn check_place(call: &Call, world: &World) -> Result<(), Refusal> {
+fn check_place(call: &Call, engine: &Engine) -> Result<(), Refusal> {
     let Target { project, scope, .. } = &call.target;
-    let knobs = &world.knobs;
+    let knobs = &engine.knobs;
     let known = knobs.projects.is_empty() || knobs.projects.contains(project);
-    if !known && !world.is_public(project) {
+    if !known && !engine.is_public(project) {
         return Err(Refusal::not_found(&format!("projects/{project}")));
     }
     let of_itself = matches!(call.method, Method::ZonesGet | Method::RegionsGet);
@@ -125,7 +129,7 @@ fn check_place(call: &Call, world: &World) -> Result<(), Refusal> {
         Scope::Zone(zone) if knobs.unreachable_zones.contains(zone) && !of_itself => Err(
             Refusal::unreachable(&format!("projects/{project}/zones/{zone}")),
         ),
-        Scope::Region(region) if !world.has_region(region) => Err(if of_itself {
+        Scope::Region(region) if !engine.has_region(region) => Err(if of_itself {
             Refusal::not_found(&format!("projects/{project}/regions/{region}"))
         } else {
             Refusal::invalid("region", region, "Unknown region.")
@@ -143,8 +147,8 @@ impl Call {
     /// Begins something once, however often this very request comes, and answers its operation.
     fn once(
         &self,
-        world: &mut World,
-        begin: impl FnOnce(&mut World) -> Result<Seq, Refusal>,
+        engine: &mut Engine,
+        begin: impl FnOnce(&mut Engine) -> Result<Seq, Refusal>,
     ) -> Result<Value, Refusal> {
         let request = self.query.request_id()?.map(|id| {
             let Target {
@@ -156,36 +160,36 @@ impl Call {
         });
         let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, canonical(&self.body).as_bytes());
         if let Some(key) = &request {
-            if let Some(before) = world.replay(key, digest)? {
-                return show(world, before);
+            if let Some(before) = engine.replay(key, digest)? {
+                return show(engine, before);
             }
         }
-        let operation = begin(world)?;
+        let operation = begin(engine)?;
         if let Some(key) = request {
-            world.remember(key, digest, operation);
+            engine.remember(key, digest, operation);
         }
-        show(world, operation)
+        show(engine, operation)
     }
 
     /// The same for what can be made to fail: then nothing happens but an operation with the errors.
     fn once_or_fail(
         &self,
-        world: &mut World,
-        doom: &[Failure],
-        begin: impl FnOnce(&mut World) -> Result<Seq, Refusal>,
+        engine: &mut Engine,
+        planned_failures: &[Failure],
+        begin: impl FnOnce(&mut Engine) -> Result<Seq, Refusal>,
     ) -> Result<Value, Refusal> {
-        self.once(world, |world| {
-            if doom.is_empty() {
-                return begin(world);
+        self.once(engine, |engine| {
+            if planned_failures.is_empty() {
+                return begin(engine);
             }
             let what = self.method.name().split_once('.').unwrap_or_default();
-            world.fail_later(&self.target, what, doom)
+            engine.fail_later(&self.target, what, planned_failures)
         })
     }
 
     /// What the record of the call shows.
-    pub(crate) fn shown(&self) -> BTreeMap<String, String> {
-        let mut shown = self.query.shown();
+    pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
+        let mut shown = self.query.recorded_parameters();
         let Target {
             project,
             scope,
@@ -209,10 +213,10 @@ impl Call {
     }
 }
 
-fn show(world: &World, operation: Seq) -> Result<Value, Refusal> {
-    let operation = world.operations.get(&operation);
+fn show(engine: &Engine, operation: Seq) -> Result<Value, Refusal> {
+    let operation = engine.operations.get(&operation);
     let operation = operation.ok_or_else(Refusal::internal)?;
-    Ok(views::operation(world, operation))
+    Ok(views::operation(engine, operation))
 }
 
 /// A body without the order in which its fields were written: a client that repeats itself may write

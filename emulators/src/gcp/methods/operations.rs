@@ -9,9 +9,9 @@ use super::{
     list::{self, Item, Listing, Of, Order},
 };
 use crate::{
-    cloud::{index::Seq, page::Page, strike::Served},
+    cloud::{index::Seq, inject::CallContext, page::Page},
     gcp::{
-        engine::{World, operation::OperationKey},
+        engine::{Engine, operation::OperationKey},
         error::Refusal,
         filter::{Comparison, Operator},
         views,
@@ -51,7 +51,7 @@ const OPERATIONS: Of = Of {
 const NEWEST: u64 = 1 << 62;
 
 /// How much longer a call has to wait that began at `since`, if it is one that waits.
-pub(crate) fn patience(call: &Call, world: &World, since: Duration) -> Option<Duration> {
+pub(crate) fn remaining_wait(call: &Call, engine: &Engine, since: Duration) -> Option<Duration> {
     let waits = matches!(
         call.method,
         Method::ZoneOperationsWait | Method::RegionOperationsWait | Method::GlobalOperationsWait
@@ -61,63 +61,73 @@ pub(crate) fn patience(call: &Call, world: &World, since: Duration) -> Option<Du
         scope,
         name,
     } = &call.target;
-    if !waits || world.operation(project, scope, name)?.ended.is_some() {
+    if !waits || engine.operation(project, scope, name)?.ended.is_some() {
         return None;
     }
-    let end = since.saturating_add(world.knobs.timing.wait);
-    Some(end.saturating_sub(world.now()))
+    let end = since.saturating_add(engine.knobs.timing.wait);
+    Some(end.saturating_sub(engine.now()))
 }
 
-pub(super) fn get(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
+pub(super) fn get(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
     let Target {
         project,
         scope,
         name,
     } = &call.target;
-    world.touched += 1;
-    let operation = world.operation(project, scope, name);
-    match operation.filter(|_| !served.forgotten) {
-        Some(operation) => Ok(views::operation(world, operation)),
+    engine.records_read += 1;
+    let operation = engine.operation(project, scope, name);
+    match operation.filter(|_| !context.operation_expired) {
+        Some(operation) => Ok(views::operation(engine, operation)),
         None => Err(Refusal::not_found(&call.target.path("operations"))),
     }
 }
 
-pub(super) fn list(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &OPERATIONS)?;
-    let seqs = world.operations_under(&keys(call, &listing, &call.target.scope));
-    let page = page(world, &listing, seqs);
+pub(super) fn list(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let listing = Listing::read(call, engine, context, &OPERATIONS)?;
+    let seqs = engine.operations_under(&keys(call, &listing, &call.target.scope));
+    let page = page(engine, &listing, seqs);
     Ok(listing.document(call, &OPERATIONS, page))
 }
 
 /// Those of every zone and region, and of none.
 pub(super) fn aggregated(
     call: &Call,
-    world: &mut World,
-    served: &Served,
+    engine: &mut Engine,
+    context: &CallContext,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, world, served, &OPERATIONS)?;
-    listing.check_all(call, world)?;
-    let zones = list::zones(world);
-    let regions = world.regions().into_iter().map(Scope::Region);
+    let listing = Listing::read(call, engine, context, &OPERATIONS)?;
+    listing.check_all(call, engine)?;
+    let zones = list::zones(engine);
+    let regions = engine.regions().into_iter().map(Scope::Region);
     let scopes: Vec<_> = [Scope::Global]
         .into_iter()
         .chain(regions)
         .chain(zones)
         .collect();
-    let answering = scopes.iter().filter(|scope| !list::is_silent(world, scope));
+    let answering = scopes
+        .iter()
+        .filter(|scope| !list::is_silent(engine, scope));
     let mut seqs: Vec<_> = answering
-        .flat_map(|scope| world.operations_under(&keys(call, &listing, scope)))
+        .flat_map(|scope| engine.operations_under(&keys(call, &listing, scope)))
         .collect();
     seqs.sort_unstable();
-    let page = page(world, &listing, seqs);
-    Ok(listing.aggregate(call, world, &OPERATIONS, &scopes, page))
+    let page = page(engine, &listing, seqs);
+    Ok(listing.aggregate(call, engine, &OPERATIONS, &scopes, page))
 }
 
 /// A page of operations, which come oldest first. Positions grow along a list, so where the newest is
 /// first it has the smallest.
-fn page(world: &mut World, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
+fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
     let newest_first = match listing.order {
-        Order::Made => world.knobs.newest_operations_first,
+        Order::Made => engine.knobs.newest_operations_first,
         Order::NewestFirst => true,
         Order::Name => false,
     };
@@ -132,23 +142,23 @@ fn page(world: &mut World, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> 
     let positions = seqs.into_iter().map(|seq| (place(seq), seq));
     let left = positions.filter(|(position, _)| *position > after);
     let shown = left.filter_map(|(position, seq)| {
-        let operation = world.operations.get(&seq)?;
-        let item = views::operation(world, operation);
+        let operation = engine.operations.get(&seq)?;
+        let item = views::operation(engine, operation);
         Some((position, (operation.scope.clone(), item)))
     });
-    let (page, touched) = match listing.order {
+    let (page, records_read) = match listing.order {
         Order::Made | Order::NewestFirst => listing.take(shown),
         Order::Name => {
             let all: Vec<_> = shown.map(|(_, item)| item).collect();
-            let touched = all.len() as u64;
-            (listing.page(all), touched)
+            let records_read = all.len() as u64;
+            (listing.page(all), records_read)
         }
     };
-    world.touched += touched;
+    engine.records_read += records_read;
     page
 }
 
-/// Where to look in a scope: under what they are about, if the filter says that.
+/// Where to read_lag in a scope: under what they are about, if the filter says that.
 fn keys(call: &Call, listing: &Listing, scope: &Scope) -> Vec<OperationKey> {
     let project = &call.target.project;
     let must = listing.filter.iter().flat_map(|filter| filter.conjuncts());

@@ -6,7 +6,7 @@ use super::{Call, scheduling};
 use crate::gcp::{
     catalog::region_of,
     engine::{
-        World,
+        Engine,
         order::Order,
         record::Access,
         rules::{self, Metadata},
@@ -32,7 +32,7 @@ pub(super) enum Naming {
 pub(super) fn read(
     call: &Call,
     body: &Map<String, Value>,
-    world: &World,
+    engine: &Engine,
 ) -> Result<Order, Refusal> {
     let name = body
         .text("name")
@@ -40,7 +40,7 @@ pub(super) fn read(
     if !is_name(name) {
         return Err(Refusal::mismatch("resource.name", name));
     }
-    let mut order = read_properties(call, body, world, ("resource", Naming::Links))?;
+    let mut order = read_properties(call, body, engine, ("resource", Naming::Links))?;
     name.clone_into(&mut order.name);
     order.deletion_protection = body.flag("deletionProtection").unwrap_or(false);
     order.hostname = body.text("hostname").map(str::to_owned);
@@ -51,14 +51,14 @@ pub(super) fn read(
 pub(super) fn read_properties(
     call: &Call,
     body: &Map<String, Value>,
-    world: &World,
+    engine: &Engine,
     (at, naming): (&str, Naming),
 ) -> Result<Order, Refusal> {
     let Scope::Zone(zone) = &call.target.scope else {
         return Err(Refusal::no_such_path());
     };
     let reader = Reader {
-        world,
+        engine,
         project: &call.target.project,
         zone,
         at,
@@ -110,7 +110,7 @@ pub(super) fn metadata(body: &Map<String, Value>) -> Metadata {
 /// Reads a body for a zone of a project.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
-    pub(super) world: &'a World,
+    pub(super) engine: &'a Engine,
     pub(super) project: &'a str,
     pub(super) zone: &'a str,
     /// Where in the body it reads.
@@ -124,7 +124,7 @@ impl Reader<'_> {
         let given = body
             .text("machineType")
             .ok_or_else(|| Refusal::required(&field))?;
-        machine_type(self.world, self.zone, &field, given, self.naming)
+        machine_type(self.engine, self.zone, &field, given, self.naming)
     }
 
     fn nic(&self, body: &Map<String, Value>) -> Result<(String, String, Option<Access>), Refusal> {
@@ -143,7 +143,7 @@ impl Reader<'_> {
             (Some(link), _) => self.subnetwork(&field, link)?,
             (None, network) => self.subnetwork_of(network.unwrap_or("global/networks/default"))?,
         };
-        let known = self.world.knobs.subnetworks.iter();
+        let known = self.engine.knobs.subnetworks.iter();
         let mut known = known.filter(|known| known.region == region);
         let network = known.find(|known| known.name == subnetwork);
         let network = network.map_or_else(|| "default".to_owned(), |known| known.network.clone());
@@ -155,7 +155,7 @@ impl Reader<'_> {
         let ["regions", region, "subnetworks", name] = *named.parts() else {
             return Err(malformed(field, "subnetwork", link));
         };
-        let mut known = self.world.knobs.subnetworks.iter();
+        let mut known = self.engine.knobs.subnetworks.iter();
         if region == region_of(self.zone)
             && known.any(|known| known.region == region && known.name == name)
         {
@@ -173,7 +173,7 @@ impl Reader<'_> {
             return Err(malformed(self.at, "network", link));
         };
         let region = region_of(self.zone);
-        let mut known = self.world.knobs.subnetworks.iter();
+        let mut known = self.engine.knobs.subnetworks.iter();
         let found = known.find(|known| known.network == name && known.region == region);
         found.map(|known| known.name.clone()).ok_or_else(|| {
             let path = format!("projects/{}/global/networks/{name}", self.project);
@@ -234,14 +234,14 @@ fn malformed(field: &str, name: &str, link: &str) -> Refusal {
 
 /// The machine type that a field names, if the zone has it.
 pub(super) fn machine_type(
-    world: &World,
+    engine: &Engine,
     zone: &str,
     field: &str,
     given: &str,
     naming: Naming,
 ) -> Result<String, Refusal> {
     let name = typed(zone, field, given, naming, "machineTypes")?;
-    if world
+    if engine
         .machine_type(&name)
         .is_some_and(|spec| spec.is_in(zone))
     {

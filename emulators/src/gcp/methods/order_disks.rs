@@ -134,17 +134,17 @@ impl Reader<'_> {
             // gcloud asks for the image that is newest in the zone.
             ["global", "images", "family", family] | ["zones", _, "imageFamilyViews", family] => {
                 let path = format!("projects/{project}/global/images/family/{family}");
-                let found = self.world.image_of_family(project, family);
+                let found = self.engine.image_of_family(project, family);
                 found.ok_or_else(|| Refusal::not_found(&path))?
             }
             ["global", "images", name] => {
-                let found = self.world.image(project, name).map(|(_, image)| image);
+                let found = self.engine.image(project, name).map(|(_, image)| image);
                 let why = "The referenced image resource cannot be found.";
                 found.ok_or_else(|| Refusal::invalid(field, link, why))?
             }
             _ => return Err(Refusal::invalid(field, link, MALFORMED)),
         };
-        if image.ready > self.world.now() {
+        if image.ready > self.engine.now() {
             return Err(Refusal::not_ready(&image.path()));
         }
         Ok(image.clone())
@@ -156,7 +156,7 @@ impl Reader<'_> {
         machine_type: &str,
         at: &str,
     ) -> Result<(), Refusal> {
-        let spec = self.world.machine_type(machine_type);
+        let spec = self.engine.machine_type(machine_type);
         if spec.is_none_or(|spec| spec.architecture == image.architecture) {
             return Ok(());
         }

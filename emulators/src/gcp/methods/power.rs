@@ -4,30 +4,34 @@ use serde_json::Value;
 
 use super::Call;
 use crate::{
-    cloud::strike::Served,
-    gcp::{engine::World, error::Refusal, wire::method::Method},
+    cloud::inject::CallContext,
+    gcp::{engine::Engine, error::Refusal, wire::method::Method},
 };
 
-pub(super) fn change(call: &Call, world: &mut World, served: &Served) -> Result<Value, Refusal> {
-    let (target, doom) = (&call.target, &served.doom);
+pub(super) fn change(
+    call: &Call,
+    engine: &mut Engine,
+    context: &CallContext,
+) -> Result<Value, Refusal> {
+    let (target, planned_failures) = (&call.target, &context.planned_failures);
     // A guest is never asked to end gracefully here, so this makes no difference.
     let _abrupt = call.query.flag("noGracefulShutdown")?;
     let discard = call.query.given_flag("discardLocalSsd")?;
     if call.method == Method::InstancesStart {
-        return call.once(world, |world| world.start(target, doom));
+        return call.once(engine, |engine| engine.start(target, planned_failures));
     }
     if call.method == Method::InstancesResume {
-        return call.once(world, |world| world.resume(target, doom));
+        return call.once(engine, |engine| engine.resume(target, planned_failures));
     }
-    call.once_or_fail(world, doom, |world| {
+    call.once_or_fail(engine, planned_failures, |engine| {
         if call.method == Method::InstancesStop {
-            world.stop(target, discard)
+            engine.stop(target, discard)
         } else if call.method == Method::InstancesSuspend {
-            world.suspend(target, discard)
+            engine.suspend(target, discard)
         } else if call.method == Method::InstancesReset {
-            world.reset(target)
+            engine.reset(target)
         } else {
-            world.delete(target)
+            engine.delete(target)
         }
     })
 }

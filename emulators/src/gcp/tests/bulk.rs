@@ -1,7 +1,7 @@
 //! instances.bulkInsert.
 
 use super::{Lab, ZONE, codes, names, reason};
-use crate::gcp::{Capacity, Refused};
+use crate::gcp::{Capacity, LimitCheck};
 use serde_json::{Value, json};
 
 const BULK: &str = "POST zones/us-central1-a/instances/bulkInsert";
@@ -20,7 +20,7 @@ fn bulk(count: u32, least: u32) -> Value {
 }
 
 fn few(lab: &mut Lab, machines: u64) {
-    lab.world.knobs.capacity = vec![Capacity::of(machines)];
+    lab.engine.knobs.capacity = vec![Capacity::of(machines)];
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn fewer_than_wanted_are_made_but_never_fewer_than_the_least() {
         ["VM_MIN_COUNT_NOT_REACHED", "ZONE_RESOURCE_POOL_EXHAUSTED"]
     );
     assert_eq!(lab.oracle().instances.len(), 2);
-    lab.world.knobs.stockout_refused = Refused::AtOnce;
+    lab.engine.knobs.stockout_check = LimitCheck::Immediate;
     assert_eq!(
         lab.refused(BULK, &bulk(3, 3)),
         reason(503, "ZONE_RESOURCE_POOL_EXHAUSTED")

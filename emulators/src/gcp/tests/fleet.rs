@@ -1,7 +1,7 @@
-//! Fifty thousand instances: what a call costs is counted in records touched, not in seconds.
+//! Fifty thousand instances: what a call costs is counted in records records_read, not in seconds.
 
 use super::{Lab, ZONE, names};
-use crate::gcp::{Act, catalog::Subnetwork};
+use crate::gcp::{ExternalAction, catalog::Subnetwork};
 use serde_json::Value;
 
 const FLEET: u32 = 50_000;
@@ -15,7 +15,7 @@ fn fleet() -> Lab {
         )];
     });
     for number in 0..FLEET / BATCH {
-        let act = Act::LaunchForeign {
+        let act = ExternalAction::LaunchForeign {
             project: "p".to_owned(),
             zone: Some(["us-central1-a", "us-central1-b"][number as usize % 2].to_owned()),
             name: Some(format!("vm-{number}")),
@@ -24,23 +24,23 @@ fn fleet() -> Lab {
             labels: [("batch".to_owned(), number.to_string())].into(),
             metadata: [].into(),
         };
-        assert_eq!(lab.world.act(act).unwrap().len(), BATCH as usize);
+        assert_eq!(lab.engine.perform(act).unwrap().len(), BATCH as usize);
     }
     lab.pass(200);
     lab
 }
 
-/// What a call answers, and how many records it touched.
+/// What a call answers, and how many records it records_read.
 fn cost(lab: &mut Lab, request: &str) -> (Value, u64) {
-    let before = lab.world.touched;
+    let before = lab.engine.records_read;
     let reply = lab.ok(request, &Value::Null);
-    (reply, lab.world.touched - before)
+    (reply, lab.engine.records_read - before)
 }
 
 #[test]
 fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
     let mut lab = fleet();
-    for (request, touched) in [
+    for (request, records_read) in [
         (format!("GET {ZONE}/instances/vm-0-0"), 1),
         (format!("GET {ZONE}/instances"), 500),
         (format!("GET {ZONE}/instances?maxResults=5"), 5),
@@ -63,7 +63,7 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
             1,
         ),
     ] {
-        assert_eq!(cost(&mut lab, &request).1, touched, "{request}");
+        assert_eq!(cost(&mut lab, &request).1, records_read, "{request}");
     }
     let named = lab.get("zones/us-central1-b/instances/vm-3-3");
     let id = named["id"].as_str().unwrap();
@@ -82,6 +82,6 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
     let list = lab.get(&format!("{ZONE}/instances?maxResults=500"));
     let token = list["nextPageToken"].as_str().unwrap();
     let next = format!("GET {ZONE}/instances?maxResults=7&pageToken={token}");
-    let (page, touched) = cost(&mut lab, &next);
-    assert_eq!((names(&page).len(), touched), (7, 7));
+    let (page, records_read) = cost(&mut lab, &next);
+    assert_eq!((names(&page).len(), records_read), (7, 7));
 }

@@ -1,14 +1,14 @@
 //! Eventual consistency: reads that trail behind, and calls that do not find what was just made.
 
 use super::{Lab, ZONE, body, names, reason};
-use crate::cloud::{lag::Look, strike::Served};
+use crate::cloud::{inject::CallContext, lag::ReadLag};
 use serde_json::Value;
 use std::time::Duration;
 
-fn stale() -> Served {
-    Served {
-        look: Look::Stale,
-        ..Served::default()
+fn stale() -> CallContext {
+    CallContext {
+        read_lag: ReadLag::Maximum,
+        ..CallContext::default()
     }
 }
 
@@ -59,7 +59,7 @@ fn a_stale_read_sees_what_was() {
             .status,
         404
     );
-    assert!(lab.world.instances.is_empty());
+    assert!(lab.engine.instances.is_empty());
 }
 
 #[test]

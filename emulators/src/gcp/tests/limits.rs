@@ -1,7 +1,7 @@
 //! Capacity, quota, addresses: at once or in the operation.
 
 use super::{Lab, ZONE, body, codes, reason};
-use crate::gcp::{Capacity, FailLate, Market, Refused, catalog::Subnetwork};
+use crate::gcp::{Capacity, LateFailure, LimitCheck, Market, catalog::Subnetwork};
 use serde_json::json;
 
 const INSERT: &str = "POST zones/us-central1-a/instances";
@@ -54,7 +54,7 @@ fn a_stockout_may_be_found_at_once_or_have_details() {
         codes(&lab.operation(&late)),
         ["ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"]
     );
-    lab.world.knobs.stockout_refused = Refused::AtOnce;
+    lab.engine.knobs.stockout_check = LimitCheck::Immediate;
     assert_eq!(
         lab.refused(INSERT, &body("vm")),
         reason(503, "ZONE_RESOURCE_POOL_EXHAUSTED")
@@ -86,7 +86,7 @@ fn a_quota_is_refused_at_once_or_in_the_operation() {
         lab.refused(INSERT, &body("two")),
         reason(403, "quotaExceeded")
     );
-    lab.world.knobs.quota_refused = Refused::InOperation;
+    lab.engine.knobs.quota_check = LimitCheck::InOperation;
     let late = lab.insert(&body("two"));
     lab.pass(100);
     let done = lab.operation(&late);
@@ -156,9 +156,9 @@ fn addresses_end() {
 fn launches_and_starts_fail_late_as_the_knobs_say() {
     let mut lab = Lab::new();
     lab.stopped("old");
-    let mut rule = FailLate::new("INTERNAL_ERROR", "broken");
+    let mut rule = LateFailure::new("INTERNAL_ERROR", "broken");
     rule.instance_type = Some("e2-small".to_owned());
-    lab.world.knobs.fail_late = vec![rule];
+    lab.engine.knobs.late_failures = vec![rule];
     let new = lab.insert(&body("new"));
     let old = lab.post(&format!("{ZONE}/instances/old/start"));
     lab.pass(100);

@@ -1,7 +1,7 @@
 //! Lists: pages, filters, orders, all zones at once, zones that do not answer.
 
 use super::{Lab, ZONE, body, names, reason};
-use crate::cloud::{page::Trick, strike::Served};
+use crate::cloud::{inject::CallContext, page::PageFault};
 use serde_json::{Value, json};
 
 fn elsewhere(name: &str, zone: &str) -> Value {
@@ -94,15 +94,15 @@ fn pages_cover_a_list() {
 #[test]
 fn a_page_may_be_empty_or_lead_in_circles() {
     let mut lab = fleet();
-    let tricked = |trick| Served {
-        trick,
-        ..Served::default()
+    let tricked = |page_fault| CallContext {
+        page_fault,
+        ..CallContext::default()
     };
     let first = lab.get(&format!("{ZONE}/instances?maxResults=2"));
     let token = first["nextPageToken"].as_str().unwrap().to_owned();
     let second = format!("GET {ZONE}/instances?maxResults=2&pageToken={token}");
     let empty = lab
-        .call_as(&second, &Value::Null, &tricked(Trick::Empty))
+        .call_as(&second, &Value::Null, &tricked(PageFault::Empty))
         .unwrap();
     assert_eq!(names(&empty), [""; 0]);
     let fresh = empty["nextPageToken"].as_str().unwrap();
@@ -110,7 +110,7 @@ fn a_page_may_be_empty_or_lead_in_circles() {
     let rest = lab.get(&format!("{ZONE}/instances?maxResults=2&pageToken={fresh}"));
     assert_eq!(names(&rest), ["vm-2", "vm-3"]);
     let circle = lab
-        .call_as(&second, &Value::Null, &tricked(Trick::Repeated))
+        .call_as(&second, &Value::Null, &tricked(PageFault::Repeated))
         .unwrap();
     assert_eq!(circle["nextPageToken"], token);
     assert_eq!(names(&circle), ["vm-2", "vm-3"]);
@@ -186,7 +186,7 @@ fn a_list_of_all_zones_names_each() {
 #[test]
 fn a_zone_that_does_not_answer_fails_a_list_or_is_named() {
     let mut lab = fleet();
-    lab.world
+    lab.engine
         .knobs
         .unreachable_zones
         .insert("us-central1-b".to_owned());
@@ -216,7 +216,7 @@ fn a_zone_that_does_not_answer_fails_a_list_or_is_named() {
         part["items"][ZONE]["instances"].as_array().unwrap().len(),
         5
     );
-    lab.world.knobs.partial_unasked = true;
+    lab.engine.knobs.partial_by_default = true;
     assert_eq!(lab.get("aggregated/instances"), part);
     assert_eq!(lab.get("zones/us-central1-b")["status"], "DOWN");
 }
@@ -250,15 +250,15 @@ fn the_catalog_can_be_listed_and_looked_at() {
 #[test]
 fn a_state_that_nobody_knows_is_shown_and_not_filtered_by() {
     let mut lab = fleet();
-    let served = Served {
+    let context = CallContext {
         state: Some("PONDERING".to_owned()),
-        ..Served::default()
+        ..CallContext::default()
     };
     let request = format!("GET {ZONE}/instances?filter=status%3DRUNNING");
-    let list = lab.call_as(&request, &Value::Null, &served).unwrap();
+    let list = lab.call_as(&request, &Value::Null, &context).unwrap();
     assert_eq!(names(&list).len(), 4);
     assert_eq!(list["items"][0]["status"], "PONDERING");
     let get = format!("GET {ZONE}/instances/vm-0");
-    let one = lab.call_as(&get, &Value::Null, &served).unwrap();
+    let one = lab.call_as(&get, &Value::Null, &context).unwrap();
     assert_eq!(one["status"], "PONDERING");
 }

@@ -12,7 +12,7 @@ enum Step {
     Insert(u8, bool, bool),
     Post(u8, &'static str),
     Delete(u8),
-    Act(u8, &'static str),
+    ExternalAction(u8, &'static str),
     Pass(u16),
 }
 
@@ -30,7 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (name.clone(), any::<bool>(), any::<bool>()).prop_map(|(n, spot, keep)| Step::Insert(n, spot, keep)),
         4 => (name.clone(), verb).prop_map(|(n, verb)| Step::Post(n, verb)),
         1 => name.clone().prop_map(Step::Delete),
-        1 => (name, act).prop_map(|(n, act)| Step::Act(n, act)),
+        1 => (name, act).prop_map(|(n, act)| Step::ExternalAction(n, act)),
         4 => (0_u16..300).prop_map(Step::Pass),
     ]
 }
@@ -58,10 +58,10 @@ fn take(lab: &mut Lab, step: &Step) {
                 &Value::Null,
             );
         }
-        Step::Act(number, kind) => {
+        Step::ExternalAction(number, kind) => {
             let instance = format!("projects/p/{ZONE}/instances/vm-{number}");
-            let act = json!({ "act": kind, "instance": instance });
-            let _ = lab.world.act(serde_json::from_value(act).unwrap());
+            let act = json!({ "action": kind, "instance": instance });
+            let _ = lab.engine.perform(serde_json::from_value(act).unwrap());
         }
         Step::Pass(millis) => lab.pass(u64::from(*millis)),
     }
@@ -102,7 +102,7 @@ fn check(lab: &Lab) -> Result<(), TestCaseError> {
             );
         }
     }
-    prop_assert_eq!(lab.world.machines_in_use(), machines);
+    prop_assert_eq!(lab.engine.machines_in_use(), machines);
     prop_assert!(machines <= 3);
     let attached = oracle
         .disks

@@ -23,14 +23,14 @@ use hyper::Method as Verb;
 use serde_json::{Value, json};
 
 use super::{
-    engine::World,
+    engine::Engine,
     error::Refusal,
     knobs::Knobs,
     methods::{self, Call},
-    oracle::{Oracle, TrueInstance},
+    oracle::{Oracle, OracleInstance},
     wire::{query::Query, route},
 };
-use crate::cloud::{World as _, strike::Served};
+use crate::cloud::{CloudEngine as _, inject::CallContext};
 
 /// The zone of most tests.
 const ZONE: &str = "zones/us-central1-a";
@@ -38,7 +38,7 @@ const ZONE: &str = "zones/us-central1-a";
 /// A cloud on a manual clock.
 struct Lab {
     clock: Arc<ManualClock>,
-    world: World,
+    engine: Engine,
 }
 
 /// An instance that is asked for, with all that is needed and nothing else.
@@ -64,16 +64,21 @@ impl Lab {
         let mut knobs = Knobs::default();
         turn(&mut knobs);
         let clock = Arc::new(ManualClock::new());
-        let world = World::new(knobs, clock.clone());
-        Self { clock, world }
+        let engine = Engine::new(knobs, clock.clone());
+        Self { clock, engine }
     }
 
     /// Makes a call: a verb and a path below the project `p` (or from `/projects` on), and a body.
     fn call(&mut self, request: &str, body: &Value) -> Result<Value, Refusal> {
-        self.call_as(request, body, &Served::default())
+        self.call_as(request, body, &CallContext::default())
     }
 
-    fn call_as(&mut self, request: &str, body: &Value, served: &Served) -> Result<Value, Refusal> {
+    fn call_as(
+        &mut self,
+        request: &str,
+        body: &Value,
+        context: &CallContext,
+    ) -> Result<Value, Refusal> {
         let (verb, path) = request.split_once(' ').unwrap();
         let path = match path.strip_prefix('/') {
             Some(whole) => format!("/{whole}"),
@@ -94,8 +99,8 @@ impl Lab {
             query: Query::read(method, query)?,
             body,
         };
-        self.world.catch_up();
-        let reply = methods::act(&call, &mut self.world, served)?;
+        self.engine.catch_up();
+        let reply = methods::execute(&call, &mut self.engine, context)?;
         Ok(serde_json::from_str(&reply).unwrap())
     }
 
@@ -139,7 +144,7 @@ impl Lab {
 
     fn pass(&mut self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
-        self.world.catch_up();
+        self.engine.catch_up();
     }
 
     /// An operation as it is now.
@@ -149,11 +154,11 @@ impl Lab {
     }
 
     fn oracle(&self) -> Oracle {
-        Oracle::new(&self.world, std::collections::BTreeMap::new(), Vec::new())
+        Oracle::new(&self.engine, std::collections::BTreeMap::new(), Vec::new())
     }
 
     /// The truth about an instance.
-    fn truth(&self, name: &str) -> Option<TrueInstance> {
+    fn truth(&self, name: &str) -> Option<OracleInstance> {
         let instances = self.oracle().instances;
         instances.into_iter().find(|instance| instance.name == name)
     }

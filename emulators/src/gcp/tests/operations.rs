@@ -2,7 +2,7 @@
 
 use super::{Lab, ZONE, body, codes, names, reason};
 use crate::{
-    cloud::{fault::Failure, strike::Served},
+    cloud::{fault::Failure, inject::CallContext},
     gcp::{methods, wire::route},
 };
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn filters_find_what_they_are_about_and_orders_hold() {
     };
     let all = lab.get(&format!("{ZONE}/operations"));
     assert_eq!(kinds(&all), ["stop", "insert", "insert"]);
-    lab.world.knobs.newest_operations_first = false;
+    lab.engine.knobs.newest_operations_first = false;
     let all = lab.get(&format!("{ZONE}/operations"));
     assert_eq!(kinds(&all), ["insert", "insert", "stop"]);
     let newest = format!("{ZONE}/operations?orderBy=creationTimestamp%20desc");
@@ -68,7 +68,7 @@ fn filters_find_what_they_are_about_and_orders_hold() {
 #[test]
 fn operations_are_forgotten() {
     let mut lab = Lab::with(|knobs| {
-        knobs.timing.operation_memory = Duration::from_millis(500);
+        knobs.timing.operation_retention = Duration::from_millis(500);
     });
     let insert = lab.insert(&body("vm"));
     lab.pass(200);
@@ -113,8 +113,8 @@ fn waiting_ends_with_the_operation_or_with_patience() {
         query: crate::gcp::wire::query::Query::default(),
         body: bytes::Bytes::new(),
     };
-    let since = lab.world.now();
-    let left = |lab: &Lab| methods::patience(&call, &lab.world, since);
+    let since = lab.engine.now();
+    let left = |lab: &Lab| methods::remaining_wait(&call, &lab.engine, since);
     assert_eq!(left(&lab), Some(Duration::from_millis(60)));
     lab.pass(60);
     assert_eq!(left(&lab), Some(Duration::ZERO));
@@ -133,12 +133,12 @@ fn waiting_ends_with_the_operation_or_with_patience() {
 #[test]
 fn an_insert_that_fails_is_seen_until_it_does() {
     let mut lab = Lab::new();
-    let served = Served {
-        doom: vec![Failure::new("ONE", "first"), Failure::new("TWO", "second")],
-        ..Served::default()
+    let context = CallContext {
+        planned_failures: vec![Failure::new("ONE", "first"), Failure::new("TWO", "second")],
+        ..CallContext::default()
     };
     let insert = format!("POST {ZONE}/instances");
-    let answered = lab.call_as(&insert, &body("vm"), &served).unwrap();
+    let answered = lab.call_as(&insert, &body("vm"), &context).unwrap();
     assert_eq!(names(&lab.get(&format!("{ZONE}/instances"))), ["vm"]);
     lab.pass(60);
     let done = lab.operation(&answered);
@@ -161,9 +161,9 @@ fn an_insert_that_fails_is_seen_until_it_does() {
 fn whatever_is_begun_can_be_made_to_fail() {
     let mut lab = Lab::new();
     lab.stopped("vm");
-    let served = Served {
-        doom: vec![Failure::new("INTERNAL_ERROR", "broken")],
-        ..Served::default()
+    let context = CallContext {
+        planned_failures: vec![Failure::new("INTERNAL_ERROR", "broken")],
+        ..CallContext::default()
     };
     let print = lab.get(&format!("{ZONE}/instances/vm"))["labelFingerprint"].clone();
     let labels = json!({ "labelFingerprint": print, "labels": { "a": "b" } });
@@ -174,7 +174,7 @@ fn whatever_is_begun_can_be_made_to_fail() {
         (format!("DELETE {ZONE}/instances/vm"), Value::Null),
         (format!("DELETE {ZONE}/disks/vm"), Value::Null),
     ] {
-        let answered = lab.call_as(&request, &body, &served).unwrap();
+        let answered = lab.call_as(&request, &body, &context).unwrap();
         lab.pass(100);
         let done = lab.operation(&answered);
         assert_eq!(codes(&done), ["INTERNAL_ERROR"], "{request}");

@@ -1,16 +1,16 @@
 //! What others do.
 
 use super::{Lab, ZONE, body};
-use crate::{cloud::World as _, gcp::Act};
+use crate::{cloud::CloudEngine as _, gcp::ExternalAction};
 use serde_json::{Value, json};
 
 fn act(lab: &mut Lab, act: &Value) -> Result<Vec<String>, crate::gcp::Refusal> {
-    let act: Act = serde_json::from_value(act.clone()).unwrap();
-    lab.world.act(act)
+    let act: ExternalAction = serde_json::from_value(act.clone()).unwrap();
+    lab.engine.perform(act)
 }
 
 fn on(kind: &str) -> Value {
-    json!({ "act": kind, "instance": format!("projects/p/{ZONE}/instances/vm") })
+    json!({ "action": kind, "instance": format!("projects/p/{ZONE}/instances/vm") })
 }
 
 fn last_kind(lab: &Lab) -> String {
@@ -26,7 +26,7 @@ fn last_kind(lab: &Lab) -> String {
 fn somebody_else_makes_instances_and_leaves_disks() {
     let mut lab = Lab::new();
     let launch = json!({
-        "act": "launch_foreign", "project": "p", "zone": "us-central1-b", "name": "theirs", "count": 2,
+        "action": "launch_foreign", "project": "p", "zone": "us-central1-b", "name": "theirs", "count": 2,
         "labels": { "team": "other" }, "metadata": { "a": "b" },
     });
     assert_eq!(act(&mut lab, &launch).unwrap().len(), 2);
@@ -41,7 +41,7 @@ fn somebody_else_makes_instances_and_leaves_disks() {
         (&*truth.labels["team"], &*truth.metadata["a"]),
         ("other", "b")
     );
-    let disk = json!({ "act": "add_disk", "project": "p", "zone": "us-central1-a", "name": "left", "gib": 7 });
+    let disk = json!({ "action": "add_disk", "project": "p", "zone": "us-central1-a", "name": "left", "gib": 7 });
     act(&mut lab, &disk).unwrap();
     assert_eq!(lab.get(&format!("{ZONE}/disks/left"))["sizeGb"], "7");
     assert!(act(&mut lab, &disk).is_err());
@@ -77,7 +77,7 @@ fn somebody_else_stops_suspends_repairs_and_deletes() {
     lab.pass(200);
     assert_eq!(lab.status("vm"), "gone");
     assert!(act(&mut lab, &on("delete")).is_err());
-    let nonsense = json!({ "act": "stop", "instance": "vm" });
+    let nonsense = json!({ "action": "stop", "instance": "vm" });
     assert!(act(&mut lab, &nonsense).is_err());
 }
 
@@ -126,13 +126,13 @@ fn somebody_else_changes_labels_metadata_and_images() {
     labels["labels"] = json!({ "X": "" });
     assert!(act(&mut lab, &labels).is_err());
     let image = json!({
-        "act": "delete_image", "project": "debian-cloud", "name": "debian-12-bookworm-v20260201",
+        "action": "delete_image", "project": "debian-cloud", "name": "debian-12-bookworm-v20260201",
     });
     act(&mut lab, &image).unwrap();
     let newest = lab.get("/projects/debian-cloud/global/images/family/debian-12");
     assert_eq!(newest["name"], "debian-12-bookworm-v20260101");
     assert!(act(&mut lab, &image).is_err());
-    let knobs = lab.world.knobs.clone();
-    lab.world.set_knobs(knobs);
+    let knobs = lab.engine.knobs.clone();
+    lab.engine.set_knobs(knobs);
     assert!(act(&mut lab, &image).is_err());
 }

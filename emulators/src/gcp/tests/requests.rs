@@ -72,8 +72,8 @@ fn what_failed_at_once_is_not_remembered() {
 fn requests_are_forgotten_and_never_outlive_their_operation() {
     for (request, operation) in [(400, 10_000), (10_000, 200)] {
         let mut lab = Lab::with(|knobs| {
-            knobs.timing.request_memory = Duration::from_millis(request);
-            knobs.timing.operation_memory = Duration::from_millis(operation);
+            knobs.timing.request_retention = Duration::from_millis(request);
+            knobs.timing.operation_retention = Duration::from_millis(operation);
         });
         lab.ok(&insert(ID), &body("vm"));
         lab.pass(100);
@@ -89,8 +89,8 @@ fn requests_are_forgotten_and_never_outlive_their_operation() {
 #[test]
 fn a_request_that_comes_again_is_remembered_from_then() {
     let mut lab = Lab::with(|knobs| {
-        knobs.timing.request_memory = Duration::from_millis(1_000);
-        knobs.timing.operation_memory = Duration::from_millis(300);
+        knobs.timing.request_retention = Duration::from_millis(1_000);
+        knobs.timing.operation_retention = Duration::from_millis(300);
     });
     lab.stopped("vm");
     let start = format!("{ZONE}/instances/vm/start?requestId={ID}");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{id_of, present, zone_link};
 use crate::gcp::{
     catalog::{MachineType, Subnetwork, region_of},
-    engine::World,
+    engine::Engine,
     wire::link::link,
 };
 
@@ -13,9 +13,9 @@ use crate::gcp::{
 const LONG_AGO: &str = "1969-12-31T16:00:00.000-08:00";
 
 /// A zone.
-pub(crate) fn zone(world: &World, project: &str, zone: &str) -> Value {
+pub(crate) fn zone(engine: &Engine, project: &str, zone: &str) -> Value {
     let path = format!("projects/{project}/zones/{zone}");
-    let down = world.knobs.unreachable_zones.contains(zone);
+    let down = engine.knobs.unreachable_zones.contains(zone);
     json!({
         "kind": "compute#zone",
         "id": id_of(&path),
@@ -31,9 +31,9 @@ pub(crate) fn zone(world: &World, project: &str, zone: &str) -> Value {
 }
 
 /// A region, with its quotas.
-pub(crate) fn region(world: &World, project: &str, region: &str) -> Value {
+pub(crate) fn region(engine: &Engine, project: &str, region: &str) -> Value {
     let path = format!("projects/{project}/regions/{region}");
-    let zones = world
+    let zones = engine
         .knobs
         .zones
         .iter()
@@ -47,7 +47,7 @@ pub(crate) fn region(world: &World, project: &str, region: &str) -> Value {
         "description": region,
         "status": "UP",
         "zones": zones,
-        "quotas": quotas(world, region),
+        "quotas": quotas(engine, region),
         "selfLink": link(&path),
         "supportsPzs": false,
     })
@@ -58,10 +58,10 @@ pub(crate) fn region(world: &World, project: &str, region: &str) -> Value {
     clippy::cast_precision_loss,
     reason = "quotas are doubles on the wire, and far below 2^53"
 )]
-fn quotas(world: &World, region: &str) -> Vec<Value> {
+fn quotas(engine: &Engine, region: &str) -> Vec<Value> {
     let limit = |knob: Option<u64>| knob.map_or(1e6, |limit| limit as f64);
-    let knobs = &world.knobs;
-    world
+    let knobs = &engine.knobs;
+    engine
         .quota_usage(region)
         .into_iter()
         .zip([knobs.cpu_quota, knobs.spot_cpu_quota, knobs.instance_quota])
@@ -109,9 +109,9 @@ pub(crate) fn disk_type(project: &str, zone: &str, name: &str) -> Value {
 }
 
 /// A network, with its subnetworks.
-pub(crate) fn network(world: &World, project: &str, network: &str) -> Value {
+pub(crate) fn network(engine: &Engine, project: &str, network: &str) -> Value {
     let path = format!("projects/{project}/global/networks/{network}");
-    let of = world
+    let of = engine
         .knobs
         .subnetworks
         .iter()

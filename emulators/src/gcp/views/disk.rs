@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 
 use super::{present, zone_link};
 use crate::gcp::{
-    engine::{World, disk::Disk, rules},
+    engine::{Engine, disk::Disk, rules},
     wire::link::link,
 };
 
 /// A disk.
-pub(crate) fn disk(world: &World, disk: &Disk) -> Value {
-    let stamp = |moment: Option<_>| moment.map(|moment| world.stamp(moment));
-    let user = disk.user.and_then(|user| world.instances.get(&user));
+pub(crate) fn disk(engine: &Engine, disk: &Disk) -> Value {
+    let stamp = |moment: Option<_>| moment.map(|moment| engine.stamp(moment));
+    let user = disk.user.and_then(|user| engine.instances.get(&user));
     let Disk { project, zone, .. } = disk;
     present(json!({
         "kind": "compute#disk",
         "id": disk.id.to_string(),
-        "creationTimestamp": world.stamp(disk.created),
+        "creationTimestamp": engine.stamp(disk.created),
         "name": disk.name,
         "description": disk.description,
         "sizeGb": disk.gib.to_string(),

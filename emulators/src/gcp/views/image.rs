@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use super::present;
 use crate::gcp::{
-    engine::{World, image::ImageRecord, rules},
+    engine::{Engine, image::ImageRecord, rules},
     wire::link::link,
 };
 
 /// An image.
-pub(crate) fn image(world: &World, image: &ImageRecord) -> Value {
-    let ready = image.ready <= world.now();
+pub(crate) fn image(engine: &Engine, image: &ImageRecord) -> Value {
+    let ready = image.ready <= engine.now();
     present(json!({
         "kind": "compute#image",
         "id": image.id.to_string(),
-        "creationTimestamp": world.stamp(image.created),
+        "creationTimestamp": engine.stamp(image.created),
         "name": image.name,
         "description": image.description,
         "family": image.family,

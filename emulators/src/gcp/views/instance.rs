@@ -6,7 +6,7 @@ use super::{present, zone_link};
 use crate::gcp::{
     catalog::region_of,
     engine::{
-        World,
+        Engine,
         read::Seen,
         record::{Attached, Fixed, Instance, Scheduling, TerminationAction, Version},
         rules::{self, Metadata},
@@ -15,7 +15,7 @@ use crate::gcp::{
 };
 
 /// An instance as a read sees it; `state` stands in for its status if given.
-pub(crate) fn instance(world: &World, seen: &Seen<'_>, state: Option<&str>) -> Value {
+pub(crate) fn instance(engine: &Engine, seen: &Seen<'_>, state: Option<&str>) -> Value {
     let Seen { instance, version } = seen;
     let fixed = &*instance.fixed;
     let Fixed {
@@ -24,11 +24,11 @@ pub(crate) fn instance(world: &World, seen: &Seen<'_>, state: Option<&str>) -> V
         name,
         ..
     } = fixed;
-    let stamp = |moment: Option<_>| moment.map(|moment| world.stamp(moment));
+    let stamp = |moment: Option<_>| moment.map(|moment| engine.stamp(moment));
     let mut document = json!({
         "kind": "compute#instance",
         "id": fixed.id.to_string(),
-        "creationTimestamp": world.stamp(instance.versions.made()),
+        "creationTimestamp": engine.stamp(instance.versions.made()),
         "name": name,
         "tags": present(json!({ "items": fixed.tags, "fingerprint": rules::fingerprint(&fixed.tags) })),
         "machineType": link(&format!("projects/{project}/zones/{zone}/machineTypes/{}", version.machine_type)),
@@ -36,7 +36,7 @@ pub(crate) fn instance(world: &World, seen: &Seen<'_>, state: Option<&str>) -> V
         "zone": zone_link(project, zone),
         "canIpForward": fixed.can_ip_forward,
         "networkInterfaces": [nic(fixed, version)],
-        "disks": disks(world, instance),
+        "disks": disks(engine, instance),
         "metadata": metadata(&version.metadata),
         "selfLink": link(&fixed.path()),
         "scheduling": scheduling(&fixed.scheduling),
@@ -92,15 +92,15 @@ fn nic(fixed: &Fixed, version: &Version) -> Value {
     }))
 }
 
-fn disks(world: &World, instance: &Instance) -> Vec<Value> {
+fn disks(engine: &Engine, instance: &Instance) -> Vec<Value> {
     let disks = instance.disks.iter().enumerate();
     disks
-        .map(|(index, attached)| disk(world, index, attached))
+        .map(|(index, attached)| disk(engine, index, attached))
         .collect()
 }
 
-fn disk(world: &World, index: usize, attached: &Attached) -> Value {
-    let disk = attached.disk.and_then(|seq| world.disks.get(&seq));
+fn disk(engine: &Engine, index: usize, attached: &Attached) -> Value {
+    let disk = attached.disk.and_then(|seq| engine.disks.get(&seq));
     present(json!({
         "kind": "compute#attachedDisk",
         "type": if attached.disk.is_some() { "PERSISTENT" } else { "SCRATCH" },

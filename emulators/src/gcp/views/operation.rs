@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{present, zone_link};
 use crate::gcp::{
     engine::{
-        World,
+        Engine,
         operation::{Operation, http_error},
     },
     wire::{link::link, route::Scope},
@@ -17,9 +17,9 @@ const USER: &str = "tester@example.com";
 const SYSTEM: &str = "system";
 
 /// An operation.
-pub(crate) fn operation(world: &World, operation: &Operation) -> Value {
+pub(crate) fn operation(engine: &Engine, operation: &Operation) -> Value {
     let Operation { project, scope, .. } = operation;
-    let stamp = |moment: Option<_>| moment.map(|moment| world.stamp(moment));
+    let stamp = |moment: Option<_>| moment.map(|moment| engine.stamp(moment));
     let (zone, region) = match scope {
         Scope::Zone(zone) => (Some(zone_link(project, zone)), None),
         Scope::Region(region) => (
@@ -50,7 +50,7 @@ pub(crate) fn operation(world: &World, operation: &Operation) -> Value {
         "status": operation.status(),
         "user": if system { SYSTEM } else { USER },
         "progress": if operation.ended.is_some() { 100 } else { 0 },
-        "insertTime": world.stamp(operation.inserted),
+        "insertTime": engine.stamp(operation.inserted),
         "startTime": stamp(operation.started),
         "endTime": stamp(operation.ended),
         "error": present(json!({ "errors": errors })),

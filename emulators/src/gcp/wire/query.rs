@@ -93,7 +93,7 @@ impl Query {
     }
 
     /// All of them, as the record of a call shows them.
-    pub(crate) fn shown(&self) -> BTreeMap<String, String> {
+    pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
         self.0.clone()
     }
 }

@@ -17,8 +17,8 @@ use fleetwright_azure::{
 };
 use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
 use fleetwright_emulators::azure::{
-    Act, AzureEmulator, CallRecord, Capacity, Knobs, Market as NativeMarket, Operation, Timing,
-    TrueVm,
+    AzureEmulator, CallRecord, Capacity, ExternalAction, Knobs, Market as NativeMarket, Operation,
+    OracleVm, Timing,
 };
 use fleetwright_provider_testkit::Struck;
 use uuid::Uuid;
@@ -64,7 +64,7 @@ impl AzureHarness {
         let mut knobs = Knobs::default();
         knobs.timing = Timing::all(TRANSITION);
         knobs.timing.update = Duration::ZERO;
-        knobs.timing.manager_memory = TRANSITION;
+        knobs.timing.deleted_retention = TRANSITION;
         turn(&mut knobs);
         let emulator = AzureEmulator::start(knobs).expect("a free port");
         Self {
@@ -130,14 +130,14 @@ impl AzureHarness {
     }
 
     /// The one machine that there is.
-    pub(crate) fn only_vm(&self) -> TrueVm {
+    pub(crate) fn only_vm(&self) -> OracleVm {
         let mut all = self.emulator.oracle().vms;
         assert_eq!(all.len(), 1, "one machine is expected: {all:?}");
         all.remove(0)
     }
 
     /// The truth about a machine.
-    pub(crate) fn vm_of(&self, id: &InstanceId) -> Option<TrueVm> {
+    pub(crate) fn vm_of(&self, id: &InstanceId) -> Option<OracleVm> {
         let path = path_of(id);
         let all = self.emulator.oracle().vms;
         all.into_iter().find(|vm| vm.id.eq_ignore_ascii_case(&path))
@@ -222,7 +222,7 @@ fn tags(tags: &BTreeMap<String, String>) -> Tags {
     Tags::from_observed(tags.clone())
 }
 
-fn state(truth: &TrueVm) -> CloudInstanceState {
+fn state(truth: &OracleVm) -> CloudInstanceState {
     match (
         truth.provisioning_state.as_str(),
         truth.power_state.as_deref(),
@@ -238,7 +238,7 @@ fn state(truth: &TrueVm) -> CloudInstanceState {
 }
 
 /// The id of a machine, made without the provider.
-pub(crate) fn id_of(truth: &TrueVm) -> InstanceId {
+pub(crate) fn id_of(truth: &OracleVm) -> InstanceId {
     let path = format!(
         "/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/{}",
         truth.name
@@ -248,7 +248,7 @@ pub(crate) fn id_of(truth: &TrueVm) -> InstanceId {
     name(&format!("{text}.{}", &check.simple().to_string()[..8]))
 }
 
-fn info(truth: &TrueVm) -> InstanceInfo {
+fn info(truth: &OracleVm) -> InstanceInfo {
     let mut info = InstanceInfo::new(id_of(truth), state(truth));
     info.tags = tags(&truth.tags);
     info.private_ip = truth.private_ip.map(Into::into);
@@ -345,7 +345,7 @@ fn operations(operation: WireOp, fault: &WireFault) -> Vec<Operation> {
 impl Outsider for Group {
     async fn launch(&self, tags: Tags) -> InstanceId {
         let pairs = tags.iter();
-        let launch = Act::CreateForeign {
+        let launch = ExternalAction::CreateForeign {
             subscription: Some(SUBSCRIPTION.to_owned()),
             resource_group: Some(GROUP.to_owned()),
             prefix: Some(format!(
@@ -358,7 +358,7 @@ impl Outsider for Group {
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .collect(),
         };
-        let made = self.0.act(launch).expect("a foreign launch");
+        let made = self.0.perform_external(launch).expect("a foreign launch");
         let oracle = self.0.oracle();
         let truth = oracle.vms.iter().find(|truth| truth.id == made[0]);
         id_of(truth.expect("what was just launched"))
@@ -366,11 +366,15 @@ impl Outsider for Group {
 
     async fn stop(&self, id: &InstanceId) {
         // Other people are refused what the state does not allow, like everybody.
-        let _ = self.0.act(Act::Deallocate { id: path_of(id) });
+        let _ = self
+            .0
+            .perform_external(ExternalAction::Deallocate { id: path_of(id) });
     }
 
     async fn terminate(&self, id: &InstanceId) {
-        let _ = self.0.act(Act::Delete { id: path_of(id) });
+        let _ = self
+            .0
+            .perform_external(ExternalAction::Delete { id: path_of(id) });
     }
 
     async fn cut_off(&self, _: &InstanceId) -> Option<Scope> {

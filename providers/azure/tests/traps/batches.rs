@@ -6,7 +6,7 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceProvisioner, LaunchRecord,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::{Act, Failure, Fault, FaultRule, Operation};
+use fleetwright_emulators::azure::{ExternalAction, Failure, Fault, FaultRule, Operation};
 
 use crate::{
     HOUR,
@@ -38,7 +38,7 @@ async fn one_that_cannot_be_looked_at_is_no_matter_of_the_others() {
     // The second one's name is another machine's by now, so that it is asked for by name, in vain.
     harness
         .emulator()
-        .act(Act::Delete {
+        .perform_external(ExternalAction::Delete {
             id: path_of(&ids[1]),
         })
         .unwrap();

@@ -94,7 +94,7 @@ async fn cleanup_does_not_run_when_it_is_switched_off() {
     assert_eq!(there(&harness)[0], 1, "the failed machine remains");
     // A replay deletes it, and creates the instance.
     let mut knobs = harness.emulator().knobs();
-    knobs.fail_late.clear();
+    knobs.late_failures.clear();
     knobs.timing.boot = Duration::from_millis(5);
     harness.emulator().set_knobs(knobs);
     let id = azure.launch_instance(&config).await.unwrap().id;

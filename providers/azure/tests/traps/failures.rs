@@ -11,7 +11,7 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceProvisioner as _,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::{Act, FailLate, Fault, FaultRule, Operation};
+use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, LateFailure, Operation};
 use fleetwright_provider_testkit::canned::{self, Reply, Request};
 
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 /// A group whose creations fail when a test lets an hour pass.
 pub(crate) fn failing() -> AzureHarness {
     AzureHarness::with(|knobs| {
-        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
         knobs.timing.boot = HOUR;
     })
 }
@@ -89,7 +89,7 @@ async fn a_removal_that_is_refused_is_tried_again_when_azure_wishes() {
 #[tokio::test]
 async fn a_launch_does_not_go_on_asking_whoever_wishes_to_be_left_alone() {
     let harness = AzureHarness::with(|knobs| {
-        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
     })
     .patient();
     let delete = Operation::VirtualMachinesDelete;
@@ -181,7 +181,7 @@ async fn a_replay_removes_what_is_left_of_a_batch_side_by_side() {
     launched_by_the_dead(&harness, &config, 6);
     harness.emulator().advance(HOUR);
     let mut knobs = harness.emulator().knobs();
-    knobs.fail_late.clear();
+    knobs.late_failures.clear();
     knobs.timing.boot = Duration::from_millis(5);
     harness.emulator().set_knobs(knobs);
     let azure = harness.open().await;
@@ -220,7 +220,10 @@ async fn what_somebody_else_removes_of_a_failed_launch_leaves_its_token_free() {
     // It was seen to be what is left, and is looked at for a window.
     until_calls(&harness, "VirtualMachines_Get", before + 2).await;
     let left = harness.only_vm().id;
-    harness.emulator().act(Act::Delete { id: left }).unwrap();
+    harness
+        .emulator()
+        .perform_external(ExternalAction::Delete { id: left })
+        .unwrap();
     let error = replay.await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     assert_eq!(error.effect(), Effect::None, "{error}");
@@ -230,7 +233,7 @@ async fn what_somebody_else_removes_of_a_failed_launch_leaves_its_token_free() {
 async fn a_read_of_before_does_not_delete_twice() {
     let lag = Duration::from_millis(300);
     let harness = Arc::new(AzureHarness::with(|knobs| {
-        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
         knobs.timing.boot = HOUR;
         knobs.lag.reads = lag;
     }));
@@ -239,7 +242,7 @@ async fn a_read_of_before_does_not_delete_twice() {
     harness.emulator().advance(HOUR);
     harness.emulator().advance(HOUR);
     let mut knobs = harness.emulator().knobs();
-    knobs.fail_late.clear();
+    knobs.late_failures.clear();
     knobs.timing.boot = Duration::from_millis(5);
     harness.emulator().set_knobs(knobs);
     let get = Operation::VirtualMachinesGet;
@@ -256,7 +259,7 @@ async fn a_read_of_before_does_not_delete_twice() {
 #[tokio::test]
 async fn what_is_left_is_removed_although_a_read_does_not_show_it_yet() {
     let harness = AzureHarness::with(|knobs| {
-        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
     })
     .patient();
     let get = Operation::VirtualMachinesGet;
@@ -279,10 +282,10 @@ async fn a_name_whose_machine_is_going_is_not_adopted_when_it_is_shown_late() {
     let azure = harness.open().await;
     let id = azure.launch_instance(&config).await.unwrap().id;
     until(&*azure, &id, CloudInstanceState::Running).await;
-    let delete = Act::Delete {
+    let delete = ExternalAction::Delete {
         id: harness.only_vm().id,
     };
-    harness.emulator().act(delete).unwrap();
+    harness.emulator().perform_external(delete).unwrap();
     let azure = harness.open().await;
     let get = Operation::VirtualMachinesGet;
     let hidden = Fault::Refused {

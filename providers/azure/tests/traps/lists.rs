@@ -6,7 +6,7 @@ use fleetwright_azure::fleetwright::{
     InstanceFilter, InstanceProvisioner as _, OptionalVerb, TagChange,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::{Act, Fault, FaultRule, Operation};
+use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, Operation};
 
 use crate::{
     emulated::{AzureHarness, SUBSCRIPTION, path_of},
@@ -22,7 +22,7 @@ async fn trap_40_tags_are_compared_here_and_ids_in_any_case() {
     let id = azure.launch_instance(&config).await.unwrap().id;
     for tags in [[("fleet", "blue")], [("Fleet-2", "Blue")]] {
         let tags = tags.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let act = Act::CreateForeign {
+        let act = ExternalAction::CreateForeign {
             prefix: None,
             count: 1,
             tags: tags.into(),
@@ -30,7 +30,7 @@ async fn trap_40_tags_are_compared_here_and_ids_in_any_case() {
             resource_group: None,
             size: None,
         };
-        harness.emulator().act(act).unwrap();
+        harness.emulator().perform_external(act).unwrap();
     }
     let filter = InstanceFilter::tagged("fleet", "Blue").unwrap();
     let listed = azure.list_instances(&filter).await.unwrap();

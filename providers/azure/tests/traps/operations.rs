@@ -8,7 +8,7 @@ use fleetwright_azure::{
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{
-    Capacity, FailLate, Failure, Fault, FaultRule, Found, Operation,
+    Capacity, Failure, Fault, FaultRule, LimitCheck, LateFailure, Operation,
 };
 
 use crate::{HOUR, emulated::AzureHarness, running, there, until, until_nothing, with_token};
@@ -40,10 +40,10 @@ async fn trap_19_a_delete_that_goes_on_is_not_sent_again() {
 
 #[tokio::test]
 async fn trap_22_capacity_and_quota_are_told_whether_they_come_at_once_or_later() {
-    for found in [Found::AtOnce, Found::InOperation] {
+    for found in [LimitCheck::Immediate, LimitCheck::InOperation] {
         let harness = AzureHarness::with(|knobs| {
             knobs.capacity = vec![Capacity::of(0)];
-            knobs.capacity_found = found;
+            knobs.capacity_check = found;
         })
         .patient();
         let azure = harness.open().await;
@@ -61,7 +61,7 @@ async fn trap_22_capacity_and_quota_are_told_whether_they_come_at_once_or_later(
 
         let harness = AzureHarness::with(|knobs| {
             knobs.vcpu_quota = Some(0);
-            knobs.quota_found = found;
+            knobs.quota_check = found;
         })
         .patient();
         let azure = harness.open().await;
@@ -80,7 +80,7 @@ async fn trap_23_an_operation_is_asked_after_more_often_than_azure_wishes() {
     assert!(AzureOptions::default().poll_interval <= Duration::from_secs(3));
     let harness = AzureHarness::with(|knobs| {
         knobs.poll_after_secs = Some(3600);
-        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
     })
     .patient();
     let azure = harness.open().await;
@@ -151,8 +151,8 @@ async fn a_launch_that_is_stopped_while_it_is_waited_for_is_no_failure() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let id = harness.only_vm().id;
-        let act = fleetwright_emulators::azure::Act::Deallocate { id };
-        harness.emulator().act(act).unwrap();
+        let act = fleetwright_emulators::azure::ExternalAction::Deallocate { id };
+        harness.emulator().perform_external(act).unwrap();
     };
     let (answer, ()) = tokio::join!(azure.launch_instance(&config), later);
     let id = answer.unwrap().id;

@@ -4,7 +4,7 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::{Act, Capacity, FailLate};
+use fleetwright_emulators::azure::{Capacity, ExternalAction, LateFailure};
 
 use crate::{
     HOUR,
@@ -38,7 +38,7 @@ async fn trap_06_what_a_failed_creation_leaves_is_removed() {
 #[tokio::test]
 async fn what_a_failed_creation_leaves_is_removed_by_a_terminate_and_by_a_replay() {
     let harness = AzureHarness::with(|knobs| {
-        knobs.fail_late = vec![FailLate::new("AllocationFailed", "no")];
+        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
         knobs.timing.boot = HOUR;
     });
     let harness = std::sync::Arc::new(harness);
@@ -66,7 +66,7 @@ async fn what_a_failed_creation_leaves_is_removed_by_a_terminate_and_by_a_replay
             continue;
         }
         let mut knobs = harness.emulator().knobs();
-        knobs.fail_late.clear();
+        knobs.late_failures.clear();
         knobs.timing.boot = std::time::Duration::from_millis(5);
         harness.emulator().set_knobs(knobs);
         let again = azure.launch_instance(&config).await.unwrap().id;
@@ -146,8 +146,8 @@ async fn a_machine_that_somebody_else_deleted_is_terminated() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
-    let delete = Act::Delete { id: path_of(&id) };
-    harness.emulator().act(delete).unwrap();
+    let delete = ExternalAction::Delete { id: path_of(&id) };
+    harness.emulator().perform_external(delete).unwrap();
     until(&*azure, &id, CloudInstanceState::Terminated).await;
     azure.terminate_instance(&id).await.unwrap();
     let error = azure.start_instance(&id).await.unwrap_err();

@@ -4,7 +4,7 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, InstanceFilter, InstanceProvisioner as _,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::{Act, FailLate};
+use fleetwright_emulators::azure::{ExternalAction, LateFailure};
 use fleetwright_provider_testkit::canned::{self, Reply};
 
 use crate::{
@@ -17,12 +17,12 @@ async fn trap_01_power_and_provisioning_are_two_states() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
-    let fail = Act::Fail {
+    let fail = ExternalAction::Fail {
         id: path_of(&id),
         code: "VMExtensionProvisioningError".to_owned(),
         message: "an extension failed".to_owned(),
     };
-    harness.emulator().act(fail).unwrap();
+    harness.emulator().perform_external(fail).unwrap();
     let status = azure.describe_instance(&id).await.unwrap();
     assert_eq!(status.state, CloudInstanceState::Running);
     assert_eq!(status.native_state.as_deref(), Some("running"));
@@ -41,8 +41,8 @@ async fn trap_02_a_stop_gives_the_machine_back_also_when_it_is_off_already() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
-    let shutdown = Act::GuestShutdown { id: path_of(&id) };
-    harness.emulator().act(shutdown).unwrap();
+    let shutdown = ExternalAction::GuestShutdown { id: path_of(&id) };
+    harness.emulator().perform_external(shutdown).unwrap();
     let off = until(&*azure, &id, CloudInstanceState::Stopped).await;
     assert!(off.state_reason.unwrap().contains("still allocated"));
     assert!(harness.only_vm().allocated, "it is off, and costs");
@@ -104,7 +104,7 @@ async fn trap_04_codes_have_as_many_parts_as_they_like() {
 async fn trap_05_a_machine_whose_guest_says_nothing_runs_all_the_same() {
     let harness = AzureHarness::with(|knobs| {
         let code = "OSProvisioningTimedOut";
-        knobs.fail_late = vec![FailLate::new(code, "no word from the guest")];
+        knobs.late_failures = vec![LateFailure::new(code, "no word from the guest")];
     })
     .patient();
     let azure = harness.open().await;
@@ -158,8 +158,8 @@ async fn a_spot_machine_that_is_taken_back_ends_as_it_was_told_to() {
         config.placement.market = Some(Market::Spot);
         let id = azure.launch_instance(&config).await.unwrap().id;
         until(&azure, &id, CloudInstanceState::Running).await;
-        let evict = Act::Evict { id: path_of(&id) };
-        harness.emulator().act(evict).unwrap();
+        let evict = ExternalAction::Evict { id: path_of(&id) };
+        harness.emulator().perform_external(evict).unwrap();
         until(&azure, &id, state).await;
     }
 }

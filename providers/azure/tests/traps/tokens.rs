@@ -6,7 +6,7 @@ use fleetwright_azure::fleetwright::{
     CloudInstanceState, ErrorKind, InstanceProvisioner as _, InstanceType, LaunchRecord, Scope,
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::{Act, Fault, FaultRule, Operation, Phase};
+use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, Operation, Phase};
 
 use crate::{
     emulated::{AzureHarness, path_of},
@@ -53,11 +53,11 @@ async fn trap_21_a_machine_of_somebody_else_is_not_adopted() {
     let config = with_token(&harness, "t-1");
     let id = azure.launch_instance(&config).await.unwrap().id;
     let tags = [("owner".to_owned(), "somebody else".to_owned())].into();
-    let take = Act::SetTags {
+    let take = ExternalAction::SetTags {
         id: path_of(&id),
         tags,
     };
-    harness.emulator().act(take).unwrap();
+    harness.emulator().perform_external(take).unwrap();
     let azure = harness.open().await;
     let error = azure.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");

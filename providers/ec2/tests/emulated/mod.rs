@@ -17,7 +17,9 @@ use fleetwright_ec2::{
         InstanceType, Market, Scope, Tags, Zone, async_trait,
     },
 };
-use fleetwright_emulators::ec2::{Act, Action, Capacity, Ec2Emulator, Knobs, TrueInstance};
+use fleetwright_emulators::ec2::{
+    Action, Capacity, Ec2Emulator, ExternalAction, Knobs, OracleInstance,
+};
 use fleetwright_provider_testkit::Struck;
 
 /// How long the emulator takes for what EC2 takes seconds for.
@@ -170,7 +172,7 @@ fn state(native: &str) -> CloudInstanceState {
     }
 }
 
-fn info(truth: &TrueInstance) -> InstanceInfo {
+fn info(truth: &OracleInstance) -> InstanceInfo {
     let mut info = InstanceInfo::new(name(&truth.id), state(&truth.state));
     info.tags = Tags::from_observed(truth.tags.clone());
     info.private_ip = truth.private_ip.map(Into::into);
@@ -211,7 +213,7 @@ impl Oracle for Account {
 
     async fn leftovers(&self, tags: &Tags) -> Vec<String> {
         let oracle = self.0.oracle();
-        let alive = |truth: &&TrueInstance| truth.state != "terminated" && has(&truth.tags, tags);
+        let alive = |truth: &&OracleInstance| truth.state != "terminated" && has(&truth.tags, tags);
         let instances = oracle
             .instances
             .iter()
@@ -256,24 +258,28 @@ impl Outsider for Account {
             .iter()
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
-        let launch = Act::LaunchForeign {
+        let launch = ExternalAction::LaunchForeign {
             image: None,
             instance_type: None,
             zone: None,
             count: 1,
             tags,
         };
-        let made = self.0.act(launch).expect("a foreign launch");
+        let made = self.0.perform_external(launch).expect("a foreign launch");
         name(&made[0])
     }
 
     async fn stop(&self, id: &InstanceId) {
         // Other people are refused what the state does not allow, like everybody.
-        let _ = self.0.act(Act::Stop { id: id.to_string() });
+        let _ = self
+            .0
+            .perform_external(ExternalAction::Stop { id: id.to_string() });
     }
 
     async fn terminate(&self, id: &InstanceId) {
-        let _ = self.0.act(Act::Terminate { id: id.to_string() });
+        let _ = self
+            .0
+            .perform_external(ExternalAction::Terminate { id: id.to_string() });
     }
 
     async fn cut_off(&self, _: &InstanceId) -> Option<Scope> {

@@ -6,7 +6,7 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_ec2::fleetwright::{
     CloudInstanceState, ErrorKind, InstanceFilter, InstanceProvisioner as _, RetryAdvice,
 };
-use fleetwright_emulators::ec2::FailLate;
+use fleetwright_emulators::ec2::LateFailure;
 
 use crate::{alive, emulated::Ec2Harness, until, with_token};
 
@@ -79,8 +79,9 @@ async fn trap_05_an_address_that_is_not_there_yet_is_none() {
 #[tokio::test]
 async fn trap_07_a_launch_that_fails_late_tells_why() {
     let code = "Client.VolumeLimitExceeded";
-    let harness =
-        Ec2Harness::with(|knobs| knobs.fail_late = vec![FailLate::new(code, "no more volumes")]);
+    let harness = Ec2Harness::with(|knobs| {
+        knobs.late_failures = vec![LateFailure::new(code, "no more volumes")]
+    });
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     let status = until(&*ec2, &id, CloudInstanceState::Terminated).await;

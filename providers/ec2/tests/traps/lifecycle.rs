@@ -7,7 +7,7 @@ use fleetwright_ec2::{
     Ec2LaunchConfig, GuestShutdown,
     fleetwright::{CloudInstanceState, ErrorKind, InstanceProvisioner as _, Market, RetryAdvice},
 };
-use fleetwright_emulators::ec2::Act;
+use fleetwright_emulators::ec2::ExternalAction;
 
 use crate::{emulated::Ec2Harness, until};
 
@@ -46,7 +46,7 @@ async fn trap_42_a_shutdown_from_inside_does_what_was_asked_for() {
         until(&ec2, &id, CloudInstanceState::Running).await;
         harness
             .emulator()
-            .act(Act::GuestShutdown { id: id.to_string() })
+            .perform_external(ExternalAction::GuestShutdown { id: id.to_string() })
             .unwrap();
         until(&ec2, &id, ends).await;
     }

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
 use fleetwright_emulators::gcp::{
-    Act, CallRecord, Capacity, GcpEmulator, Knobs, Method, Timing, TrueInstance,
+    CallRecord, Capacity, ExternalAction, GcpEmulator, Knobs, Method, OracleInstance, Timing,
 };
 use fleetwright_gcp::{
     GcpLaunchConfig, GcpOptions, GcpProvisioner,
@@ -128,7 +128,7 @@ impl GcpHarness {
     }
 
     /// The one instance that there is.
-    pub(crate) fn only_instance(&self) -> TrueInstance {
+    pub(crate) fn only_instance(&self) -> OracleInstance {
         let mut all = self.emulator.oracle().instances;
         assert_eq!(all.len(), 1, "one instance is expected: {all:?}");
         all.remove(0)
@@ -233,8 +233,8 @@ fn state(native: &str) -> CloudInstanceState {
     }
 }
 
-pub(crate) fn id_of(truth: &TrueInstance) -> InstanceId {
-    let TrueInstance {
+pub(crate) fn id_of(truth: &OracleInstance) -> InstanceId {
+    let OracleInstance {
         project,
         zone,
         name: called,
@@ -244,7 +244,7 @@ pub(crate) fn id_of(truth: &TrueInstance) -> InstanceId {
     name(&format!("gce://{project}/{zone}/{called}/{id}"))
 }
 
-fn info(truth: &TrueInstance) -> InstanceInfo {
+fn info(truth: &OracleInstance) -> InstanceInfo {
     let mut info = InstanceInfo::new(id_of(truth), state(&truth.status));
     info.tags = tags(&truth.labels, &truth.metadata);
     info.private_ip = truth.internal_ip.map(Into::into);
@@ -368,7 +368,7 @@ impl Outsider for Project {
             let text = serde_json::to_string(&odd).expect("a map of texts");
             ("fleetwright-tags".to_owned(), text)
         });
-        let launch = Act::LaunchForeign {
+        let launch = ExternalAction::LaunchForeign {
             project: PROJECT.to_owned(),
             zone: None,
             name: Some(format!("foreign-{}", Uuid::new_v4().simple())),
@@ -377,7 +377,7 @@ impl Outsider for Project {
             labels,
             metadata: metadata.into_iter().collect(),
         };
-        let made = self.0.act(launch).expect("a foreign launch");
+        let made = self.0.perform_external(launch).expect("a foreign launch");
         let oracle = self.0.oracle();
         let truth = oracle.instances.iter().find(|truth| truth.id == made[0]);
         id_of(truth.expect("what was just launched"))
@@ -386,12 +386,12 @@ impl Outsider for Project {
     async fn stop(&self, id: &InstanceId) {
         let instance = Self::path(id);
         // Other people are refused what the state does not allow, like everybody.
-        let _ = self.0.act(Act::Stop { instance });
+        let _ = self.0.perform_external(ExternalAction::Stop { instance });
     }
 
     async fn terminate(&self, id: &InstanceId) {
         let instance = Self::path(id);
-        let _ = self.0.act(Act::Delete { instance });
+        let _ = self.0.perform_external(ExternalAction::Delete { instance });
     }
 
     async fn cut_off(&self, id: &InstanceId) -> Option<Scope> {

@@ -111,7 +111,7 @@ async fn trap_37_empty_pages_lead_on_and_a_zone_that_is_not_seen_is_named() {
         .add_fault(FaultRule::nth(list, 2, Fault::EmptyPage));
     let all = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
     assert_eq!(all.len(), 8);
-    assert!(harness.emulator().unstruck_faults().is_empty());
+    assert!(harness.emulator().unused_faults().is_empty());
 
     let mut knobs = harness.emulator().knobs();
     knobs.unreachable_zones.insert(ZONES[1].to_owned());

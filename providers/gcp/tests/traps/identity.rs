@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Act, Fault, FaultRule, Method, Phase};
+use fleetwright_emulators::gcp::{ExternalAction, Fault, FaultRule, Method, Phase};
 use fleetwright_gcp::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord, RetryAdvice,
 };
@@ -16,7 +16,7 @@ use crate::{
 
 #[tokio::test]
 async fn trap_27_a_launch_is_one_launch_long_after_its_request_id_is_forgotten() {
-    let harness = GcpHarness::with(|knobs| knobs.timing.request_memory = Duration::ZERO);
+    let harness = GcpHarness::with(|knobs| knobs.timing.request_retention = Duration::ZERO);
     let config = with_token(&harness, "t-1");
     let first = harness.open().await.launch_instance(&config).await.unwrap();
     let sent = harness.latest("instances.insert").parameters["requestId"].clone();
@@ -48,7 +48,7 @@ async fn trap_28_an_instance_of_somebody_else_with_our_name_is_not_ours() {
     gcp.terminate_instance(&id).await.unwrap();
     until(&*gcp, &id, CloudInstanceState::Terminated).await;
     harness.emulator().reset(None);
-    let foreign = Act::LaunchForeign {
+    let foreign = ExternalAction::LaunchForeign {
         project: PROJECT.to_owned(),
         zone: Some(ZONES[0].to_owned()),
         name: Some(name),
@@ -57,7 +57,7 @@ async fn trap_28_an_instance_of_somebody_else_with_our_name_is_not_ours() {
         labels: BTreeMap::new(),
         metadata: BTreeMap::new(),
     };
-    harness.emulator().act(foreign).unwrap();
+    harness.emulator().perform_external(foreign).unwrap();
     let gcp = harness.open().await;
     let error = gcp.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");

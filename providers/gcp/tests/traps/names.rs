@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Act, Fault, FaultRule, Method};
+use fleetwright_emulators::gcp::{ExternalAction, Fault, FaultRule, Method};
 use fleetwright_gcp::{
     UserDataAs,
     fleetwright::{
@@ -77,7 +77,7 @@ async fn trap_12_an_id_carries_all_that_a_call_needs() {
     harness.open().await.terminate_instance(&id).await.unwrap();
     until(&*harness.open().await, &id, CloudInstanceState::Terminated).await;
     // Calls go by the number: another instance of the same name is not touched.
-    let foreign = Act::LaunchForeign {
+    let foreign = ExternalAction::LaunchForeign {
         project: PROJECT.to_owned(),
         zone: Some(ZONES[1].to_owned()),
         name: Some(truth.name),
@@ -86,7 +86,7 @@ async fn trap_12_an_id_carries_all_that_a_call_needs() {
         labels: BTreeMap::new(),
         metadata: BTreeMap::new(),
     };
-    harness.emulator().act(foreign).unwrap();
+    harness.emulator().perform_external(foreign).unwrap();
     let gcp = harness.open().await;
     gcp.terminate_instance(&id).await.unwrap();
     let status = gcp.describe_instance(&id).await.unwrap();
@@ -177,7 +177,7 @@ async fn trap_16_labels_are_replaced_as_a_whole_and_somebody_else_s_are_kept() {
     let instance = path(&id);
     harness
         .emulator()
-        .act(Act::SetLabels { instance, labels })
+        .perform_external(ExternalAction::SetLabels { instance, labels })
         .unwrap();
     // The first attempt is told that its fingerprint is old.
     let stale = Fault::Refused {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Act, Capacity, Failure, Fault, FaultRule, Method, Refused};
+use fleetwright_emulators::gcp::{
+    Capacity, ExternalAction, Failure, Fault, FaultRule, LimitCheck, Method,
+};
 use fleetwright_gcp::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, LaunchRecord,
     Scope,
@@ -49,10 +51,10 @@ async fn trap_20_a_failed_operation_fails_the_launch_with_all_its_errors() {
 
 #[tokio::test]
 async fn trap_21_capacity_and_quota_are_told_whether_they_come_at_once_or_later() {
-    for refused in [Refused::AtOnce, Refused::InOperation] {
+    for refused in [LimitCheck::Immediate, LimitCheck::InOperation] {
         let harness = GcpHarness::with(|knobs| {
             knobs.capacity = vec![Capacity::of(0)];
-            knobs.stockout_refused = refused;
+            knobs.stockout_check = refused;
         })
         .patient();
         let config = with_token(&harness, "t-1");
@@ -81,7 +83,7 @@ async fn trap_21_capacity_and_quota_are_told_whether_they_come_at_once_or_later(
 
         let harness = GcpHarness::with(|knobs| {
             knobs.instance_quota = Some(0);
-            knobs.quota_refused = refused;
+            knobs.quota_check = refused;
         })
         .patient();
         let gcp = harness.open().await;
@@ -194,7 +196,10 @@ async fn a_start_that_a_delete_overtakes_meets_a_terminated_instance() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let instance = path(&id);
-        harness.emulator().act(Act::Delete { instance }).unwrap();
+        harness
+            .emulator()
+            .perform_external(ExternalAction::Delete { instance })
+            .unwrap();
         harness.emulator().advance(HOUR);
     };
     let (answer, ()) = tokio::join!(gcp.start_instance(&id), later);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Act, Fault, FaultRule, Method, Phase};
+use fleetwright_emulators::gcp::{ExternalAction, Fault, FaultRule, Method, Phase};
 use fleetwright_gcp::{
     SpotEnd,
     fleetwright::{
@@ -58,7 +58,7 @@ async fn trap_03_a_state_that_nobody_knows_is_not_gone() {
     harness.emulator().clear_faults();
     harness
         .emulator()
-        .act(Act::Repair {
+        .perform_external(ExternalAction::Repair {
             instance: path(&id),
         })
         .unwrap();
@@ -83,7 +83,7 @@ async fn trap_04_a_preempted_spot_instance_leaves_nothing_unless_it_is_to_be_sto
         until(&gcp, &id, CloudInstanceState::Running).await;
         harness
             .emulator()
-            .act(Act::Preempt {
+            .perform_external(ExternalAction::Preempt {
                 instance: path(&id),
             })
             .unwrap();
@@ -187,7 +187,7 @@ async fn a_suspended_instance_is_started_by_a_resume() {
     until(&*gcp, &id, CloudInstanceState::Running).await;
     harness
         .emulator()
-        .act(Act::Suspend {
+        .perform_external(ExternalAction::Suspend {
             instance: path(&id),
         })
         .unwrap();
@@ -230,7 +230,7 @@ async fn what_is_gone_is_told_as_gone_although_a_read_still_shows_it() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         harness
             .emulator()
-            .act(Act::Delete {
+            .perform_external(ExternalAction::Delete {
                 instance: path(&id),
             })
             .unwrap();

@@ -3,7 +3,7 @@
 use std::{net::TcpListener, num::NonZeroU32, time::Duration};
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Act, Capacity, Fault, FaultRule, Method, Phase};
+use fleetwright_emulators::gcp::{Capacity, ExternalAction, Fault, FaultRule, Method, Phase};
 use fleetwright_gcp::fleetwright::{
     Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord, RetryAdvice, UserData,
 };
@@ -199,7 +199,7 @@ async fn what_two_handles_launched_at_once_in_two_zones_is_all_found() {
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&config).await.unwrap().id;
     let first = harness.only_instance();
-    let twin = Act::LaunchForeign {
+    let twin = ExternalAction::LaunchForeign {
         project: PROJECT.to_owned(),
         zone: Some(ZONES[1].to_owned()),
         name: Some(first.name),
@@ -208,7 +208,7 @@ async fn what_two_handles_launched_at_once_in_two_zones_is_all_found() {
         labels: first.labels,
         metadata: first.metadata,
     };
-    harness.emulator().act(twin).unwrap();
+    harness.emulator().perform_external(twin).unwrap();
     let token = config.launch_token.as_ref().unwrap();
     for _ in 0..4 {
         let LaunchRecord::Found(found) = gcp.find_launch(token).await.unwrap() else {

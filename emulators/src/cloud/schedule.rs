@@ -9,14 +9,14 @@ use fleetwright_chaos::Clock;
 
 /// Events in the order of their due times, and what time it is.
 #[derive(Debug)]
-pub(crate) struct Agenda<E> {
+pub(crate) struct Schedule<E> {
     clock: Arc<dyn Clock>,
     now: Duration,
     events: BinaryHeap<Reverse<(Duration, u64, E)>>,
     made: u64,
 }
 
-impl<E: Ord> Agenda<E> {
+impl<E: Ord> Schedule<E> {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             now: clock.elapsed(),
@@ -31,7 +31,7 @@ impl<E: Ord> Agenda<E> {
         self.now
     }
 
-    /// Has something happen `delay` from now.
+    /// Has something handle_event `delay` from now.
     pub(crate) fn after(&mut self, delay: Duration, event: E) {
         self.made += 1;
         let due = self.now.saturating_add(delay);
@@ -65,18 +65,18 @@ mod tests {
     #[test]
     fn events_happen_at_their_moments_and_in_order() {
         let clock = Arc::new(ManualClock::new());
-        let mut agenda = Agenda::new(clock.clone());
+        let mut schedule = Schedule::new(clock.clone());
         let second = Duration::from_secs(1);
-        agenda.after(second * 2, "late");
-        agenda.after(second, "early");
-        agenda.after(second, "also early");
-        assert_eq!(agenda.due(), None);
+        schedule.after(second * 2, "late");
+        schedule.after(second, "early");
+        schedule.after(second, "also early");
+        assert_eq!(schedule.due(), None);
         clock.advance(second * 5);
-        assert_eq!((agenda.due(), agenda.now()), (Some("early"), second));
-        agenda.after(second, "made by early");
-        assert_eq!(agenda.due(), Some("also early"));
-        assert_eq!((agenda.due(), agenda.now()), (Some("late"), second * 2));
-        assert_eq!(agenda.due(), Some("made by early"));
-        assert_eq!((agenda.due(), agenda.now()), (None, second * 5));
+        assert_eq!((schedule.due(), schedule.now()), (Some("early"), second));
+        schedule.after(second, "made by early");
+        assert_eq!(schedule.due(), Some("also early"));
+        assert_eq!((schedule.due(), schedule.now()), (Some("late"), second * 2));
+        assert_eq!(schedule.due(), Some("made by early"));
+        assert_eq!((schedule.due(), schedule.now()), (None, second * 5));
     }
 }

@@ -7,18 +7,18 @@ use super::knobs::{Capacity, Market, is_or_any};
 /// The type, the zone and the market of a machine.
 pub(crate) type Kind = (String, String, Market);
 
-/// Machines in use.
+/// CapacityUsage in use.
 #[derive(Debug, Default)]
-pub(crate) struct Machines(BTreeMap<Kind, u64>);
+pub(crate) struct CapacityUsage(BTreeMap<Kind, u64>);
 
-impl Machines {
+impl CapacityUsage {
     /// One more is in use.
-    pub(crate) fn take(&mut self, kind: Kind) {
+    pub(crate) fn reserve(&mut self, kind: Kind) {
         *self.0.entry(kind).or_default() += 1;
     }
 
     /// One fewer is in use.
-    pub(crate) fn give_back(&mut self, kind: &Kind) {
+    pub(crate) fn release(&mut self, kind: &Kind) {
         if let Some(count) = self.0.get_mut(kind) {
             *count = count.saturating_sub(1);
         }
@@ -61,9 +61,9 @@ mod tests {
 
     #[test]
     fn the_tightest_rule_counts() {
-        let mut machines = Machines::default();
-        machines.take(kind("large", "a"));
-        machines.take(kind("small", "a"));
+        let mut machines = CapacityUsage::default();
+        machines.reserve(kind("large", "a"));
+        machines.reserve(kind("small", "a"));
         let mut large = Capacity::of(5);
         large.instance_type = Some("large".to_owned());
         let mut zone = Capacity::of(3);
@@ -74,8 +74,8 @@ mod tests {
         assert_eq!(machines.free(&rules, &kind("large", "a")), 1);
         assert_eq!(machines.free(&rules, &kind("large", "b")), 4);
         assert_eq!(machines.free(&rules, &kind("small", "b")), u64::MAX);
-        machines.give_back(&kind("small", "a"));
-        machines.give_back(&kind("never", "a"));
+        machines.release(&kind("small", "a"));
+        machines.release(&kind("never", "a"));
         assert_eq!(machines.free(&rules, &kind("small", "a")), 2);
         assert_eq!(machines.in_use().count(), 1);
     }

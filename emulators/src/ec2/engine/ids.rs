@@ -1,14 +1,14 @@
-//! Ids and hardware addresses, in EC2's form.
+//! ResourceIds and hardware addresses, in EC2's form.
 
-use crate::cloud::names::Names;
+use crate::cloud::ids::IdGenerator;
 
 /// Hands out ids that are never given twice.
 #[derive(Debug)]
-pub(crate) struct Ids(Names);
+pub(crate) struct ResourceIds(IdGenerator);
 
-impl Ids {
+impl ResourceIds {
     pub(crate) const fn new(seed: u64) -> Self {
-        Self(Names::new(seed))
+        Self(IdGenerator::new(seed))
     }
 
     /// The next id of a kind, such as `i-0123456789abcdef0`: 17 digits, as EC2's.
@@ -29,10 +29,10 @@ mod tests {
 
     #[test]
     fn ids_follow_the_seed_and_never_repeat() {
-        let mut ids = Ids::new(3);
+        let mut ids = ResourceIds::new(3);
         assert_ne!(ids.next("i"), ids.next("i"));
-        assert_eq!(Ids::new(3).next("i"), Ids::new(3).next("i"));
-        assert_ne!(Ids::new(3).next("i"), Ids::new(4).next("i"));
+        assert_eq!(ResourceIds::new(3).next("i"), ResourceIds::new(3).next("i"));
+        assert_ne!(ResourceIds::new(3).next("i"), ResourceIds::new(4).next("i"));
         assert_eq!(ids.next("vol").len(), "vol-".len() + 17);
         assert_ne!(ids.mac(), ids.mac());
     }

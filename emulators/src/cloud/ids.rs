@@ -4,12 +4,12 @@ use uuid::Builder;
 
 /// Hands out numbers: a counter's, scrambled, so no two are ever the same.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct IdGenerator {
     seed: u64,
     given: u64,
 }
 
-impl Names {
+impl IdGenerator {
     pub(crate) const fn new(seed: u64) -> Self {
         Self { seed, given: 0 }
     }
@@ -44,11 +44,11 @@ mod tests {
 
     #[test]
     fn numbers_follow_the_seed_and_never_repeat() {
-        let mut names = Names::new(3);
+        let mut names = IdGenerator::new(3);
         let numbers: BTreeSet<_> = (0..10_000).map(|_| names.number()).collect();
         assert_eq!(numbers.len(), 10_000);
-        assert_eq!(Names::new(3).number(), Names::new(3).number());
-        assert_ne!(Names::new(3).number(), Names::new(4).number());
+        assert_eq!(IdGenerator::new(3).number(), IdGenerator::new(3).number());
+        assert_ne!(IdGenerator::new(3).number(), IdGenerator::new(4).number());
         assert_eq!(names.request().len(), 36);
     }
 }

@@ -4,44 +4,44 @@ use std::time::Duration;
 
 use super::{
     fault::{Failure, Fault, Phase},
-    lag::Look,
-    page::Trick,
+    lag::ReadLag,
+    page::PageFault,
 };
-use crate::server::{Delivery, Outgoing};
+use crate::server::{Delivery, HttpResponse};
 
 /// What the work of a call is told about the call that it serves.
 #[derive(Clone, Debug, Default)]
-pub struct Served {
+pub struct CallContext {
     /// The id of the request.
     pub request_id: String,
     /// How far reads lag behind.
-    pub look: Look,
+    pub read_lag: ReadLag,
     /// What goes wrong with a page.
-    pub trick: Trick,
+    pub page_fault: PageFault,
     /// The state to show for every instance, if the cloud says something nobody knows.
     pub state: Option<String>,
     /// Why what is begun is going to fail; nothing, if it is not.
-    pub doom: Vec<Failure>,
+    pub planned_failures: Vec<Failure>,
     /// The operation that is asked for is not remembered.
-    pub forgotten: bool,
+    pub operation_expired: bool,
 }
 
 /// What a fault changes in the work of a call.
-pub(super) fn served(request_id: String, fault: Option<&Fault>) -> Served {
-    let mut served = Served {
+pub(super) fn call_context(request_id: String, fault: Option<&Fault>) -> CallContext {
+    let mut context = CallContext {
         request_id,
-        ..Served::default()
+        ..CallContext::default()
     };
     match fault {
-        Some(Fault::StaleRead) => served.look = Look::Stale,
-        Some(Fault::EmptyPage) => served.trick = Trick::Empty,
-        Some(Fault::RepeatedToken) => served.trick = Trick::Repeated,
-        Some(Fault::UnknownState { state }) => served.state = Some(state.clone()),
-        Some(Fault::FailsLate { code, message }) => {
-            served.doom = vec![Failure::new(code, message)];
+        Some(Fault::StaleRead) => context.read_lag = ReadLag::Maximum,
+        Some(Fault::EmptyPage) => context.page_fault = PageFault::Empty,
+        Some(Fault::RepeatedToken) => context.page_fault = PageFault::Repeated,
+        Some(Fault::UnknownState { state }) => context.state = Some(state.clone()),
+        Some(Fault::LateFailure { code, message }) => {
+            context.planned_failures = vec![Failure::new(code, message)];
         }
-        Some(Fault::OperationError { errors }) => served.doom.clone_from(errors),
-        Some(Fault::OperationExpired) => served.forgotten = true,
+        Some(Fault::OperationError { errors }) => context.planned_failures.clone_from(errors),
+        Some(Fault::OperationExpired) => context.operation_expired = true,
         Some(
             Fault::Lost { .. }
             | Fault::Reset
@@ -59,7 +59,7 @@ pub(super) fn served(request_id: String, fault: Option<&Fault>) -> Served {
         )
         | None => {}
     }
-    served
+    context
 }
 
 /// Waits where a fault delays a call.
@@ -72,17 +72,17 @@ pub(super) async fn wait(fault: Option<&Fault>, now: Phase) {
 }
 
 /// What becomes of a call that a fault ends before its effect.
-pub(super) fn undone(fault: Option<&Fault>) -> Option<Outgoing> {
+pub(super) fn lost_before_effect(fault: Option<&Fault>) -> Option<HttpResponse> {
     let delivery = match fault {
         Some(Fault::Lost {
             phase: Phase::Before,
-        }) => Delivery::Nothing,
+        }) => Delivery::Closed,
         Some(Fault::Hang {
             phase: Phase::Before,
-        }) => Delivery::Never,
+        }) => Delivery::Hang,
         Some(_) | None => return None,
     };
-    Some(Outgoing {
+    Some(HttpResponse {
         status: 500,
         content_type: "text/plain",
         headers: Vec::new(),
@@ -92,15 +92,15 @@ pub(super) fn undone(fault: Option<&Fault>) -> Option<Outgoing> {
 }
 
 /// What a fault does to a reply.
-pub(super) fn delivered(mut reply: Outgoing, fault: Option<&Fault>) -> Outgoing {
+pub(super) fn apply_delivery_fault(mut reply: HttpResponse, fault: Option<&Fault>) -> HttpResponse {
     match fault {
         Some(Fault::Lost {
             phase: Phase::After,
-        }) => reply.delivery = Delivery::Nothing,
+        }) => reply.delivery = Delivery::Closed,
         Some(Fault::Hang {
             phase: Phase::After,
-        }) => reply.delivery = Delivery::Never,
-        Some(Fault::Reset) => reply.delivery = Delivery::Half,
+        }) => reply.delivery = Delivery::Hang,
+        Some(Fault::Reset) => reply.delivery = Delivery::Reset,
         Some(Fault::Truncated) => {
             let half = reply.body.len() / 2;
             let end = (0..=half)
@@ -132,7 +132,7 @@ pub(super) fn delivered(mut reply: Outgoing, fault: Option<&Fault>) -> Outgoing 
             | Fault::EmptyPage
             | Fault::RepeatedToken
             | Fault::UnknownState { .. }
-            | Fault::FailsLate { .. }
+            | Fault::LateFailure { .. }
             | Fault::OperationError { .. }
             | Fault::OperationExpired
             | Fault::Delay { .. }

@@ -6,14 +6,14 @@ use ipnet::Ipv4Net;
 
 /// A range of addresses: those never used first, then those given back longest ago.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct AddressPool {
     first: u32,
     size: u32,
     begun: u32,
     returned: VecDeque<Ipv4Addr>,
 }
 
-impl Pool {
+impl AddressPool {
     /// A subnet's addresses, without the first and the last few, which the cloud keeps.
     pub(crate) fn subnet(cidr: Ipv4Net, (first, last): (u32, u32)) -> Self {
         let first = u32::from(cidr.network()).saturating_add(first);
@@ -46,7 +46,7 @@ impl Pool {
     }
 
     /// Takes an address back.
-    pub(crate) fn give_back(&mut self, address: Ipv4Addr) {
+    pub(crate) fn release(&mut self, address: Ipv4Addr) {
         self.returned.push_back(address);
     }
 }
@@ -57,19 +57,19 @@ mod tests {
 
     #[test]
     fn a_subnet_keeps_some_addresses_and_reuses_the_oldest_last() {
-        let mut pool = Pool::subnet("10.0.0.0/29".parse().unwrap(), (4, 1));
+        let mut pool = AddressPool::subnet("10.0.0.0/29".parse().unwrap(), (4, 1));
         assert_eq!(pool.left(), 3);
         let first = pool.take().unwrap();
         assert_eq!(first, Ipv4Addr::new(10, 0, 0, 4));
-        pool.give_back(first);
+        pool.release(first);
         assert_eq!(pool.take(), Some(Ipv4Addr::new(10, 0, 0, 5)));
         assert_eq!(pool.take(), Some(Ipv4Addr::new(10, 0, 0, 6)));
         assert_eq!(pool.take(), Some(first));
         assert_eq!((pool.take(), pool.left()), (None, 0));
         assert_eq!(
-            Pool::subnet("10.0.0.0/32".parse().unwrap(), (4, 1)).left(),
+            AddressPool::subnet("10.0.0.0/32".parse().unwrap(), (4, 1)).left(),
             0
         );
-        assert_eq!(Pool::public().left(), (1 << 17) - 5);
+        assert_eq!(AddressPool::public().left(), (1 << 17) - 5);
     }
 }

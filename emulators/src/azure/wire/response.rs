@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ApiResponse {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
     pub(crate) headers: Vec<(&'static str, String)>,
@@ -14,7 +14,7 @@ pub struct Answer {
 /// What documents are.
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
 
-impl Answer {
+impl ApiResponse {
     /// A document, status 200.
     pub(crate) fn document(document: &Value) -> Self {
         Self {

@@ -14,7 +14,7 @@ use crate::{
     cloud::{
         history::History,
         index::Seq,
-        page::{Page, Paging},
+        page::{Page, PageRequest},
         records::{Record, Records},
     },
 };
@@ -43,7 +43,7 @@ impl Scope {
 
 /// Resources of one kind.
 #[derive(Debug)]
-pub(crate) struct Shelf<T: Clone> {
+pub(crate) struct ResourceTable<T: Clone> {
     entries: Records<Entry<T>>,
     by_key: HashMap<String, Seq>,
     /// What is gone and may still be seen, the oldest first.
@@ -80,7 +80,7 @@ impl<T: Clone> Record for Entry<T> {
     }
 }
 
-impl<T: Clone> Default for Shelf<T> {
+impl<T: Clone> Default for ResourceTable<T> {
     fn default() -> Self {
         Self {
             entries: Records::default(),
@@ -91,7 +91,7 @@ impl<T: Clone> Default for Shelf<T> {
     }
 }
 
-impl<T: Clone> Shelf<T> {
+impl<T: Clone> ResourceTable<T> {
     /// Adds a resource.
     pub(crate) fn insert(&mut self, seq: Seq, id: &Id, now: Duration, item: T) {
         let key = id.key();
@@ -135,7 +135,7 @@ impl<T: Clone> Shelf<T> {
         entry.versions.at(moment)?.clone()
     }
 
-    /// Gives a resource a new version as of now; reads look back by `window` at most.
+    /// Gives a resource a new version as of now; reads read_lag back by `window` at most.
     pub(crate) fn edit(
         &mut self,
         seq: Seq,
@@ -183,11 +183,11 @@ impl<T: Clone> Shelf<T> {
         self.ended.get(&id.key()).copied()
     }
 
-    /// A page of a list, and how many records it touched.
+    /// A page of a list, and how many records it records_read.
     pub(crate) fn page(
         &self,
         scope: &Scope,
-        paging: &Paging,
+        paging: &PageRequest,
         moment: Option<Duration>,
     ) -> (Page<Arc<T>>, u64) {
         let seqs = self
@@ -212,20 +212,20 @@ mod tests {
     use super::*;
     use crate::{
         azure::wire::id::Kind,
-        cloud::page::{Place, Trick},
+        cloud::page::{PageFault, PagePosition},
     };
 
     fn id(name: &str) -> Id {
         Id::new(Kind::Disk, "s", "g", name)
     }
 
-    fn listed(shelf: &Shelf<char>, moment: Duration) -> String {
-        let paging = Paging {
+    fn listed(resource_table: &ResourceTable<char>, moment: Duration) -> String {
+        let paging = PageRequest {
             most: 9,
-            place: Place::default(),
-            trick: Trick::None,
+            place: PagePosition::default(),
+            page_fault: PageFault::None,
         };
-        let (page, _) = shelf.page(&Scope::group("S", "G"), &paging, Some(moment));
+        let (page, _) = resource_table.page(&Scope::group("S", "G"), &paging, Some(moment));
         page.items.iter().map(|item| **item).collect()
     }
 
@@ -233,23 +233,29 @@ mod tests {
     fn what_is_gone_is_still_seen_by_reads_that_lag() {
         let at = Duration::from_secs;
         let window = at(10);
-        let mut shelf = Shelf::default();
-        shelf.insert(1, &id("a"), at(1), 'a');
-        shelf.insert(2, &id("b"), at(2), 'b');
-        shelf.edit(1, at(3), window, |item| *item = 'A');
-        assert_eq!(listed(&shelf, at(3)), "Ab");
-        assert_eq!(listed(&shelf, at(2)), "ab");
-        assert_eq!(listed(&shelf, at(1)), "a");
-        shelf.remove(1, at(4), window);
-        assert_eq!((shelf.get(1), shelf.find(&id("A"))), (None, None));
-        assert_eq!(listed(&shelf, at(3)), "Ab");
-        assert_eq!(listed(&shelf, at(4)), "b");
-        assert_eq!(shelf.ended(&id("a")), Some(at(4)));
-        assert_eq!(shelf.iter().collect::<Vec<_>>(), [(2, &'b')]);
-        shelf.remove(2, at(14), window);
-        assert_eq!(shelf.entries.len(), 1);
-        shelf.insert(3, &id("a"), at(15), 'n');
-        assert_eq!(shelf.ended(&id("a")), None);
-        assert_eq!(shelf.seen(&id("a"), Some(at(15))).as_deref(), Some(&'n'));
+        let mut resource_table = ResourceTable::default();
+        resource_table.insert(1, &id("a"), at(1), 'a');
+        resource_table.insert(2, &id("b"), at(2), 'b');
+        resource_table.edit(1, at(3), window, |item| *item = 'A');
+        assert_eq!(listed(&resource_table, at(3)), "Ab");
+        assert_eq!(listed(&resource_table, at(2)), "ab");
+        assert_eq!(listed(&resource_table, at(1)), "a");
+        resource_table.remove(1, at(4), window);
+        assert_eq!(
+            (resource_table.get(1), resource_table.find(&id("A"))),
+            (None, None)
+        );
+        assert_eq!(listed(&resource_table, at(3)), "Ab");
+        assert_eq!(listed(&resource_table, at(4)), "b");
+        assert_eq!(resource_table.ended(&id("a")), Some(at(4)));
+        assert_eq!(resource_table.iter().collect::<Vec<_>>(), [(2, &'b')]);
+        resource_table.remove(2, at(14), window);
+        assert_eq!(resource_table.entries.len(), 1);
+        resource_table.insert(3, &id("a"), at(15), 'n');
+        assert_eq!(resource_table.ended(&id("a")), None);
+        assert_eq!(
+            resource_table.seen(&id("a"), Some(at(15))).as_deref(),
+            Some(&'n')
+        );
     }
 }
