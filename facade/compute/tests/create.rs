@@ -111,7 +111,7 @@ async fn the_checks_come_in_their_order_with_their_codes() {
         (400, "image wide does not boot on flavor small: choose another of either: the image needs a disk of 20 GiB and the flavor has one of 20 GB".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("metal"), image("virtual")))),
         (400, "image virtual does not boot on flavor metal: choose another of either: the image needs a virtualized flavor".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("small"), image("debian")))),
         (422, format!("security group {on_green} is not in network {blue}: choose one that is"), Box::new(move |new| new.spec.networking.security_groups = [on_blue].into())),
-        (422, "spec.userData: the user data are in no format of cloud-init".into(), Box::new(|new| new.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap()))),
+        (422, "spec.userData: the user data is in no format that cloud-init knows".into(), Box::new(|new| new.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap()))),
         (404, format!("there is no SSH certificate authority {others}"), Box::new(move |new| new.spec.ssh_authority = Some(ours))),
         (422, "spec.networking.allowedSourceAddresses: no region here lets a machine send from addresses that are not its own, as the IPv6 range 2001:db8::/48: leave it out".into(), Box::new(|new| new.spec.networking.allowed_sources.clear())),
         (409, format!("there is an instance taken in the network already, {}: choose another name", InstanceId::derive(blue, &name("taken"))), Box::new(|new| new.name = name("free"))),

@@ -17,5 +17,4 @@ pub mod snapshot;
 pub mod tags;
 #[cfg(test)]
 mod testing;
-pub mod user_data;
 pub mod uses;

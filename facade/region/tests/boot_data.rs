@@ -10,12 +10,12 @@ mod town;
 use std::{error::Error as _, sync::Arc};
 
 use fleetwright::UserData;
+use fleetwright_cloud_init::UserDataError;
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     ids::SshAuthorityId,
     secret::SshKeys,
     server::{Anywhere, Phase, ServerError, ServerView, Servers},
-    user_data::BadUserData,
     uses::SSH_AUTHORITY,
 };
 use fleetwright_store::{RecordId, Transaction};
@@ -153,7 +153,7 @@ async fn without_its_authority_a_machine_is_refused_in_words_and_not_launched() 
     during(&town, &cloud, story).await;
 }
 
-fn why(error: &ServerError) -> BadUserData {
+fn why(error: &ServerError) -> UserDataError {
     let ServerError::UserData { id, source } = error else {
         panic!("{error:?}");
     };
@@ -173,12 +173,12 @@ async fn user_data_are_checked_when_they_are_asked_for_and_only_if_they_change()
         wanted
     };
     let error = town.ensure(&who, 1, &with("hunter2")).await.unwrap_err();
-    assert_eq!(why(&error), BadUserData::Unrecognised);
+    assert_eq!(why(&error), UserDataError::Unrecognised);
     // It has a key of its own, which has to be added to a list.
     let bad = with("#cloud-config\nssh_authorized_keys:\n");
     let error = town.ensure(&who, 1, &bad).await.unwrap_err();
     let key = "ssh_authorized_keys";
-    assert_eq!(why(&error), BadUserData::NotAppendable { key });
+    assert_eq!(why(&error), UserDataError::NotAppendable { key });
     assert_eq!(
         town.count("server").await + town.count("server-key").await,
         0
@@ -193,11 +193,11 @@ async fn user_data_are_checked_when_they_are_asked_for_and_only_if_they_change()
     // What was taken alone is not taken with an authority.
     other.ssh_authority = Some(town.authority(tenant(1, 1)).await);
     let error = town.set(&who, &other).await.unwrap_err();
-    assert_eq!(why(&error), BadUserData::NotAppendable { key });
+    assert_eq!(why(&error), UserDataError::NotAppendable { key });
     let planned = town.servers.plan_spec(&who, server_id(1), &other).await;
     assert_eq!(
         why(&planned.unwrap_err()),
-        BadUserData::NotAppendable { key }
+        UserDataError::NotAppendable { key }
     );
     other.user_data = data("#!/bin/sh\n");
     town.set(&who, &other).await.unwrap();
@@ -205,5 +205,5 @@ async fn user_data_are_checked_when_they_are_asked_for_and_only_if_they_change()
     town.set(&who, &other).await.unwrap();
     other.user_data = data("\n#!/bin/sh\n");
     let error = town.set(&who, &other).await.unwrap_err();
-    assert!(matches!(why(&error), BadUserData::NotAtStart(_)));
+    assert!(matches!(why(&error), UserDataError::NotAtStart(_)));
 }

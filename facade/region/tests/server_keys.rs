@@ -10,12 +10,12 @@ mod town;
 use std::{error::Error, sync::Arc};
 
 use fleetwright::UserData;
+use fleetwright_cloud_init::{MAX_ASSEMBLED_BYTES, ManagedConfig, assemble};
 use fleetwright_identity::{Actor, ActorName, Binding, Principal, RoleName, Roles, Scope};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     secret::{KeyError, SshKeys},
     server::{Anywhere, MAX_USER_DATA_BYTES, Phase, ServerError, Servers},
-    user_data::{MAX_ASSEMBLED_BYTES, Managed, assemble},
 };
 use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::{Interest, Revision};
@@ -171,9 +171,9 @@ async fn the_largest_user_data_and_a_key_fit_into_a_record() {
     let own = UserData::new(own).unwrap();
     assert_eq!(own.as_bytes().len(), MAX_USER_DATA_BYTES);
     let key = server.public_key.as_ref().unwrap();
-    let managed = Managed::nothing(server.id.as_uuid()).with_public_key(key);
-    let composed = assemble(Some(&own), &managed).unwrap().unwrap();
-    assert!(composed.as_bytes().len() < MAX_ASSEMBLED_BYTES);
+    let managed = ManagedConfig::new(server.id.as_uuid()).with_public_key(key);
+    let composed = assemble(own.as_bytes(), &managed).unwrap();
+    assert!(composed.len() < MAX_ASSEMBLED_BYTES);
     let composed = UserData::new(vec![0xff; MAX_ASSEMBLED_BYTES]).unwrap();
     server.spec.user_data = Some(own.clone());
     let launch = server.launch.as_mut().unwrap();

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use fleetwright::{
     Effect, ErrorKind, InstanceConfig, LaunchRecord, LaunchToken, ProvisionError, UserData,
 };
+use fleetwright_cloud_init::{ManagedConfig, assemble};
 use fleetwright_runtime::{
     Action,
     clock::{MIN_DELAY, later},
@@ -20,7 +21,6 @@ use crate::{
     mapping::LaunchSpec,
     network::SshAuthority,
     server::{EventKind, Launch, Server},
-    user_data::{Managed, assemble},
 };
 
 impl Controller {
@@ -150,18 +150,24 @@ impl Controller {
         &self,
         server: &Server,
     ) -> Result<Result<Option<UserData>, String>, StoreError> {
-        let mut managed = Managed::nothing(server.id.as_uuid());
+        let mut managed = ManagedConfig::new(server.id.as_uuid());
         if let Some(key) = &server.public_key {
             managed = managed.with_public_key(key);
         }
         if let Some(id) = server.spec.ssh_authority {
             match self.authority(server, id).await? {
-                Ok(found) => managed = managed.with_authority(found.id, &found.public_key),
+                Ok(found) => {
+                    managed = managed
+                        .with_authority(found.public_key.without_comment(), &found.id.to_string())
+                }
                 Err(refusal) => return Ok(Err(refusal)),
             }
         }
-        let whole = assemble(server.spec.user_data.as_ref(), &managed);
-        Ok(whole.map_err(|bad| bad.to_string()))
+        let requested = server.spec.user_data.as_ref();
+        let requested = requested.map_or(&[][..], UserData::as_bytes);
+        // `UserData` refuses nothing but an empty text.
+        let assembled = assemble(requested, &managed).map(|bytes| UserData::new(bytes).ok());
+        Ok(assembled.map_err(|error| error.to_string()))
     }
 
     /// The authority that a server trusts. It does not change, and is not deleted while the server claims it.

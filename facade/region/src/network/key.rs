@@ -41,7 +41,7 @@ pub enum BadAuthorityKey {
 
 impl AuthorityKey {
     /// The longest line that is looked at.
-    pub const MAX_CHARS: usize = 8192;
+    pub const MAX_CHARS: usize = fleetwright_cloud_init::MAX_AUTHORITY_KEY_BYTES;
 
     /// Reads a line, and writes it in its one form.
     pub fn new(text: &str) -> Result<Self, BadAuthorityKey> {

@@ -96,7 +96,7 @@ pub enum SshKeys {
     /// with them.
     Without,
     /// Every server that is made has one, made in the transaction that makes it. Its public half is in the server's record, and is put
-    /// onto each of its machines [with the launch](crate::user_data::assemble()).
+    /// onto each of its machines [with the launch](fleetwright_cloud_init::assemble()).
     OnePerServer(ServerKeys),
 }
 

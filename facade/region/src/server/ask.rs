@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::{Intent, Owner, Power, ServerId, ServerSpec};
 use crate::ids::RegionId;
 
-/// How many bytes of user data a server takes, whatever its cloud would. A record holds them as they are asked for, as they were
-/// sent and as they were applied, and has a limit of its own.
-pub const MAX_USER_DATA_BYTES: usize = 32 * 1024;
+/// How many bytes of user data a server may have, whatever its cloud allows: 32 KiB. A record contains user data up to three times, as
+/// requested, as sent and as applied, and has a size limit of its own.
+pub const MAX_USER_DATA_BYTES: usize = fleetwright_cloud_init::MAX_BYTES;
 
 /// How many security groups a server takes: each is a check of its transaction and an entry of its record's index.
 pub const MAX_SECURITY_GROUPS: usize = 32;

@@ -1,12 +1,13 @@
 //! Why a server was not changed or shown.
 
+use fleetwright_cloud_init::UserDataError;
 use fleetwright_identity::Refused;
 use fleetwright_store::{Invalid, StoreError};
 
 use super::{
     Field, GroundError, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, Owner, Plan, ServerId, Way,
 };
-use crate::{ids::RegionId, secret::KeyError, user_data::BadUserData};
+use crate::{ids::RegionId, secret::KeyError};
 
 /// Why a call of [`Servers`](super::Servers) failed. Nothing was changed, unless the store says that it does not know.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -40,7 +41,7 @@ pub enum ServerError {
         /// Which server.
         id: ServerId,
         /// Why. It never shows them.
-        source: BadUserData,
+        source: UserDataError,
     },
     /// There are more security groups than a server takes.
     #[error(

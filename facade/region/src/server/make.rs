@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use fleetwright::UserData;
+use fleetwright_cloud_init::Mode;
 use fleetwright_identity::Principal;
 use fleetwright_store::{Check, Transaction};
 
@@ -11,10 +12,7 @@ use super::{
     EventKind, Field, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Server, ServerError,
     ServerId, ServerSpec, Servers, Site, Writer,
 };
-use crate::{
-    secret::SshKeys,
-    user_data::{self, Mode},
-};
+use crate::secret::SshKeys;
 
 impl Servers {
     /// What must hold of the ground of a server when it is written. Where nothing changed, nothing is asked.
@@ -65,7 +63,7 @@ pub(super) fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
 pub(super) fn boots(id: ServerId, spec: &ServerSpec, key: Keyed) -> Result<(), ServerError> {
     let mode = user_data_mode(key, spec);
     let data = spec.user_data.as_ref().map_or(&[][..], UserData::as_bytes);
-    let checked = user_data::check(data, mode);
+    let checked = fleetwright_cloud_init::check(data, mode);
     checked.map_err(|source| ServerError::UserData { id, source })?;
     Ok(())
 }

@@ -1,49 +1,49 @@
-//! The formats of cloud-init, told apart as it tells them apart.
+//! The formats of cloud-init, recognised as cloud-init recognises them.
 
 use std::fmt;
 
-/// How many characters of the beginning are looked at: more than any first line has.
-const LOOKED_AT: usize = 32;
+/// How many characters at the beginning are compared: more than the longest first line has.
+const PREFIX_CHARS: usize = 32;
 
-/// What user data are.
+/// The format of user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Nothing.
+    /// There is no user data.
     Empty,
-    /// Something as it is.
-    Plain(Sort),
-    /// Something that is compressed by gzip.
-    Gzip(Sort),
+    /// Not compressed.
+    Plain(Kind),
+    /// Compressed by gzip.
+    Gzip(Kind),
 }
 
-/// What cloud-init does with user data, or with a part of them.
+/// What cloud-init does with user data, or with one part of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sort {
-    /// A MIME archive of parts.
+pub enum Kind {
+    /// A MIME multipart archive.
     Mime,
-    /// A template that makes one of the others.
+    /// A jinja template that renders to another kind.
     Jinja,
-    /// Settings in YAML.
+    /// Settings in YAML: `#cloud-config`.
     CloudConfig,
-    /// Parts in YAML.
+    /// A YAML list of parts: `#cloud-config-archive`.
     CloudConfigArchive,
-    /// Changes of settings, in JSON.
+    /// A JSON patch of the settings: `#cloud-config-jsonp`.
     CloudConfigJsonp,
-    /// A program that runs once, late.
+    /// A program that runs once, late in the first boot: `#!`.
     Script,
-    /// A program that runs at each boot, early.
+    /// A program that runs early in every boot: `#cloud-boothook`.
     Boothook,
-    /// Addresses that others are fetched from.
+    /// URLs of further user data: `#include`.
     Include,
-    /// The same, fetched once.
+    /// URLs that are fetched once: `#include-once`.
     IncludeOnce,
-    /// A program in Python that handles parts.
+    /// Python code that handles parts: `#part-handler`.
     PartHandler,
 }
 
-impl Sort {
-    /// Those that are told by their first line, those first that begin like another one.
-    const TOLD: [Self; 9] = [
+impl Kind {
+    /// The kinds with a first line. A first line that starts with another kind's comes before it.
+    const BY_FIRST_LINE: [Self; 9] = [
         Self::CloudConfigArchive,
         Self::CloudConfigJsonp,
         Self::CloudConfig,
@@ -55,21 +55,21 @@ impl Sort {
         Self::Script,
     ];
 
-    /// What a text is by its beginning: blanks before it do not count, nor does case.
-    pub(super) fn of(text: &str) -> Option<Self> {
-        let begin = text.trim_start_matches(is_blank);
-        let begin: String = begin
+    /// Returns the kind of a text by its first line. Leading white space and case are ignored, as cloud-init does.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let start = text.trim_start_matches(is_python_whitespace);
+        let start: String = start
             .chars()
-            .take(LOOKED_AT)
+            .take(PREFIX_CHARS)
             .flat_map(char::to_lowercase)
             .collect();
-        Self::TOLD
+        Self::BY_FIRST_LINE
             .into_iter()
-            .find(|sort| begin.starts_with(sort.first_line()))
+            .find(|kind| start.starts_with(kind.first_line()))
     }
 
-    /// What it begins with. An archive begins with its headers, of which this is one.
-    pub(super) fn first_line(self) -> &'static str {
+    /// Returns the first line of this kind. A MIME archive starts with headers, of which this is one.
+    pub(crate) fn first_line(self) -> &'static str {
         match self {
             Self::Mime => "MIME-Version:",
             Self::Jinja => "## template: jinja",
@@ -84,7 +84,7 @@ impl Sort {
         }
     }
 
-    /// The type of a part of this sort, which cloud-init handles it by.
+    /// Returns the MIME content type of a part of this kind, by which cloud-init selects the handler.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Mime => "multipart/mixed",
@@ -100,8 +100,8 @@ impl Sort {
         }
     }
 
-    /// Whether whatever handles it takes its first line as it is written and nowhere else, though cloud-init recognises it by less.
-    pub(super) fn is_exact(self) -> bool {
+    /// Returns whether the handler requires the first line exactly and at the start, although cloud-init recognises it by less.
+    pub(crate) fn needs_exact_first_line(self) -> bool {
         match self {
             Self::Jinja | Self::Script | Self::Boothook | Self::CloudConfigJsonp => true,
             Self::Mime
@@ -114,7 +114,7 @@ impl Sort {
     }
 }
 
-impl fmt::Display for Sort {
+impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Mime => "MIME archive",
@@ -131,7 +131,7 @@ impl fmt::Display for Sort {
     }
 }
 
-/// What cloud-init, which is written in Python, takes for a blank.
-fn is_blank(c: char) -> bool {
+/// Returns whether Python, in which cloud-init is written, treats a character as white space.
+fn is_python_whitespace(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }

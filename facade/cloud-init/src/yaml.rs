@@ -1,25 +1,25 @@
-//! The shape of user data in YAML and JSON, as far as it can be seen for sure.
+//! Checks the shape of user data in YAML and JSON, as far as it is certain.
 //!
-//! Reads events and builds nothing, so that nothing grows with what is referred to. What cloud-init makes of the settings is its own.
+//! Reads parser events and builds no tree, so that aliases cannot make it grow. The meaning of the settings is left to cloud-init.
 
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser};
 use serde_json::{Map, Value};
 
-use super::{BadUserData, Mode, Sort, managed::LISTS};
+use crate::{Kind, Mode, UserDataError, managed::LISTS};
 
-/// That a cloud-config is settings, or nothing; and that lists can be added to, if they will be.
-pub(super) fn check_config(text: &str, mode: Mode) -> Result<(), BadUserData> {
-    let outline = Outline::read(text, Sort::CloudConfig)?;
+/// Checks that a cloud-config is a mapping or empty, and that its lists can be appended to if something will be.
+pub(crate) fn check_config(text: &str, mode: Mode) -> Result<(), UserDataError> {
+    let outline = Outline::read(text, Kind::CloudConfig)?;
     match outline.root {
-        Shape::Nothing | Shape::Mapping => {}
-        Shape::Scalar | Shape::List | Shape::Unknown => return Err(BadUserData::NotMapping),
+        Shape::Empty | Shape::Mapping => {}
+        Shape::Scalar | Shape::List | Shape::Unknown => return Err(UserDataError::NotMapping),
     }
     for (key, shape) in outline.lists {
         match (shape, mode) {
-            (Shape::Nothing | Shape::Scalar | Shape::Mapping, Mode::Merged) => {
-                return Err(BadUserData::NotAppendable { key });
+            (Shape::Empty | Shape::Scalar | Shape::Mapping, Mode::Merged) => {
+                return Err(UserDataError::NotAppendable { key });
             }
             (Shape::List | Shape::Unknown, _) | (_, Mode::Alone) => {}
         }
@@ -27,22 +27,22 @@ pub(super) fn check_config(text: &str, mode: Mode) -> Result<(), BadUserData> {
     Ok(())
 }
 
-/// That an archive in YAML is a list, or nothing.
-pub(super) fn check_archive(text: &str) -> Result<(), BadUserData> {
-    match Outline::read(text, Sort::CloudConfigArchive)?.root {
-        Shape::Nothing | Shape::List => Ok(()),
-        Shape::Scalar | Shape::Mapping | Shape::Unknown => Err(BadUserData::NotList),
+/// Checks that an archive in YAML is a list or empty.
+pub(crate) fn check_archive(text: &str) -> Result<(), UserDataError> {
+    match Outline::read(text, Kind::CloudConfigArchive)?.root {
+        Shape::Empty | Shape::List => Ok(()),
+        Shape::Scalar | Shape::Mapping | Shape::Unknown => Err(UserDataError::NotList),
     }
 }
 
-/// That a patch is a list of operations.
-pub(super) fn check_patch(text: &str) -> Result<(), BadUserData> {
-    let patch = text.strip_prefix(Sort::CloudConfigJsonp.first_line());
-    let patch = patch.ok_or(BadUserData::NotPatch)?;
+/// Checks that a JSON patch is a list of operations.
+pub(crate) fn check_patch(text: &str) -> Result<(), UserDataError> {
+    let patch = text.strip_prefix(Kind::CloudConfigJsonp.first_line());
+    let patch = patch.ok_or(UserDataError::NotPatch)?;
     let read: Result<Vec<Map<String, Value>>, _> = serde_json::from_str(patch);
     match read {
         Ok(operations) if operations.iter().all(is_operation) => Ok(()),
-        Ok(_) | Err(_) => Err(BadUserData::NotPatch),
+        Ok(_) | Err(_) => Err(UserDataError::NotPatch),
     }
 }
 
@@ -52,26 +52,26 @@ fn is_operation(operation: &Map<String, Value>) -> bool {
         .all(|member| operation.get(member).is_some_and(Value::is_string))
 }
 
-/// What a node is, without what is in it.
+/// The shape of a node, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    Nothing,
+    Empty,
     Scalar,
     List,
     Mapping,
-    /// Something that stands elsewhere.
+    /// An alias of another node.
     Unknown,
 }
 
 impl Shape {
-    /// Of the node that an event begins, if it begins one.
+    /// Returns the shape of the node that an event starts, if it starts one.
     fn of(event: &Event<'_>) -> Option<Self> {
         match event {
             Event::Scalar(value, style, _, tag) => {
                 let plain = *style == saphyr_parser::ScalarStyle::Plain && tag.is_none();
                 let null = matches!(&**value, "" | "~" | "null" | "Null" | "NULL");
                 Some(if plain && null {
-                    Self::Nothing
+                    Self::Empty
                 } else {
                     Self::Scalar
                 })
@@ -92,29 +92,29 @@ impl Shape {
     fn is_open(self) -> bool {
         match self {
             Self::List | Self::Mapping => true,
-            Self::Nothing | Self::Scalar | Self::Unknown => false,
+            Self::Empty | Self::Scalar | Self::Unknown => false,
         }
     }
 }
 
-/// A document from above: what it is, and what is at its top under the names that are added to.
+/// The outline of a document: the shape of its root, and of the values of the settings that are appended to.
 struct Outline {
     root: Shape,
     lists: BTreeMap<&'static str, Shape>,
 }
 
 impl Outline {
-    fn read(text: &str, sort: Sort) -> Result<Self, BadUserData> {
+    fn read(text: &str, kind: Kind) -> Result<Self, UserDataError> {
         let mut outline = Self {
-            root: Shape::Nothing,
+            root: Shape::Empty,
             lists: BTreeMap::new(),
         };
         let (mut documents, mut depth) = (0_usize, 0_usize);
-        // The key at the top whose value comes next, and which of the lists it names.
+        // The top-level key whose value comes next, and which of the lists it names.
         let mut key: Option<Option<&'static str>> = None;
         for event in Parser::new_from_str(text) {
-            let (event, _) = event.map_err(|error| BadUserData::NotYaml {
-                sort,
+            let (event, _) = event.map_err(|error| UserDataError::NotYaml {
+                kind,
                 line: error.marker().line(),
             })?;
             if matches!(event, Event::SequenceEnd | Event::MappingEnd) {
@@ -123,7 +123,7 @@ impl Outline {
             }
             documents += usize::from(matches!(event, Event::DocumentStart(_)));
             if documents > 1 {
-                return Err(BadUserData::ManyDocuments(sort));
+                return Err(UserDataError::ManyDocuments(kind));
             }
             let Some(shape) = Shape::of(&event) else {
                 continue;
@@ -131,7 +131,7 @@ impl Outline {
             match depth {
                 0 => outline.root = shape,
                 1 => match (key.take(), event) {
-                    // Of a key that is there twice, the last one counts.
+                    // Of duplicate keys the last one counts.
                     (Some(named), _) => outline.lists.extend(named.map(|name| (name, shape))),
                     (None, Event::Scalar(name, ..)) => {
                         key = Some(LISTS.into_iter().find(|list| *list == name));

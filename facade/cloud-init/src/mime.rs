@@ -1,86 +1,95 @@
-//! The shape of MIME archives, as cloud-init's reader of mail sees it: that they are whole, down to the last archive in them.
+//! Checks that a MIME archive is complete, including the archives nested in it, as the MIME parser of cloud-init sees it.
 
-use super::BadUserData;
+use crate::UserDataError;
 
-/// How far cloud-init looks for the header that makes a text a message.
-const LOOKED_AT: usize = 4096;
-/// How many archives may be in each other.
+/// How many bytes cloud-init searches for the header that makes a text a message.
+const SEARCHED_BYTES: usize = 4096;
+/// How deep archives may be nested.
 const MAX_DEPTH: usize = 8;
 
-/// Whether a text begins with headers that make it a message rather than what it says below them: cloud-init takes it for one if it names
-/// its version of MIME, and whoever wrote the type of an archive meant one.
-pub(super) fn is_message(text: &str) -> bool {
+/// Returns whether a text starts with headers that make it a message: cloud-init treats it as one if it has a MIME-Version, and a
+/// text with the content type of an archive was meant to be one.
+pub(crate) fn is_message(text: &str) -> bool {
     let first = Lines(text).next().unwrap_or_default();
-    if says_version(text) {
-        // A first line that begins with a blank is the rest of a header to a reader of mail.
+    if has_mime_version(text) {
+        // A MIME parser reads a first line with leading white space as the rest of a header.
         return is_header(first) || first.starts_with([' ', '\t']);
     }
     let headers = Headers::read(&mut Lines(text));
-    let of = headers.value("content-type");
-    of.is_some_and(|of| is_multipart(&of))
+    let content_type = headers.value("content-type");
+    content_type.is_some_and(|content_type| is_multipart(&content_type))
 }
 
-/// That a message is an archive that cloud-init opens, and all of it is there.
-pub(super) fn check(text: &str) -> Result<(), BadUserData> {
-    if !says_version(text) {
-        return Err(BadUserData::NoMimeVersion);
+/// Checks that a message is a complete archive that cloud-init opens.
+pub(crate) fn check(text: &str) -> Result<(), UserDataError> {
+    if !has_mime_version(text) {
+        return Err(UserDataError::NoMimeVersion);
     }
     if !text.is_ascii() {
-        return Err(BadUserData::NotAscii);
+        return Err(UserDataError::NotAscii);
     }
     let mut lines = Lines(text);
     let headers = Headers::read(&mut lines);
-    let of = headers.value("content-type").unwrap_or_default();
-    if !is_multipart(&of) {
-        return Err(BadUserData::NotMultipart);
+    let content_type = headers.value("content-type").unwrap_or_default();
+    if !is_multipart(&content_type) {
+        return Err(UserDataError::NotMultipart);
     }
-    archive(&of, &mut lines, &mut Vec::new())
+    check_archive(&content_type, &mut lines, &mut Vec::new())
 }
 
-/// Reads an archive to the end that its type speaks of. `around` has the boundaries of the archives that it is in.
-fn archive(of: &str, lines: &mut Lines<'_>, around: &mut Vec<String>) -> Result<(), BadUserData> {
-    if around.len() >= MAX_DEPTH {
-        return Err(BadUserData::TooDeep { limit: MAX_DEPTH });
+/// Reads an archive to its end. `outer` has the boundaries of the archives that it is nested in.
+fn check_archive(
+    content_type: &str,
+    lines: &mut Lines<'_>,
+    outer: &mut Vec<String>,
+) -> Result<(), UserDataError> {
+    if outer.len() >= MAX_DEPTH {
+        return Err(UserDataError::TooDeep { limit: MAX_DEPTH });
     }
-    let boundary = boundary(of).ok_or(BadUserData::NoBoundary)?;
+    let boundary = boundary(content_type).ok_or(UserDataError::NoBoundary)?;
     let mut parts = 0_usize;
     while let Some(line) = lines.peek() {
-        match Mark::of(line, &boundary) {
-            // The end of the one around it: this one was not finished.
-            None if around.iter().any(|other| Mark::of(line, other).is_some()) => break,
+        match Delimiter::of(line, &boundary) {
+            // A delimiter of an outer archive: this archive has no end.
+            None if outer
+                .iter()
+                .any(|other| Delimiter::of(line, other).is_some()) =>
+            {
+                break;
+            }
             None => lines.skip(),
-            Some(Mark::End) if parts == 0 => return Err(BadUserData::NoPart),
-            Some(Mark::End) => {
+            Some(Delimiter::End) if parts == 0 => return Err(UserDataError::NoPart),
+            Some(Delimiter::End) => {
                 lines.skip();
                 return Ok(());
             }
-            Some(Mark::Part) => {
+            Some(Delimiter::Part) => {
                 lines.skip();
                 parts += 1;
                 let headers = Headers::read(lines);
-                let of = headers.value("content-type").unwrap_or_default();
-                if is_multipart(&of) {
-                    around.push(boundary.clone());
-                    archive(&of, lines, around)?;
-                    around.pop();
+                let content_type = headers.value("content-type").unwrap_or_default();
+                if is_multipart(&content_type) {
+                    outer.push(boundary.clone());
+                    check_archive(&content_type, lines, outer)?;
+                    outer.pop();
                 }
             }
         }
     }
     Err(if parts == 0 {
-        BadUserData::NoPart
+        UserDataError::NoPart
     } else {
-        BadUserData::CutOff
+        UserDataError::CutOff
     })
 }
 
-/// What a line that begins with a boundary means.
-enum Mark {
+/// What a line that starts with a boundary means.
+enum Delimiter {
     Part,
     End,
 }
 
-impl Mark {
+impl Delimiter {
     fn of(line: &str, boundary: &str) -> Option<Self> {
         let rest = line.strip_prefix("--")?.strip_prefix(boundary)?;
         let rest = rest.trim_end_matches([' ', '\t']);
@@ -92,7 +101,7 @@ impl Mark {
     }
 }
 
-/// The lines that are left of a text, whichever way they end, without their ends.
+/// The remaining lines of a text, without their line ends, which may be of any style.
 struct Lines<'a>(&'a str);
 
 impl<'a> Lines<'a> {
@@ -126,11 +135,11 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// The headers of a message or a part: names in lower case, values unfolded.
+/// The headers of a message or a part, with lower-case names and unfolded values.
 struct Headers(Vec<(String, String)>);
 
 impl Headers {
-    /// Reads headers, and the empty line after them. What is no header ends them and is left.
+    /// Reads headers and the empty line after them. A line that is not a header ends them and is not consumed.
     fn read(lines: &mut Lines<'_>) -> Self {
         let mut found: Vec<(String, String)> = Vec::new();
         while let Some(line) = lines.peek() {
@@ -154,50 +163,50 @@ impl Headers {
         Self(found)
     }
 
-    /// The value of the first header of this name, which is the one that counts.
+    /// Returns the value of the first header of this name. Parsers use the first one.
     fn value(&self, name: &str) -> Option<String> {
         let found = self.0.iter().find(|(found, _)| found == name);
         found.map(|(_, value)| value.clone())
     }
 }
 
-/// Whether a line begins as a header does: with a name without blanks, and a colon.
+/// Returns whether a line starts like a header: with a name without white space, and a colon.
 fn is_header(line: &str) -> bool {
     line.split_once(':')
         .is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 
-fn says_version(text: &str) -> bool {
-    let looked_at = text.as_bytes();
-    let looked_at = looked_at.get(..LOOKED_AT).unwrap_or(looked_at);
+fn has_mime_version(text: &str) -> bool {
+    let searched = text.as_bytes();
+    let searched = searched.get(..SEARCHED_BYTES).unwrap_or(searched);
     let header = b"mime-version:";
-    looked_at
+    searched
         .windows(header.len())
         .any(|found| found.eq_ignore_ascii_case(header))
 }
 
-fn is_multipart(of: &str) -> bool {
-    let kind = of.split(';').next().unwrap_or_default().trim();
+fn is_multipart(content_type: &str) -> bool {
+    let kind = content_type.split(';').next().unwrap_or_default().trim();
     let main = kind.split_once('/').map(|(main, _)| main.trim());
     main.is_some_and(|main| main.eq_ignore_ascii_case("multipart"))
 }
 
-/// The boundary in the type of an archive.
-fn boundary(of: &str) -> Option<String> {
-    let boundary = parameters(of).into_iter().find_map(|parameter| {
+/// Returns the boundary in the content type of an archive.
+fn boundary(content_type: &str) -> Option<String> {
+    let boundary = parameters(content_type).into_iter().find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
-        let is_it = name.trim().eq_ignore_ascii_case("boundary");
-        is_it.then(|| unquoted(value.trim()))
+        let is_boundary = name.trim().eq_ignore_ascii_case("boundary");
+        is_boundary.then(|| unquote(value.trim()))
     })?;
     let boundary = boundary.trim_end();
     (!boundary.is_empty()).then(|| boundary.to_owned())
 }
 
-/// What stands between the semicolons that are not in quotes.
-fn parameters(of: &str) -> Vec<String> {
+/// Splits a content type at the semicolons that are not in quotes.
+fn parameters(content_type: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     let (mut quoted, mut escaped) = (false, false);
-    for c in of.chars() {
+    for c in content_type.chars() {
         if c == ';' && !quoted {
             found.push(String::new());
             continue;
@@ -211,7 +220,7 @@ fn parameters(of: &str) -> Vec<String> {
     found
 }
 
-fn unquoted(value: &str) -> String {
+fn unquote(value: &str) -> String {
     let inner = value
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'));

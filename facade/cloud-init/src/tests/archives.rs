@@ -7,7 +7,7 @@ fn with(body: &str) -> String {
 }
 
 #[test]
-fn an_archive_may_be_written_in_many_ways() {
+fn equivalent_spellings_of_an_archive_are_accepted() {
     let plain = with("--b\n\n#!/bin/sh\n--b--\n");
     let nested = "--b\nContent-Type: multipart/alternative; boundary=c\n\nhi\n--c\n\nx\n--c--\n--b\n\ny\n--b--";
     for text in [
@@ -35,13 +35,17 @@ fn an_archive_may_be_written_in_many_ways() {
             .replace("=\"b\"", "=\"x\\\"; boundary=y\\\\\"")
             .replace("--b", "--x\"; boundary=y\\"),
     ] {
-        assert_eq!(taken(&text), Format::Plain(Sort::Mime), "{text:?}");
-        assert_eq!(taken(packed(&text)), Format::Gzip(Sort::Mime), "{text:?}");
+        assert_eq!(accepted(&text), Format::Plain(Kind::Mime), "{text:?}");
+        assert_eq!(
+            accepted(compress(&text)),
+            Format::Gzip(Kind::Mime),
+            "{text:?}"
+        );
     }
 }
 
 #[test]
-fn an_archive_that_cloud_init_would_not_open_is_told_why() {
+fn archive_that_cloud_init_would_not_open_is_refused_with_the_reason() {
     let plain = with("--b\n\nhunter2\n--b--\n");
     let version = "the archive has no MIME-Version header in its first 4096 bytes, and cloud-init would not open it: want \"MIME-Version: 1.0\" among its first headers";
     let late = plain.replace(
@@ -49,16 +53,16 @@ fn an_archive_that_cloud_init_would_not_open_is_told_why() {
         &format!("X-Long: {:x<4096}\nMIME-Version", ""),
     );
     for text in [plain.replace("MIME-Version: 1.0\n", ""), late] {
-        assert_eq!(refused(text, Mode::Alone), version);
+        assert_eq!(refusal(text, Mode::Alone), version);
     }
-    let multipart = "the user data have MIME headers and are not multipart: want \"Content-Type: multipart/mixed\" with a boundary, or no headers at all";
+    let multipart = "the user data has MIME headers and is not multipart: want \"Content-Type: multipart/mixed\" with a boundary, or no headers at all";
     for text in [
         "MIME-Version: 1.0\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n",
         "#cloud-config:\n# mime-version: 1.0\n",
         " #cloud-config\n# mime-version: 1.0\n",
         "MIME-Version: 1.0\nContent-Type: multipart\n",
     ] {
-        assert_eq!(refused(text, Mode::Alone), multipart, "{text:?}");
+        assert_eq!(refusal(text, Mode::Alone), multipart, "{text:?}");
     }
     let boundary = "a multipart header of the archive has no boundary: want boundary=\"...\" in its Content-Type";
     for of in [
@@ -67,16 +71,16 @@ fn an_archive_that_cloud_init_would_not_open_is_told_why() {
         "multipart/mixed; boundary",
     ] {
         let text = plain.replace("multipart/mixed; boundary=\"b\"", of);
-        assert_eq!(refused(text, Mode::Alone), boundary);
+        assert_eq!(refusal(text, Mode::Alone), boundary);
     }
     let inner = with("--b\nContent-Type: multipart/mixed\n\n--b--\n");
-    assert_eq!(refused(inner, Mode::Alone), boundary);
+    assert_eq!(refusal(inner, Mode::Alone), boundary);
     let part =
         "an archive holds no part: want at least one, after a line of two dashes and its boundary";
     for body in ["--b--\n", "", "hunter2\n"] {
-        assert_eq!(refused(with(body), Mode::Alone), part, "{body:?}");
+        assert_eq!(refusal(with(body), Mode::Alone), part, "{body:?}");
     }
-    let end = "an archive has no end, and may have been cut off: want its last line to be two dashes, its boundary and two dashes";
+    let end = "an archive has no end and may be cut off: want its last line to be two dashes, its boundary and two dashes";
     for body in [
         "--b\n\nhunter2\n",
         "--b\n\nhunter2\n--b-",
@@ -85,16 +89,16 @@ fn an_archive_that_cloud_init_would_not_open_is_told_why() {
         "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\nhunter2\n--c--\n",
         "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\n\nhunter2\n--b\n\n--c--\n--b--\n",
     ] {
-        assert_eq!(refused(with(body), Mode::Alone), end, "{body:?}");
+        assert_eq!(refusal(with(body), Mode::Alone), end, "{body:?}");
     }
     assert_eq!(
-        refused(with("--b\n\nh\u{e9} hunter2\n--b--\n"), Mode::Alone),
+        refusal(with("--b\n\nh\u{e9} hunter2\n--b--\n"), Mode::Alone),
         "the archive has characters beyond ASCII, which cloud-init would change: want its parts in base64 or quoted-printable"
     );
 }
 
 #[test]
-fn archives_in_archives_have_an_end() {
+fn nesting_of_archives_is_limited() {
     let within = |depth: usize| {
         let mut text = "#!/bin/sh".to_owned();
         for at in (0..depth).rev() {
@@ -105,11 +109,11 @@ fn archives_in_archives_have_an_end() {
         }
         text
     };
-    assert_eq!(taken(within(8)), Format::Plain(Sort::Mime));
+    assert_eq!(accepted(within(8)), Format::Plain(Kind::Mime));
     for depth in [9, 500] {
         assert_eq!(
-            refused(within(depth), Mode::Alone),
-            "archives are in archives too deep to follow: want at most 8"
+            refusal(within(depth), Mode::Alone),
+            "archives are nested too deep: want at most 8"
         );
     }
 }

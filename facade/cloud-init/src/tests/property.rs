@@ -1,7 +1,6 @@
-//! Whatever is sent: nothing panics, and what is taken is found again to the byte.
+//! For any user data: nothing panics, and what is accepted is contained in the archive to the byte.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use fleetwright::UserData;
 use proptest::prelude::*;
 
 use super::{
@@ -10,12 +9,12 @@ use super::{
 };
 
 /// A part as a reader of mail takes it out: its type and its content. Reads by the rules of RFC 2046 and shares nothing with the module.
-fn parts(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let head_end = find(whole, b"\n\n").unwrap();
-    let head = std::str::from_utf8(&whole[..head_end]).unwrap();
+fn parts(assembled: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let head_end = find(assembled, b"\n\n").unwrap();
+    let head = std::str::from_utf8(&assembled[..head_end]).unwrap();
     let boundary = head.split('"').nth(1).unwrap();
     let mark = format!("\n--{boundary}");
-    let mut rest = &whole[head_end + 1..];
+    let mut rest = &assembled[head_end + 1..];
     let mut found = Vec::new();
     while let Some(at) = find(rest, mark.as_bytes()) {
         found.push(&rest[..at]);
@@ -83,7 +82,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
         1 => prop::collection::vec(any::<u8>(), 0..300),
     ];
     (plain, prop::bool::weighted(0.2))
-        .prop_map(|(data, pack)| if pack { packed(data) } else { data })
+        .prop_map(|(data, pack)| if pack { compress(data) } else { data })
 }
 
 trait Lines {
@@ -100,41 +99,43 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_user_data_that_are_taken_are_found_again_in_the_archive(own in data()) {
-        let _ = check(&own, Mode::Alone);
-        let Ok(format) = check(&own, Mode::Merged) else { return Ok(()) };
-        let Ok(data) = UserData::new(&own) else { return Ok(()) };
-        let whole = assemble(Some(&data), &authority(key())).unwrap().unwrap();
-        prop_assert!(whole.as_bytes().len() <= MAX_ASSEMBLED_BYTES);
-        let (sort, own, whole) = match format {
-            Format::Empty => unreachable!("it is not empty"),
-            Format::Plain(sort) => (sort, own, whole.as_bytes().to_vec()),
-            Format::Gzip(sort) => (sort, gzip::inflate(&own).unwrap(), gzip::inflate(whole.as_bytes()).unwrap()),
-        };
-        if sort == Sort::Mime {
-            prop_assert!(find(&whole, &own).is_some());
+    fn any_accepted_user_data_is_in_the_archive_to_the_byte(user_data in data()) {
+        let _ = check(&user_data, Mode::Alone);
+        let Ok(format) = check(&user_data, Mode::Merged) else { return Ok(()) };
+        if user_data.is_empty() {
             return Ok(());
         }
-        let parts = parts(&whole);
+        let assembled = assemble(&user_data, &authority(key())).unwrap();
+        prop_assert!(assembled.len() <= MAX_ASSEMBLED_BYTES);
+        let (kind, user_data, assembled) = match format {
+            Format::Empty => unreachable!("it is not empty"),
+            Format::Plain(kind) => (kind, user_data, assembled),
+            Format::Gzip(kind) => (kind, gzip::inflate(&user_data).unwrap(), gzip::inflate(&assembled).unwrap()),
+        };
+        if kind == Kind::Mime {
+            prop_assert!(find(&assembled, &user_data).is_some());
+            return Ok(());
+        }
+        let parts = parts(&assembled);
         prop_assert_eq!(parts.len(), 2);
-        prop_assert_eq!(&parts[0], &(sort.content_type().to_owned(), own));
+        prop_assert_eq!(&parts[0], &(kind.content_type().to_owned(), user_data));
         prop_assert_eq!(&parts[1].0, "text/cloud-config");
         let ours = std::str::from_utf8(&parts[1].1).unwrap();
         prop_assert!(ours.contains(KEY) && ours.contains("merge_how:") && ours.contains("runcmd:"));
     }
 
     #[test]
-    fn any_bytes_are_taken_or_refused(own in prop::collection::vec(any::<u8>(), 0..200), first in first_line()) {
-        for bytes in [own.clone(), [first.as_bytes(), &own].concat(), packed(&own), [&[0x1f, 0x8b, 8, 0][..], &own].concat()] {
+    fn any_bytes_are_accepted_or_refused_without_panic(user_data in prop::collection::vec(any::<u8>(), 0..200), first in first_line()) {
+        for bytes in [user_data.clone(), [first.as_bytes(), &user_data].concat(), compress(&user_data), [&[0x1f, 0x8b, 8, 0][..], &user_data].concat()] {
             let _ = check(&bytes, Mode::Alone);
             let _ = check(&bytes, Mode::Merged);
         }
     }
 
     #[test]
-    fn what_is_merged_can_be_alone(own in data()) {
-        if let Ok(format) = check(&own, Mode::Merged) {
-            prop_assert_eq!(check(&own, Mode::Alone), Ok(format));
+    fn what_is_accepted_merged_is_accepted_alone(user_data in data()) {
+        if let Ok(format) = check(&user_data, Mode::Merged) {
+            prop_assert_eq!(check(&user_data, Mode::Alone), Ok(format));
         }
     }
 }
