@@ -94,7 +94,7 @@ impl FaultyStore {
     }
 
     /// How everything that a transaction writes was before it.
-    async fn before(&self, transaction: &Transaction) -> Vec<Written> {
+    pub(crate) async fn before(&self, transaction: &Transaction) -> Vec<Written> {
         let mut written = Vec::new();
         for write in &transaction.writes {
             let before = self.inner.get(write.id()).await.ok().flatten();

@@ -26,7 +26,7 @@ use tokio::time::sleep;
 use super::{Broken, World};
 use crate::{
     cloud::FaultyCloud,
-    mistake::Mistake,
+    mistake::{Mistake, MistakenCloud, MistakenDependencies, MistakenStore},
     names,
     rules::BACKOFF,
     store::{Actor, FaultyStore},
@@ -120,23 +120,31 @@ impl World<'_> {
     }
 
     fn store(&self, actor: Actor) -> Arc<dyn Store> {
-        Arc::new(FaultyStore {
+        let inner = FaultyStore {
             actor,
             inner: self.store.clone(),
             journal: Arc::clone(&self.journal),
             rules: self.rules.clone(),
-        })
+        };
+        match self.mistake {
+            Some(mistake) => Arc::new(MistakenStore { inner, mistake }),
+            None => Arc::new(inner),
+        }
     }
 
     fn handle(&self, actor: Actor) -> Arc<dyn InstanceProvisioner> {
-        Arc::new(FaultyCloud {
+        let inner = Arc::new(FaultyCloud {
             actor,
             inner: Arc::new(self.cloud.provisioner()),
             journal: Arc::clone(&self.journal),
             truth: self.truth.clone(),
             rules: self.rules.clone(),
             clock: Arc::clone(&self.clock),
-        })
+        });
+        match self.mistake {
+            Some(mistake) => Arc::new(MistakenCloud::new(inner, mistake, self.truth.clone())),
+            None => inner,
+        }
     }
 
     fn networks(&self, actor: Actor) -> Result<Arc<Networks>, Broken> {
@@ -159,7 +167,13 @@ impl World<'_> {
         let authorities = SshAuthorities::new(self.store(actor), self.entropy.clone())?;
         let (groups, authorities) = (Arc::new(groups), Arc::new(authorities));
         let ground = TenantGround::new(networks, groups, authorities, Arc::clone(catalog));
-        Ok(Arc::new(ground))
+        let inner = Arc::new(ground);
+        Ok(match self.mistake {
+            Some(mistake) if actor == Actor::Service => {
+                Arc::new(MistakenDependencies { inner, mistake })
+            }
+            Some(_) | None => inner,
+        })
     }
 
     fn keys(&self, actor: Actor) -> Result<SshKeys, Broken> {
@@ -222,6 +236,9 @@ impl World<'_> {
         policy.tick = Duration::from_secs(2);
         policy.stuck_after = Duration::from_secs(60);
         policy.orphan_age = Duration::from_secs(30);
+        if self.mistake == Some(Mistake::SweepUnsettled) {
+            policy.orphan_age = Duration::ZERO;
+        }
         policy.sweep = Sweep::Destroy;
         policy.limit = Limit::new(12, 50);
         let monitor = Monitor::new(

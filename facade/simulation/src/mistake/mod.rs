@@ -1,0 +1,83 @@
+//! Mistakes made on purpose, at the seams between the façade and what it runs on.
+//!
+//! A mistake proves that the simulation finds one kind of bug. It is made outside the code under test: by a store that changes
+//! what one part reads or writes, a cloud that misreports, a dependency checker that does not check, or a wrong configuration.
+//! The code under test has no hooks for it. Bugs that cannot be made here are patches, in `facade/simulation/mistakes`, which
+//! `scripts/simulation-mistakes` applies to a copy of the sources.
+
+mod cloud;
+mod dependencies;
+mod store;
+
+pub use cloud::MistakenCloud;
+pub use dependencies::MistakenDependencies;
+pub use store::MistakenStore;
+
+macro_rules! mistakes {
+    ($($(#[$docs:meta])* $name:ident = $text:literal,)*) => {
+        /// A mistake at a seam.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Mistake {
+            $($(#[$docs])* $name,)*
+        }
+
+        impl Mistake {
+            /// Every mistake.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name on the command line.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+mistakes! {
+    /// Store: the region's controller is told that a new launch is stored, and it is not.
+    TokenNotStored = "token-not-stored",
+    /// Cloud: a launch is looked up by the server's tag, not by its token, so that another region's machine can match.
+    AdoptByTag = "adopt-by-tag",
+    /// Configuration: the region's controller repeats a failed call without a delay.
+    BackoffIgnored = "backoff-ignored",
+    /// Cloud: the monitor is told that reads are never stale.
+    MissingInWindow = "missing-in-window",
+    /// Cloud: the monitor gets an incomplete list as a complete one, and "not found" for what cannot be reached.
+    MissingOnIncompleteList = "missing-on-incomplete-list",
+    /// Cloud: the monitor gets an incomplete list as a complete one.
+    SweepOnIncompleteList = "sweep-on-incomplete-list",
+    /// Store and configuration: the monitor does not read launches, and takes a machine for an orphan at any age.
+    SweepUnsettled = "sweep-unsettled",
+    /// Cloud: every listed machine carries the region's tag.
+    SweepForeign = "sweep-foreign",
+    /// Cloud: a failed list is an empty, complete one.
+    ScanWithoutList = "scan-without-list",
+    /// Store: a change without consent keeps the consent of the change before.
+    ConsentKept = "consent-kept",
+    /// Store: the controller of instances reads consent in every record.
+    ConsentAssumed = "consent-assumed",
+    /// Store: the charge for a new instance is committed in a transaction of its own, before the instance.
+    ChargeOutsideTransaction = "charge-outside-transaction",
+    /// Store: a change of flavor or address is not charged.
+    RechargeForgotten = "recharge-forgotten",
+    /// Store: a deleted instance stays charged.
+    ReleaseForgotten = "release-forgotten",
+    /// Store: a change leaves no event.
+    EventLost = "event-lost",
+    /// Store: a change does not raise the generation.
+    GenerationNotRaised = "generation-not-raised",
+    /// Dependency checker: the network of a new instance is not checked.
+    NetworkNotChecked = "network-not-checked",
+    /// Store: the request to stop an instance is not stored.
+    StopNotStored = "stop-not-stored",
+    /// Store: the controller of instances is told that a server has its desired state, and it does not.
+    DesiredStateNotApplied = "desired-state-not-applied",
+    /// Store: a generation counts as done as soon as the server has it.
+    SettledEarly = "settled-early",
+    /// Store: the controller of instances does not read that an instance had a server, and creates another one.
+    MissingServerRecreated = "missing-server-recreated",
+    /// Store: the instances of a network that is being deleted are not marked.
+    NetworkInstancesKept = "network-instances-kept",
+}

@@ -1,0 +1,225 @@
+//! A store that changes what one part reads or writes.
+
+use async_trait::async_trait;
+use fleetwright_region::uses;
+use fleetwright_store::{
+    Check, Interest, MemoryStore, Page, Query, Record, RecordId, Result, Revision, Schema, Store,
+    Transaction, Watch, Write,
+};
+use serde_json::Value;
+
+use super::Mistake;
+use crate::{
+    rules::Written,
+    store::{Actor, FaultyStore},
+};
+
+/// One part's handle of the store, between that part and the injected faults.
+#[derive(Debug)]
+pub struct MistakenStore {
+    /// The handle with the faults, which also checks the rules.
+    pub inner: FaultyStore,
+    /// What it does wrong.
+    pub mistake: Mistake,
+}
+
+/// What becomes of a transaction.
+enum Altered {
+    /// It is committed as it is now.
+    Commit(Transaction),
+    /// Nothing is written, and the caller is told that everything was.
+    Drop,
+    /// It is committed in two parts.
+    Split(Transaction, Transaction),
+}
+
+impl MistakenStore {
+    fn is(&self, actor: Actor, mistake: Mistake) -> bool {
+        (self.inner.actor, self.mistake) == (actor, mistake)
+    }
+
+    fn truth(&self) -> &MemoryStore {
+        &self.inner.inner
+    }
+
+    /// Changes what is read.
+    async fn misread(&self, record: &mut Record) {
+        let kind = record.id.kind.as_str();
+        let value = &mut record.value;
+        if kind == uses::INSTANCE && self.is(Actor::Instances, Mistake::ConsentAssumed) {
+            set(value, "/consent", "destroy".into());
+        }
+        if kind == uses::INSTANCE && self.is(Actor::Instances, Mistake::MissingServerRecreated) {
+            let server = RecordId::new(uses::SERVER, record.id.key.as_str());
+            let found = match &server {
+                Ok(id) => self.truth().get(id).await.ok().flatten(),
+                Err(_) => None,
+            };
+            if found.is_none() && is_null(value, "/deletion") {
+                set(value, "/status/server", Value::Null);
+            }
+        }
+        let launching = kind == uses::SERVER && is_null(value, "/instance");
+        if launching && self.is(Actor::Monitor, Mistake::SweepUnsettled) {
+            set(value, "/launch", Value::Null);
+        }
+    }
+
+    /// Changes what is written.
+    async fn miswrite(&self, mut transaction: Transaction) -> Altered {
+        let written = self.inner.before(&transaction).await;
+        let find = |kind: &str| written.iter().find(|write| write.kind() == kind);
+        let actor = self.inner.actor;
+        if let Some(server) = find(uses::SERVER) {
+            let changed = server.before.is_some() && server.after.is_some();
+            let launch = self.is(Actor::Region, Mistake::TokenNotStored)
+                && server.differs("/launch/incarnation");
+            let applied = self.is(Actor::Instances, Mistake::DesiredStateNotApplied)
+                && changed
+                && !server.is("/intent/power", "deleted");
+            if launch || applied {
+                return Altered::Drop;
+            }
+        }
+        let Some(instance) = find(uses::INSTANCE) else {
+            return Altered::Commit(transaction);
+        };
+        if self.is(Actor::Networks, Mistake::NetworkInstancesKept) {
+            return Altered::Drop;
+        }
+        let (before, after) = (instance.before.as_ref(), instance.after.as_ref());
+        match (actor, before, after) {
+            (Actor::Service, None, Some(_)) if self.charges_apart() => {
+                let (paid, rest) = split(transaction);
+                return Altered::Split(paid, rest);
+            }
+            (Actor::Service, Some(_), Some(_)) if self.mistake == Mistake::RechargeForgotten => {
+                transaction = split(transaction).1;
+            }
+            (Actor::Instances, Some(_), None) if self.mistake == Mistake::ReleaseForgotten => {
+                transaction = split(transaction).1;
+            }
+            (Actor::Service | Actor::Instances, Some(before), Some(_)) => {
+                self.miswrite_instance(instance, before, &mut transaction);
+            }
+            _ => {}
+        }
+        Altered::Commit(transaction)
+    }
+
+    fn charges_apart(&self) -> bool {
+        self.mistake == Mistake::ChargeOutsideTransaction
+    }
+
+    /// Changes an instance that is replaced.
+    fn miswrite_instance(&self, instance: &Written, before: &Value, transaction: &mut Transaction) {
+        let puts = transaction.writes.iter_mut();
+        let mut values = puts.filter_map(|write| match write {
+            Write::Put(id, value) if *id == instance.id => Some(value),
+            Write::Put(..) | Write::Delete(_) => None,
+        });
+        let Some(value) = values.next() else {
+            return;
+        };
+        let mut keep = |path: &str| {
+            let kept = before.pointer(path).cloned().unwrap_or_default();
+            set(value, path, kept);
+        };
+        match (self.inner.actor, self.mistake) {
+            (Actor::Service, Mistake::ConsentKept) if before["consent"] == "destroy" => {
+                keep("/consent");
+            }
+            // It is assumed for the server alone.
+            (Actor::Instances, Mistake::ConsentAssumed) => keep("/consent"),
+            (Actor::Service, Mistake::EventLost) => keep("/events"),
+            (Actor::Service, Mistake::GenerationNotRaised) => keep("/generation"),
+            (Actor::Service, Mistake::StopNotStored) if instance.is("/intent/power", "stopped") => {
+                keep("/intent/power");
+            }
+            (Actor::Instances, Mistake::SettledEarly) => {
+                let passed = value["status"]["passed_generation"] == value["generation"];
+                if passed && is_null(value, "/deletion") {
+                    let generation = value["generation"].clone();
+                    set(value, "/status/observed_generation", generation);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What charges, and everything else.
+fn split(transaction: Transaction) -> (Transaction, Transaction) {
+    let charges = |id: &RecordId| id.kind.as_str() != uses::INSTANCE;
+    let (paid, writes) = transaction
+        .writes
+        .into_iter()
+        .partition(|write| charges(write.id()));
+    let about_charge = |check: &Check| match check {
+        Check::Absent(id) | Check::Exists(id) | Check::At(id, _) => {
+            ["allocation", "quota-account"].contains(&id.kind.as_str())
+        }
+        Check::Unclaimed(_) => false,
+    };
+    let (paid_checks, checks) = transaction.checks.into_iter().partition(about_charge);
+    let (mut charge, mut rest) = (Transaction::new(), Transaction::new());
+    (charge.checks, charge.writes) = (paid_checks, paid);
+    (rest.checks, rest.writes) = (checks, writes);
+    (charge, rest)
+}
+
+fn set(value: &mut Value, path: &str, to: Value) {
+    if let Some(part) = value.pointer_mut(path) {
+        *part = to;
+    }
+}
+
+fn is_null(value: &Value, path: &str) -> bool {
+    value.pointer(path).is_none_or(Value::is_null)
+}
+
+#[async_trait]
+impl Store for MistakenStore {
+    fn schema(&self) -> &Schema {
+        self.inner.schema()
+    }
+
+    async fn get(&self, id: &RecordId) -> Result<Option<Record>> {
+        let mut found = self.inner.get(id).await?;
+        if let Some(record) = &mut found {
+            self.misread(record).await;
+        }
+        Ok(found)
+    }
+
+    async fn list(&self, query: &Query) -> Result<Page> {
+        let mut page = self.inner.list(query).await?;
+        for record in &mut page.records {
+            self.misread(record).await;
+        }
+        Ok(page)
+    }
+
+    async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
+        match self.miswrite(transaction.clone()).await {
+            Altered::Commit(transaction) => self.inner.commit(&transaction).await,
+            Altered::Drop => self.truth().head().await,
+            Altered::Split(first, second) => {
+                self.inner.commit(&first).await?;
+                self.inner.commit(&second).await
+            }
+        }
+    }
+
+    async fn head(&self) -> Result<Revision> {
+        self.inner.head().await
+    }
+
+    async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
+        self.inner.watch(after, interest).await
+    }
+
+    async fn compact(&self, through: Revision) -> Result<()> {
+        self.inner.compact(through).await
+    }
+}
