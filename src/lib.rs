@@ -32,7 +32,7 @@ pub use consistency::{read_until, read_until_state};
 pub use error::{Call, Effect, ErrorKind, ProvisionError, Result, RetryAdvice, Scope};
 pub use ext::InstanceProvisionerExt;
 pub use filter::InstanceFilter;
-pub use futures_util::stream::BoxStream;
+pub use futures_util::{future::BoxFuture, stream::BoxStream};
 pub use id::{ImageId, InstanceId, InstanceType, MAX_NAME_BYTES, NetworkId, SecurityGroupId, Zone};
 pub use info::{InstanceInfo, InstanceStatus, LaunchRecord};
 pub use invalid::{InvalidValue, Problem};

@@ -1,5 +1,4 @@
-//! How many repetitions a fleet may send, so that an outage is not made worse by those who wait for
-//! its end.
+//! The number of retries that a fleet may send, so that retries do not make an outage worse.
 
 use std::{
     num::NonZeroU32,
@@ -9,22 +8,32 @@ use std::{
     },
 };
 
-/// A reserve of repetitions that calls which succeed fill up again. Clones share it: give one to
-/// every handle on the same account.
+/// A shared reserve of retries. Retries are taken from it, and successful calls refill it.
 ///
-/// At no time were more repetitions allowed than the reserve and one for every `calls_per_retry`
-/// successful calls: in an outage, in which nothing succeeds, the reserve and no more.
+/// Clones share one reserve: give a clone to every handle on the same account. At any time, at most
+/// `reserve` retries plus one for every `calls_per_retry` successful calls were allowed. During an
+/// outage no call succeeds, so at most `reserve` retries are sent in all.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use fleetwright::layer::{RetryBudget, RetryPolicy};
+///
+/// // 50 retries in reserve; ten successful calls earn one back.
+/// let budget = RetryBudget::new(50, NonZeroU32::new(10).unwrap());
+/// assert_eq!(budget.remaining(), 50);
+/// let policy = RetryPolicy::default().budget(budget.clone());
+/// ```
 #[derive(Clone, Debug)]
 pub struct RetryBudget {
-    /// In successful calls: one is earned by each, a repetition costs `price`.
+    /// Counted in successful calls: each one adds 1, and a retry costs `price`.
     balance: Arc<AtomicU64>,
     full: u64,
     price: u64,
 }
 
 impl RetryBudget {
-    /// A full reserve of `reserve` repetitions, of which `calls_per_retry` successful calls earn
-    /// one back.
+    /// Creates a full reserve of `reserve` retries. Each `calls_per_retry` successful calls add one
+    /// retry, up to the full reserve.
     pub fn new(reserve: u32, calls_per_retry: NonZeroU32) -> Self {
         let price = u64::from(calls_per_retry.get());
         let full = u64::from(reserve) * price;
@@ -35,12 +44,12 @@ impl RetryBudget {
         }
     }
 
-    /// How many repetitions are left.
+    /// Returns how many retries are left.
     pub fn remaining(&self) -> u64 {
         self.balance.load(Ordering::Relaxed) / self.price
     }
 
-    /// Takes one repetition, if there is one.
+    /// Takes one retry. Returns `false` if there is none.
     pub(super) fn withdraw(&self) -> bool {
         let take = |balance: u64| balance.checked_sub(self.price);
         let taken = self
@@ -49,7 +58,7 @@ impl RetryBudget {
         taken.is_ok()
     }
 
-    /// Puts back one repetition that was taken and not sent.
+    /// Returns one retry that was taken and not sent.
     pub(super) fn give_back(&self) {
         let put = |balance: u64| Some(balance.saturating_add(self.price).min(self.full));
         let _ = self
@@ -57,7 +66,7 @@ impl RetryBudget {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, put);
     }
 
-    /// A call has succeeded.
+    /// Counts one successful call.
     pub(super) fn deposit(&self) {
         let put = |balance: u64| (balance < self.full).then_some(balance + 1);
         let _ = self
@@ -67,7 +76,7 @@ impl RetryBudget {
 }
 
 impl Default for RetryBudget {
-    /// A hundred in reserve, and one for every five successful calls.
+    /// 100 retries in reserve, and one more for every five successful calls.
     fn default() -> Self {
         Self::new(100, NonZeroU32::MIN.saturating_add(4))
     }
@@ -80,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_more_than_the_reserve_and_what_was_earned(
+        fn retries_never_exceed_the_reserve_plus_what_was_earned(
             reserve in 0_u32..9, price in 1_u32..9, calls in proptest::collection::vec(any::<bool>(), 0..200),
         ) {
             let budget = RetryBudget::new(reserve, NonZeroU32::new(price).unwrap());
@@ -99,7 +108,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_there_is_given(reserve in 0_u32..9, price in 1_u32..9, rounds in 0_u32..9) {
+        fn the_whole_reserve_can_be_taken_and_refilled(reserve in 0_u32..9, price in 1_u32..9, rounds in 0_u32..9) {
             let budget = RetryBudget::new(reserve, NonZeroU32::new(price).unwrap());
             prop_assert_eq!((0..reserve + 5).filter(|_| budget.withdraw()).count() as u32, reserve);
             for _ in 0..rounds * price {

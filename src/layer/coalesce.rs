@@ -1,9 +1,8 @@
-//! Few calls for many callers.
+//! Combines single calls into batch calls.
 //!
-//! Owns that describes, stops, starts and terminates of single instances that come at the same time
-//! share the batch calls of the trait. It never makes a caller wait when nobody else does, never
-//! answers with what was read before it was asked, and never lets one caller's end or failure touch
-//! another.
+//! Owns which describes, stops, starts and terminates of single instances share a batch call. A
+//! caller never waits when no other call is in flight, never gets data that was read before its call
+//! was made, and is never affected when another caller is dropped or fails.
 
 use std::{
     collections::BTreeMap,
@@ -17,9 +16,9 @@ use futures_util::future::BoxFuture;
 
 use super::{
     Layered, Request, Retry, RetryPolicy,
-    course::{Course, Past},
-    lane::Lane,
-    signal,
+    batch_queue::BatchQueue,
+    retry_state::{FailureHistory, RetryState},
+    telemetry,
 };
 use crate::{
     BoxStream, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
@@ -27,21 +26,31 @@ use crate::{
     LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
 
-/// How calls are gathered.
+/// How single calls are combined.
+///
+/// ```
+/// use std::{num::NonZeroUsize, time::Duration};
+/// use fleetwright::layer::CoalescePolicy;
+///
+/// let policy = CoalescePolicy::default()
+///     .window(Duration::from_millis(50))
+///     .max_size(NonZeroUsize::new(100).unwrap());
+/// assert_eq!(policy.window, Duration::from_millis(50));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CoalescePolicy {
-    /// How long a caller waits at most for those who come after it, while another call of the same
-    /// operation is under way; twice as long for each further one, so that calls which wait for their
-    /// turn below do not pile up there.
+    /// How long a batch waits for more callers while one other call of the same operation is in
+    /// flight. Each further call in flight doubles it, so that calls do not pile up in front of a
+    /// rate limit. Default: 100 ms.
     pub window: Duration,
-    /// The most instances in one call; never more than the backend's
-    /// [batch size](Capabilities::batch_size) is used.
+    /// The most instances in one batch. A batch never has more than the backend's
+    /// [batch size](Capabilities::batch_size). Default: no limit but that.
     pub max_size: NonZeroUsize,
 }
 
 impl Default for CoalescePolicy {
-    /// A tenth of a second, and as many as the backend takes.
+    /// A window of 100 ms, and as many instances as the backend allows.
     fn default() -> Self {
         Self {
             window: Duration::from_millis(100),
@@ -51,14 +60,14 @@ impl Default for CoalescePolicy {
 }
 
 impl CoalescePolicy {
-    /// Waits so long at most.
+    /// Sets how long a batch waits for more callers. Zero sends every batch at once.
     #[must_use]
     pub const fn window(mut self, window: Duration) -> Self {
         self.window = window;
         self
     }
 
-    /// Puts so many instances into one call at most.
+    /// Sets the most instances in one batch.
     #[must_use]
     pub const fn max_size(mut self, instances: NonZeroUsize) -> Self {
         self.max_size = instances;
@@ -66,64 +75,104 @@ impl CoalescePolicy {
     }
 }
 
-/// How a call is made of what it is about.
-type Way<About, Answer> = fn(Arc<dyn InstanceProvisioner>, About) -> BoxFuture<'static, Answer>;
-
-/// Makes few batch calls of many single ones.
+/// Combines many single calls into few batch calls.
 ///
-/// The first caller's call is sent at once. Those who come while it is under way gather; they are
-/// sent together when nothing is under way any more, when there are as many as a batch takes, or when
-/// the window of their first is over. Callers of the same instance share its answer. Who is dropped while gathering is
-/// not sent; who is dropped later changes nothing for the others.
+/// The first call of an operation is sent at once. Calls that arrive while it is in flight wait, and
+/// are sent together as soon as no call is in flight, the batch is full, or the window of its first
+/// caller is over. Callers of the same instance share one result. A caller that is dropped while it
+/// waits is not sent; one that is dropped later does not affect the others.
 ///
-/// Nothing is spawned: a shared call is carried on by whichever of its callers is polled, and is
-/// dropped only when the last one is.
+/// Only [`describe_instance`], [`stop_instance`], [`start_instance`] and [`terminate_instance`] are
+/// combined. All other calls are passed on unchanged.
+///
+/// No task is spawned: whichever caller of a batch is polled drives it, and the batch is dropped
+/// only when its last caller is.
+///
+/// ```
+/// use fleetwright::{InstanceProvisioner, layer::{Coalesce, CoalescePolicy, RetryPolicy}};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// let cloud = MemoryCloud::new();
+/// let combined = Coalesce::with_retry(
+///     cloud.provisioner(), CoalescePolicy::default(), RetryPolicy::default());
+/// assert_eq!(combined.capabilities().provider, "memory");
+/// ```
+///
+/// [`describe_instance`]: InstanceProvisioner::describe_instance
+/// [`stop_instance`]: InstanceProvisioner::stop_instance
+/// [`start_instance`]: InstanceProvisioner::start_instance
+/// [`terminate_instance`]: InstanceProvisioner::terminate_instance
 #[derive(Debug)]
 pub struct Coalesce<P> {
     inner: Arc<P>,
-    /// Where calls go that are not shared, and where those go that are.
-    alone: Arc<dyn InstanceProvisioner>,
-    shared: Arc<dyn InstanceProvisioner>,
-    /// How what failed in a shared call is repeated for its own callers.
+    /// Sends calls that are not combined. Retries them if there is a retry policy.
+    single: Arc<dyn InstanceProvisioner>,
+    /// Sends batches. Retries them while every item fails, if there is a retry policy.
+    batched: Arc<dyn InstanceProvisioner>,
+    /// How a caller retries its own item after others of its batch succeeded.
     retry: Option<RetryPolicy>,
-    describes: Lane<(Result<InstanceStatus>, Fate)>,
-    stops: Lane<(Result<()>, Fate)>,
-    starts: Lane<(Result<InstanceInfo>, Fate)>,
-    terminates: Lane<(Result<()>, Fate)>,
+    describes: Queue<InstanceStatus>,
+    stops: Queue<()>,
+    starts: Queue<InstanceInfo>,
+    terminates: Queue<()>,
 }
 
-/// With whom an answer came.
+/// The batches of one operation.
+type Queue<T> = BatchQueue<(Result<T>, RetryOwner)>;
+
+/// A function that sends a call: for one instance or for many.
+type SendFn<Target, Output> =
+    fn(Arc<dyn InstanceProvisioner>, Target) -> BoxFuture<'static, Output>;
+
+/// How one operation is sent, alone and as a batch.
+struct Senders<T> {
+    operation: Operation,
+    one: SendFn<InstanceId, Result<T>>,
+    many: SendFn<Vec<InstanceId>, Vec<Result<T>>>,
+}
+
+impl<T> Clone for Senders<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Senders<T> {}
+
+/// Who must retry a failed result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    /// Nothing came through: it was repeated below as far as it may be.
-    Common,
-    /// Others came through, or nobody else was there.
-    Own,
+enum RetryOwner {
+    /// Nobody: the layer below has already retried it as often as it may.
+    Below,
+    /// Its own caller, because other items of the batch succeeded or it was sent without retries.
+    Caller,
 }
 
 impl<P: InstanceProvisioner + 'static> Coalesce<P> {
-    /// Gathers the calls on `inner` as `policy` says.
+    /// Combines the calls on `inner`, without retries.
     ///
-    /// Where `inner` repeats calls, those who share one wait until all of it was repeated:
-    /// [`with_retry`](Self::with_retry) keeps them apart.
+    /// If `inner` retries calls itself, all callers of a batch wait until its last item was retried;
+    /// use [`with_retry`](Self::with_retry) instead.
     pub fn new(inner: P, policy: CoalescePolicy) -> Self {
         let inner = Arc::new(inner);
-        let all: Arc<dyn InstanceProvisioner> = Arc::clone(&inner) as _;
-        Self::build(inner, Arc::clone(&all), all, policy, None)
+        let same: Arc<dyn InstanceProvisioner> = Arc::clone(&inner) as _;
+        Self::build(inner, Arc::clone(&same), same, policy, None)
     }
 
-    /// Gathers the calls on `inner` as `policy` says, and repeats all calls on it as `retry` says.
+    /// Combines the calls on `inner`, and retries all calls as `retry` says.
     ///
-    /// A shared call of which nothing came through is repeated as one call. Once something has, each
-    /// is answered: what failed is then repeated for its own callers, and nobody else waits for it.
+    /// A batch in which every item failed is retried as one call. As soon as one item succeeds, the
+    /// batch ends: each caller gets its result, and callers whose item failed retry it themselves, so
+    /// that no caller waits for the failure of another.
     pub fn with_retry(inner: P, policy: CoalescePolicy, retry: RetryPolicy) -> Self {
         let inner = Arc::new(inner);
-        let alone = Layered::new(Arc::clone(&inner), Retry::new(retry.clone()));
-        let shared = Layered::new(Arc::clone(&inner), Retry::answering_parts(retry.clone()));
+        let single = Layered::new(Arc::clone(&inner), Retry::new(retry.clone()));
+        let until_partial = Retry::until_partial_success(retry.clone());
+        let batched = Layered::new(Arc::clone(&inner), until_partial);
         Self::build(
             inner,
-            Arc::new(alone),
-            Arc::new(shared),
+            Arc::new(single),
+            Arc::new(batched),
             policy,
             Some(retry),
         )
@@ -131,122 +180,125 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
 
     fn build(
         inner: Arc<P>,
-        alone: Arc<dyn InstanceProvisioner>,
-        shared: Arc<dyn InstanceProvisioner>,
+        single: Arc<dyn InstanceProvisioner>,
+        batched: Arc<dyn InstanceProvisioner>,
         policy: CoalescePolicy,
         retry: Option<RetryPolicy>,
     ) -> Self {
-        let (window, size) = (
-            policy.window,
-            policy.max_size.min(inner.capabilities().batch_size),
-        );
+        let max_size = policy.max_size.min(inner.capabilities().batch_size);
         Self {
             inner,
-            alone,
-            shared,
+            single,
+            batched,
             retry,
-            describes: Lane::new(window, size),
-            stops: Lane::new(window, size),
-            starts: Lane::new(window, size),
-            terminates: Lane::new(window, size),
+            describes: BatchQueue::new(policy.window, max_size),
+            stops: BatchQueue::new(policy.window, max_size),
+            starts: BatchQueue::new(policy.window, max_size),
+            terminates: BatchQueue::new(policy.window, max_size),
         }
     }
 
-    /// What is below the layer.
+    /// Returns the provisioner below the layer.
     pub fn inner(&self) -> &P {
         &self.inner
     }
 
-    /// Answers `id`, and repeats it if it failed while others came through.
-    async fn share<T: Clone + Send + Sync + 'static>(
+    /// Sends one call through the queue, and retries it while it is its caller's turn to do so.
+    async fn call<T: Clone + Send + Sync + 'static>(
         &self,
-        lane: &Lane<(Result<T>, Fate)>,
-        operation: Operation,
+        queue: &Queue<T>,
+        senders: Senders<T>,
         id: &InstanceId,
-        one: Way<InstanceId, Result<T>>,
-        many: Way<Vec<InstanceId>, Vec<Result<T>>>,
     ) -> Result<T> {
-        let request = Request::new(&*self.inner, operation).about(std::slice::from_ref(id));
-        let mut course = self.retry.as_ref().map(Course::new);
-        let mut past = Past::default();
+        let request = Request::new(&*self.inner, senders.operation).about(std::slice::from_ref(id));
+        let mut state = self.retry.as_ref().map(RetryState::new);
+        let mut history = FailureHistory::default();
         loop {
-            let attempt = course.as_ref().map_or(1, |course| course.attempt);
-            let (answer, fate) = self.ask(lane, &request, attempt, one, many).await;
-            let error = match answer {
+            let attempt = state.as_ref().map_or(1, |state| state.attempt);
+            let (result, owner) = self.submit(queue, senders, &request, id, attempt).await;
+            let error = match result {
                 Ok(value) => return Ok(value),
-                Err(error) => past.with(error),
+                Err(error) => history.merge(error),
             };
-            let course = course.as_mut().filter(|_| fate == Fate::Own);
-            let pause = course.and_then(|course| {
-                let pause = course.pause(&request, error.retry().delay())?;
-                signal::repeats(&request, &error, course.attempt, pause.delay);
-                Some(pause)
-            });
-            match pause {
-                Some(pause) => pause.pass().await,
-                None => return Err(error),
-            }
+            let delay = match (owner, &mut state) {
+                (RetryOwner::Caller, Some(state)) => {
+                    let delay = state.next_delay(&request, error.retry().delay());
+                    delay.map(|delay| (delay, state.attempt))
+                }
+                (RetryOwner::Caller | RetryOwner::Below, _) => None,
+            };
+            let Some((delay, next_attempt)) = delay else {
+                return Err(error);
+            };
+            telemetry::retrying(&request, &error, next_attempt, delay.duration);
+            delay.sleep().await;
         }
     }
 
-    /// Answers what `request` is about out of a call that it shares with others, or of `one` if it is
-    /// alone.
-    async fn ask<T: Clone + Send + Sync + 'static>(
+    /// Submits attempt `attempt` of a call to the queue, and returns its result and who must retry it.
+    async fn submit<T: Clone + Send + Sync + 'static>(
         &self,
-        lane: &Lane<(Result<T>, Fate)>,
+        queue: &Queue<T>,
+        senders: Senders<T>,
         request: &Request<'_>,
+        id: &InstanceId,
         attempt: u32,
-        one: Way<InstanceId, Result<T>>,
-        many: Way<Vec<InstanceId>, Vec<Result<T>>>,
-    ) -> (Result<T>, Fate) {
-        let operation = request.operation();
-        let shared = Arc::clone(&self.shared);
-        // What is repeated here already is not repeated below as well.
-        let (alone, alone_fate): (Arc<dyn InstanceProvisioner>, _) = if attempt > 1 {
-            (Arc::clone(&self.inner) as _, Fate::Own)
+    ) -> (Result<T>, RetryOwner) {
+        let batched = Arc::clone(&self.batched);
+        // From the second attempt on, the caller retries: the layer below must not do so as well.
+        let (single, owner): (Arc<dyn InstanceProvisioner>, _) = if attempt > 1 {
+            (Arc::clone(&self.inner) as _, RetryOwner::Caller)
         } else {
-            (Arc::clone(&self.alone), Fate::Common)
+            (Arc::clone(&self.single), RetryOwner::Below)
         };
         let send = move |ids: Vec<InstanceId>| -> BoxFuture<'static, _> {
             Box::pin(async move {
-                let provisioner = Arc::clone(&alone);
-                let request = Request::new(&*provisioner, operation).about(&ids);
-                signal::coalesced(&request, ids.len());
-                let (answers, fate) = match &*ids {
-                    [id] if attempt > 1 => {
-                        let sent = signal::attempt(&request, attempt, one(alone, id.clone()));
-                        (vec![sent.await], alone_fate)
-                    }
-                    [id] => (vec![one(alone, id.clone()).await], alone_fate),
-                    _ => {
-                        let answers = many(shared, ids.clone()).await;
-                        let answers = request.fitted(ids.len(), answers);
-                        let fate = if answers.iter().any(Result::is_ok) {
-                            Fate::Own
+                let provisioner = Arc::clone(&single);
+                let request = Request::new(&*provisioner, senders.operation).about(&ids);
+                telemetry::batch_sent(&request, ids.len());
+                let (results, owner) = match &*ids {
+                    [id] => {
+                        let sent = (senders.one)(single, id.clone());
+                        let result = if attempt > 1 {
+                            telemetry::attempt(&request, attempt, sent).await
                         } else {
-                            Fate::Common
+                            sent.await
                         };
-                        (answers, fate)
+                        (vec![result], owner)
                     }
+                    _ => send_batch(&request, senders, batched).await,
                 };
-                // Each caller has asked for one, so its error is of that.
-                let named = answers
-                    .into_iter()
-                    .map(|answer| (answer.map_err(|e| e.with_operation(operation)), fate));
-                ids.iter().cloned().zip(named).collect::<BTreeMap<_, _>>()
+                // The error of a batch names the batch call; each caller made a single call.
+                let results = results.into_iter().map(|result| {
+                    let result = result.map_err(|error| error.with_operation(senders.operation));
+                    (result, owner)
+                });
+                ids.iter().cloned().zip(results).collect::<BTreeMap<_, _>>()
             })
         };
-        let answer = match request.ids {
-            [id] => lane.ask(id, send).await,
-            _ => None,
-        };
-        let lost = || {
-            let message = "the batch has no answer for it";
+        queue.submit(id, send).await.unwrap_or_else(|| {
+            let message = "the backend returned no result for this instance of a batch";
             let error = request.call.unexpected(Effect::Unknown, message);
-            (Err(error), Fate::Common)
-        };
-        answer.unwrap_or_else(lost)
+            (Err(error), RetryOwner::Below)
+        })
     }
+}
+
+/// Sends a batch of at least two instances, and returns its results and who must retry those that
+/// failed.
+async fn send_batch<T>(
+    request: &Request<'_>,
+    senders: Senders<T>,
+    provisioner: Arc<dyn InstanceProvisioner>,
+) -> (Vec<Result<T>>, RetryOwner) {
+    let results = (senders.many)(provisioner, request.ids.to_vec()).await;
+    let results = request.one_result_per_id(request.ids.len(), results);
+    let owner = if results.iter().any(Result::is_ok) {
+        RetryOwner::Caller
+    } else {
+        RetryOwner::Below
+    };
+    (results, owner)
 }
 
 #[async_trait]
@@ -257,59 +309,50 @@ impl<P: InstanceProvisioner + 'static> InstanceProvisioner for Coalesce<P> {
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        self.share(
-            &self.describes,
-            Operation::DescribeInstance,
-            id,
-            |inner, id| Box::pin(async move { inner.describe_instance(&id).await }),
-            |inner, ids| Box::pin(async move { inner.describe_instances(&ids).await }),
-        )
-        .await
+        let senders = Senders {
+            operation: Operation::DescribeInstance,
+            one: |inner, id| Box::pin(async move { inner.describe_instance(&id).await }),
+            many: |inner, ids| Box::pin(async move { inner.describe_instances(&ids).await }),
+        };
+        self.call(&self.describes, senders, id).await
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
-        self.share(
-            &self.stops,
-            Operation::StopInstance,
-            id,
-            |inner, id| Box::pin(async move { inner.stop_instance(&id).await }),
-            |inner, ids| Box::pin(async move { inner.stop_instances(&ids).await }),
-        )
-        .await
+        let senders = Senders {
+            operation: Operation::StopInstance,
+            one: |inner, id| Box::pin(async move { inner.stop_instance(&id).await }),
+            many: |inner, ids| Box::pin(async move { inner.stop_instances(&ids).await }),
+        };
+        self.call(&self.stops, senders, id).await
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        self.share(
-            &self.starts,
-            Operation::StartInstance,
-            id,
-            |inner, id| Box::pin(async move { inner.start_instance(&id).await }),
-            |inner, ids| Box::pin(async move { inner.start_instances(&ids).await }),
-        )
-        .await
+        let senders = Senders {
+            operation: Operation::StartInstance,
+            one: |inner, id| Box::pin(async move { inner.start_instance(&id).await }),
+            many: |inner, ids| Box::pin(async move { inner.start_instances(&ids).await }),
+        };
+        self.call(&self.starts, senders, id).await
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
-        self.share(
-            &self.terminates,
-            Operation::TerminateInstance,
-            id,
-            |inner, id| Box::pin(async move { inner.terminate_instance(&id).await }),
-            |inner, ids| Box::pin(async move { inner.terminate_instances(&ids).await }),
-        )
-        .await
+        let senders = Senders {
+            operation: Operation::TerminateInstance,
+            one: |inner, id| Box::pin(async move { inner.terminate_instance(&id).await }),
+            many: |inner, ids| Box::pin(async move { inner.terminate_instances(&ids).await }),
+        };
+        self.call(&self.terminates, senders, id).await
     }
-
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        self.alone.launch_instance(config).await
+        self.single.launch_instance(config).await
     }
 
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
-        self.alone.list_instances(filter).await
+        self.single.list_instances(filter).await
     }
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        self.alone.find_launch(token).await
+        self.single.find_launch(token).await
     }
 
     async fn launch_instances(
@@ -317,57 +360,57 @@ impl<P: InstanceProvisioner + 'static> InstanceProvisioner for Coalesce<P> {
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
-        self.alone.launch_instances(config, count).await
+        self.single.launch_instances(config, count).await
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.alone.terminate_instances(ids).await
+        self.single.terminate_instances(ids).await
     }
 
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.alone.stop_instances(ids).await
+        self.single.stop_instances(ids).await
     }
 
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        self.alone.start_instances(ids).await
+        self.single.start_instances(ids).await
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        self.alone.describe_instances(ids).await
+        self.single.describe_instances(ids).await
     }
 
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        self.alone.stream_instances(filter)
+        self.single.stream_instances(filter)
     }
 
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
-        self.alone.update_tags(id, change).await
+        self.single.update_tags(id, change).await
     }
 
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
-        self.alone.reboot_instance(id, how).await
+        self.single.reboot_instance(id, how).await
     }
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
-        self.alone.resize_instance(id, to).await
+        self.single.resize_instance(id, to).await
     }
 
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
-        self.alone.reimage_instance(id, image).await
+        self.single.reimage_instance(id, image).await
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
-        self.alone.console_output(id).await
+        self.single.console_output(id).await
     }
 
     async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
-        self.alone.console_session(id).await
+        self.single.console_session(id).await
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
-        self.alone.snapshot_image(id, request).await
+        self.single.snapshot_image(id, request).await
     }
 }

@@ -1,8 +1,9 @@
-//! Other offerings, when the cloud has no machine of the one that was asked for.
+//! Launches another offering when the cloud has no capacity for the requested one.
 //!
-//! Owns the order in which alternatives are tried, and which offerings lacked capacity lately. It
-//! moves a launch on only when the attempt before it is known to have launched nothing, and only
-//! for want of capacity: a quota, a mistake in the config or an outage is answered as it is.
+//! Owns the order in which alternatives are tried, and the memory of offerings without capacity. It
+//! goes on to the next alternative only for lack of capacity, and only when the attempt before is
+//! known to have launched nothing. A quota error, an invalid config or an outage is returned as it
+//! is.
 
 use std::time::Duration;
 
@@ -11,16 +12,16 @@ use tokio::time::Instant;
 
 use super::{
     LaunchOutput, Layer, Request,
-    lacking::{Lacking, offering},
-    signal,
+    capacity_memory::{CapacityMemory, offering},
+    telemetry::{self, FallbackReason},
 };
 use crate::{
-    BoxStream, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisionerExt as _,
-    InstanceType, InvalidValue, LaunchRecord, LaunchToken, ListItem, Market, Operation,
-    ProvisionError, Result, RetryAdvice, Scope, Tags, Zone,
+    Effect, ErrorKind, InstanceConfig, InstanceProvisionerExt as _, InstanceType, InvalidValue,
+    LaunchRecord, LaunchToken, Market, Operation, ProvisionError, Result, RetryAdvice, Scope, Tags,
+    Zone,
 };
 
-/// What to launch instead. A field that is not set stays as the config has it.
+/// An offering to launch. Fields that are not set keep the value of the config.
 ///
 /// ```
 /// use fleetwright::{Market, layer::Alternative};
@@ -38,7 +39,8 @@ pub struct Alternative {
 }
 
 impl Alternative {
-    /// An alternative by this name, which is so far what the config asks for.
+    /// Creates an alternative that changes nothing. The name appears in events and, if the policy
+    /// [says so](FallbackPolicy::record_in_tag), in a tag.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -48,31 +50,31 @@ impl Alternative {
         }
     }
 
-    /// Of another type.
+    /// Sets the instance type.
     pub fn instance_type(mut self, name: impl AsRef<str>) -> Result<Self, InvalidValue> {
         self.instance_type = Some(InstanceType::new(name)?);
         Ok(self)
     }
 
-    /// In another zone.
+    /// Sets the zone.
     pub fn zone(mut self, name: impl AsRef<str>) -> Result<Self, InvalidValue> {
         self.zone = Some(Zone::new(name)?);
         Ok(self)
     }
 
-    /// On another market.
+    /// Sets the market.
     #[must_use]
     pub const fn market(mut self, market: Market) -> Self {
         self.market = Some(market);
         self
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    fn applied(&self, config: &InstanceConfig) -> InstanceConfig {
+    fn apply(&self, config: &InstanceConfig) -> InstanceConfig {
         let mut config = config.clone();
         if let Some(instance_type) = &self.instance_type {
             config.instance_type = instance_type.clone();
@@ -87,7 +89,21 @@ impl Alternative {
     }
 }
 
-/// Which alternatives there are.
+/// The alternatives of a launch, and how long a lack of capacity is remembered.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::{Market, layer::{Alternative, FallbackPolicy}};
+///
+/// let policy = FallbackPolicy::new([
+///     Alternative::new("as requested"),
+///     Alternative::new("zone-b").zone("zone-b")?,
+///     Alternative::new("spot").market(Market::Spot),
+/// ])
+/// .remember_for(Duration::from_secs(60))
+/// .record_in_tag("offering")?;
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FallbackPolicy {
     alternatives: Vec<Alternative>,
@@ -96,10 +112,10 @@ pub struct FallbackPolicy {
 }
 
 impl FallbackPolicy {
-    /// Tries these in this order, and remembers for three minutes which lacked capacity.
+    /// Tries `alternatives` in this order. A lack of capacity is remembered for 3 minutes.
     ///
-    /// The list is the whole order: begin it with an alternative that changes nothing to try first
-    /// what the config asks for.
+    /// Only the alternatives are tried: start with one that changes nothing to try the config itself
+    /// first. Without any alternative, the config is launched as it is.
     pub fn new(alternatives: impl IntoIterator<Item = Alternative>) -> Self {
         Self {
             alternatives: alternatives.into_iter().collect(),
@@ -108,15 +124,18 @@ impl FallbackPolicy {
         }
     }
 
-    /// Does not ask again so long for an offering that lacked capacity.
+    /// Sets how long an offering without capacity is skipped. Zero never skips one.
     #[must_use]
     pub const fn remember_for(mut self, time: Duration) -> Self {
         self.remember = time;
         self
     }
 
-    /// Tags each instance under `key` with the name of its alternative, in the very call that
-    /// launches it. The names must then be values that the cloud takes.
+    /// Tags each instance with the name of its alternative under `key`, in the call that launches it.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the key is reserved or empty. The names must be valid tag values of the
+    /// cloud, which the backend checks at the launch.
     pub fn record_in_tag(mut self, key: impl Into<String>) -> Result<Self, InvalidValue> {
         let key = key.into();
         for alternative in &self.alternatives {
@@ -126,65 +145,126 @@ impl FallbackPolicy {
         Ok(self)
     }
 
-    /// The configs to try, by the names of their alternatives. Of equal ones only the first.
+    /// Returns the configs to try with the names of their alternatives, without duplicates.
     fn configs(&self, config: &InstanceConfig) -> Vec<(&str, InstanceConfig)> {
         let mut tried: Vec<InstanceConfig> = Vec::new();
         let mut configs = Vec::new();
         for alternative in &self.alternatives {
-            let mut other = alternative.applied(config);
+            let mut other = alternative.apply(config);
             if tried.contains(&other) {
                 continue;
             }
             tried.push(other.clone());
             if let Some(key) = &self.tag {
-                // Both were checked together when the policy was made.
+                // Key and value were checked when the policy was created.
                 let _ = other.tags.insert(key.as_str(), alternative.name());
             }
             configs.push((alternative.name(), other));
         }
         if configs.is_empty() {
-            configs.push(("as asked", config.clone()));
+            configs.push(("as requested", config.clone()));
         }
         configs
     }
 }
 
-/// Launches the first of several offerings that has capacity.
+/// Launches the first alternative that has capacity.
 ///
-/// - All alternatives of a launch have its token, so the backend itself keeps them to one instance,
-///   and [`find_launch`](crate::InstanceProvisioner::find_launch) finds it. A replay that meets
-///   the token under another alternative answers that one's instance: two configs that differ only
-///   in what an alternative sets are one launch here.
-/// - An attempt whose outcome is unknown is looked up before the next begins; where it cannot be
-///   settled, its error is the answer.
-/// - An offering that lacked capacity is passed over for a time, by the scope that its error names:
-///   one zone, one type in all zones. A config that names no zone or market is not taken for all of
-///   them. When every alternative is passed over, the launch is refused without being sent, with the
-///   time after which the first may be asked again; a token is looked up before that.
-/// - A batch that was launched in part is not moved: its error carries the survivors.
-/// - Which alternative it got, an instance tells by its type and placement, and by its tag where
-///   the policy [sets one](FallbackPolicy::record_in_tag).
+/// - All alternatives of a launch use its token, so the backend creates at most one instance, and
+///   [`find_launch`](crate::InstanceProvisioner::find_launch) finds it. A replay whose token was used
+///   with another alternative returns that alternative's instance: configs that differ only in what
+///   an alternative sets are the same launch here.
+/// - If the outcome of an attempt is unknown, its token is looked up before the next attempt. If that
+///   does not settle it, the error is returned.
+/// - An offering without capacity is skipped for a time, in the scope that its error names: one zone,
+///   or one type in all zones. An error about a config without zone or market does not apply to all
+///   zones or markets. If every alternative is skipped, the launch is refused without being sent, with
+///   the time after which the first one may be tried; a token is looked up before that.
+/// - A batch of which some instances were launched stays with its alternative: its error carries the
+///   survivors.
+/// - The type and placement of an instance show which alternative it got, and so does a tag if the
+///   policy [sets one](FallbackPolicy::record_in_tag).
 ///
-/// Capacity that fails after a launch was accepted is not seen here: the instance is then
-/// terminated with the cloud's reason, and its token is spent.
+/// A cloud may accept a launch and run out of capacity later. Then the instance is terminated with
+/// the cloud's reason, its token is spent, and this layer does nothing.
+///
+/// ```
+/// use fleetwright::{Market, layer::{Alternative, Fallback, FallbackPolicy, Layered}};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// let alternatives = [Alternative::new("as requested"), Alternative::new("spot").market(Market::Spot)];
+/// let fallback = Fallback::new(FallbackPolicy::new(alternatives));
+/// let provisioner = Layered::new(MemoryCloud::new().provisioner(), fallback);
+/// assert!(provisioner.layer().without_capacity().is_empty());
+/// ```
 #[derive(Debug)]
 pub struct Fallback {
     policy: FallbackPolicy,
-    lacking: Lacking,
+    memory: CapacityMemory,
 }
 
 impl Fallback {
-    /// Falls back as `policy` says.
+    /// Creates a layer with the alternatives of `policy`.
     pub const fn new(policy: FallbackPolicy) -> Self {
-        let lacking = Lacking::new(policy.remember);
-        Self { policy, lacking }
+        let memory = CapacityMemory::new(policy.remember);
+        Self { policy, memory }
     }
 
-    /// The offerings that are passed over now. One without a zone is of configs without a zone, or of
-    /// every zone, as its cloud has said.
+    /// Returns the offerings that are skipped now. One without a zone means configs without a zone,
+    /// or every zone, depending on what the cloud reported.
     pub fn without_capacity(&self) -> Vec<Scope> {
-        self.lacking.scopes()
+        self.memory.scopes()
     }
+
+    /// Tries the alternatives in order. Returns how the last one ended.
+    async fn try_alternatives<'a, T>(
+        &self,
+        request: &Request<'_>,
+        configs: &[(&str, InstanceConfig)],
+        send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
+    ) -> Outcome<T> {
+        let (mut refused, mut skipped_until) = (None, None);
+        for (index, (name, config)) in configs.iter().enumerate() {
+            if let Some(until) = self.memory.unavailable_until(config) {
+                telemetry::fallback(request, name, FallbackReason::NoCapacityRecently);
+                let first = skipped_until.map_or(until, |first: Instant| first.min(until));
+                skipped_until = Some(first);
+                continue;
+            }
+            let error = match send(config.clone()).await {
+                Ok(launched) => return Outcome::Returned(Ok(launched)),
+                Err(error) => error,
+            };
+            if error.kind() == ErrorKind::TokenConflict {
+                return Outcome::TokenTaken { index, error };
+            }
+            if !launched_nothing(request, &error).await {
+                return Outcome::Returned(Err(error));
+            }
+            self.memory.record(&error, config);
+            telemetry::fallback(request, name, FallbackReason::NoCapacity);
+            refused = Some(error);
+        }
+        Outcome::NoCapacity {
+            refused,
+            skipped_until,
+        }
+    }
+}
+
+/// How the attempts of a launch ended.
+enum Outcome<T> {
+    /// With this result.
+    Returned(Result<T>),
+    /// The token was used before, with another config than the one at `index`.
+    TokenTaken { index: usize, error: ProvisionError },
+    /// No alternative has capacity.
+    NoCapacity {
+        /// The last capacity error, if any alternative was tried.
+        refused: Option<ProvisionError>,
+        /// When the first skipped alternative may be tried again, if any was skipped.
+        skipped_until: Option<Instant>,
+    },
 }
 
 impl Layer for Fallback {
@@ -196,125 +276,90 @@ impl Layer for Fallback {
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let configs = self.policy.configs(config);
-            let (mut refused, mut passed_over) = (None, None);
-            for (at, (name, config)) in configs.iter().enumerate() {
-                if let Some(until) = self.lacking.until(config) {
-                    signal::falls_back(&request, name, "remembered");
-                    passed_over =
-                        Some(passed_over.map_or(until, |first: Instant| first.min(until)));
-                    continue;
+            let outcome = self.try_alternatives(&request, &configs, &send).await;
+            let (refused, skipped_until) = match outcome {
+                Outcome::Returned(result) => return result,
+                Outcome::TokenTaken { index, error } => {
+                    return replay(&configs, Some(index), &send, error).await;
                 }
-                let error = match send(config.clone()).await {
-                    Ok(launched) => return Ok(launched),
-                    Err(error) => error,
-                };
-                if error.kind() == ErrorKind::TokenConflict {
-                    return replay(&configs, Some(at), &send, error).await;
-                }
-                if !launched_nothing(&request, &error).await {
-                    return Err(error);
-                }
-                self.lacking.note(&error, config);
-                signal::falls_back(&request, name, "capacity");
-                refused = Some(error);
-            }
-            if let (Some(token), Some(_)) = (request.token, passed_over) {
-                // Nobody has asked whether the token was launched with what was passed over.
-                let known = known(&request, token).await;
-                if known.map_err(|error| error.with_operation(request.operation()))?
-                    != LaunchRecord::NotFound
-                {
+                Outcome::NoCapacity {
+                    refused,
+                    skipped_until,
+                } => (refused, skipped_until),
+            };
+            if let (Some(token), Some(_)) = (request.token, skipped_until) {
+                // The token may have been used with an alternative that was skipped.
+                let settled = settle(&request, token).await;
+                let record = settled.map_err(|error| error.with_operation(request.operation()))?;
+                if record != LaunchRecord::NotFound {
                     let error = request.call.token_conflict(token);
                     return replay(&configs, None, &send, error).await;
                 }
             }
-            Err(refused.unwrap_or_else(|| nothing_left(&request, config, passed_over)))
+            Err(refused.unwrap_or_else(|| all_skipped(&request, config, skipped_until)))
         })
-    }
-
-    fn call<'a, T: Send + 'a>(
-        &'a self,
-        _: Request<'a>,
-        send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> BoxFuture<'a, Result<T>> {
-        Box::pin(async move { send().await })
-    }
-
-    fn batch<'a, T: Send + 'a>(
-        &'a self,
-        request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> BoxFuture<'a, Vec<Result<T>>> {
-        Box::pin(async move { send(request.ids.to_vec()).await })
-    }
-
-    fn stream<'a>(
-        &'a self,
-        _: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<ListItem>> {
-        open()
     }
 }
 
-/// Whether a launch failed for want of capacity and is known to have made nothing.
+/// Returns whether a launch failed for lack of capacity and certainly launched nothing.
 async fn launched_nothing(request: &Request<'_>, error: &ProvisionError) -> bool {
     if error.kind() != ErrorKind::Capacity {
         return false;
     }
     match (error.effect(), request.token) {
         (Effect::None, _) => true,
-        // An earlier attempt of it went unanswered.
+        // The outcome of an earlier attempt of the same launch is unknown.
         (Effect::Unknown, Some(token)) => {
-            matches!(known(request, token).await, Ok(LaunchRecord::NotFound))
+            matches!(settle(request, token).await, Ok(LaunchRecord::NotFound))
         }
         (Effect::Done, _) | (Effect::Unknown, None) => false,
     }
 }
 
-/// What the cloud knows of the token, once the consistency window has passed.
-async fn known(request: &Request<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+/// Finds out what the token launched. Waits for the consistency window before "not found".
+async fn settle(request: &Request<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
     let record = request.inner.settle_launch(token).await?;
     if record == LaunchRecord::NotFound && request.operation() == Operation::LaunchInstances {
-        // The window is over by now, so one look at the items of a batch is enough.
+        // The window is over, so one look-up of the batch's items is enough.
         return request.inner.find_launches(token, request.count).await;
     }
     Ok(record)
 }
 
-/// The token was used before, with an alternative: whichever answers it without a conflict. Nothing
-/// new is launched by asking, because the token is taken.
+/// Replays a token that was used before: returns the result of the first alternative that the
+/// backend accepts for it. Nothing is launched, because the token is taken.
 async fn replay<'a, T>(
     configs: &[(&str, InstanceConfig)],
-    asked: Option<usize>,
+    already_tried: Option<usize>,
     send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
     conflict: ProvisionError,
 ) -> Result<T> {
-    for (at, (_, config)) in configs.iter().enumerate() {
-        if Some(at) == asked {
+    for (index, (_, config)) in configs.iter().enumerate() {
+        if Some(index) == already_tried {
             continue;
         }
         match send(config.clone()).await {
-            Err(error) if is_not_the_one(&error) => {}
-            answer => return answer,
+            Err(error) if is_another_config(&error) => {}
+            result => return result,
         }
     }
     Err(conflict)
 }
 
-/// Whether the token is not this alternative's: it says so, or refuses for good whatever is asked.
-fn is_not_the_one(error: &ProvisionError) -> bool {
+/// Returns whether the token was used with another alternative: the backend reports a conflict, or
+/// refuses this config for good.
+fn is_another_config(error: &ProvisionError) -> bool {
     let for_good = error.effect() == Effect::None && error.retry() == RetryAdvice::Never;
     for_good && error.kind() != ErrorKind::TokenSpent
 }
 
-/// The refusal of a launch of which every alternative is passed over.
-fn nothing_left(
+/// Creates the error of a launch whose alternatives were all skipped.
+fn all_skipped(
     request: &Request<'_>,
     config: &InstanceConfig,
     until: Option<Instant>,
 ) -> ProvisionError {
-    let message = "every alternative lacked capacity lately; wait, or offer more alternatives";
+    let message = "no alternative had capacity recently; wait, or configure more alternatives";
     let error = request.call.capacity(offering(config), message);
     match until {
         Some(until) => error.retry_after(until.saturating_duration_since(Instant::now())),

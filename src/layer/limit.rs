@@ -1,8 +1,9 @@
-//! Staying below a cloud's rate limits, instead of being thrown out for passing them.
+//! Keeps calls below a cloud's rate limits.
 //!
-//! Owns the turn of every call. Callers wait in the order they came; who is dropped while waiting
-//! has taken nothing. How fast an operation may go is given by a [`Rate`], is lowered when the
-//! cloud throttles all the same (it shares its limits with strangers), and comes back with time.
+//! Owns the order in which calls are sent. Callers wait in the order of their arrival, and a caller
+//! that is dropped while it waits has used no permit. A [`Rate`] sets how fast an operation may be
+//! called. The layer lowers it when the cloud throttles anyway, because other programs use the same
+//! account, and raises it again with time.
 
 use std::{
     collections::BTreeMap,
@@ -17,23 +18,35 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{Layer, Request, pace::Pace, signal};
+use super::{Layer, Request, adaptive_rate::AdaptiveRate, telemetry};
 use crate::{BoxStream, ErrorKind, InstanceId, ListItem, Operation, ProvisionError, Result};
 
-/// How fast calls may go.
+/// How many calls may be sent, and how many may be in flight.
+///
+/// ```
+/// use std::{num::{NonZeroU32, NonZeroUsize}, time::Duration};
+/// use fleetwright::layer::Rate;
+///
+/// let many = |n| NonZeroU32::new(n).unwrap();
+/// // 10 calls per second, up to 50 at once after a pause, at most 8 in flight.
+/// let rate = Rate::per_second(many(10))
+///     .burst(many(50))
+///     .max_concurrent(NonZeroUsize::new(8).unwrap());
+/// assert_eq!(rate.interval, Duration::from_millis(100));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rate {
-    /// The time in which one call is earned.
+    /// The average time between two calls.
     pub interval: Duration,
-    /// How many calls may be saved up, to be made at once.
+    /// How many calls may be sent at once after a pause. Permits that are not used add up to this.
     pub burst: NonZeroU32,
-    /// How many may be under way at once.
+    /// How many calls may be in flight at once. Default: `None`, no limit.
     pub max_concurrent: Option<NonZeroUsize>,
 }
 
 impl Rate {
-    /// So many calls a second, of which a second's worth may be made at once.
+    /// Creates a rate of `calls` per second, with a burst of the same number.
     pub fn per_second(calls: NonZeroU32) -> Self {
         Self {
             interval: Duration::from_secs(1) / calls.get(),
@@ -42,23 +55,23 @@ impl Rate {
         }
     }
 
-    /// One call in every `time`, and none saved up.
-    pub const fn every(time: Duration) -> Self {
+    /// Creates a rate of one call per `interval`, with a burst of 1.
+    pub const fn every(interval: Duration) -> Self {
         Self {
-            interval: time,
+            interval,
             burst: NonZeroU32::MIN,
             max_concurrent: None,
         }
     }
 
-    /// Lets so many be saved up.
+    /// Sets how many calls may be sent at once after a pause.
     #[must_use]
     pub const fn burst(mut self, calls: NonZeroU32) -> Self {
         self.burst = calls;
         self
     }
 
-    /// Lets so many be under way at once.
+    /// Sets how many calls may be in flight at once.
     #[must_use]
     pub const fn max_concurrent(mut self, calls: NonZeroUsize) -> Self {
         self.max_concurrent = Some(calls);
@@ -66,7 +79,20 @@ impl Rate {
     }
 }
 
-/// Which operations share which rate.
+/// The rates of the operations.
+///
+/// Operations without a rate are limited only by the delay that the cloud requests when it throttles.
+///
+/// ```
+/// use std::{num::NonZeroU32, time::Duration};
+/// use fleetwright::{Operation, layer::{LimitPolicy, Rate}};
+///
+/// let many = |n| NonZeroU32::new(n).unwrap();
+/// let policy = LimitPolicy::default()
+///     // Launches and terminates share one rate.
+///     .with(&[Operation::LaunchInstance, Operation::TerminateInstance], Rate::per_second(many(2)))
+///     .recovery_time(Duration::from_secs(30));
+/// ```
 #[derive(Clone, Debug)]
 pub struct LimitPolicy {
     rules: Vec<(Vec<Operation>, Rate)>,
@@ -74,7 +100,7 @@ pub struct LimitPolicy {
 }
 
 impl LimitPolicy {
-    /// No limit but the time that the cloud asks for when it throttles.
+    /// Creates a policy without rates. Only the delay that a throttling cloud requests applies.
     pub const fn unlimited() -> Self {
         Self {
             rules: Vec::new(),
@@ -82,15 +108,18 @@ impl LimitPolicy {
         }
     }
 
-    /// Lets `operations` together go at `rate`, and no longer as an earlier rule said. A single
-    /// call and its batch are one operation, whichever is named; a list and its stream too.
+    /// Sets one `rate` that all `operations` share. It replaces their earlier rates.
+    ///
+    /// A single call and its batch are one operation here, whichever of the two is named, and so are
+    /// a list and its stream.
     #[must_use]
     pub fn with(mut self, operations: &[Operation], rate: Rate) -> Self {
         self.rules.push((operations.to_vec(), rate));
         self
     }
 
-    /// Gives an eighth of the rate back for every `time` that has passed without throttling.
+    /// Sets how fast a rate recovers after the cloud throttled: one eighth of it per `time` without
+    /// throttling. Default: 10 s.
     #[must_use]
     pub const fn recovery_time(mut self, time: Duration) -> Self {
         self.recovery = time;
@@ -99,8 +128,9 @@ impl LimitPolicy {
 }
 
 impl Default for LimitPolicy {
-    /// For each operation on its own, 20 reads a second and 100 at once, or 10 changes a second and
-    /// 50 at once: below what the large clouds allow an account. Know your own limits, and set them.
+    /// Each operation has its own rate: 20 per second with a burst of 100 for reads, 10 per second
+    /// with a burst of 50 for changes. That is below what the large clouds allow for an account. Set
+    /// the limits of your own account where you know them.
     fn default() -> Self {
         let rate = |per_second: u32, burst: u32| {
             let many = |calls| NonZeroU32::new(calls).unwrap_or(NonZeroU32::MIN);
@@ -108,7 +138,7 @@ impl Default for LimitPolicy {
         };
         let all = Operation::ALL
             .into_iter()
-            .filter(|operation| lane(*operation) == *operation);
+            .filter(|operation| limited_as(*operation) == *operation);
         all.fold(Self::unlimited(), |policy, operation| {
             let rate = if operation.is_read() {
                 rate(20, 100)
@@ -120,39 +150,50 @@ impl Default for LimitPolicy {
     }
 }
 
-/// Lets calls through at the rates of its policy.
+/// Delays calls so that they stay below the rates of a policy.
 ///
-/// A batch of ids takes as many turns as the native calls that it needs; where those are more than
-/// may be saved up, it goes when all is saved, and nobody else until the rest is earned. A list takes
-/// one, whatever its pages, because nobody knows how many there will be. A stream is under way until
-/// it is read to its end or dropped: where one call at a time may be, do not list while reading it.
+/// - A batch needs one permit per native call. If it needs more than the burst, it is sent when the
+///   burst is full, and later calls wait until the rest is earned.
+/// - A list needs one permit, whatever its number of pages, because that is not known in advance.
+/// - A stream is in flight until it is read to its end or dropped. With one call in flight at most,
+///   do not list while a stream is open: the list would wait for ever.
+/// - A throttled call halves the rate, down to one eighth. It recovers with the
+///   [recovery time](LimitPolicy::recovery_time) of the policy.
+///
+/// ```
+/// use fleetwright::layer::{Layered, Limit, LimitPolicy};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// let limit = Limit::new(&LimitPolicy::default());
+/// let provisioner = Layered::new(MemoryCloud::new().provisioner(), limit);
+/// ```
 #[derive(Debug)]
 pub struct Limit {
     gates: BTreeMap<Operation, Arc<Gate>>,
 }
 
 impl Limit {
-    /// Lets calls through as `policy` says.
+    /// Creates a layer with the rates of `policy`.
     pub fn new(policy: &LimitPolicy) -> Self {
-        let free = || Arc::new(Gate::new(None, policy.recovery));
+        let unlimited = || Arc::new(Gate::new(None, policy.recovery));
         let mut gates: BTreeMap<_, _> = Operation::ALL
             .into_iter()
-            .map(|operation| (lane(operation), free()))
+            .map(|operation| (limited_as(operation), unlimited()))
             .collect();
         for (operations, rate) in &policy.rules {
             let gate = Arc::new(Gate::new(Some(*rate), policy.recovery));
             gates.extend(
                 operations
                     .iter()
-                    .map(|operation| (lane(*operation), Arc::clone(&gate))),
+                    .map(|operation| (limited_as(*operation), Arc::clone(&gate))),
             );
         }
         Self { gates }
     }
 
-    async fn enter(&self, request: &Request<'_>) -> Option<Pass> {
-        let gate = self.gates.get(&lane(request.operation()))?;
-        Some(Arc::clone(gate).enter(request).await)
+    async fn acquire(&self, request: &Request<'_>) -> Option<CallPermit> {
+        let gate = self.gates.get(&limited_as(request.operation()))?;
+        Some(Arc::clone(gate).acquire(request).await)
     }
 }
 
@@ -163,10 +204,10 @@ impl Layer for Limit {
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
-            let pass = self.enter(&request).await;
-            let answer = send().await;
-            tell(pass.as_ref(), &request, answer.as_ref().err());
-            answer
+            let permit = self.acquire(&request).await;
+            let result = send().await;
+            lower_if_throttled(permit.as_ref(), &request, result.as_ref().err());
+            result
         })
     }
 
@@ -176,12 +217,12 @@ impl Layer for Limit {
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
-            let pass = self.enter(&request).await;
-            let answers = send(request.ids.to_vec()).await;
-            for answer in &answers {
-                tell(pass.as_ref(), &request, answer.as_ref().err());
+            let permit = self.acquire(&request).await;
+            let results = send(request.ids.to_vec()).await;
+            for result in &results {
+                lower_if_throttled(permit.as_ref(), &request, result.as_ref().err());
             }
-            answers
+            results
         })
     }
 
@@ -190,17 +231,19 @@ impl Layer for Limit {
         request: Request<'a>,
         open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let begun = async move {
-            let pass = self.enter(&request).await;
-            // The pass is kept until the stream is read to its end or dropped.
-            open().inspect(move |item| tell(pass.as_ref(), &request, item.as_ref().err()))
+        let opened = async move {
+            let permit = self.acquire(&request).await;
+            // The closure owns the permit, so it ends with the stream.
+            open().inspect(move |item| {
+                lower_if_throttled(permit.as_ref(), &request, item.as_ref().err());
+            })
         };
-        stream::once(begun).flatten().boxed()
+        stream::once(opened).flatten().boxed()
     }
 }
 
-/// The operation whose turn a call of `operation` takes.
-const fn lane(operation: Operation) -> Operation {
+/// Returns the operation whose rate applies to `operation`.
+const fn limited_as(operation: Operation) -> Operation {
     match operation {
         Operation::LaunchInstances => Operation::LaunchInstance,
         Operation::TerminateInstances => Operation::TerminateInstance,
@@ -225,70 +268,74 @@ const fn lane(operation: Operation) -> Operation {
     }
 }
 
-/// Tells the gate that a call came through when the cloud throttled it.
-fn tell(pass: Option<&Pass>, request: &Request<'_>, error: Option<&ProvisionError>) {
+/// Lowers the rate of a call if the cloud throttled it.
+fn lower_if_throttled(
+    permit: Option<&CallPermit>,
+    request: &Request<'_>,
+    error: Option<&ProvisionError>,
+) {
     let throttled = error.filter(|error| error.kind() == ErrorKind::Throttled);
-    if let (Some(pass), Some(error)) = (pass, throttled) {
-        let asked = error.retry().delay().unwrap_or_default();
-        if let Some(rate) = pass.gate.pace.lower(pass.epoch, asked) {
-            signal::rate_is(request, rate);
+    if let (Some(permit), Some(error)) = (permit, throttled) {
+        let delay = error.retry().delay().unwrap_or_default();
+        if let Some(calls_per_second) = permit.gate.rate.lower(permit.epoch, delay) {
+            telemetry::rate_changed(request, calls_per_second);
         }
     }
 }
 
-/// Where the calls of one or more operations wait for their turn.
+/// The queue of the calls of one or more operations.
 #[derive(Debug)]
 struct Gate {
-    /// Whoever holds it is the next: waiting is fair, and one timer serves all.
-    turn: tokio::sync::Mutex<()>,
-    pace: Pace,
+    /// Its holder gets the next permit. The mutex is fair, and only its holder needs a timer.
+    next: tokio::sync::Mutex<()>,
+    rate: AdaptiveRate,
     slots: Option<Arc<Semaphore>>,
 }
 
-/// The right to make one call, given back when it is dropped.
+/// The permission to have one call in flight.
 #[derive(Debug)]
-struct Pass {
+struct CallPermit {
     gate: Arc<Gate>,
-    /// Which pace the call was let through at.
+    /// How often the rate was lowered before the call was sent.
     epoch: u64,
     _slot: Option<OwnedSemaphorePermit>,
 }
 
 impl Gate {
     fn new(rate: Option<Rate>, recovery: Duration) -> Self {
-        let concurrent = rate.and_then(|rate| rate.max_concurrent);
+        let max_concurrent = rate.and_then(|rate| rate.max_concurrent);
         let slots =
             |most: NonZeroUsize| Arc::new(Semaphore::new(most.get().min(Semaphore::MAX_PERMITS)));
         Self {
-            turn: tokio::sync::Mutex::default(),
-            pace: Pace::new(rate, recovery),
-            slots: concurrent.map(slots),
+            next: tokio::sync::Mutex::default(),
+            rate: AdaptiveRate::new(rate, recovery),
+            slots: max_concurrent.map(slots),
         }
     }
 
-    async fn enter(self: Arc<Self>, request: &Request<'_>) -> Pass {
-        let began = Instant::now();
-        // The slot first: a call must not use up its turn and then wait for a place.
+    async fn acquire(self: Arc<Self>, request: &Request<'_>) -> CallPermit {
+        let started = Instant::now();
+        // The slot comes first: a call must not take a permit and then wait for a slot.
         let slot = match &self.slots {
-            // The semaphore is never closed; if it were, nothing would be limited.
+            // The semaphore is never closed. If it were, there would be no limit.
             Some(slots) => Arc::clone(slots).acquire_owned().await.ok(),
             None => None,
         };
-        let turn = self.turn.lock().await;
-        let taken = loop {
-            match self.pace.take(request.native_calls()) {
-                Ok(taken) => break taken,
+        let next = self.next.lock().await;
+        let permit = loop {
+            match self.rate.acquire(request.native_calls()) {
+                Ok(permit) => break permit,
                 Err(until) => sleep_until(until).await,
             }
         };
-        drop(turn);
-        if let Some(rate) = taken.raised {
-            signal::rate_is(request, rate);
+        drop(next);
+        if let Some(calls_per_second) = permit.raised {
+            telemetry::rate_changed(request, calls_per_second);
         }
-        signal::waited(request, began.elapsed());
-        Pass {
+        telemetry::limit_wait(request, started.elapsed());
+        CallPermit {
             gate: self,
-            epoch: taken.epoch,
+            epoch: permit.epoch,
             _slot: slot,
         }
     }

@@ -1,7 +1,7 @@
-//! Counters and histograms of calls, through the `metrics` facade.
+//! Counters, gauges and histograms of calls, through the `metrics` facade.
 //!
-//! Owns their names and labels. Which program collects them, and how, is the business of whoever
-//! installs a recorder; without one they cost next to nothing.
+//! Owns their names and labels. The program installs a recorder of its choice; without one, metrics
+//! cost next to nothing. Labels never contain ids, tokens or messages.
 
 use std::task::Poll;
 
@@ -14,26 +14,33 @@ use crate::{BoxStream, InstanceId, ListItem, Result};
 
 /// Measures every call.
 ///
-/// All have the labels `provider` and `operation`.
+/// All metrics have the labels `provider` and `operation`.
 ///
-/// | name | kind | what |
+/// | name | kind | meaning |
 /// | --- | --- | --- |
-/// | `fleetwright_calls_total` | counter | calls that ended; `outcome` is `ok`, the kind of the error, or `dropped` |
-/// | `fleetwright_call_duration_seconds` | histogram | how long its caller waited for it |
-/// | `fleetwright_calls_in_flight` | gauge | calls under way |
-/// | `fleetwright_batch_items_total` | counter | items of batches, by `outcome` |
+/// | `fleetwright_calls_total` | counter | calls that ended; `outcome` is `ok`, the error kind, or `dropped` |
+/// | `fleetwright_call_duration_seconds` | histogram | how long the caller waited |
+/// | `fleetwright_calls_in_flight` | gauge | calls in flight |
+/// | `fleetwright_batch_items_total` | counter | items of batch calls, by `outcome` |
 ///
-/// The other layers tell, where they are:
+/// The other layers emit these, if they are present:
 ///
-/// | name | kind | what |
+/// | name | kind | meaning |
 /// | --- | --- | --- |
-/// | `fleetwright_attempts_total` | counter | calls that [`Retry`](super::Retry) sent down |
-/// | `fleetwright_retries_total` | counter | how many of them were repetitions, by the `kind` of the error before |
-/// | `fleetwright_retries_denied_total` | counter | repetitions for which the budget had nothing left |
-/// | `fleetwright_limit_wait_seconds` | histogram | how long calls waited for their turn |
-/// | `fleetwright_limit_rate` | gauge | calls a second that are let through, whenever that changes |
-/// | `fleetwright_coalesced_calls` | histogram | how many instances a call of [`Coalesce`](super::Coalesce) was about |
-/// | `fleetwright_fallbacks_total` | counter | alternatives that were left; `why` is `capacity`, or `remembered` |
+/// | `fleetwright_attempts_total` | counter | attempts that [`Retry`](super::Retry) sent |
+/// | `fleetwright_retries_total` | counter | attempts that were retries, by the `kind` of the error before |
+/// | `fleetwright_retries_denied_total` | counter | retries that the empty retry budget prevented |
+/// | `fleetwright_limit_wait_seconds` | histogram | how long calls waited for a permit |
+/// | `fleetwright_limit_calls_per_second` | gauge | the rate limit, set whenever it changes |
+/// | `fleetwright_coalesced_batch_size` | histogram | instances in one call of [`Coalesce`](super::Coalesce) |
+/// | `fleetwright_fallbacks_total` | counter | alternatives that were skipped; `reason` is `no_capacity`, or `no_capacity_recently` if no call was sent |
+///
+/// ```
+/// use fleetwright::layer::{Layered, Metrics};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// let provisioner = Layered::new(MemoryCloud::new().provisioner(), Metrics);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Metrics;
 
@@ -44,10 +51,10 @@ impl Layer for Metrics {
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
-            let mut watch = Watch::begin(request);
-            let answer = send().await;
-            watch.outcome = outcome(&answer);
-            answer
+            let mut measurement = Measurement::start(request);
+            let result = send().await;
+            measurement.outcome = outcome(&result);
+            result
         })
     }
 
@@ -57,15 +64,15 @@ impl Layer for Metrics {
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
-            let mut watch = Watch::begin(request.clone());
-            let answers = send(request.ids.to_vec()).await;
-            let failed = answers.iter().find(|answer| answer.is_err());
-            watch.outcome = failed.map_or("ok", outcome);
-            for answer in &answers {
-                let label = [("outcome", outcome(answer))];
+            let mut measurement = Measurement::start(request.clone());
+            let results = send(request.ids.to_vec()).await;
+            let failed = results.iter().find(|result| result.is_err());
+            measurement.outcome = failed.map_or("ok", outcome);
+            for result in &results {
+                let label = [("outcome", outcome(result))];
                 count("fleetwright_batch_items_total", &request, &label);
             }
-            answers
+            results
         })
     }
 
@@ -74,7 +81,7 @@ impl Layer for Metrics {
         request: Request<'a>,
         open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let mut watch = Some(Watch::begin(request));
+        let mut measurement = Some(Measurement::start(request));
         let mut items = open();
         let items = futures_util::stream::poll_fn(move |context| {
             let item = items.poll_next_unpin(context);
@@ -84,9 +91,9 @@ impl Layer for Metrics {
                 Poll::Ready(Some(Ok(_))) | Poll::Pending => None,
             };
             if let Some(outcome) = end {
-                // It has ended, although the stream may be kept.
-                if let Some(mut watch) = watch.take() {
-                    watch.outcome = outcome;
+                // The call has ended, although the caller may keep the stream.
+                if let Some(mut measurement) = measurement.take() {
+                    measurement.outcome = outcome;
                 }
             }
             item
@@ -95,41 +102,41 @@ impl Layer for Metrics {
     }
 }
 
-/// The outcome of a call that nobody waits for any more.
+/// The outcome of a call that was dropped before it returned.
 const DROPPED: &str = "dropped";
 
-fn outcome<T>(answer: &Result<T>) -> &'static str {
-    match answer {
+fn outcome<T>(result: &Result<T>) -> &'static str {
+    match result {
         Ok(_) => "ok",
         Err(error) => error.kind().as_str(),
     }
 }
 
-/// A call under way; its end is told when this is dropped, whatever the end was.
-struct Watch<'a> {
+/// A call in flight. Dropping it records the end of the call, also if the call was dropped.
+struct Measurement<'a> {
     request: Request<'a>,
-    began: Instant,
+    started: Instant,
     outcome: &'static str,
 }
 
-impl<'a> Watch<'a> {
-    fn begin(request: Request<'a>) -> Self {
+impl<'a> Measurement<'a> {
+    fn start(request: Request<'a>) -> Self {
         in_flight(&request).increment(1);
         Self {
             request,
-            began: Instant::now(),
+            started: Instant::now(),
             outcome: DROPPED,
         }
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for Measurement<'_> {
     fn drop(&mut self) {
         let (request, label) = (&self.request, [("outcome", self.outcome)]);
         in_flight(request).decrement(1);
         count("fleetwright_calls_total", request, &label);
-        let waited = self.began.elapsed().as_secs_f64();
-        measure("fleetwright_call_duration_seconds", request, waited);
+        let duration = self.started.elapsed().as_secs_f64();
+        record_histogram("fleetwright_call_duration_seconds", request, duration);
     }
 }
 
@@ -137,7 +144,7 @@ fn in_flight(request: &Request<'_>) -> metrics::Gauge {
     metrics::gauge!("fleetwright_calls_in_flight", labels(request, &[]))
 }
 
-/// Counts one of `name`.
+/// Adds 1 to the counter `name`.
 pub(super) fn count(
     name: &'static str,
     request: &Request<'_>,
@@ -147,13 +154,13 @@ pub(super) fn count(
 }
 
 /// Adds `value` to the histogram `name`.
-pub(super) fn measure(name: &'static str, request: &Request<'_>, value: f64) {
+pub(super) fn record_histogram(name: &'static str, request: &Request<'_>, value: f64) {
     metrics::histogram!(name, labels(request, &[])).record(value);
 }
 
-/// Shows `value` as the gauge `name`.
+/// Sets the gauge `name` to `value`.
 #[cfg(feature = "limit")]
-pub(super) fn show(name: &'static str, request: &Request<'_>, value: f64) {
+pub(super) fn set_gauge(name: &'static str, request: &Request<'_>, value: f64) {
     metrics::gauge!(name, labels(request, &[])).set(value);
 }
 

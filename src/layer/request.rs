@@ -1,4 +1,7 @@
-//! What a layer is, and what it is shown of a call.
+//! The trait of a layer, and the description of a call that a layer gets.
+//!
+//! Owns the interface between [`Layered`](super::Layered) and a layer. It never exposes the
+//! contents of a call that a layer has no business to read, such as a filter or tag changes.
 
 use std::{
     fmt::{self, Debug},
@@ -12,24 +15,24 @@ use crate::{
     InstanceProvisioner, LaunchToken, ListItem, Operation, Result,
 };
 
-/// A call on its way down, as far as a layer may know it.
+/// The description of a call that passes through a layer.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// The call, which makes its errors.
+    /// The call. It creates the errors that the layer returns.
     pub call: Call,
-    /// What it is about: one instance, or those of a batch. Empty for launches and lists.
+    /// The instances of the call: one, or those of a batch. Empty for launches and lists.
     pub ids: &'a [InstanceId],
-    /// The token of a launch or of a look-up.
+    /// The token of a launch or of a [`find_launch`](InstanceProvisioner::find_launch).
     pub token: Option<&'a LaunchToken>,
-    /// How many instances a launch asks for.
+    /// How many instances a launch creates; 1 for every other call.
     pub count: NonZeroU32,
-    /// What is below the layer, for looking up what became of a launch.
+    /// The provisioner below the layer, to find out what became of a launch.
     pub inner: &'a dyn InstanceProvisioner,
 }
 
 impl<'a> Request<'a> {
-    /// A call of `operation` that is about no instance.
+    /// Describes a call of `operation` without instances or token.
     pub(crate) fn new(inner: &'a dyn InstanceProvisioner, operation: Operation) -> Self {
         Self {
             call: Call::new(inner.capabilities().provider.as_str(), operation),
@@ -40,32 +43,33 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same about `ids`.
+    /// Sets the instances of the call.
     pub(crate) fn about(self, ids: &'a [InstanceId]) -> Self {
         Self { ids, ..self }
     }
 
-    /// The same with `token`.
+    /// Sets the token of the call.
     pub(crate) fn with_token(self, token: Option<&'a LaunchToken>) -> Self {
         Self { token, ..self }
     }
 
-    /// The same for `count` instances.
-    pub(crate) fn for_instances(self, count: NonZeroU32) -> Self {
+    /// Sets how many instances the launch creates.
+    pub(crate) fn with_count(self, count: NonZeroU32) -> Self {
         Self { count, ..self }
     }
 
-    /// The operation.
+    /// Returns the operation of the call.
     pub fn operation(&self) -> Operation {
         self.call.operation()
     }
 
-    /// What the backend declares.
+    /// Returns the backend's capabilities.
     pub fn capabilities(&self) -> &'a Capabilities {
         self.inner.capabilities()
     }
 
-    /// The least number of native calls that this one takes.
+    /// Returns the least number of native calls that this call needs: one for each
+    /// [batch](Capabilities::batch_size) of ids, and at least one.
     pub fn native_calls(&self) -> NonZeroU32 {
         let batches = self
             .ids
@@ -75,16 +79,20 @@ impl<'a> Request<'a> {
         NonZeroU32::new(batches).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// One answer for each id, whatever a backend answers that has lost count.
-    pub(crate) fn fitted<T>(&self, asked: usize, mut answers: Vec<Result<T>>) -> Vec<Result<T>> {
-        if answers.len() != asked {
-            let answered = answers.len();
-            let message = format!("asked for {asked} instances, {answered} were answered");
-            // Which answer is whose cannot be known.
-            let error = self.call.unexpected(Effect::Unknown, &message);
-            answers = (0..asked).map(|_| Err(error.clone())).collect();
+    /// Returns `results` if there are `expected` of them. A backend that returned another number
+    /// gets an error for each id instead, because no result can be attributed to an id.
+    pub(crate) fn one_result_per_id<T>(
+        &self,
+        expected: usize,
+        results: Vec<Result<T>>,
+    ) -> Vec<Result<T>> {
+        if results.len() == expected {
+            return results;
         }
-        answers
+        let returned = results.len();
+        let message = format!("the backend returned {returned} results for {expected} instances");
+        let error = self.call.unexpected(Effect::Unknown, &message);
+        (0..expected).map(|_| Err(error.clone())).collect()
     }
 }
 
@@ -99,33 +107,54 @@ impl Debug for Request<'_> {
     }
 }
 
-/// Something around every call of a provisioner; [`Layered`](super::Layered) puts it there.
+/// Code around every call of a provisioner. [`Layered`](super::Layered) puts it there.
 ///
-/// A layer sends a call by the function it is given, once, again or not at all. It must be ready to
-/// be dropped at any point.
+/// Each method gets a description of the call and a function that sends it to the provisioner below.
+/// The layer may send the call once, several times or not at all, and may change the result. Every
+/// default body passes the call on unchanged, so implement only what the layer changes. The
+/// [module](super#writing-a-layer) has an example.
+///
+/// # Rules for implementations
+///
+/// - A future or stream that a method returns may be dropped at any point. The layer must not keep a
+///   permit or a lock after that.
+/// - Send a launch again only with the same token, or after an error without
+///   [effect](crate::Effect).
+/// - Create errors with [`Request::call`], so that they name the provider and the operation.
 pub trait Layer: Send + Sync + Debug {
-    /// Around a call with one answer.
+    /// Handles a call with one result: all calls except launches, batches and the stream.
     fn call<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> BoxFuture<'a, Result<T>>;
+    ) -> BoxFuture<'a, Result<T>> {
+        let _ = request;
+        send()
+    }
 
-    /// Around a batch with an answer for each id, in the order asked. A part of it may be sent.
+    /// Handles a batch call, which has one result for each id, in the order of
+    /// [`Request::ids`]. The layer may send a part of the ids.
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
-    ) -> BoxFuture<'a, Vec<Result<T>>>;
+    ) -> BoxFuture<'a, Vec<Result<T>>> {
+        send(request.ids.to_vec())
+    }
 
-    /// Around a streaming list.
+    /// Handles [`stream_instances`](InstanceProvisioner::stream_instances).
     fn stream<'a>(
         &'a self,
         request: Request<'a>,
         open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, Result<ListItem>>;
+    ) -> BoxStream<'a, Result<ListItem>> {
+        let _ = request;
+        open()
+    }
 
-    /// Around a launch, of `config` or of what the layer makes of it.
+    /// Handles a launch of one instance or of a batch. The layer may send another config.
+    ///
+    /// The default body handles it as a [`call`](Self::call) with the config unchanged.
     fn launch<'a, T: LaunchOutput + 'a>(
         &'a self,
         request: Request<'a>,
@@ -136,10 +165,11 @@ pub trait Layer: Send + Sync + Debug {
     }
 }
 
-/// What a launch answers: one instance or a batch.
+/// The output of a launch: one [`InstanceInfo`], or a `Vec` of them for a batch.
 pub trait LaunchOutput: Sized + Send {
-    /// The answer to a launch that was looked up and is whole: `count` instances, none of them
-    /// going.
+    /// Builds the output of a launch of `count` instances from the instances that a look-up of its
+    /// token `found`. Returns `None` if the launch is incomplete: instances are missing, or some are
+    /// terminating or terminated.
     fn complete(found: Vec<InstanceInfo>, count: NonZeroU32) -> Option<Self>;
 }
 

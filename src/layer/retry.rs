@@ -1,8 +1,8 @@
-//! Repeating calls, as their errors advise.
+//! Sends calls again, as their errors advise.
 //!
-//! Owns when a call is sent again, and what its caller is told of all attempts together. It reads
-//! an error's advice and effect and nothing else, and it never sends a launch again whose outcome
-//! is unknown, unless with the same token.
+//! Owns when a call is retried, and which error its caller gets for all attempts together. It reads
+//! nothing of an error but its advice and its effect, and it never sends a launch again whose outcome
+//! is unknown, except with the same token.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -12,39 +12,50 @@ use tokio::time::Instant;
 
 use super::{
     LaunchOutput, Layer, Request, RetryBudget,
-    course::{Course, Past},
-    signal,
+    retry_state::{FailureHistory, RetryState},
+    telemetry,
 };
 use crate::{
     BoxStream, Effect, InstanceConfig, InstanceId, InstanceInfo, InstanceProvisionerExt as _,
     LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Result,
 };
 
-/// How often and how long to retry.
+/// How often, how long and at which intervals to retry.
 ///
-/// A delay doubles from [`first_delay`](Self::first_delay) to [`max_delay`](Self::max_delay), made
-/// longer by a random part of itself. Where the cloud asks for more, that is kept; where that is
-/// past the deadline, the call is given up at once with the cloud's error.
+/// The delay doubles from [`first_delay`](Self::first_delay) to [`max_delay`](Self::max_delay), and
+/// a random part of itself is added. A longer delay that the cloud requests is respected; if it ends
+/// after the deadline, the call fails at once with the cloud's error.
+///
+/// ```
+/// use std::{num::NonZeroU32, time::Duration};
+/// use fleetwright::layer::RetryPolicy;
+///
+/// let policy = RetryPolicy::default()
+///     .max_attempts(NonZeroU32::new(8).unwrap())
+///     .timeout(Duration::from_secs(120))
+///     .delays(Duration::from_millis(500), Duration::from_secs(10));
+/// assert_eq!(policy.timeout, Duration::from_secs(120));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// The most times that a call is sent.
+    /// The most attempts of one call, including the first. Default: 5.
     pub max_attempts: NonZeroU32,
-    /// How long after the first attempt began another one may begin. The look-up of a launch that
-    /// was given up is made once even later, and repeated within this time.
+    /// How long after the start of the first attempt another one may start. The look-up of a launch
+    /// whose outcome is unknown is made once even after that. Default: 5 minutes.
     pub timeout: Duration,
-    /// The delay after the first attempt.
+    /// The delay after the first attempt. Default: 200 ms.
     pub first_delay: Duration,
-    /// The longest delay, before the random part.
+    /// The longest delay, before the random part is added. Default: 20 s.
     pub max_delay: Duration,
-    /// How many repetitions all calls have together.
+    /// The retries that all calls share. Default: [`RetryBudget::default`].
     pub budget: RetryBudget,
-    /// Makes the random part repeatable.
+    /// A seed that makes the random part reproducible. Default: `None`.
     pub jitter_seed: Option<u64>,
 }
 
 impl Default for RetryPolicy {
-    /// Five attempts within five minutes, from a fifth of a second to twenty seconds apart.
+    /// Five attempts within five minutes, with delays from 200 ms to 20 s.
     fn default() -> Self {
         Self {
             max_attempts: NonZeroU32::MIN.saturating_add(4),
@@ -58,21 +69,21 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Sends a call so many times at most.
+    /// Sets the most attempts of one call, including the first.
     #[must_use]
-    pub const fn max_attempts(mut self, most: NonZeroU32) -> Self {
-        self.max_attempts = most;
+    pub const fn max_attempts(mut self, attempts: NonZeroU32) -> Self {
+        self.max_attempts = attempts;
         self
     }
 
-    /// Begins no attempt later than this after the first.
+    /// Sets how long after the start of the first attempt another one may start.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Waits for `first`, and then ever longer, at last for `max`.
+    /// Sets the first and the longest delay between attempts.
     #[must_use]
     pub const fn delays(mut self, first: Duration, max: Duration) -> Self {
         self.first_delay = first;
@@ -80,24 +91,24 @@ impl RetryPolicy {
         self
     }
 
-    /// Takes repetitions out of `budget`.
+    /// Sets the budget from which retries are taken. Clones of a budget share it.
     #[must_use]
     pub fn budget(mut self, budget: RetryBudget) -> Self {
         self.budget = budget;
         self
     }
 
-    /// Makes the random part of the delays repeatable.
+    /// Sets a seed that makes the random part of the delays reproducible.
     #[must_use]
     pub const fn jitter_seed(mut self, seed: u64) -> Self {
         self.jitter_seed = Some(seed);
         self
     }
 
-    /// The delays between attempts.
+    /// Returns the delays between attempts, without end.
     pub(super) fn backoff(&self) -> ExponentialBackoff {
-        const SHORTEST: Duration = Duration::from_millis(1);
-        let first = self.first_delay.max(SHORTEST);
+        const MIN_DELAY: Duration = Duration::from_millis(1);
+        let first = self.first_delay.max(MIN_DELAY);
         let mut builder = ExponentialBuilder::new()
             .with_factor(2.0)
             .with_min_delay(first)
@@ -111,95 +122,130 @@ impl RetryPolicy {
     }
 }
 
-/// Repeats calls.
+/// Retries failed calls.
 ///
-/// - A read, and a change that is idempotent, is repeated whenever the error says that it may be.
-/// - A launch is repeated with its token, or after an error without effect. When it is given up with
-///   an error that might be repeated and its outcome is unknown, its token is looked up, and what it
-///   launched is the answer: instances of which nothing shows that they are of another config. User
-///   data and disk sizes are not shown, so a token that was misused with others is not noticed here.
-/// - A reboot is repeated after an error without effect only.
-/// - Of a batch, those items are repeated whose errors say so, in one call.
-/// - A stream is opened again as long as nothing was read from it.
+/// - A read or an idempotent change is retried whenever its error allows it.
+/// - A launch is retried with its token, or after an error without effect. If its last error could be
+///   retried and its outcome is unknown, the layer looks its token up and returns the instances that
+///   it finds, provided that nothing observed contradicts the config. A cloud does not report user
+///   data and disk sizes, so a token that was wrongly used with other ones is not detected here.
+/// - A reboot is retried only after an error without effect.
+/// - Of a batch, the items whose errors allow it are retried, in one call.
+/// - A stream is opened again as long as no item was read from it.
 ///
-/// The error of a call that was given up is that of its last attempt, with the effect and the
-/// survivors of all of them.
+/// The error of a call that finally failed is that of its last attempt, with the strongest effect and
+/// the survivors of all attempts.
+///
+/// ```
+/// use fleetwright::layer::{Layered, Retry, RetryPolicy};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// let retry = Retry::new(RetryPolicy::default());
+/// let provisioner = Layered::new(MemoryCloud::new().provisioner(), retry);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Retry {
     policy: RetryPolicy,
-    parts: Parts,
+    partial_batches: PartialBatches,
 }
 
-/// What becomes of a batch of which a part came through.
+/// What happens to a batch in which some items succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Parts {
-    /// The rest is repeated.
+enum PartialBatches {
+    /// The failed items are retried.
     #[default]
-    Completed,
-    /// It is answered, because different callers wait for different parts.
-    Answered,
+    Retry,
+    /// The batch is returned, because different callers wait for different items.
+    Return,
 }
 
 impl Retry {
-    /// Repeats as `policy` says.
+    /// Creates a layer that retries as `policy` says.
     pub const fn new(policy: RetryPolicy) -> Self {
-        let parts = Parts::Completed;
-        Self { policy, parts }
+        let partial_batches = PartialBatches::Retry;
+        Self {
+            policy,
+            partial_batches,
+        }
     }
 
-    /// Repeats as `policy` says, but a batch only as long as nothing of it has come through.
-    pub(super) const fn answering_parts(policy: RetryPolicy) -> Self {
-        let parts = Parts::Answered;
-        Self { policy, parts }
+    /// Creates a layer that retries a batch only until one of its items succeeds.
+    pub(super) const fn until_partial_success(policy: RetryPolicy) -> Self {
+        let partial_batches = PartialBatches::Return;
+        Self {
+            policy,
+            partial_batches,
+        }
     }
 
-    /// Sends until it succeeds or must be given up.
-    async fn repeat<'a, T>(
+    /// Sends a call until it succeeds or must not be retried.
+    async fn send_until_done<'a, T>(
         &self,
         request: &Request<'a>,
-        mut course: Course<'_>,
+        mut state: RetryState<'_>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
     ) -> Result<T> {
-        let mut past = Past::default();
+        let mut history = FailureHistory::default();
         loop {
-            let answer = signal::attempt(request, course.attempt, send()).await;
-            let error = match answer {
+            let result = telemetry::attempt(request, state.attempt, send()).await;
+            let error = match result {
                 Ok(value) => {
                     self.policy.budget.deposit();
                     return Ok(value);
                 }
-                Err(error) => past.with(error),
+                Err(error) => history.merge(error),
             };
-            let Some(pause) = course.pause(request, wanted(request, &error)) else {
+            let Some(delay) = state.next_delay(request, min_delay(request, &error)) else {
                 return Err(error);
             };
-            signal::repeats(request, &error, course.attempt, pause.delay);
-            pause.pass().await;
+            telemetry::retrying(request, &error, state.attempt, delay.duration);
+            delay.sleep().await;
         }
     }
 
-    /// What became of a launch that was given up.
-    async fn look_up<'a>(
+    /// Looks up a launch whose last attempt failed with an unknown outcome. Returns its instances if
+    /// it launched all of them and nothing contradicts `config`, else `None`.
+    async fn settle<'a, T: LaunchOutput>(
+        &self,
+        request: &Request<'a>,
+        config: &InstanceConfig,
+        token: &'a LaunchToken,
+        started: Instant,
+    ) -> Option<T> {
+        match self.find_launch(request, token, started).await {
+            // The token may belong to another config, because no attempt has checked it.
+            Ok(LaunchRecord::Found(found)) => found
+                .iter()
+                .all(|info| is_consistent_with(info, config))
+                .then(|| T::complete(found, request.count))
+                .flatten(),
+            // "Not found" proves nothing inside the consistency window, and terminated instances are
+            // not a result: the outcome is as unknown as before.
+            Ok(LaunchRecord::Terminated(_) | LaunchRecord::NotFound) | Err(_) => None,
+        }
+    }
+
+    /// Looks a token up, with retries until the deadline of its launch.
+    async fn find_launch<'a>(
         &self,
         request: &Request<'a>,
         token: &'a LaunchToken,
-        began: Instant,
+        started: Instant,
     ) -> Result<LaunchRecord> {
         let (inner, count) = (request.inner, request.count);
-        let batch = request.operation() == Operation::LaunchInstances;
+        let is_batch = request.operation() == Operation::LaunchInstances;
         let request = Request::new(inner, Operation::FindLaunch).with_token(Some(token));
-        // The deadline is that of the launch.
-        let course = Course::since(&self.policy, began);
-        let looked = self.repeat(&request, course, || {
+        let state = RetryState::started_at(&self.policy, started);
+        let lookup = self.send_until_done(&request, state, || {
             Box::pin(async move {
-                if batch {
+                if is_batch {
                     inner.find_launches(token, count).await
                 } else {
                     inner.find_launch(token).await
                 }
             })
         });
-        signal::look_up(&request, looked).await
+        telemetry::settle_launch(&request, lookup).await
     }
 }
 
@@ -209,7 +255,10 @@ impl Layer for Retry {
         request: Request<'a>,
         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
-        Box::pin(async move { self.repeat(&request, Course::new(&self.policy), send).await })
+        Box::pin(async move {
+            let state = RetryState::new(&self.policy);
+            self.send_until_done(&request, state, send).await
+        })
     }
 
     fn launch<'a, T: LaunchOutput + 'a>(
@@ -219,28 +268,21 @@ impl Layer for Retry {
         send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
-            let course = Course::new(&self.policy);
-            let began = course.began;
-            let answer = self.repeat(&request, course, || send(config.clone())).await;
-            match (answer, request.token) {
-                // A last attempt that was refused for good says what is wrong, and is the answer.
-                (Err(error), Some(token))
-                    if error.effect() == Effect::Unknown && error.retry().delay().is_some() =>
-                {
-                    let found = match self.look_up(&request, token, began).await {
-                        Ok(LaunchRecord::Found(found)) => found,
-                        // Not seen is no proof before the window has passed, and what is gone is not
-                        // an answer: the launch is as unknown as it was.
-                        Ok(LaunchRecord::Terminated(_) | LaunchRecord::NotFound) | Err(_) => {
-                            Vec::new()
-                        }
-                    };
-                    // The token may be another config's, which no refusal has told yet.
-                    let ours = found.iter().all(|info| is_made_of(info, config));
-                    let answer = ours.then(|| T::complete(found, request.count)).flatten();
-                    answer.ok_or(error)
+            let state = RetryState::new(&self.policy);
+            let started = state.started;
+            let sent = self.send_until_done(&request, state, || send(config.clone()));
+            let error = match sent.await {
+                Ok(launched) => return Ok(launched),
+                Err(error) => error,
+            };
+            // An error that must not be retried says what is wrong, so it is returned as it is.
+            let is_open = error.effect() == Effect::Unknown && error.retry().delay().is_some();
+            match request.token.filter(|_| is_open) {
+                Some(token) => {
+                    let settled = self.settle(&request, config, token, started).await;
+                    settled.ok_or(error)
                 }
-                (answer, _) => answer,
+                None => Err(error),
             }
         })
     }
@@ -251,47 +293,38 @@ impl Layer for Retry {
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
-            let mut course = Course::new(&self.policy);
-            let mut answers: Vec<Option<Result<T>>> = request.ids.iter().map(|_| None).collect();
-            let mut pasts: Vec<Past> = request.ids.iter().map(|_| Past::default()).collect();
-            let mut open: Vec<usize> = (0..request.ids.len()).collect();
+            let mut state = RetryState::new(&self.policy);
+            let mut items: Vec<BatchItem<T>> =
+                request.ids.iter().map(|_| BatchItem::default()).collect();
+            // The indexes of the items that the next attempt sends.
+            let mut open: Vec<usize> = (0..items.len()).collect();
             while !open.is_empty() {
                 let ids: Vec<_> = open.iter().map(|at| request.ids[*at].clone()).collect();
-                let asked = ids.len();
-                let sent = signal::attempt_batch(&request, course.attempt, send(ids)).await;
-                let (mut again, mut longest, mut last) = (Vec::new(), None, None);
-                let mut some_came_through = false;
-                for (at, answer) in open.into_iter().zip(request.fitted(asked, sent)) {
-                    let answer = answer.map_err(|error| pasts[at].with(error));
-                    some_came_through |= answer.is_ok();
-                    if let Err(error) = &answer {
-                        // Who has to wait for too long does not keep the others waiting.
-                        if let Some(delay) = wanted(&request, error).filter(|d| course.reaches(*d))
-                        {
-                            again.push(at);
-                            longest = longest.max(Some(delay));
-                            last = Some(error.clone());
-                        }
-                    }
-                    answers[at] = Some(answer);
+                let sent = ids.len();
+                let results = telemetry::attempt_batch(&request, state.attempt, send(ids)).await;
+                let mut round = Round::default();
+                for (at, result) in open
+                    .into_iter()
+                    .zip(request.one_result_per_id(sent, results))
+                {
+                    round.add(at, items[at].set(result), &request, &state);
                 }
-                if some_came_through {
+                if round.any_success {
                     self.policy.budget.deposit();
-                    if self.parts == Parts::Answered {
+                    if self.partial_batches == PartialBatches::Return {
                         break;
                     }
                 }
-                open = match (course.pause(&request, longest), last) {
-                    (Some(pause), Some(error)) => {
-                        signal::repeats(&request, &error, course.attempt, pause.delay);
-                        pause.pass().await;
-                        again
-                    }
-                    _ => Vec::new(),
+                let delay = state.next_delay(&request, round.min_delay);
+                let (Some(delay), Some(error)) = (delay, round.last_error) else {
+                    break;
                 };
+                telemetry::retrying(&request, &error, state.attempt, delay.duration);
+                delay.sleep().await;
+                open = round.retry;
             }
-            // Every id was open in the first round, so every one has its answer.
-            answers.into_iter().flatten().collect()
+            // The first attempt sent every item, so every item has a result.
+            items.into_iter().filter_map(|item| item.result).collect()
         })
     }
 
@@ -300,15 +333,15 @@ impl Layer for Retry {
         request: Request<'a>,
         open: impl Fn() -> BoxStream<'a, Result<ListItem>> + Send + Sync + 'a,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let begun = async move {
-            let mut course = Course::new(&self.policy);
+        let opened = async move {
+            let mut state = RetryState::new(&self.policy);
             loop {
                 let mut items = open();
-                let first = signal::attempt_stream(&request, course.attempt, items.next()).await;
+                let first = telemetry::attempt_stream(&request, state.attempt, items.next()).await;
                 if let Some(Err(error)) = &first {
-                    if let Some(pause) = course.pause(&request, wanted(&request, error)) {
-                        signal::repeats(&request, error, course.attempt, pause.delay);
-                        pause.pass().await;
+                    if let Some(delay) = state.next_delay(&request, min_delay(&request, error)) {
+                        telemetry::retrying(&request, error, state.attempt, delay.duration);
+                        delay.sleep().await;
                         continue;
                     }
                 } else {
@@ -317,12 +350,72 @@ impl Layer for Retry {
                 return stream::iter(first).chain(items);
             }
         };
-        stream::once(begun).flatten().boxed()
+        stream::once(opened).flatten().boxed()
     }
 }
 
-/// How long to wait at least before this call is sent again; nothing where it must not be.
-fn wanted(request: &Request<'_>, error: &ProvisionError) -> Option<Duration> {
+/// One item of a batch: its last result, and the errors of its earlier attempts.
+struct BatchItem<T> {
+    result: Option<Result<T>>,
+    history: FailureHistory,
+}
+
+impl<T> Default for BatchItem<T> {
+    fn default() -> Self {
+        Self {
+            result: None,
+            history: FailureHistory::default(),
+        }
+    }
+}
+
+impl<T> BatchItem<T> {
+    /// Stores the result of an attempt, and returns its error, merged with earlier ones.
+    fn set(&mut self, result: Result<T>) -> Option<ProvisionError> {
+        let result = result.map_err(|error| self.history.merge(error));
+        let error = result.as_ref().err().cloned();
+        self.result = Some(result);
+        error
+    }
+}
+
+/// The summary of one attempt of a batch.
+#[derive(Default)]
+struct Round {
+    /// The indexes of the items to retry.
+    retry: Vec<usize>,
+    /// The longest delay that one of them needs.
+    min_delay: Option<Duration>,
+    /// The error of the last of them.
+    last_error: Option<ProvisionError>,
+    any_success: bool,
+}
+
+impl Round {
+    /// Adds the result of the item `at`: its error, or `None` if it succeeded.
+    fn add(
+        &mut self,
+        at: usize,
+        error: Option<ProvisionError>,
+        request: &Request<'_>,
+        state: &RetryState<'_>,
+    ) {
+        let Some(error) = error else {
+            self.any_success = true;
+            return;
+        };
+        // An item whose delay ends after the deadline must not delay the others.
+        let delay = min_delay(request, &error).filter(|delay| state.is_before_deadline(*delay));
+        if let Some(delay) = delay {
+            self.retry.push(at);
+            self.min_delay = self.min_delay.max(Some(delay));
+            self.last_error = Some(error);
+        }
+    }
+}
+
+/// Returns the least delay before this call may be sent again, or `None` if it must not be.
+fn min_delay(request: &Request<'_>, error: &ProvisionError) -> Option<Duration> {
     let without_effect = error.effect() == Effect::None;
     let allowed = match request.operation() {
         Operation::LaunchInstance | Operation::LaunchInstances => {
@@ -350,21 +443,24 @@ fn wanted(request: &Request<'_>, error: &ProvisionError) -> Option<Duration> {
     error.retry().delay().filter(|_| allowed)
 }
 
-/// Whether `info` shows nothing that `config` did not ask for.
-fn is_made_of(info: &InstanceInfo, config: &InstanceConfig) -> bool {
-    let (shown, asked) = (&info.placement, &config.placement);
-    let groups = &asked.security_groups;
+/// Returns whether nothing in `info` contradicts `config`.
+fn is_consistent_with(info: &InstanceInfo, config: &InstanceConfig) -> bool {
+    let (observed, requested) = (&info.placement, &config.placement);
+    let groups = &requested.security_groups;
     info.tags == config.tags
-        && fits(Some(&config.image), info.image.as_ref())
-        && fits(Some(&config.instance_type), info.instance_type.as_ref())
-        && (asked.zone.is_none() || shown.zone == asked.zone)
-        && fits(asked.network.as_ref(), shown.network.as_ref())
-        && fits(asked.public_address.as_ref(), shown.public_address.as_ref())
-        && fits(asked.market.as_ref(), shown.market.as_ref())
-        && (groups.is_empty() || shown.security_groups == *groups)
+        && matches_if_known(Some(&config.image), info.image.as_ref())
+        && matches_if_known(Some(&config.instance_type), info.instance_type.as_ref())
+        && (requested.zone.is_none() || observed.zone == requested.zone)
+        && matches_if_known(requested.network.as_ref(), observed.network.as_ref())
+        && matches_if_known(
+            requested.public_address.as_ref(),
+            observed.public_address.as_ref(),
+        )
+        && matches_if_known(requested.market.as_ref(), observed.market.as_ref())
+        && (groups.is_empty() || observed.security_groups == *groups)
 }
 
-/// Whether what is shown, if anything is, is what was asked for, if anything was.
-fn fits<V: PartialEq>(asked: Option<&V>, shown: Option<&V>) -> bool {
-    asked.is_none() || shown.is_none() || asked == shown
+/// Returns whether two values are equal, or one of them is unknown.
+fn matches_if_known<V: PartialEq>(requested: Option<&V>, observed: Option<&V>) -> bool {
+    requested.is_none() || observed.is_none() || requested == observed
 }

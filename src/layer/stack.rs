@@ -1,4 +1,4 @@
-//! The blessed order, built in one place.
+//! All layers in the recommended order.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,43 +14,50 @@ use super::{
 use super::{Limit, LimitPolicy};
 use crate::{InstanceProvisioner, Operation};
 
-/// All layers, in the order that [the module](super) gives reasons for.
+/// All layers, in the order that the [module](super#the-order-and-why) explains.
+///
+/// The default has every layer with its default policy, except [`Fallback`], which needs
+/// alternatives. Set a field to `None` to leave its layer out.
 ///
 /// ```
-/// use fleetwright::{InstanceProvisioner, layer::Stack};
+/// use std::time::Duration;
+/// use fleetwright::{
+///     InstanceProvisioner, Market,
+///     layer::{Alternative, FallbackPolicy, RetryPolicy, Stack, TimeoutPolicy},
+/// };
 /// use fleetwright_memory::MemoryCloud;
 ///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let cloud = MemoryCloud::new();
-/// let provisioner = Stack::default().wrap(cloud.provisioner());
-/// assert_eq!(provisioner.capabilities().provider, "memory");
-/// # Ok(())
-/// # }
-/// ```
+/// let alternatives = [Alternative::new("as requested"), Alternative::new("spot").market(Market::Spot)];
+/// let mut stack = Stack::default()
+///     .total_timeout(TimeoutPolicy::new(Duration::from_secs(300)))
+///     .retry(RetryPolicy::default().timeout(Duration::from_secs(120)))
+///     .fallback(FallbackPolicy::new(alternatives));
+/// stack.coalesce = None; // every call is sent on its own
 ///
-/// A layer that is set to `None` is left out.
+/// let provisioner = stack.wrap(MemoryCloud::new().provisioner());
+/// assert_eq!(provisioner.capabilities().provider, "memory");
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stack {
-    /// How long a call may take in all.
+    /// How long a call may take in total. Default: 10 minutes.
     pub total_timeout: Option<TimeoutPolicy>,
-    /// Other offerings; none unless they are given.
+    /// What to launch when an offering has no capacity. Default: `None`.
     pub fallback: Option<FallbackPolicy>,
-    /// How calls are gathered.
+    /// How single calls are combined into batches. Default: [`CoalescePolicy::default`].
     pub coalesce: Option<CoalescePolicy>,
-    /// How calls are repeated.
+    /// How calls are retried. Default: [`RetryPolicy::default`].
     pub retry: Option<RetryPolicy>,
-    /// How fast calls may go.
+    /// How many calls may be sent per second. Default: [`LimitPolicy::default`].
     #[cfg(feature = "limit")]
     pub limit: Option<LimitPolicy>,
-    /// How long one attempt may take.
+    /// How long one attempt may take. Default: 1 minute; 3 minutes for lists, batches and snapshots.
     pub attempt_timeout: Option<TimeoutPolicy>,
 }
 
 impl Default for Stack {
-    /// Every layer with its own defaults, without alternatives: an attempt may take one minute, a list
-    /// or a batch three, and a call ten minutes in all.
+    /// Every layer with its defaults and without alternatives. An attempt may take one minute, a
+    /// list, a batch or a snapshot three minutes, and a call ten minutes in total.
     fn default() -> Self {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         let longer = [
@@ -63,7 +70,7 @@ impl Default for Stack {
             Operation::DescribeInstances,
             Operation::SnapshotImage,
         ];
-        let attempt = longer
+        let attempt_timeout = longer
             .into_iter()
             .fold(TimeoutPolicy::new(minutes(1)), |policy, operation| {
                 policy.with(operation, minutes(3))
@@ -75,41 +82,41 @@ impl Default for Stack {
             retry: Some(RetryPolicy::default()),
             #[cfg(feature = "limit")]
             limit: Some(LimitPolicy::default()),
-            attempt_timeout: Some(attempt),
+            attempt_timeout: Some(attempt_timeout),
         }
     }
 }
 
 impl Stack {
-    /// Lets a call take so long in all.
+    /// Sets how long a call may take in total.
     #[must_use]
     pub fn total_timeout(mut self, policy: TimeoutPolicy) -> Self {
         self.total_timeout = Some(policy);
         self
     }
 
-    /// Tries other offerings.
+    /// Sets what to launch when an offering has no capacity.
     #[must_use]
     pub fn fallback(mut self, policy: FallbackPolicy) -> Self {
         self.fallback = Some(policy);
         self
     }
 
-    /// Gathers calls.
+    /// Sets how single calls are combined into batches.
     #[must_use]
     pub const fn coalesce(mut self, policy: CoalescePolicy) -> Self {
         self.coalesce = Some(policy);
         self
     }
 
-    /// Repeats calls.
+    /// Sets how calls are retried.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self
     }
 
-    /// Limits how fast calls may go.
+    /// Sets how many calls may be sent per second.
     #[cfg(feature = "limit")]
     #[must_use]
     pub fn limit(mut self, policy: LimitPolicy) -> Self {
@@ -117,14 +124,15 @@ impl Stack {
         self
     }
 
-    /// Lets one attempt take so long.
+    /// Sets how long one attempt may take.
     #[must_use]
     pub fn attempt_timeout(mut self, policy: TimeoutPolicy) -> Self {
         self.attempt_timeout = Some(policy);
         self
     }
 
-    /// Puts the layers around `provisioner`.
+    /// Puts the layers around `provisioner`. Clone the returned `Arc` to share the limits, the retry
+    /// budget and the batches between tasks.
     pub fn wrap(
         self,
         provisioner: impl InstanceProvisioner + 'static,

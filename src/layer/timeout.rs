@@ -1,7 +1,7 @@
-//! An end to calls that never answer.
+//! Ends calls that take too long.
 //!
-//! Owns how long each call may take. A call that is cut off is dropped, which its backend must be
-//! ready for, and what became of it is unknown.
+//! Owns how long each call may take. A call that times out is dropped, and its outcome is unknown
+//! unless it was a read.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,47 +11,68 @@ use tokio::time::timeout;
 use super::{Layer, Request};
 use crate::{BoxStream, Effect, InstanceId, ListItem, Operation, Result};
 
-/// How long calls may take.
+/// How long calls may take, by operation.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::{Operation, layer::TimeoutPolicy};
+///
+/// let policy = TimeoutPolicy::new(Duration::from_secs(60))
+///     .with(Operation::ListInstances, Duration::from_secs(180));
+/// assert_eq!(policy.timeout(Operation::ListInstances), Duration::from_secs(180));
+/// assert_eq!(policy.timeout(Operation::LaunchInstance), Duration::from_secs(60));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeoutPolicy {
-    each: Duration,
+    default: Duration,
     by_operation: BTreeMap<Operation, Duration>,
 }
 
 impl TimeoutPolicy {
-    /// Any call may take so long.
-    pub const fn new(limit: Duration) -> Self {
+    /// Sets the timeout of every call.
+    pub const fn new(timeout: Duration) -> Self {
         Self {
-            each: limit,
+            default: timeout,
             by_operation: BTreeMap::new(),
         }
     }
 
-    /// A call of `operation` may take so long.
+    /// Sets the timeout of `operation` only. A single call and its batch are two operations here.
     #[must_use]
-    pub fn with(mut self, operation: Operation, limit: Duration) -> Self {
-        self.by_operation.insert(operation, limit);
+    pub fn with(mut self, operation: Operation, timeout: Duration) -> Self {
+        self.by_operation.insert(operation, timeout);
         self
     }
 
-    /// How long a call of `operation` may take.
+    /// Returns the timeout of `operation`.
     pub fn timeout(&self, operation: Operation) -> Duration {
         self.by_operation
             .get(&operation)
             .copied()
-            .unwrap_or(self.each)
+            .unwrap_or(self.default)
     }
 }
 
-/// Ends calls that take too long, as [timed out](crate::ErrorKind::Timeout): a launch or a change
-/// with its effect unknown, a read without one. Of a stream, each item may take so long.
+/// Ends calls that take too long with the error kind [`Timeout`](crate::ErrorKind::Timeout).
+///
+/// The effect of a launch or change that timed out is unknown; a read has none. In a stream, the
+/// timeout applies to each item, and a timeout ends the stream.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::layer::{Layered, Timeout, TimeoutPolicy};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// let timeout = Timeout::new(TimeoutPolicy::new(Duration::from_secs(60)));
+/// let provisioner = Layered::new(MemoryCloud::new().provisioner(), timeout);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Timeout {
     policy: TimeoutPolicy,
 }
 
 impl Timeout {
-    /// Ends calls as `policy` says.
+    /// Creates a layer with the timeouts of `policy`.
     pub const fn new(policy: TimeoutPolicy) -> Self {
         Self { policy }
     }
@@ -66,7 +87,7 @@ impl Layer for Timeout {
         Box::pin(async move {
             let limit = self.policy.timeout(request.operation());
             match timeout(limit, send()).await {
-                Ok(answer) => answer,
+                Ok(result) => result,
                 Err(_) => Err(request.call.timeout(Effect::Unknown)),
             }
         })
@@ -80,7 +101,7 @@ impl Layer for Timeout {
         Box::pin(async move {
             let limit = self.policy.timeout(request.operation());
             match timeout(limit, send(request.ids.to_vec())).await {
-                Ok(answers) => answers,
+                Ok(results) => results,
                 Err(_) => {
                     let error = request.call.timeout(Effect::Unknown);
                     request.ids.iter().map(|_| Err(error.clone())).collect()

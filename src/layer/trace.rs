@@ -1,7 +1,7 @@
-//! One span for each call, and below it one for each attempt.
+//! One span per call, and one child span per attempt.
 //!
-//! Owns the names of the spans' fields. Nothing of a config, of user data or of an answer is
-//! recorded, and of a launch token only a digest.
+//! Owns the names of the spans and their fields. It never records a config, user data or a result,
+//! and of a launch token only a digest.
 
 use std::{borrow::Cow, task::Poll, time::Duration};
 
@@ -13,28 +13,35 @@ use crate::{
     BoxStream, Effect, ErrorKind, InstanceId, LaunchRecord, ListItem, ProvisionError, Result,
 };
 
-/// Puts every call into a span `fleetwright.call` of level info, with the target `fleetwright`.
+/// Creates a span `fleetwright.call` for every call, with level info and target `fleetwright`.
 ///
-/// | field | what |
+/// | field | value |
 /// | --- | --- |
-/// | `otel.name`, `otel.kind` | provider and operation; `client` |
-/// | `provider`, `operation` | as errors name them |
-/// | `instance` | the instance that the call is about; of a batch, the first |
-/// | `instances` | how many it is about, or how many a launch asks for |
+/// | `otel.name`, `otel.kind` | the provider and the operation; `client` |
+/// | `provider`, `operation` | the same as in errors |
+/// | `instance` | the instance of the call; the first one of a batch |
+/// | `instances` | the number of instances of a batch or a launch |
 /// | `token_hash` | a digest of the launch token, the same in every process |
-/// | `attempt` | how many times the call was sent, if more than once; of callers that share one call, for whoever carried it on |
+/// | `attempt` | the number of attempts, if more than one; of callers that share a call, only on the span of the one that was polled |
 /// | `otel.status_code` | `OK` or `ERROR` |
-/// | `kind`, `effect`, `native_code`, `request_id`, `error` | of the error; of a batch, of its first |
-/// | `failed` | how many items of a batch failed |
+/// | `kind`, `effect`, `native_code`, `request_id`, `error` | from the error; from the first one of a batch |
+/// | `failed` | the number of failed items of a batch |
 ///
-/// Each attempt is a span `fleetwright.attempt` of level debug with the same fields of its own, and
-/// the look-up of a launch that was given up a span `fleetwright.look_up` around its attempts.
-/// Callers that share one call share its attempts: those are children of the span of whoever
-/// carried the call on.
+/// Each attempt has a span `fleetwright.attempt` with level debug and the same fields. If a launch
+/// ends with an unknown outcome, a span `fleetwright.settle_launch` contains the attempts to look it
+/// up. Callers that share a call share its attempts, whose spans are children of the span of the
+/// caller that was polled.
+///
+/// ```
+/// use fleetwright::layer::{Layered, Trace};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// let provisioner = Layered::new(MemoryCloud::new().provisioner(), Trace);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trace;
 
-/// Makes a span of the fields above; the name and the level must be written where it is made.
+/// Creates a span with the fields above. A macro, because name and level must be constants.
 macro_rules! span {
     ($level:ident, $name:literal, $request:expr) => {{
         let request = $request;
@@ -70,9 +77,9 @@ impl Layer for Trace {
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let span = span!(INFO, "fleetwright.call", &request);
-            let answer = send().instrument(span.clone()).await;
-            record(&span, &request, answer.as_ref().err());
-            answer
+            let result = send().instrument(span.clone()).await;
+            record(&span, &request, result.as_ref().err());
+            result
         })
     }
 
@@ -83,17 +90,12 @@ impl Layer for Trace {
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             let span = span!(INFO, "fleetwright.call", &request);
-            let answers = send(request.ids.to_vec()).instrument(span.clone()).await;
-            record(
-                &span,
-                &request,
-                answers.iter().find_map(|answer| answer.as_ref().err()),
-            );
-            span.record(
-                "failed",
-                answers.iter().filter(|answer| answer.is_err()).count(),
-            );
-            answers
+            let results = send(request.ids.to_vec()).instrument(span.clone()).await;
+            let first_error = results.iter().find_map(|result| result.as_ref().err());
+            record(&span, &request, first_error);
+            let failed = results.iter().filter(|result| result.is_err()).count();
+            span.record("failed", failed);
+            results
         })
     }
 
@@ -122,7 +124,7 @@ impl Layer for Trace {
     }
 }
 
-/// Puts one attempt into a span of its own.
+/// Runs one attempt in its own span.
 pub(super) async fn attempt<T>(
     request: &Request<'_>,
     number: u32,
@@ -131,29 +133,29 @@ pub(super) async fn attempt<T>(
 ) -> T {
     let span = span!(DEBUG, "fleetwright.attempt", request);
     span.record("attempt", number);
-    let answer = sent.instrument(span.clone()).await;
-    record(&span, request, error(&answer));
-    answer
+    let result = sent.instrument(span.clone()).await;
+    record(&span, request, error(&result));
+    result
 }
 
-/// Puts the look-up of a launch that was given up into a span of its own, which counts its attempts.
-pub(super) async fn look_up(
+/// Runs the look-up of a launch whose outcome is unknown in its own span.
+pub(super) async fn settle_launch(
     request: &Request<'_>,
-    looked: impl Future<Output = Result<LaunchRecord>> + Send,
+    lookup: impl Future<Output = Result<LaunchRecord>> + Send,
 ) -> Result<LaunchRecord> {
-    let span = span!(INFO, "fleetwright.look_up", request);
-    let answer = looked.instrument(span.clone()).await;
-    record(&span, request, answer.as_ref().err());
-    answer
+    let span = span!(INFO, "fleetwright.settle_launch", request);
+    let result = lookup.instrument(span.clone()).await;
+    record(&span, request, result.as_ref().err());
+    result
 }
 
-/// Tells the call's own span which attempt it is at.
-pub(super) fn note_attempt(number: u32) {
+/// Records the attempt number on the span of the call.
+pub(super) fn record_attempt(number: u32) {
     let span = Span::current();
-    // Without a layer of this kind it is a span of somebody else's.
+    // Without a `Trace` layer, the current span belongs to the caller.
     if span
         .metadata()
-        .is_some_and(|of| of.target() == "fleetwright")
+        .is_some_and(|metadata| metadata.target() == "fleetwright")
     {
         span.record("attempt", number);
     }
@@ -188,11 +190,11 @@ fn record(span: &Span, request: &Request<'_>, error: Option<&ProvisionError>) {
     }
 }
 
-/// What happened, without a launch token.
+/// Returns the error's message with the launch token replaced by its digest.
 fn message<'a>(request: &Request<'_>, error: &'a ProvisionError) -> Cow<'a, str> {
     let (kind, message) = (error.kind(), error.message());
     if matches!(kind, ErrorKind::TokenConflict | ErrorKind::TokenSpent) {
-        // They name it, or that of an item of a batch.
+        // Their messages contain the token, or that of an item of a batch.
         return Cow::Borrowed(kind.as_str());
     }
     match (request.token, token_hash(request)) {
@@ -204,8 +206,8 @@ fn message<'a>(request: &Request<'_>, error: &'a ProvisionError) -> Cow<'a, str>
 }
 
 fn instances(request: &Request<'_>) -> usize {
-    let asked = usize::try_from(request.count.get()).unwrap_or(usize::MAX);
-    request.ids.len().max(asked)
+    let launched = usize::try_from(request.count.get()).unwrap_or(usize::MAX);
+    request.ids.len().max(launched)
 }
 
 fn token_hash(request: &Request<'_>) -> Option<String> {

@@ -153,18 +153,18 @@ async fn waiting_for_a_turn_is_measured_and_the_rate_shown_whenever_it_changes()
     };
     let stop = async || drop(limit.stop_instance(&id("i-1")).await);
     stop().await;
-    assert!(of("fleetwright_limit_rate").is_empty());
+    assert!(of("fleetwright_limit_calls_per_second").is_empty());
     stop().await;
-    assert_eq!(of("fleetwright_limit_rate"), [1.0]);
+    assert_eq!(of("fleetwright_limit_calls_per_second"), [1.0]);
     stop().await;
     // A second that was asked for, and one in which the slower rate earns a call.
     assert_eq!(of("fleetwright_limit_wait_seconds"), [0.0, 0.5, 2.0]);
     sleep(secs(10)).await;
     stop().await;
-    assert_eq!(of("fleetwright_limit_rate"), [1.25]);
+    assert_eq!(of("fleetwright_limit_calls_per_second"), [1.25]);
     sleep(secs(999)).await;
     stop().await;
-    assert_eq!(of("fleetwright_limit_rate"), [2.0]);
+    assert_eq!(of("fleetwright_limit_calls_per_second"), [2.0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,7 +173,8 @@ async fn shared_calls_are_measured_by_their_size_and_fallbacks_counted_by_their_
     let _guard = metrics::set_default_local_recorder(&book);
     let coalesce = Coalesce::new(Script::new([]).taking(secs(1)), CoalescePolicy::default());
     join_all(numbered(5).iter().map(|id| coalesce.describe_instance(id))).await;
-    let sizes = book.of("fleetwright_coalesced_calls{operation=describe_instance,provider=script}");
+    let sizes =
+        book.of("fleetwright_coalesced_batch_size{operation=describe_instance,provider=script}");
     assert_eq!(sizes, [1.0, 4.0]);
     let lacks = call(Operation::LaunchInstance).capacity(Scope::Region, "none");
     let policy = FallbackPolicy::new([
@@ -182,10 +183,13 @@ async fn shared_calls_are_measured_by_their_size_and_fallbacks_counted_by_their_
     ]);
     let fallback = Layered::new(Script::always(lacks), Fallback::new(policy));
     fallback.launch_instance(&plain()).await.unwrap_err();
-    let of = |why: &str| {
+    let of = |reason: &str| {
         book.of(&format!(
-            "fleetwright_fallbacks_total{{operation=launch_instance,provider=script,why={why}}}"
+            "fleetwright_fallbacks_total{{operation=launch_instance,provider=script,reason={reason}}}"
         ))
     };
-    assert_eq!((of("capacity"), of("remembered")), (vec![1.0], vec![1.0]));
+    assert_eq!(
+        (of("no_capacity"), of("no_capacity_recently")),
+        (vec![1.0], vec![1.0])
+    );
 }

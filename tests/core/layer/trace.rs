@@ -264,7 +264,7 @@ async fn a_look_up_is_told_apart_from_the_launch() {
         (span.field("attempt"), span.field("otel.status_code")),
         (Some("3"), Some("OK"))
     );
-    let looked = spans.named("fleetwright.look_up");
+    let looked = spans.named("fleetwright.settle_launch");
     assert_eq!(looked.len(), 1);
     assert_eq!(looked[0].field("operation"), Some("find_launch"));
     assert_eq!(looked[0].field("attempt"), Some("2"));
