@@ -9,7 +9,6 @@
 
 mod and_wait;
 mod arbitrary;
-mod complete;
 mod fake;
 mod fingerprint;
 mod forward;

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, Result, RetryAdvice,
-    Scope, read_until,
+    Scope,
 };
+use fleetwright_provider_support::read_until;
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::time::sleep;
 

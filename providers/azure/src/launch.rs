@@ -8,11 +8,11 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 
 use fleetwright::{
     Call, InstanceConfig, InstanceInfo, LaunchToken, ProvisionError, Result, async_trait,
-    read_until,
 };
 use fleetwright_provider_support::launch::{
     self, Attempt, CreateError, LaunchCalls, LaunchContext, LaunchOutcome, Marks,
 };
+use fleetwright_provider_support::read_until;
 use futures_util::future::BoxFuture;
 
 use crate::{

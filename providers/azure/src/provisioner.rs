@@ -7,9 +7,9 @@ use std::{fmt, num::NonZeroU32, slice};
 use fleetwright::{
     BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig, InstanceFilter,
     InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord,
-    LaunchToken, ListItem, Operation, Reboot, RecentLaunches, RecentTokens, Result,
-    SnapshotRequest, TagChange, async_trait, collect_complete,
+    LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange, async_trait,
 };
+use fleetwright_provider_support::{RecentLaunches, RecentTokens, collect_complete};
 
 use crate::{
     AzureCredentials, AzureLaunchConfig, AzureOptions,

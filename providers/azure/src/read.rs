@@ -8,8 +8,8 @@ use std::{slice, sync::Arc};
 use chrono::{DateTime, Utc};
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, ProvisionError, Result,
-    read_until, read_until_state,
 };
+use fleetwright_provider_support::{read_until, read_until_state};
 use futures_util::{
     StreamExt as _,
     future::{BoxFuture, try_join_all},

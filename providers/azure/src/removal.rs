@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
-use fleetwright::{Call, Result, read_until};
+use fleetwright::{Call, Result};
 use fleetwright_provider_support::poll::{deadline_after, poll_delays, sleep_before};
+use fleetwright_provider_support::read_until;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 

@@ -7,9 +7,9 @@ use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
     ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
     InstanceStatus, InstanceType, InvalidValue, LaunchRecord, LaunchToken, ListItem, Operation,
-    Reboot, RecentLaunches, RecentTokens, Result, RetryAdvice, SnapshotRequest, TagChange,
-    async_trait, collect_complete,
+    Reboot, Result, RetryAdvice, SnapshotRequest, TagChange, async_trait,
 };
+use fleetwright_provider_support::{RecentLaunches, RecentTokens, collect_complete};
 
 use crate::{
     Ec2LaunchConfig, Ec2Options,

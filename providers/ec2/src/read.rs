@@ -5,8 +5,9 @@ use std::slice;
 use aws_sdk_ec2::types::Instance;
 use fleetwright::{
     BoxStream, Call, CloudInstanceState, Effect, InstanceFilter, InstanceId, InstanceInfo,
-    ListItem, Operation, ProvisionError, Result, read_until, read_until_state,
+    ListItem, Operation, ProvisionError, Result,
 };
+use fleetwright_provider_support::{read_until, read_until_state};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
 use crate::{Ec2Provisioner, batch, convert, error::ErrorContext};

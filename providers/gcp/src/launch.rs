@@ -7,11 +7,12 @@ use std::num::NonZeroU32;
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceConfig, InstanceInfo, LaunchToken, Result,
-    RetryAdvice, async_trait, read_until,
+    RetryAdvice, async_trait,
 };
 use fleetwright_provider_support::launch::{
     self, Attempt, CreateError, LaunchCalls, LaunchContext, LaunchOutcome, Marks, adopt_by_name,
 };
+use fleetwright_provider_support::read_until;
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 use uuid::Uuid;

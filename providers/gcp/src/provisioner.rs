@@ -7,10 +7,10 @@ use std::{fmt, num::NonZeroU32, slice};
 use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
     ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
-    InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot,
-    RecentLaunches, RecentTokens, Result, SnapshotRequest, TagChange, async_trait,
-    collect_complete, read_until,
+    InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result,
+    SnapshotRequest, TagChange, async_trait,
 };
+use fleetwright_provider_support::{RecentLaunches, RecentTokens, collect_complete, read_until};
 use futures_util::future::BoxFuture;
 use google_cloud_auth::credentials::{self, Credentials};
 

@@ -7,8 +7,9 @@ use std::{
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceInfo, Operation,
-    ProvisionError, Result, Zone, read_until, read_until_state,
+    ProvisionError, Result, Zone,
 };
+use fleetwright_provider_support::{read_until, read_until_state};
 use futures_util::future::BoxFuture;
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 

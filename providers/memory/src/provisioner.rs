@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, ListItem, Operation, OptionalVerb, ProvisionError, Reboot,
-    RecentLaunches, Result, Scope, SnapshotRequest, TagChange, collect_complete,
+    LaunchRecord, LaunchToken, ListItem, Operation, OptionalVerb, ProvisionError, Reboot, Result,
+    Scope, SnapshotRequest, TagChange,
 };
+use fleetwright_provider_support::{RecentLaunches, collect_complete};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
 use crate::{

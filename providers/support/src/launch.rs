@@ -6,10 +6,11 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use crate::{RecentLaunches, RecentTokens, read_until};
 use async_trait::async_trait;
 use fleetwright::{
     Call, Capabilities, Effect, Fingerprint, InstanceId, InstanceInfo, LaunchToken, ProvisionError,
-    RecentLaunches, RecentTokens, Result, RetryAdvice, Scope, read_until,
+    Result, RetryAdvice, Scope,
 };
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 

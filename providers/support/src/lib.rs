@@ -6,14 +6,26 @@
 //!
 //! - [`Failure`], [`Service`] and [`Class`]: a failed native call and the
 //!   [`ProvisionError`](fleetwright::ProvisionError) that it becomes.
+//! - [`RecentLaunches`], [`RecentTokens`], [`read_until`] and [`read_until_state`]: correct results while the
+//!   cloud's reads are stale.
+//! - [`collect_complete`]: a complete list from a stream with gaps.
 //! - [`launch`]: the launch sequence of clouds on which the backend names its instances.
 //! - [`poll`]: delays and deadlines for following an operation.
 //!
 //! This crate talks to no cloud, never retries a call that changes something, and decides nothing that
 //! depends on one cloud.
 
+mod consistency;
 mod failure;
 pub mod launch;
+mod list;
 pub mod poll;
+mod recent;
+mod recent_launches;
+mod recent_tokens;
 
+pub use consistency::{read_until, read_until_state};
 pub use failure::{Cause, Class, ErrorContext, Failure, Service};
+pub use list::collect_complete;
+pub use recent_launches::RecentLaunches;
+pub use recent_tokens::RecentTokens;

@@ -5,8 +5,8 @@ use std::{future::ready, num::NonZeroUsize};
 use async_trait::async_trait;
 use fleetwright::{
     BoxStream, Call, ErrorKind, InstanceFilter, InstanceInfo, ListItem, Operation, Result, Tags,
-    collect_complete,
 };
+use fleetwright_provider_support::collect_complete;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::Relist;

@@ -1,31 +1,43 @@
-//! Reading past what a cloud still shows of before.
+//! Reads that wait out the consistency window.
+//!
+//! Owns the rule that no call is refused because of a stale read. It only reads.
 
+use fleetwright::{
+    Call, Capabilities, CloudInstanceState, Effect, InstanceId, InstanceInfo, Result,
+};
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
-use crate::{Call, Capabilities, CloudInstanceState, Effect, InstanceId, InstanceInfo, Result};
-
-/// Reads until an answer is `enough`, or until the consistency window has passed since the first read,
-/// and answers the last one. Until then a read may show what was before, so that nothing should be
-/// refused because of it.
+/// Reads until `accept` returns `true`, or until the consistency window has passed since the first read, and
+/// returns the last result. Until then a read may be stale. Pauses by the poll interval in between.
+///
+/// # Errors
+///
+/// The first failed read ends the wait.
 pub async fn read_until<'a, T>(
     capabilities: &Capabilities,
     read: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
-    enough: impl Fn(&T) -> bool + Send + Sync,
+    accept: impl Fn(&T) -> bool + Send + Sync,
 ) -> Result<T> {
     let began = Instant::now();
     loop {
-        let late = began.elapsed() >= capabilities.consistency_window;
-        let answer = read().await?;
-        if late || enough(&answer) {
-            return Ok(answer);
+        // Computed before the read: only a read that begins after the window cannot be stale.
+        let is_last = began.elapsed() >= capabilities.consistency_window;
+        let result = read().await?;
+        if is_last || accept(&result) {
+            return Ok(result);
         }
         sleep(capabilities.poll_interval).await;
     }
 }
 
-/// Reads an instance until it is in one of `states`, and refuses as wrong state one that is in another
-/// although the reads cannot be of the past any more; `needed` says which state would do.
+/// Reads an instance until it is in one of `states`.
+///
+/// # Errors
+///
+/// [`WrongState`](fleetwright::ErrorKind::WrongState), with `needed` as the state that is required, if the
+/// instance is terminating or terminated, or is still in another state when reads cannot be stale anymore.
+/// No error has an effect.
 pub async fn read_until_state<'a>(
     capabilities: &Capabilities,
     call: &Call,
@@ -33,9 +45,9 @@ pub async fn read_until_state<'a>(
     (states, needed): (&[CloudInstanceState], &str),
     read: impl Fn() -> BoxFuture<'a, Result<InstanceInfo>> + Send + Sync,
 ) -> Result<InstanceInfo> {
-    // What is ending does not come back.
-    let fit = |info: &InstanceInfo| states.contains(&info.state) || info.state.is_ending();
-    let info = read_until(capabilities, read, fit).await;
+    // An ending instance never gets another state.
+    let accept = |info: &InstanceInfo| states.contains(&info.state) || info.state.is_ending();
+    let info = read_until(capabilities, read, accept).await;
     let info = info.map_err(|error| error.with_effect(Effect::None))?;
     if states.contains(&info.state) {
         return Ok(info);
@@ -51,13 +63,13 @@ mod tests {
     };
 
     use super::*;
-    use crate::{ErrorKind, Operation, TagLimits};
+    use fleetwright::{ErrorKind, Operation, TagLimits};
 
-    fn declared() -> Capabilities {
-        let mut declared = Capabilities::new("test", TagLimits::new(1, 1, 1), 1);
-        declared.consistency_window = Duration::from_secs(10);
-        declared.poll_interval = Duration::from_secs(4);
-        declared
+    fn capabilities() -> Capabilities {
+        let mut capabilities = Capabilities::new("test", TagLimits::new(1, 1, 1), 1);
+        capabilities.consistency_window = Duration::from_secs(10);
+        capabilities.poll_interval = Duration::from_secs(4);
+        capabilities
     }
 
     async fn reads_until(wanted: u32) -> (u32, Duration) {
@@ -65,31 +77,31 @@ mod tests {
         let read = || -> BoxFuture<'_, Result<u32>> {
             Box::pin(async { Ok(reads.fetch_add(1, Ordering::Relaxed)) })
         };
-        let last = read_until(&declared(), read, |seen| *seen == wanted).await;
+        let last = read_until(&capabilities(), read, |read| *read == wanted).await;
         (last.unwrap(), began.elapsed())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn reads_end_when_one_is_enough_or_the_window_is_over() {
+    async fn reads_end_when_accepted_or_after_the_window() {
         assert_eq!(reads_until(0).await, (0, Duration::ZERO));
         assert_eq!(reads_until(2).await, (2, Duration::from_secs(8)));
-        // The last one was begun when the window was over.
+        // The last read began after the window.
         assert_eq!(reads_until(99).await, (3, Duration::from_secs(12)));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failed_read_is_answered_at_once() {
+    async fn failed_read_is_returned_at_once() {
         let call = Call::new("test", Operation::DescribeInstance);
         let read = || -> BoxFuture<'_, Result<u32>> {
             Box::pin(async { Err(call.timeout(Effect::None)) })
         };
         let began = Instant::now();
-        assert!(read_until(&declared(), read, |_| false).await.is_err());
+        assert!(read_until(&capabilities(), read, |_| false).await.is_err());
         assert_eq!(began.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_is_refused_only_when_it_cannot_be_of_the_past() {
+    async fn state_is_refused_only_when_the_read_cannot_be_stale() {
         let (call, id) = (
             Call::new("test", Operation::RebootInstance),
             InstanceId::new("i-1").unwrap(),
@@ -105,14 +117,15 @@ mod tests {
             }
         };
         let late = shows(&[CloudInstanceState::Pending, CloudInstanceState::Running]);
-        let info = read_until_state(&declared(), &call, &id, running, late).await;
+        let info = read_until_state(&capabilities(), &call, &id, running, late).await;
         assert_eq!(info.unwrap().state, CloudInstanceState::Running);
         for (state, wait) in [
             (&[CloudInstanceState::Stopped], Duration::from_secs(12)),
             (&[CloudInstanceState::Terminating], Duration::ZERO),
         ] {
             let began = Instant::now();
-            let refused = read_until_state(&declared(), &call, &id, running, shows(state)).await;
+            let refused =
+                read_until_state(&capabilities(), &call, &id, running, shows(state)).await;
             let error = refused.unwrap_err();
             assert_eq!(
                 (error.kind(), error.effect()),
