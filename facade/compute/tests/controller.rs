@@ -5,32 +5,27 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod support;
-
 use std::time::Duration;
 
 use fleetwright_compute::instance::{ConditionKind, EventKind, Instance, InstanceId, Provisioning};
+use fleetwright_facade_testkit::{
+    TestFacade, flavor, has_condition, image, instance_record, is_running, is_settled,
+};
 use fleetwright_memory::{Capacity, Fault, MemoryCloud, Refused, Rule, WireCall};
 use fleetwright_region::server::{Consent, Field, Health, Phase, Power, Way};
-
-use support::{Place, flavor, has, image, settled};
-
-fn runs(instance: &Instance) -> bool {
-    instance.status.phase == Phase::Running && settled(instance)
-}
 
 fn kinds(instance: &Instance) -> Vec<EventKind> {
     instance.events.iter().map(|event| event.kind).collect()
 }
 
-async fn machine(place: &Place, id: InstanceId) -> String {
-    let view = place.server(id).await.unwrap();
+async fn machine(facade: &TestFacade, id: InstanceId) -> String {
+    let view = facade.server(id).await.unwrap();
     view.server.instance.unwrap().id.to_string()
 }
 
 /// How many writes an instance's record has seen.
-async fn revision(place: &Place, id: InstanceId) -> fleetwright_store::Revision {
-    place.read(id).await.unwrap().revision
+async fn revision(facade: &TestFacade, id: InstanceId) -> fleetwright_store::Revision {
+    facade.record(id).await.unwrap().revision
 }
 
 #[tokio::test(start_paused = true)]
@@ -39,16 +34,16 @@ async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(3))
         .build();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let id = place.create(network, "web").await;
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
             assert_eq!(
-                place.read(id).await.unwrap().value.provisioning(),
+                facade.record(id).await.unwrap().value.provisioning(),
                 Provisioning::Pending
             );
-            let up = place.until(id, runs).await;
+            let up = facade.until(id, is_running).await;
             let status = &up.status;
             assert_eq!(up.provisioning(), Provisioning::Provisioned);
             assert_eq!(
@@ -60,22 +55,22 @@ async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
             assert!(status.conditions.is_empty(), "{status:#?}");
             assert_eq!(status.server.unwrap().replaces, 0);
             let told = kinds(&up);
-            assert_eq!(told.first(), Some(&EventKind::ServerMade), "{told:?}");
+            assert_eq!(told[..2], [EventKind::Created, EventKind::ServerMade]);
             assert_eq!(told.last(), Some(&EventKind::Settled), "{told:?}");
             assert!(told.contains(&EventKind::Phase), "{told:?}");
-            assert_eq!(place.count("server").await, 1);
+            assert_eq!(facade.count("server").await, 1);
             // Looks that see no change write nothing, however many there are.
-            let before = revision(&place, id).await;
+            let before = revision(&facade, id).await;
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            assert_eq!(revision(&place, id).await, before);
+            assert_eq!(revision(&facade, id).await, before);
 
-            place.delete(id).await;
+            facade.delete(id).await;
             assert_eq!(
-                place.read(id).await.unwrap().value.provisioning(),
+                facade.record(id).await.unwrap().value.provisioning(),
                 Provisioning::Deprovisioning
             );
-            place.until_gone(id).await;
-            place.is_empty(&cloud).await;
+            facade.until_gone(id).await;
+            facade.assert_empty().await;
         })
         .await;
 }
@@ -83,28 +78,30 @@ async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_is_healthy_and_survives_a_replacement() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let id = place.create(network, "web").await;
-            place.until(id, runs).await;
-            let first = machine(&place, id).await;
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
+            facade.until(id, is_running).await;
+            let first = machine(&facade, id).await;
 
-            place.ask(id, |its| its.intent.power = Power::Stopped).await;
-            let down = |its: &Instance| its.status.phase == Phase::Stopped && settled(its);
-            let stopped = place.until(id, down).await;
+            facade
+                .edit(id, |its| its.intent.power = Power::Stopped)
+                .await;
+            let down = |its: &Instance| its.status.phase == Phase::Stopped && is_settled(its);
+            let stopped = facade.until(id, down).await;
             assert_eq!(stopped.status.health, Health::Healthy, "stopped on purpose");
             assert_eq!(stopped.provisioning(), Provisioning::Provisioned);
             assert!(kinds(&stopped).contains(&EventKind::PassedOn));
 
-            place.ask(id, |its| its.intent.replaces += 1).await;
-            let replaced = place.until(id, down).await;
-            assert_ne!(machine(&place, id).await, first);
+            facade.edit(id, |its| its.intent.replaces += 1).await;
+            let replaced = facade.until(id, down).await;
+            assert_ne!(machine(&facade, id).await, first);
             assert_eq!(replaced.status.server.unwrap().replaces, 1);
-            let view = place.server(id).await.unwrap();
+            let view = facade.server(id).await.unwrap();
             assert_eq!(view.server.intent.power, Power::Stopped);
-            assert_eq!(place.count("server").await, 1);
+            assert_eq!(facade.count("server").await, 1);
         })
         .await;
 }
@@ -113,26 +110,26 @@ async fn a_stop_is_healthy_and_survives_a_replacement() {
 #[tokio::test(start_paused = true)]
 async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    let network = place.network("net").await;
-    let id = place.create(network, "web").await;
-    place.controller.reconcile(id).await.unwrap();
+    let facade = TestFacade::on(&cloud).await;
+    let network = facade.network("net").await;
+    let id = facade.create(network, "web").await.instance.id;
+    facade.instance_controller.reconcile(id).await.unwrap();
     let region = async {
         tokio::select! {
-            () = place.region.run() => {}
-            () = place.monitor.run() => {}
+            () = facade.region().controller.run() => {}
+            () = facade.region().monitor.run() => {}
             () = tokio::time::sleep(Duration::from_secs(120)) => {}
         }
     };
     region.await;
-    assert_eq!(place.server(id).await.unwrap().phase, Phase::Running);
+    assert_eq!(facade.server(id).await.unwrap().phase, Phase::Running);
     // It was asked for while nothing ran, as far as the instance's record knows.
-    place.ask(id, |its| its.spec.image = image("rocky")).await;
-    place
+    facade.edit(id, |its| its.spec.image = image("rocky")).await;
+    facade
         .during(async {
-            let first = machine(&place, id).await;
-            let asks = |its: &Instance| has(its, ConditionKind::ConsentNeeded);
-            let found = place.until(id, asks).await;
+            let first = machine(&facade, id).await;
+            let asks = |its: &Instance| has_condition(its, ConditionKind::ConsentNeeded);
+            let found = facade.until(id, asks).await;
             let condition = found
                 .status
                 .condition(ConditionKind::ConsentNeeded)
@@ -150,16 +147,16 @@ async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing()
             assert_eq!(found.provisioning(), Provisioning::Error);
             assert_eq!(found.status.pending, None, "nothing is being done");
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            let still = place.read(id).await.unwrap().value;
+            let still = facade.record(id).await.unwrap().value;
             assert_eq!(still.status.conditions, found.status.conditions);
             assert_eq!(still.status.passed_generation, 1);
-            assert_eq!(machine(&place, id).await, first);
+            assert_eq!(machine(&facade, id).await, first);
             assert_eq!(cloud.oracle().calls_of(WireCall::Reimage), 0);
 
-            place.ask(id, |its| its.consent = Consent::Destroy).await;
-            let done = place.until(id, runs).await;
+            facade.edit(id, |its| its.consent = Consent::Destroy).await;
+            let done = facade.until(id, is_running).await;
             assert!(!asks(&done), "{done:#?}");
-            let applied = place.server(id).await.unwrap().server.instance.unwrap();
+            let applied = facade.server(id).await.unwrap().server.instance.unwrap();
             assert_eq!(applied.applied.image, image("rocky"));
         })
         .await;
@@ -171,21 +168,21 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
     let cloud = MemoryCloud::builder()
         .without(fleetwright::OptionalVerb::ReimageInstance)
         .build();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let id = place.create(network, "web").await;
-            place.until(id, runs).await;
-            let first = machine(&place, id).await;
-            place
-                .ask(id, |its| {
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
+            facade.until(id, is_running).await;
+            let first = machine(&facade, id).await;
+            facade
+                .edit(id, |its| {
                     its.spec.image = image("rocky");
                     its.consent = Consent::Destroy;
                 })
                 .await;
             let pending = |its: &Instance| its.status.pending.is_some();
-            let found = place.until(id, pending).await;
+            let found = facade.until(id, pending).await;
             let action = found.status.pending.clone().unwrap();
             assert_eq!(action.plan.ways[&Field::Image], Way::Replace);
             assert_eq!(action.reason, "image: the machine is replaced");
@@ -196,24 +193,26 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
                 )
             );
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
-            let done = place.until(id, runs).await;
+            let done = facade.until(id, is_running).await;
             assert_eq!(done.status.pending, None);
-            assert_ne!(machine(&place, id).await, first);
+            assert_ne!(machine(&facade, id).await, first);
             // Addresses of the machine that went were not shown as if they were there.
             let replacing = |its: &Instance| its.status.phase == Phase::Replacing;
-            place.ask(id, |its| its.intent.replaces += 1).await;
-            let between = place
+            facade.edit(id, |its| its.intent.replaces += 1).await;
+            let between = facade
                 .until(id, |its| replacing(its) && its.status.private_ip.is_none())
                 .await;
             let action = between.status.pending.clone().unwrap();
             assert_eq!(action.reason, "another machine was asked for");
             assert_eq!(between.status.mac_address, None);
-            place.until(id, runs).await;
+            facade.until(id, is_running).await;
 
-            place.ask(id, |its| its.spec.flavor = flavor("large")).await;
-            let resizing = place.until(id, pending).await.status.pending.unwrap();
+            facade
+                .edit(id, |its| its.spec.flavor = flavor("large"))
+                .await;
+            let resizing = facade.until(id, pending).await.status.pending.unwrap();
             assert_eq!(resizing.lost, None, "a resize loses nothing");
-            place.until(id, runs).await;
+            facade.until(id, is_running).await;
         })
         .await;
 }
@@ -221,16 +220,16 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_lost_is_shown_as_lost_until_a_replacement_is_asked_for() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let id = place.create(network, "web").await;
-            place.until(id, runs).await;
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
+            facade.until(id, is_running).await;
             let machine = cloud.oracle().instances().remove(0).info.id;
             cloud.operator().terminate(&machine).unwrap();
-            let lost = |its: &Instance| has(its, ConditionKind::Lost);
-            let found = place.until(id, lost).await;
+            let lost = |its: &Instance| has_condition(its, ConditionKind::Lost);
+            let found = facade.until(id, lost).await;
             assert_eq!(found.status.phase, Phase::Lost);
             assert_eq!(found.status.health, Health::Error);
             assert_eq!(found.provisioning(), Provisioning::Error);
@@ -240,10 +239,10 @@ async fn a_machine_that_is_lost_is_shown_as_lost_until_a_replacement_is_asked_fo
             );
             assert!(kinds(&found).contains(&EventKind::Trouble));
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            assert!(lost(&place.read(id).await.unwrap().value));
+            assert!(lost(&facade.record(id).await.unwrap().value));
 
-            place.ask(id, |its| its.intent.replaces += 1).await;
-            let up = place.until(id, runs).await;
+            facade.edit(id, |its| its.intent.replaces += 1).await;
+            let up = facade.until(id, is_running).await;
             assert!(up.status.conditions.is_empty(), "{up:#?}");
             assert_eq!(up.provisioning(), Provisioning::Provisioned);
         })
@@ -254,24 +253,24 @@ async fn a_machine_that_is_lost_is_shown_as_lost_until_a_replacement_is_asked_fo
 #[tokio::test(start_paused = true)]
 async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let id = place.create(network, "web").await;
-            place.until(id, runs).await;
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
+            facade.until(id, is_running).await;
             let down = Fault::Refused(Refused::BadCredentials);
             let always = Rule::always(WireCall::Terminate, down);
             cloud.faults().add(always);
-            place.delete(id).await;
-            let told = |its: &Instance| has(its, ConditionKind::CloudTrouble);
-            let found = place.until(id, told).await;
+            facade.delete(id).await;
+            let told = |its: &Instance| has_condition(its, ConditionKind::CloudTrouble);
+            let found = facade.until(id, told).await;
             assert!(kinds(&found).contains(&EventKind::Trouble), "{found:#?}");
             assert_eq!(found.status.phase, Phase::Deleting);
-            place.is_paid(1).await;
+            facade.assert_balanced(1).await;
             cloud.faults().clear();
-            place.until_gone(id).await;
-            place.is_empty(&cloud).await;
+            facade.until_gone(id).await;
+            facade.assert_empty().await;
         })
         .await;
 }
@@ -279,15 +278,15 @@ async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn what_is_refused_is_said_in_words_and_asked_for_again() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let mut wrong = support::instance(network, "web", place.clock.now());
+            let network = facade.network("net").await;
+            let mut wrong = instance_record(network, "web", facade.clock.now());
             wrong.spec.flavor = flavor("huge");
-            let id = place.create_as(wrong).await;
-            let refused = |its: &Instance| has(its, ConditionKind::Refused);
-            let found = place.until(id, refused).await;
+            let id = facade.insert(wrong).await;
+            let refused = |its: &Instance| has_condition(its, ConditionKind::Refused);
+            let found = facade.until(id, refused).await;
             let condition = found.status.condition(ConditionKind::Refused).unwrap();
             assert_eq!(
                 condition.message,
@@ -295,15 +294,17 @@ async fn what_is_refused_is_said_in_words_and_asked_for_again() {
             );
             assert_eq!(found.provisioning(), Provisioning::Error);
             assert_eq!(
-                (found.status.phase, place.count("server").await),
+                (found.status.phase, facade.count("server").await),
                 (Phase::Failed, 0)
             );
             // Asking again and again in vain is no news.
-            let before = revision(&place, id).await;
+            let before = revision(&facade, id).await;
             tokio::time::sleep(Duration::from_secs(7200)).await;
-            assert_eq!(revision(&place, id).await, before);
-            place.ask(id, |its| its.spec.flavor = flavor("small")).await;
-            let up = place.until(id, runs).await;
+            assert_eq!(revision(&facade, id).await, before);
+            facade
+                .edit(id, |its| its.spec.flavor = flavor("small"))
+                .await;
+            let up = facade.until(id, is_running).await;
             assert!(up.status.conditions.is_empty());
         })
         .await;
@@ -312,13 +313,13 @@ async fn what_is_refused_is_said_in_words_and_asked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn no_capacity_is_told_and_a_deletion_does_not_wait_for_it() {
     let cloud = MemoryCloud::builder().capacity(Capacity::of(0)).build();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let id = place.create(network, "web").await;
-            let short = |its: &Instance| has(its, ConditionKind::NoCapacity);
-            let found = place.until(id, short).await;
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
+            let short = |its: &Instance| has_condition(its, ConditionKind::NoCapacity);
+            let found = facade.until(id, short).await;
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
             let since = found
                 .status
@@ -326,12 +327,12 @@ async fn no_capacity_is_told_and_a_deletion_does_not_wait_for_it() {
                 .unwrap()
                 .since;
             tokio::time::sleep(Duration::from_secs(1200)).await;
-            let later = place.read(id).await.unwrap().value;
+            let later = facade.record(id).await.unwrap().value;
             let still = later.status.condition(ConditionKind::NoCapacity).unwrap();
             assert_eq!(still.since, since, "it has been so all the time");
-            place.delete(id).await;
-            place.until_gone(id).await;
-            place.is_empty(&cloud).await;
+            facade.delete(id).await;
+            facade.until_gone(id).await;
+            facade.assert_empty().await;
         })
         .await;
 }
@@ -344,15 +345,15 @@ async fn a_deletion_at_any_time_leaves_nothing() {
             .latency(Duration::from_millis(50))
             .read_lag(Duration::from_secs(2))
             .build();
-        let place = Place::new(&cloud).await;
-        place
+        let facade = TestFacade::on(&cloud).await;
+        facade
             .during(async {
-                let network = place.network("net").await;
-                let id = place.create(network, "web").await;
+                let network = facade.network("net").await;
+                let id = facade.create(network, "web").await.instance.id;
                 tokio::time::sleep(Duration::from_millis(500) * half_seconds).await;
-                place.delete(id).await;
-                place.until_gone(id).await;
-                place.is_empty(&cloud).await;
+                facade.delete(id).await;
+                facade.until_gone(id).await;
+                facade.assert_empty().await;
             })
             .await;
     }
@@ -370,17 +371,17 @@ async fn a_deletion_in_every_phase_leaves_nothing() {
     ];
     for (phase, wish) in stories {
         let cloud = MemoryCloud::new();
-        let place = Place::new(&cloud).await;
-        place
+        let facade = TestFacade::on(&cloud).await;
+        facade
             .during(async {
-                let network = place.network("net").await;
-                let id = place.create(network, "web").await;
-                place.until(id, runs).await;
-                place.ask(id, wish).await;
-                place.until(id, |its| its.status.phase == phase).await;
-                place.delete(id).await;
-                place.until_gone(id).await;
-                place.is_empty(&cloud).await;
+                let network = facade.network("net").await;
+                let id = facade.create(network, "web").await.instance.id;
+                facade.until(id, is_running).await;
+                facade.edit(id, wish).await;
+                facade.until(id, |its| its.status.phase == phase).await;
+                facade.delete(id).await;
+                facade.until_gone(id).await;
+                facade.assert_empty().await;
             })
             .await;
     }
@@ -390,9 +391,9 @@ async fn a_deletion_in_every_phase_leaves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn every_loop_can_be_spawned() {
     fn is_send<T: Send>(_: T) {}
-    let place = Place::new(&MemoryCloud::new()).await;
-    is_send(place.controller.run());
-    is_send(place.keeper.run());
-    is_send(place.region.run());
-    is_send(place.monitor.run());
+    let facade = TestFacade::on(&MemoryCloud::new()).await;
+    is_send(facade.instance_controller.run());
+    is_send(facade.network_controller.run());
+    is_send(facade.region().controller.run());
+    is_send(facade.region().monitor.run());
 }

@@ -5,13 +5,15 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
 use fleetwright::{PublicAddress, Tags, UserData};
 use fleetwright_compute::{
     ComputeError, Meaning,
     instance::{EventKind, InstanceId, Provisioning},
     service::{MAX_DESCRIPTION_CHARS, NewInstance},
+};
+use fleetwright_facade_testkit::{
+    CATALOG, TestFacade, error_chain, flavor, image, name, new_instance, north, operator,
+    principals::scope, project_user, spec, tenant, without_entry,
 };
 use fleetwright_identity::{Amounts, QuotaKind};
 use fleetwright_region::{
@@ -22,17 +24,12 @@ use fleetwright_region::{
 use fleetwright_store::{RecordId, Transaction};
 use uuid::Uuid;
 
-use town::{
-    CATALOG, Town, everybody, flavor, image, memory, name, new, north, people::scope, tenant, user,
-    whole, without,
-};
-
 #[tokio::test(start_paused = true)]
 async fn an_instance_is_made_with_its_event_and_its_payment() {
-    let town = Town::new().await;
-    let blue = town.network("blue").await;
-    let alice = user(tenant(1, 1));
-    let view = town.create(blue, "web-1").await.unwrap();
+    let facade = TestFacade::new().await;
+    let blue = facade.network("blue").await;
+    let alice = project_user(tenant(1, 1));
+    let view = facade.create(blue, "web-1").await;
     let instance = &view.instance;
     assert_eq!(instance.id, InstanceId::derive(blue, &instance.name));
     assert_eq!(instance.server, instance.id.server());
@@ -51,44 +48,48 @@ async fn an_instance_is_made_with_its_event_and_its_payment() {
         (waiting.what.as_str(), waiting.since),
         ("its server to be made", instance.created_at)
     );
-    assert_eq!(town.read(instance.id).await, view);
+    assert_eq!(facade.read(instance.id).await, view);
     let one = Amounts::new().with(QuotaKind::servers(), 1);
-    assert_eq!(town.paid(instance.id).await, one);
-    let mut two = new(blue, "web-2");
-    two.spec.flavor = town::flavor("gpu");
+    assert_eq!(facade.allocated(instance.id).await, one);
+    let mut two = new_instance(blue, "web-2");
+    two.spec.flavor = flavor("gpu");
     two.spec.networking.public_ip = fleetwright::PublicAddress::Assigned;
-    let two = town.instances.create(&alice, &two).await.unwrap();
+    let two = facade.instances.create(&alice, &two).await.unwrap();
     let paid = one
         .with(QuotaKind::gpus(), 4)
         .with(QuotaKind::public_ips(), 1);
-    assert_eq!(town.paid(two.instance.id).await, paid);
+    assert_eq!(facade.allocated(two.instance.id).await, paid);
 }
 
 /// What went wrong, as a caller is told: the number, and the words with their causes.
 fn told(error: &ComputeError) -> (u16, String) {
-    (error.meaning().status(), whole(error))
+    (error.meaning().status(), error_chain(error))
 }
 
 /// A request that is wrong in everything, put right step by step: each step tells of the first that is still wrong.
 #[tokio::test(start_paused = true)]
 async fn the_checks_come_in_their_order_with_their_codes() {
-    let town = Town::over(memory(), 1).await;
-    let (here, alice) = (tenant(1, 1), user(tenant(1, 1)));
-    let blue = town.network("blue").await;
-    let green = town.network("green").await;
+    let facade = TestFacade::builder().server_quota(1).build().await;
+    let (here, alice) = (tenant(1, 1), project_user(tenant(1, 1)));
+    let blue = facade.network("blue").await;
+    let green = facade.network("green").await;
     let (on_blue, on_green) = (
-        town.group(blue, "ssh").await,
-        town.group(green, "ssh").await,
+        facade.group(blue, "ssh").await,
+        facade.group(green, "ssh").await,
     );
-    let theirs = town.network_in(tenant(2, 1), north(), "blue").await;
+    let theirs = facade.network_in(tenant(2, 1), north(), "blue").await;
     let (ours, others) = (
-        town.authority(here).await,
-        town.authority(tenant(1, 2)).await,
+        facade.authority(here).await,
+        facade.authority(tenant(1, 2)).await,
     );
-    town.create(blue, "taken").await.unwrap();
-    town.catalog.load(&without(CATALOG, "large")).await.unwrap();
+    facade.create(blue, "taken").await;
+    facade
+        .catalog
+        .load(&without_entry(CATALOG, "large"))
+        .await
+        .unwrap();
 
-    let mut asked = new(theirs, "taken");
+    let mut asked = new_instance(theirs, "taken");
     asked.organization = tenant(3, 3).0;
     asked.project = tenant(3, 3).1;
     asked.description = Some("x".repeat(MAX_DESCRIPTION_CHARS + 1));
@@ -118,13 +119,16 @@ async fn the_checks_come_in_their_order_with_their_codes() {
         (403, "total servers allocation of 2 would exceed the limit of 1".into(), Box::new(|_| ())),
     ];
     for (code, words, mend) in steps {
-        let error = town.instances.create(&alice, &asked).await.unwrap_err();
+        let error = facade.instances.create(&alice, &asked).await.unwrap_err();
         let (status, said) = told(&error);
         assert!(said.starts_with(&words), "{said}\ninstead of\n{words}");
         assert_eq!(status, code, "{said}");
         assert!(!said.contains("hunter2"), "{said}");
         assert_eq!(
-            (town.count("instance").await, town.count("allocation").await),
+            (
+                facade.count("instance").await,
+                facade.count("allocation").await
+            ),
             (1, 1)
         );
         mend(&mut asked);
@@ -135,53 +139,49 @@ type Mend = Box<dyn Fn(&mut NewInstance)>;
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_a_form_that_is_taken_is_told_by_its_field() {
-    let town = Town::new().await;
-    let blue = town.network("blue").await;
-    let alice = user(tenant(1, 1));
+    let facade = TestFacade::new().await;
+    let blue = facade.network("blue").await;
+    let alice = project_user(tenant(1, 1));
     let tags = |key: &str, value: &str| Tags::new().with(key, value).unwrap();
     let many = |count: usize| {
         let each = (0..count).map(|n| (format!("k{n}"), "v".to_owned()));
         Tags::from_observed(each)
     };
     let groups = (0..33).map(|n| SecurityGroupId::from_uuid(Uuid::from_u128(n)));
-    let mut crowded = town::spec();
+    let mut crowded = spec();
     crowded.networking.security_groups = groups.collect();
-    let mut large = town::spec();
+    let mut large = spec();
     large.user_data = Some(UserData::new(vec![b'#'; MAX_USER_DATA_BYTES + 1]).unwrap());
     let table = [
         (
             tags("fleetwright/server", "x"),
-            town::spec(),
+            spec(),
             "metadata.tags[\"fleetwright/server\"]: keys that begin with fleetwright and",
         ),
         (
             tags("Fleetwright-Region", "x"),
-            town::spec(),
+            spec(),
             "metadata.tags[\"Fleetwright-Region\"]: keys that begin with fleetwright and",
         ),
         (
             tags("a\nb", "x"),
-            town::spec(),
+            spec(),
             "metadata.tags[\"a\\nb\"]: there is a control character in it",
         ),
-        (
-            tags(&"k".repeat(129), "x"),
-            town::spec(),
-            "metadata.tags[\"kkkk",
-        ),
+        (tags(&"k".repeat(129), "x"), spec(), "metadata.tags[\"kkkk"),
         (
             tags("k", &"v".repeat(257)),
-            town::spec(),
+            spec(),
             "metadata.tags[\"k\"]: a value of 257 characters is too long",
         ),
         (
             many(33),
-            town::spec(),
+            spec(),
             "metadata.tags: 33 are given, and at most 32 are taken",
         ),
         (
             tags("k", &"v".repeat(4096)),
-            town::spec(),
+            spec(),
             "metadata.tags: their 4097 bytes are too many",
         ),
         (
@@ -196,9 +196,9 @@ async fn what_is_not_a_form_that_is_taken_is_told_by_its_field() {
         ),
     ];
     for (tags, spec, words) in table {
-        let mut asked = new(blue, "web");
+        let mut asked = new_instance(blue, "web");
         (asked.tags, asked.spec) = (tags, spec);
-        let error = town.instances.create(&alice, &asked).await.unwrap_err();
+        let error = facade.instances.create(&alice, &asked).await.unwrap_err();
         assert_eq!(error.meaning().status(), 400, "{error}");
         assert!(
             error.to_string().starts_with(words),
@@ -207,17 +207,20 @@ async fn what_is_not_a_form_that_is_taken_is_told_by_its_field() {
     }
     // In the colon's form they are no tags at all, wherever they come from.
     assert!(Tags::new().with("fleetwright:token", "x").is_err());
-    assert_eq!(town.count("instance").await, 0);
+    assert_eq!(facade.count("instance").await, 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_address_range_of_either_family_is_told_apart_and_refused() {
-    let town = Town::new().await;
-    let blue = town.network("blue").await;
+    let facade = TestFacade::new().await;
+    let blue = facade.network("blue").await;
     for (range, family) in [("10.1.0.0/16", "IPv4"), ("2001:db8::/64", "IPv6")] {
-        let mut asked = new(blue, "web");
+        let mut asked = new_instance(blue, "web");
         asked.spec.networking.allowed_sources = [range.parse().unwrap()].into();
-        let made = town.instances.create(&user(tenant(1, 1)), &asked).await;
+        let made = facade
+            .instances
+            .create(&project_user(tenant(1, 1)), &asked)
+            .await;
         let error = made.unwrap_err();
         assert_eq!(error.meaning(), Meaning::Unprocessable);
         let words = format!("as the {family} range {range}");
@@ -227,36 +230,36 @@ async fn an_address_range_of_either_family_is_told_apart_and_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_name_is_free_again_once_its_instance_is_gone_and_not_before() {
-    let town = Town::over(memory(), 1).await;
-    let blue = town.network("blue").await;
-    let alice = user(tenant(1, 1));
-    let id = town.create(blue, "web").await.unwrap().instance.id;
+    let facade = TestFacade::builder().server_quota(1).build().await;
+    let blue = facade.network("blue").await;
+    let alice = project_user(tenant(1, 1));
+    let id = facade.create(blue, "web").await.instance.id;
     // Also where there is no quota left.
-    let error = town.create(blue, "web").await.unwrap_err();
+    let error = facade.try_create(blue, "web").await.unwrap_err();
     assert!(
         matches!(&error, ComputeError::NameTaken { id: found, .. } if *found == id),
         "{error}"
     );
     assert_eq!(error.retry_after(), None);
-    town.instances.delete(&alice, id).await.unwrap();
-    let error = town.create(blue, "web").await.unwrap_err();
+    facade.instances.delete(&alice, id).await.unwrap();
+    let error = facade.try_create(blue, "web").await.unwrap_err();
     assert_eq!(error.meaning(), Meaning::Conflict);
     assert!(
         error.retry_after().is_some() && error.to_string().contains("is being deleted"),
         "{error}"
     );
     // Elsewhere the name is another one's.
-    let green = town.network("green").await;
-    let error = town.create(green, "web").await.unwrap_err();
+    let green = facade.network("green").await;
+    let error = facade.try_create(green, "web").await.unwrap_err();
     assert_eq!(error.meaning(), Meaning::Forbidden, "{error}");
 }
 
 /// A record that was made by other means has its name in the same index, whatever its id is.
 #[tokio::test(start_paused = true)]
 async fn a_name_is_taken_also_by_an_instance_of_another_id() {
-    let town = Town::new().await;
-    let blue = town.network("blue").await;
-    let made = town.create(blue, "web").await.unwrap().instance;
+    let facade = TestFacade::new().await;
+    let blue = facade.network("blue").await;
+    let made = facade.create(blue, "web").await.instance;
     let other = InstanceId::from_uuid(Uuid::from_u128(0xabc));
     let mut value = serde_json::to_value(&made).unwrap();
     (value["id"], value["server"]) = (other.to_string().into(), other.to_string().into());
@@ -264,8 +267,8 @@ async fn a_name_is_taken_also_by_an_instance_of_another_id() {
     let moved = Transaction::new()
         .delete(record(made.id))
         .create(record(other), value);
-    town.store.commit(&moved).await.unwrap();
-    let error = town.create(blue, "web").await.unwrap_err();
+    facade.store.commit(&moved).await.unwrap();
+    let error = facade.try_create(blue, "web").await.unwrap_err();
     assert!(
         matches!(error, ComputeError::NameTaken { id, .. } if id == other),
         "{error}"
@@ -274,16 +277,16 @@ async fn a_name_is_taken_also_by_an_instance_of_another_id() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_new_comes_into_a_network_that_is_going() {
-    let town = Town::new().await;
-    let blue = town.network("blue").await;
-    town.create(blue, "web").await.unwrap();
-    let operator = everybody();
-    let going = town.networks.delete(&operator, blue, IfUsed::DeleteFirst);
+    let facade = TestFacade::new().await;
+    let blue = facade.network("blue").await;
+    facade.create(blue, "web").await;
+    let operator = operator();
+    let going = facade.networks.delete(&operator, blue, IfUsed::DeleteFirst);
     assert_eq!(going.await.unwrap(), Deletion::Waiting);
-    let error = town.create(blue, "another").await.unwrap_err();
+    let error = facade.try_create(blue, "another").await.unwrap_err();
     assert_eq!(
         told(&error),
         (409, format!("network {blue} is being deleted"))
     );
-    assert_eq!(town.count("instance").await, 1);
+    assert_eq!(facade.count("instance").await, 1);
 }

@@ -5,8 +5,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
 use std::time::Duration;
 
 use fleetwright::PublicAddress;
@@ -15,20 +13,19 @@ use fleetwright_compute::{
     instance::{Instance, InstanceId},
     service::{Instances, UpdateInstance},
 };
+use fleetwright_facade_testkit::{
+    TestFacade, flavor, memory_store, name, new_instance, project_user,
+    stores::{FaultKind, InterceptedStore, OneFault},
+    tenant,
+};
 use fleetwright_identity::{Amounts, QuotaKind};
 use fleetwright_store::StoreError;
 
-use town::{
-    Town, flavor, memory, name, new,
-    stores::{Fate, Fated, Moody},
-    tenant, user,
-};
-
-const FATES: [Fate; 4] = [
-    Fate::HangsBefore,
-    Fate::HangsAfter,
-    Fate::Fails,
-    Fate::AnswerLost,
+const FATES: [FaultKind; 4] = [
+    FaultKind::HangsBefore,
+    FaultKind::HangsAfter,
+    FaultKind::Fails,
+    FaultKind::ResponseLost,
 ];
 
 /// What an instance costs.
@@ -50,30 +47,33 @@ fn price(instance: &Instance) -> Amounts {
 }
 
 /// That there is one payment for each instance, of its price.
-async fn balanced(town: &Town, id: InstanceId) -> Option<Instance> {
-    let alice = user(tenant(1, 1));
-    let found = town.instances.read(&alice, id).await.ok();
+async fn balanced(facade: &TestFacade, id: InstanceId) -> Option<Instance> {
+    let alice = project_user(tenant(1, 1));
+    let found = facade.instances.read(&alice, id).await.ok();
     let instance = found.map(|view| view.instance);
-    let paid = town.allocation(id).await.map(|found| found.amounts);
+    let paid = facade.allocation(id).await.map(|found| found.amounts);
     assert_eq!(instance.as_ref().map(price), paid);
     instance
 }
 
-/// Makes a call of which one call of the store goes wrong, for each of them and in each way, each time in a town of its own.
+/// Makes a call of which one call of the store goes wrong, for each of them and in each way, each time in a facade of its own.
 async fn everywhere(
-    prepare: impl AsyncFn(&Town) -> InstanceId,
+    prepare: impl AsyncFn(&TestFacade) -> InstanceId,
     call: impl AsyncFn(&Instances, InstanceId) -> Result<(), ComputeError>,
-    after: impl AsyncFn(&Town, InstanceId, Result<(), ComputeError>, Fate),
+    after: impl AsyncFn(&TestFacade, InstanceId, Result<(), ComputeError>, FaultKind),
 ) -> i64 {
     let mut calls = 0;
     for fate in FATES {
         for number in 0.. {
-            let store = memory();
-            let town = Town::over(store.clone(), 100).await;
-            let id = prepare(&town).await;
-            let fated = Moody::new(store, Fated::new(number, fate));
-            let (clock, catalog) = (town.clock.clone(), town.catalog.clone());
-            let cut = Town::reopened(fated.clone(), clock, catalog, 100);
+            let store = memory_store();
+            let facade = TestFacade::builder()
+                .store(store.clone())
+                .server_quota(100)
+                .build()
+                .await;
+            let id = prepare(&facade).await;
+            let fated = InterceptedStore::new(store, OneFault::new(number, fate));
+            let cut = facade.reopen(fated.clone()).await;
             let asked = call(&cut.instances, id);
             let answer = tokio::time::timeout(Duration::from_secs(600), asked).await;
             let answer = answer.unwrap_or_else(|_| {
@@ -81,8 +81,8 @@ async fn everywhere(
                 let (reason, source) = ("dropped".to_owned(), None);
                 Err(StoreError::UnknownOutcome { reason, source }.into())
             });
-            after(&town, id, answer, fate).await;
-            if !fated.whim.came() {
+            after(&facade, id, answer, fate).await;
+            if !fated.interceptor.was_reached() {
                 break;
             }
             calls += 1;
@@ -93,15 +93,15 @@ async fn everywhere(
 
 #[tokio::test(start_paused = true)]
 async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
-    let alice = user(tenant(1, 1));
+    let alice = project_user(tenant(1, 1));
     let blue = std::cell::Cell::new(None);
-    let prepare = async |town: &Town| {
-        let network = town.network("blue").await;
+    let prepare = async |facade: &TestFacade| {
+        let network = facade.network("blue").await;
         blue.set(Some(network));
         InstanceId::derive(network, &name("web"))
     };
     let asked = || {
-        let mut asked = new(blue.get().unwrap(), "web");
+        let mut asked = new_instance(blue.get().unwrap(), "web");
         asked.spec.flavor = flavor("gpu");
         asked
     };
@@ -109,18 +109,18 @@ async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
         instances.create(&alice, &asked()).await?;
         Ok(())
     };
-    let after = async |town: &Town, id, answer: Result<(), ComputeError>, fate| {
-        let there = balanced(town, id).await.is_some();
+    let after = async |facade: &TestFacade, id, answer: Result<(), ComputeError>, fate| {
+        let there = balanced(facade, id).await.is_some();
         match &answer {
             Ok(()) => assert!(there, "{fate:?}"),
             Err(error) => {
                 assert_eq!(error.meaning(), Meaning::Unavailable, "{error:?}");
                 assert!(error.retry_after().is_some());
-                assert!(fate != Fate::Fails || !there);
+                assert!(fate != FaultKind::Fails || !there);
             }
         }
         // Whoever does not know asks again: there is one, and it is said which.
-        let again = town.instances.create(&alice, &asked()).await;
+        let again = facade.instances.create(&alice, &asked()).await;
         match again {
             Ok(_) => assert!(!there),
             Err(ComputeError::NameTaken { id: found, .. }) => {
@@ -128,9 +128,12 @@ async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
             }
             Err(other) => panic!("{other:?}"),
         }
-        assert!(balanced(town, id).await.is_some());
+        assert!(balanced(facade, id).await.is_some());
         assert_eq!(
-            (town.count("instance").await, town.count("allocation").await),
+            (
+                facade.count("instance").await,
+                facade.count("allocation").await
+            ),
             (1, 1)
         );
     };
@@ -140,10 +143,10 @@ async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
 
 #[tokio::test(start_paused = true)]
 async fn an_update_that_is_cut_off_anywhere_is_paid_for_as_it_is_written() {
-    let alice = user(tenant(1, 1));
-    let prepare = async |town: &Town| {
-        let network = town.network("blue").await;
-        town.create(network, "web").await.unwrap().instance.id
+    let alice = project_user(tenant(1, 1));
+    let prepare = async |facade: &TestFacade| {
+        let network = facade.network("blue").await;
+        facade.create(network, "web").await.instance.id
     };
     let wanted = |instance: &Instance| {
         let mut wanted = UpdateInstance::of(instance);
@@ -156,12 +159,12 @@ async fn an_update_that_is_cut_off_anywhere_is_paid_for_as_it_is_written() {
         instances.update(&alice, id, &wanted(&before)).await?;
         Ok(())
     };
-    let after = async |town: &Town, id, answer: Result<(), ComputeError>, _| {
-        let found = balanced(town, id).await.unwrap();
+    let after = async |facade: &TestFacade, id, answer: Result<(), ComputeError>, _| {
+        let found = balanced(facade, id).await.unwrap();
         assert!(answer.is_err() || found.generation == 2);
-        let again = town.instances.update(&alice, id, &wanted(&found)).await;
+        let again = facade.instances.update(&alice, id, &wanted(&found)).await;
         assert_eq!(again.unwrap().0.instance.generation, 2);
-        balanced(town, id).await.unwrap();
+        balanced(facade, id).await.unwrap();
     };
     let calls = everywhere(prepare, call, after).await;
     assert!(calls > 20, "{calls}");
@@ -169,15 +172,15 @@ async fn an_update_that_is_cut_off_anywhere_is_paid_for_as_it_is_written() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_is_cut_off_anywhere_is_asked_for_again_with_the_same_end() {
-    let alice = user(tenant(1, 1));
-    let prepare = async |town: &Town| {
-        let network = town.network("blue").await;
-        town.create(network, "web").await.unwrap().instance.id
+    let alice = project_user(tenant(1, 1));
+    let prepare = async |facade: &TestFacade| {
+        let network = facade.network("blue").await;
+        facade.create(network, "web").await.instance.id
     };
     let call = async |instances: &Instances, id| instances.delete(&alice, id).await;
-    let after = async |town: &Town, id, _, _| {
-        town.instances.delete(&alice, id).await.unwrap();
-        let found = balanced(town, id).await.unwrap();
+    let after = async |facade: &TestFacade, id, _, _| {
+        facade.instances.delete(&alice, id).await.unwrap();
+        let found = balanced(facade, id).await.unwrap();
         assert!(found.deletion.is_some());
         assert_eq!(found.generation, 2);
     };

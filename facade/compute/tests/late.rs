@@ -1,4 +1,4 @@
-//! A slow controller whose place another one has taken, and a tenant who deletes an instance and makes it anew: at no commit is there
+//! A slow controller whose facade another one has taken, and a tenant who deletes an instance and makes it anew: at no commit is there
 //! a server without its instance, or two of them, or a payment for nothing.
 #![allow(
     clippy::unwrap_used,
@@ -6,22 +6,17 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod meddler;
-mod support;
-
+use fleetwright_facade_testkit::{TestFacade, stores::RacingStore};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::server::Power;
 use fleetwright_store::{Change, Interest, Revision, Store};
-use meddler::Meddler;
-
-use support::Place;
 
 /// Walks through every commit since then, and sees that each left what must hold.
-async fn replay(place: &Place, since: Revision) -> usize {
-    let head = place.store.head().await.unwrap();
-    let watch = place.store.watch(since, Interest::all()).await;
+async fn replay(facade: &TestFacade, since: Revision) -> usize {
+    let head = facade.store.head().await.unwrap();
+    let watch = facade.store.watch(since, Interest::all()).await;
     let mut watch = watch.unwrap();
     let [mut instances, mut servers, mut payments] = [(); 3].map(|()| BTreeSet::new());
     let mut made = 0;
@@ -56,23 +51,29 @@ async fn replay(place: &Place, since: Revision) -> usize {
 async fn a_late_controller_and_a_tenant_who_comes_and_goes_leave_no_server_alone() {
     for seed in 0..24_u32 {
         let cloud = MemoryCloud::new();
-        let place = Place::new(&cloud).await;
-        let network = place.network("net").await;
-        let since = place.store.head().await.unwrap();
-        let slow = Meddler::new(Arc::clone(&place.store)).slow(seed.into());
-        let late = place.controller_over(Arc::new(slow) as Arc<dyn Store>);
+        let facade = TestFacade::on(&cloud).await;
+        let network = facade.network("net").await;
+        let since = facade.store.head().await.unwrap();
+        let slow = RacingStore::new(Arc::clone(&facade.store)).slow(seed.into());
+        let late = facade
+            .reopen(Arc::new(slow) as Arc<dyn Store>)
+            .await
+            .instance_controller
+            .clone();
         let story = async {
             for round in 0..6 {
-                let id = place.create(network, "web").await;
+                let id = facade.create(network, "web").await.instance.id;
                 let wait = Duration::from_millis(150) * ((seed * 7 + round * 5) % 23);
                 tokio::time::sleep(wait).await;
-                place.ask(id, |its| its.intent.power = Power::Stopped).await;
+                facade
+                    .edit(id, |its| its.intent.power = Power::Stopped)
+                    .await;
                 tokio::time::sleep(wait / 3).await;
-                place.delete(id).await;
+                facade.delete(id).await;
                 // Here another process takes over, while the first is somewhere between its look and its write.
                 tokio::select! {
-                    () = place.until_gone(id) => {}
-                    () = place.controller.run() => {}
+                    () = facade.until_gone(id) => {}
+                    () = facade.instance_controller.run() => {}
                 }
             }
             // Until the first has done whatever it was about to do.
@@ -82,11 +83,11 @@ async fn a_late_controller_and_a_tenant_who_comes_and_goes_leave_no_server_alone
             biased;
             () = story => {}
             () = late.run() => {}
-            () = place.region.run() => {}
-            () = place.monitor.run() => {}
+            () = facade.region().controller.run() => {}
+            () = facade.region().monitor.run() => {}
         }
-        let made = replay(&place, since).await;
+        let made = replay(&facade, since).await;
         assert!(made <= 6, "seed {seed}: {made} servers for six instances");
-        place.is_empty(&cloud).await;
+        facade.assert_empty().await;
     }
 }

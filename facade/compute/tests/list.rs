@@ -5,8 +5,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
 use std::collections::BTreeSet;
 
 use fleetwright::Tags;
@@ -14,6 +12,13 @@ use fleetwright_compute::{
     ComputeError,
     instance::{Instance, InstanceId, Provisioning},
     service::{InstancePage, ListInstances, MAX_FILTER},
+};
+use fleetwright_facade_testkit::{
+    Tenant, TestFacade, memory_store, name, north, operator,
+    principals::{project_reader, scope, with_roles},
+    project_user, south,
+    stores::{CallCounts, InterceptedStore},
+    tenant,
 };
 use fleetwright_identity::{OrganizationId, Principal, ProjectId, Scope};
 use fleetwright_region::{
@@ -23,14 +28,6 @@ use fleetwright_region::{
 use fleetwright_store::{RecordId, Store, Transaction};
 use proptest::prelude::*;
 use uuid::Uuid;
-
-use town::{
-    Tenant, Town, everybody, memory, north,
-    people::{reader, scope, with_roles},
-    south,
-    stores::{Counting, Moody},
-    tenant, user,
-};
 
 /// A number of an instance to be put into the store: its id, its place, and how far it is.
 #[derive(Clone, Debug)]
@@ -61,28 +58,28 @@ const PHASES: [Phase; 3] = [Phase::Pending, Phase::Running, Phase::Failed];
 const PLACES: [(u128, u128); 6] = [(1, 1), (1, 1), (1, 2), (2, 1), (2, 3), (3, 3)];
 
 struct Map {
-    town: Town,
+    facade: TestFacade,
     networks: Vec<(Tenant, RegionId, NetworkId)>,
     pattern: Instance,
 }
 
 impl Map {
     async fn new(store: std::sync::Arc<dyn Store>) -> Self {
-        let town = Town::over(store, 1000).await;
+        let facade = TestFacade::builder().store(store).build().await;
         let mut networks = Vec::new();
         for (number, (organization, project)) in PLACES.into_iter().enumerate() {
             let tenant = tenant(organization, project);
             let region = if number % 2 == 0 { north() } else { south() };
             let called = format!("n{number}");
-            let network = town.network_in(tenant, region.clone(), &called).await;
+            let network = facade.network_in(tenant, region.clone(), &called).await;
             networks.push((tenant, region, network));
         }
         let first = networks[0].2;
-        let pattern = town.create(first, "pattern").await.unwrap().instance;
+        let pattern = facade.create(first, "pattern").await.instance;
         let key = pattern.id.to_string();
-        town.remove("instance", &key).await;
+        facade.remove("instance", &key).await;
         Self {
-            town,
+            facade,
             networks,
             pattern,
         }
@@ -96,7 +93,7 @@ impl Map {
             let mut instance = self.pattern.clone();
             instance.id = InstanceId::from_uuid(Uuid::from_u128(one.id));
             instance.server = instance.id.server();
-            instance.name = town::name(&format!("i{:x}", one.id));
+            instance.name = name(&format!("i{:x}", one.id));
             (instance.organization, instance.project) = tenant;
             (instance.region, instance.network) = (region, network);
             if let Some(tag) = one.tag {
@@ -111,7 +108,7 @@ impl Map {
             let id = RecordId::new("instance", instance.id.to_string()).unwrap();
             let value = serde_json::to_value(&instance).unwrap();
             let transaction = Transaction::new().put(id, value);
-            self.town.store.commit(&transaction).await.unwrap();
+            self.facade.store.commit(&transaction).await.unwrap();
             made.push(instance);
         }
         made
@@ -122,7 +119,7 @@ impl Map {
         let mut wanted = wanted.clone();
         let mut found = Vec::new();
         loop {
-            let page: InstancePage = self.town.instances.list(who, &wanted).await.unwrap();
+            let page: InstancePage = self.facade.instances.list(who, &wanted).await.unwrap();
             assert!(page.instances.len() <= wanted.limit as usize);
             assert!(page.instances.len() == wanted.limit as usize || page.next.is_none());
             found.extend(page.instances.iter().map(|view| view.instance.id));
@@ -145,9 +142,9 @@ fn readers() -> Vec<(Principal, Vec<Scope>)> {
     let where_several = several.iter().map(|(_, scope)| *scope).collect();
     let auditor = with_roles("otto", &[("organization-auditor", whole(1))]);
     vec![
-        (everybody(), vec![Scope::Global]),
-        (user(tenant(1, 1)), vec![scope(tenant(1, 1))]),
-        (reader(tenant(9, 9)), vec![scope(tenant(9, 9))]),
+        (operator(), vec![Scope::Global]),
+        (project_user(tenant(1, 1)), vec![scope(tenant(1, 1))]),
+        (project_reader(tenant(9, 9)), vec![scope(tenant(9, 9))]),
         (auditor, vec![whole(1)]),
         (with_roles("rita", &several), where_several),
     ]
@@ -201,7 +198,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let map = Map::new(memory()).await;
+            let map = Map::new(memory_store()).await;
             let all = map.put(&given).await;
             let (who, may) = readers().swap_remove(who);
             let mut wanted = ListInstances::default();
@@ -233,7 +230,7 @@ proptest! {
 /// What others have is not even read.
 #[tokio::test(start_paused = true)]
 async fn a_page_costs_the_same_whatever_others_have() {
-    let counting = Moody::new(memory(), Counting::default());
+    let counting = InterceptedStore::new(memory_store(), CallCounts::default());
     let map = Map::new(counting.clone()).await;
     let of = |place: usize, count: u128| {
         let each = (0..count).map(move |number| Given {
@@ -246,7 +243,7 @@ async fn a_page_costs_the_same_whatever_others_have() {
         each.collect::<Vec<_>>()
     };
     map.put(&of(0, 30)).await;
-    let alice = user(tenant(1, 1));
+    let alice = project_user(tenant(1, 1));
     let mut foreign = ListInstances::default();
     foreign.networks = [map.networks[5].2].into();
     let mut costs = Vec::new();
@@ -255,9 +252,9 @@ async fn a_page_costs_the_same_whatever_others_have() {
         map.put(&of(2, others)).await;
         let mut cost = Vec::new();
         for wanted in [&ListInstances::default(), &foreign] {
-            counting.whim.take();
-            map.town.instances.list(&alice, wanted).await.unwrap();
-            cost.push(counting.whim.take());
+            counting.interceptor.take();
+            map.facade.instances.list(&alice, wanted).await.unwrap();
+            cost.push(counting.interceptor.take());
         }
         costs.push(cost);
     }
@@ -271,7 +268,7 @@ async fn a_page_costs_the_same_whatever_others_have() {
 /// A filter that fits nothing ends a page after a while, and the pages add up all the same.
 #[tokio::test(start_paused = true)]
 async fn a_page_that_finds_nothing_ends_and_says_where_to_go_on() {
-    let map = Map::new(memory()).await;
+    let map = Map::new(memory_store()).await;
     let given: Vec<_> = (0..2100)
         .map(|number| Given {
             id: number << 64,
@@ -284,17 +281,17 @@ async fn a_page_that_finds_nothing_ends_and_says_where_to_go_on() {
     map.put(&given).await;
     let mut wanted = ListInstances::default();
     wanted.tags = Tags::new().with("tag", "1").unwrap();
-    let alice = user(tenant(1, 1));
-    let first = map.town.instances.list(&alice, &wanted).await.unwrap();
+    let alice = project_user(tenant(1, 1));
+    let first = map.facade.instances.list(&alice, &wanted).await.unwrap();
     assert!(first.instances.is_empty());
     wanted.after = Some(first.next.unwrap());
-    let second = map.town.instances.list(&alice, &wanted).await.unwrap();
+    let second = map.facade.instances.list(&alice, &wanted).await.unwrap();
     assert_eq!((second.instances.len(), second.next), (1, None));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
-    let map = Map::new(memory()).await;
+    let map = Map::new(memory_store()).await;
     let given: Vec<_> = (0..5)
         .map(|number| Given {
             id: number << 64,
@@ -306,19 +303,19 @@ async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
         .collect();
     let made = map.put(&given).await;
     let key = made[1].id.to_string();
-    map.town
+    map.facade
         .patch("instance", &key, |value| {
             value["generation"] = "much".into();
         })
         .await;
     let key = made[2].id.to_string();
     let other = made[4].id.to_string();
-    map.town
+    map.facade
         .patch("instance", &key, |value| value["id"] = other.into())
         .await;
-    for (who, damaged) in [(everybody(), 2), (user(tenant(1, 1)), 0)] {
+    for (who, damaged) in [(operator(), 2), (project_user(tenant(1, 1)), 0)] {
         let page = map
-            .town
+            .facade
             .instances
             .list(&who, &ListInstances::default())
             .await
@@ -326,9 +323,9 @@ async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
         assert_eq!((page.instances.len(), page.damaged.len()), (3, damaged));
     }
     let error = map
-        .town
+        .facade
         .instances
-        .read(&everybody(), made[2].id)
+        .read(&operator(), made[2].id)
         .await
         .unwrap_err();
     assert!(matches!(error, ComputeError::Store(_)), "{error:?}");
@@ -336,13 +333,13 @@ async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_of_too_much_at_once_is_refused_by_its_field() {
-    let town = Town::new().await;
-    let alice = user(tenant(1, 1));
+    let facade = TestFacade::new().await;
+    let alice = project_user(tenant(1, 1));
     let mut wanted = ListInstances::default();
     wanted.networks = (0..=MAX_FILTER as u128)
         .map(|number| NetworkId::from_uuid(Uuid::from_u128(number)))
         .collect();
-    let error = town.instances.list(&alice, &wanted).await.unwrap_err();
+    let error = facade.instances.list(&alice, &wanted).await.unwrap_err();
     let words = "networkID: 101 are given, and at most 100 are taken";
     assert_eq!(
         (error.meaning().status(), error.to_string().as_str()),
@@ -350,6 +347,6 @@ async fn a_list_of_too_much_at_once_is_refused_by_its_field() {
     );
     let mut none = ListInstances::default();
     none.limit = 0;
-    let error = town.instances.list(&alice, &none).await.unwrap_err();
+    let error = facade.instances.list(&alice, &none).await.unwrap_err();
     assert_eq!(error.meaning().status(), 400);
 }

@@ -5,14 +5,15 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod meddler;
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use fleetwright_compute::{
     controller::Controller,
     instance::{ConditionKind, EventKind, Instance, InstanceId, Provisioning},
+};
+use fleetwright_facade_testkit::{
+    TestFacade, flavor, has_condition, image, instance_record, is_running, north, operator,
+    project_user, stores::RacingStore, tenant,
 };
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
@@ -20,38 +21,35 @@ use fleetwright_region::{
     server::{NewServer, Owner, Phase, Power, ServerSpec},
 };
 use fleetwright_store::{Store, Transaction};
-use meddler::Meddler;
-
-use support::{Place, flavor, has, here, image, record, service, settled, tenant};
-
-fn runs(instance: &Instance) -> bool {
-    instance.status.phase == Phase::Running && settled(instance)
-}
 
 /// A server of this id that is somebody else's.
-async fn foreign(place: &Place, id: InstanceId, network: fleetwright_region::ids::NetworkId) {
+async fn foreign(facade: &TestFacade, id: InstanceId, network: fleetwright_region::ids::NetworkId) {
     let spec = ServerSpec::new(flavor("small"), image("debian"), network);
     let owner = Owner::new("instance", "another");
-    let new = NewServer::new(id.server(), owner, here(), tenant(), spec);
-    place.servers.ensure(&service(), &new).await.unwrap();
+    let new = NewServer::new(id.server(), owner, north(), tenant(1, 1), spec);
+    facade.servers.ensure(&operator(), &new).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant_asks() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let id = place.create(network, "web").await;
-            place.until(id, runs).await;
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
+            facade.until(id, is_running).await;
             // An operator deletes the server, behind the instance's back.
-            place.servers.delete(&service(), id.server()).await.unwrap();
-            let going = |its: &Instance| has(its, ConditionKind::ServerGoing);
-            let found = place.until(id, going).await;
+            facade
+                .servers
+                .delete(&operator(), id.server())
+                .await
+                .unwrap();
+            let going = |its: &Instance| has_condition(its, ConditionKind::ServerGoing);
+            let found = facade.until(id, going).await;
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
-            let missing = |its: &Instance| has(its, ConditionKind::ServerMissing);
-            let found = place.until(id, missing).await;
+            let missing = |its: &Instance| has_condition(its, ConditionKind::ServerMissing);
+            let found = facade.until(id, missing).await;
             assert!(!going(&found));
             assert_eq!(
                 (found.status.phase, found.provisioning()),
@@ -66,23 +64,28 @@ async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant
                 |event: &&fleetwright_compute::instance::Event| event.kind == EventKind::Trouble;
             assert_eq!(found.events.iter().filter(told).count(), 2);
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            assert!(place.server(id).await.is_none(), "nobody asked for another");
-            place.is_paid(1).await;
+            assert!(
+                facade.server(id).await.is_none(),
+                "nobody asked for another"
+            );
+            facade.assert_balanced(1).await;
             // Another wish is no wish for another machine.
-            place.ask(id, |its| its.intent.power = Power::Stopped).await;
+            facade
+                .edit(id, |its| its.intent.power = Power::Stopped)
+                .await;
             tokio::time::sleep(Duration::from_secs(600)).await;
-            assert!(place.server(id).await.is_none());
-            place
-                .ask(id, |its| {
+            assert!(facade.server(id).await.is_none());
+            facade
+                .edit(id, |its| {
                     its.intent.power = Power::Running;
                     its.intent.replaces += 1;
                 })
                 .await;
-            let up = place.until(id, runs).await;
+            let up = facade.until(id, is_running).await;
             assert!(!missing(&up) && up.status.server.unwrap().replaces == 1);
-            place.delete(id).await;
-            place.until_gone(id).await;
-            place.is_empty(&cloud).await;
+            facade.delete(id).await;
+            facade.until_gone(id).await;
+            facade.assert_empty().await;
         })
         .await;
 }
@@ -90,19 +93,23 @@ async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant
 #[tokio::test(start_paused = true)]
 async fn an_instance_whose_server_is_missing_can_be_deleted() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
-            let id = place.create(network, "web").await;
-            place.until(id, runs).await;
-            place.servers.delete(&service(), id.server()).await.unwrap();
-            place
-                .until(id, |its| has(its, ConditionKind::ServerMissing))
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
+            facade.until(id, is_running).await;
+            facade
+                .servers
+                .delete(&operator(), id.server())
+                .await
+                .unwrap();
+            facade
+                .until(id, |its| has_condition(its, ConditionKind::ServerMissing))
                 .await;
-            place.delete(id).await;
-            place.until_gone(id).await;
-            place.is_empty(&cloud).await;
+            facade.delete(id).await;
+            facade.until_gone(id).await;
+            facade.assert_empty().await;
         })
         .await;
 }
@@ -110,33 +117,35 @@ async fn an_instance_whose_server_is_missing_can_be_deleted() {
 #[tokio::test(start_paused = true)]
 async fn a_server_of_another_owner_is_never_touched() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let network = place.network("net").await;
+            let network = facade.network("net").await;
             let id = InstanceId::derive(network, &Name::new("web").unwrap());
-            foreign(&place, id, network).await;
+            foreign(&facade, id, network).await;
             let up = |phase| phase == Phase::Running;
-            while !up(place.server(id).await.unwrap().phase) {
+            while !up(facade.server(id).await.unwrap().phase) {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            let before = place.server(id).await.unwrap().server;
-            place.create(network, "web").await;
-            let taken = |its: &Instance| has(its, ConditionKind::ServerTaken);
-            let found = place.until(id, taken).await;
+            let before = facade.server(id).await.unwrap().server;
+            facade.create(network, "web").await.instance.id;
+            let taken = |its: &Instance| has_condition(its, ConditionKind::ServerTaken);
+            let found = facade.until(id, taken).await;
             assert_eq!(
                 (found.status.phase, found.provisioning()),
                 (Phase::Failed, Provisioning::Error)
             );
             assert_eq!(found.status.server, None);
             assert_eq!(found.status.private_ip, None, "it is not the instance's");
-            place.ask(id, |its| its.intent.power = Power::Stopped).await;
+            facade
+                .edit(id, |its| its.intent.power = Power::Stopped)
+                .await;
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            place.delete(id).await;
-            place.until_gone(id).await;
-            let after = place.server(id).await.unwrap().server;
+            facade.delete(id).await;
+            facade.until_gone(id).await;
+            let after = facade.server(id).await.unwrap().server;
             assert_eq!(after, before);
-            assert_eq!(place.count("allocation").await, 0);
+            assert_eq!(facade.count("allocation").await, 0);
         })
         .await;
 }
@@ -144,32 +153,43 @@ async fn a_server_of_another_owner_is_never_touched() {
 #[tokio::test(start_paused = true)]
 async fn a_server_whose_instance_does_not_exist_is_shown_to_operators_and_left() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    let network = place.network("net").await;
+    let facade = TestFacade::on(&cloud).await;
+    let network = facade.network("net").await;
     let id = InstanceId::derive(network, &Name::new("web").unwrap());
     let spec = ServerSpec::new(flavor("small"), image("debian"), network);
-    let new = NewServer::new(id.server(), id.owner(), here(), tenant(), spec);
-    place.servers.ensure(&service(), &new).await.unwrap();
-    place
+    let new = NewServer::new(id.server(), id.owner(), north(), tenant(1, 1), spec);
+    facade.servers.ensure(&operator(), &new).await.unwrap();
+    facade
         .during(async {
-            let live = place.create(network, "live").await;
-            place.until(live, runs).await;
-            let orphans = place.controller.orphans(&service()).await.unwrap();
+            let live = facade.create(network, "live").await.instance.id;
+            facade.until(live, is_running).await;
+            let orphans = facade
+                .instance_controller
+                .orphans(&operator())
+                .await
+                .unwrap();
             let ids: Vec<_> = orphans.iter().map(|orphan| orphan.id).collect();
             assert_eq!(ids, [id.server()]);
             assert_eq!(orphans[0].owner, id.owner());
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            assert_eq!(place.server(id).await.unwrap().phase, Phase::Running);
+            assert_eq!(facade.server(id).await.unwrap().phase, Phase::Running);
             // A tenant has no servers to list.
-            place
-                .controller
-                .orphans(&support::user())
+            facade
+                .instance_controller
+                .orphans(&project_user(tenant(1, 1)))
                 .await
                 .unwrap_err();
             // An instance of that name takes it over as it is.
-            place.create(network, "web").await;
-            place.until(id, runs).await;
-            assert_eq!(place.controller.orphans(&service()).await.unwrap(), []);
+            facade.create(network, "web").await.instance.id;
+            facade.until(id, is_running).await;
+            assert_eq!(
+                facade
+                    .instance_controller
+                    .orphans(&operator())
+                    .await
+                    .unwrap(),
+                []
+            );
         })
         .await;
 }
@@ -177,28 +197,30 @@ async fn a_server_whose_instance_does_not_exist_is_shown_to_operators_and_left()
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_cannot_be_read_holds_up_no_other() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    let network = place.network("net").await;
-    let broken = InstanceId::derive(network, &Name::new("broken").unwrap());
-    let nonsense = serde_json::json!({
-        "network": network, "name": "broken", "organization": tenant().0, "project": tenant().1,
-        "region": "here", "spec": "nonsense",
-    });
-    let written = Transaction::new().create(record("instance", &broken), nonsense);
-    place.store.commit(&written).await.unwrap();
-    place
+    let facade = TestFacade::on(&cloud).await;
+    let network = facade.network("net").await;
+    let broken = facade.insert_unreadable(network).await;
+    facade
         .during(async {
-            let id = place.create(network, "web").await;
-            place.until(id, runs).await;
+            let id = facade.create(network, "web").await.instance.id;
+            facade.until(id, is_running).await;
         })
         .await;
-    place.controller.reconcile(broken).await.unwrap_err();
+    facade
+        .instance_controller
+        .reconcile(broken)
+        .await
+        .unwrap_err();
 }
 
 /// A controller that sees the store through a meddler: what it commits comes after what others did meanwhile.
-fn late(place: &Place) -> (Controller, Arc<Meddler>) {
-    let meddler = Arc::new(Meddler::new(Arc::clone(&place.store)));
-    let controller = place.controller_over(Arc::clone(&meddler) as Arc<dyn Store>);
+async fn late(facade: &TestFacade) -> (Controller, Arc<RacingStore>) {
+    let meddler = Arc::new(RacingStore::new(Arc::clone(&facade.store)));
+    let controller = facade
+        .reopen(Arc::clone(&meddler) as Arc<dyn Store>)
+        .await
+        .instance_controller
+        .clone();
     (controller, meddler)
 }
 
@@ -206,40 +228,40 @@ fn late(place: &Place) -> (Controller, Arc<Meddler>) {
 #[tokio::test(start_paused = true)]
 async fn no_server_is_made_for_an_instance_that_is_gone() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    let network = place.network("net").await;
-    let id = place.create(network, "web").await;
-    let (late, meddler) = late(&place);
-    let read = place.read(id).await.unwrap();
-    let gone = place.table.remove(Transaction::new(), &read);
-    let paid = place.table.id(&read.key);
-    let gone = place.ledger.release(gone, &paid).await.unwrap();
+    let facade = TestFacade::on(&cloud).await;
+    let network = facade.network("net").await;
+    let id = facade.create(network, "web").await.instance.id;
+    let (late, meddler) = late(&facade).await;
+    let read = facade.record(id).await.unwrap();
+    let gone = facade.table.remove(Transaction::new(), &read);
+    let paid = facade.table.id(&read.key);
+    let gone = facade.ledger.release(gone, &paid).await.unwrap();
     meddler.before_next_commit(gone);
     let error = late.reconcile(id).await.unwrap_err();
     assert!(error.to_string().contains("store failed"), "{error}");
-    assert_eq!(place.count("server").await, 0);
-    place.is_empty(&cloud).await;
+    assert_eq!(facade.count("server").await, 0);
+    facade.assert_empty().await;
     late.reconcile(id).await.unwrap();
-    place.is_empty(&cloud).await;
+    facade.assert_empty().await;
 }
 
 /// A pass that has read an instance which is to go, and comes late, ends nothing of a later instance of the same name.
 #[tokio::test(start_paused = true)]
 async fn the_server_of_a_later_instance_is_not_ended_in_an_earlier_ones_name() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    let network = place.network("net").await;
-    let id = place.create(network, "web").await;
-    place.controller.reconcile(id).await.unwrap();
-    place.delete(id).await;
-    let (late, meddler) = late(&place);
-    let read = place.read(id).await.unwrap();
+    let facade = TestFacade::on(&cloud).await;
+    let network = facade.network("net").await;
+    let id = facade.create(network, "web").await.instance.id;
+    facade.instance_controller.reconcile(id).await.unwrap();
+    facade.delete(id).await;
+    let (late, meddler) = late(&facade).await;
+    let read = facade.record(id).await.unwrap();
     // Between its look and its wish the instance goes, and comes again with the server that there is.
-    let again = support::instance(network, "web", place.clock.now());
-    let replaced = place.table.replace(Transaction::new(), &read, &again);
+    let again = instance_record(network, "web", facade.clock.now());
+    let replaced = facade.table.replace(Transaction::new(), &read, &again);
     meddler.before_next_commit(replaced.unwrap());
     late.reconcile(id).await.unwrap_err();
-    let server = place.server(id).await.unwrap().server;
+    let server = facade.server(id).await.unwrap().server;
     assert_eq!(server.intent.power, Power::Running);
 }
 
@@ -247,20 +269,20 @@ async fn the_server_of_a_later_instance_is_not_ended_in_an_earlier_ones_name() {
 #[tokio::test(start_paused = true)]
 async fn a_wish_that_was_taken_back_is_not_passed_on_late() {
     let cloud = MemoryCloud::new();
-    let place = Place::new(&cloud).await;
-    let network = place.network("net").await;
-    let id = place.create(network, "web").await;
-    place.controller.reconcile(id).await.unwrap();
-    place.ask(id, |its| its.spec.image = image("rocky")).await;
-    let (late, meddler) = late(&place);
-    let read = place.read(id).await.unwrap();
+    let facade = TestFacade::on(&cloud).await;
+    let network = facade.network("net").await;
+    let id = facade.create(network, "web").await.instance.id;
+    facade.instance_controller.reconcile(id).await.unwrap();
+    facade.edit(id, |its| its.spec.image = image("rocky")).await;
+    let (late, meddler) = late(&facade).await;
+    let read = facade.record(id).await.unwrap();
     let mut back = read.value.clone();
     back.spec.image = image("debian");
     back.generation += 1;
-    let replaced = place.table.replace(Transaction::new(), &read, &back);
+    let replaced = facade.table.replace(Transaction::new(), &read, &back);
     meddler.before_next_commit(replaced.unwrap());
     late.reconcile(id).await.unwrap_err();
-    let server = place.server(id).await.unwrap().server;
+    let server = facade.server(id).await.unwrap().server;
     assert_eq!(server.spec.image, image("debian"));
     assert_eq!(server.generation, 1);
 }

@@ -5,8 +5,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetwright::{PublicAddress, Tags, UserData};
@@ -15,6 +13,7 @@ use fleetwright_compute::{
     instance::{Instance, InstanceSpec},
     service::{ListInstances, NewInstance, UpdateInstance},
 };
+use fleetwright_facade_testkit::{TestFacade, error_chain, operator, project_user, spec, tenant};
 use fleetwright_region::{
     ids::{FlavorId, ImageId, NetworkId, SecurityGroupId, SshAuthorityId},
     name::Name,
@@ -24,8 +23,6 @@ use fleetwright_region::{
 use fleetwright_store::Revision;
 use proptest::prelude::*;
 use uuid::Uuid;
-
-use town::{Town, tenant, user, whole};
 
 fn names() -> impl Strategy<Value = Name> {
     "[0-9A-Za-z]([0-9A-Za-z_.-]{0,61}[0-9A-Za-z])?".prop_map(|text| Name::new(text).unwrap())
@@ -121,7 +118,7 @@ fn specs() -> impl Strategy<Value = InstanceSpec> {
 
 /// What a caller may be told, and what not.
 fn for_the_caller(error: &ComputeError, spec: &InstanceSpec) {
-    let words = format!("{error:?} {}", whole(error));
+    let words = format!("{error:?} {}", error_chain(error));
     assert_ne!(error.meaning(), Meaning::Internal, "{words}");
     assert!((400..=503).contains(&error.meaning().status()));
     assert!(!error.to_string().contains('\n'), "{words}");
@@ -154,31 +151,31 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let town = Town::new().await;
-            let alice = user(tenant(1, 1));
-            let blue = town.network("blue").await;
+            let facade = TestFacade::new().await;
+            let alice = project_user(tenant(1, 1));
+            let blue = facade.network("blue").await;
             let mut asked = NewInstance::new(name.clone(), tenant(1, 1), blue, spec.clone());
             (asked.tags, asked.description) = (tags.clone(), description.clone());
-            if let Err(error) = town.instances.create(&alice, &asked).await {
+            if let Err(error) = facade.instances.create(&alice, &asked).await {
                 for_the_caller(&error, &spec);
-                assert_eq!(town.count("instance").await + town.count("allocation").await, 0);
-                asked = NewInstance::new(name.clone(), tenant(1, 1), blue, town::spec());
-                town.instances.create(&alice, &asked).await.unwrap();
+                assert_eq!(facade.count("instance").await + facade.count("allocation").await, 0);
+                asked = NewInstance::new(name.clone(), tenant(1, 1), blue, fleetwright_facade_testkit::spec());
+                facade.instances.create(&alice, &asked).await.unwrap();
             }
-            let before = read(&town, &asked).await;
-            town.make_machine(&before).await;
+            let before = read(&facade, &asked).await;
+            facade.make_machine(&before).await;
             let mut wanted = UpdateInstance::new(other_name.unwrap_or(name), other.clone());
             (wanted.tags, wanted.description) = (other_tags, description);
             wanted.if_revision = match if_revision {
-                Some(true) => Some(town.read(before.id).await.revision),
+                Some(true) => Some(facade.read(before.id).await.revision),
                 Some(false) => Some(Revision::ZERO),
                 None => None,
             };
             if agrees {
                 wanted.consent = Consent::Destroy;
             }
-            let dry = town.instances.plan_update(&alice, before.id, &wanted).await;
-            let answer = town.instances.update(&alice, before.id, &wanted).await;
+            let dry = facade.instances.plan_update(&alice, before.id, &wanted).await;
+            let answer = facade.instances.update(&alice, before.id, &wanted).await;
             match (dry, answer) {
                 (Ok(planned), Ok((view, plan))) => {
                     assert_eq!(planned, plan);
@@ -189,21 +186,21 @@ proptest! {
                 (Ok(planned), Err(error)) => {
                     assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == planned), "{error:?}");
                     for_the_caller(&error, &other);
-                    assert_eq!(read(&town, &asked).await, before);
+                    assert_eq!(read(&facade, &asked).await, before);
                 }
                 (Err(dry), Err(error)) => {
                     assert_eq!(dry.to_string(), error.to_string());
                     for_the_caller(&error, &other);
-                    assert_eq!(read(&town, &asked).await, before);
+                    assert_eq!(read(&facade, &asked).await, before);
                 }
                 (Err(dry), Ok(_)) => panic!("{dry:?}"),
             }
-            let after = read(&town, &asked).await;
+            let after = read(&facade, &asked).await;
             assert_eq!(fixed(&after), fixed(&before));
             // A server takes what its instance was taken with.
-            let who = town::everybody();
+            let who = operator();
             let wish = after.wish();
-            let applied = town.servers.apply(&who, after.server, &wish, after.consent);
+            let applied = facade.servers.apply(&who, after.server, &wish, after.consent);
             applied.await.unwrap();
         });
     }
@@ -217,15 +214,15 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let town = Town::new().await;
+            let facade = TestFacade::new().await;
             let mut wanted = ListInstances::default();
             wanted.tags = tags;
             wanted.networks = ids.iter().map(|bits| NetworkId::from_uuid(Uuid::from_u128(*bits))).collect();
             wanted.limit = limit;
             wanted.after = after.map(|bits| fleetwright_compute::instance::InstanceId::from_uuid(Uuid::from_u128(bits)));
-            for who in [user(tenant(1, 1)), town::everybody()] {
-                if let Err(error) = town.instances.list(&who, &wanted).await {
-                    for_the_caller(&error, &town::spec());
+            for who in [project_user(tenant(1, 1)), operator()] {
+                if let Err(error) = facade.instances.list(&who, &wanted).await {
+                    for_the_caller(&error, &spec());
                 }
             }
         });
@@ -249,7 +246,7 @@ fn fixed(instance: &Instance) -> impl PartialEq + std::fmt::Debug {
     )
 }
 
-async fn read(town: &Town, asked: &NewInstance) -> Instance {
+async fn read(facade: &TestFacade, asked: &NewInstance) -> Instance {
     let id = fleetwright_compute::instance::InstanceId::derive(asked.network, &asked.name);
-    town.read(id).await.instance
+    facade.read(id).await.instance
 }

@@ -5,34 +5,22 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
-use std::sync::Arc;
-
 use fleetwright::{PublicAddress, Reboot, Tags};
 use fleetwright_compute::{
     ComputeError, Meaning,
     service::{InstanceView, UpdateInstance},
+};
+use fleetwright_facade_testkit::{
+    TestFacade, flavor, memory_store, new_instance, operator, project_user, sqlite_store,
+    stores::{InterceptedStore, RandomDelays},
+    tenant,
 };
 use fleetwright_identity::{Account, Actor, QuotaKind};
 use fleetwright_region::{
     network::IfUsed,
     server::{Consent, Power},
 };
-use fleetwright_store::Store;
-use fleetwright_store_sqlite::SqliteStore;
 use futures_util::future::join_all;
-
-use town::{
-    Town, everybody, flavor, memory, new,
-    stores::{Moody, Slow},
-    tenant, user,
-};
-
-async fn sqlite(folder: &tempfile::TempDir) -> Arc<dyn Store> {
-    let path = folder.path().join("store.db");
-    Arc::new(SqliteStore::open(path, town::schema()).await.unwrap())
-}
 
 /// How many were made, and that all others were told the same.
 fn made(answers: Vec<Result<InstanceView, ComputeError>>, otherwise: Meaning) -> usize {
@@ -46,53 +34,68 @@ fn made(answers: Vec<Result<InstanceView, ComputeError>>, otherwise: Meaning) ->
     count
 }
 
-async fn fifty_of_one_name(town: &Town) {
-    let blue = town.network("blue").await;
-    let alice = user(tenant(1, 1));
+async fn fifty_of_one_name(facade: &TestFacade) {
+    let blue = facade.network("blue").await;
+    let alice = project_user(tenant(1, 1));
     let asked: Vec<_> = (0..50)
         .map(|number| {
             // Of two prices, so that no payment passes for another.
-            let mut asked = new(blue, "web");
+            let mut asked = new_instance(blue, "web");
             if number % 2 == 0 {
                 asked.spec.flavor = flavor("gpu");
             }
             asked
         })
         .collect();
-    let asks = asked.iter().map(|new| town.instances.create(&alice, new));
+    let asks = asked.iter().map(|new| facade.instances.create(&alice, new));
     let answers = join_all(asks).await;
     assert_eq!(made(answers, Meaning::Conflict), 1);
-    assert_eq!(town.count("instance").await, 1);
-    assert_eq!(town.count("allocation").await, 1);
+    assert_eq!(facade.count("instance").await, 1);
+    assert_eq!(facade.count("allocation").await, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn fifty_creations_of_one_name_make_one_instance_and_one_payment() {
     for seed in 0..20 {
         // With quota for one, so that who is late is told of the name and not of quota.
-        let town = Town::over(Moody::new(memory(), Slow::new(seed)), 1).await;
-        fifty_of_one_name(&town).await;
+        let facade = TestFacade::builder()
+            .store(InterceptedStore::new(
+                memory_store(),
+                RandomDelays::new(seed),
+            ))
+            .server_quota(1)
+            .build()
+            .await;
+        fifty_of_one_name(&facade).await;
     }
 }
 
 #[tokio::test]
 async fn fifty_creations_of_one_name_make_one_instance_and_one_payment_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let town = Town::over(sqlite(&folder).await, 1).await;
-    fifty_of_one_name(&town).await;
+    let facade = TestFacade::builder()
+        .store(sqlite_store(folder.path().join("store.db")).await)
+        .server_quota(1)
+        .build()
+        .await;
+    fifty_of_one_name(&facade).await;
 }
 
 /// Two processes, which share no queue for the organization.
 #[tokio::test(start_paused = true)]
 async fn two_processes_make_one_instance_of_a_name() {
     for seed in 0..20 {
-        let store = memory();
-        let slow = |seed| Moody::new(store.clone(), Slow::new(seed));
-        let one = Town::over(slow(seed), 1).await;
-        let two = Town::reopened(slow(seed + 100), one.clock.clone(), one.catalog.clone(), 1);
+        let store = memory_store();
+        let slow = |seed| InterceptedStore::new(store.clone(), RandomDelays::new(seed));
+        let one = TestFacade::builder()
+            .store(slow(seed))
+            .server_quota(1)
+            .build()
+            .await;
+        let two = one.reopen(slow(seed + 100)).await;
         let blue = one.network("blue").await;
-        let alice = user(tenant(1, 1));
-        let asked = new(blue, "web");
+        let alice = project_user(tenant(1, 1));
+        let asked = new_instance(blue, "web");
         let mut dear = asked.clone();
         dear.spec.flavor = flavor("gpu");
         let asks = [
@@ -110,22 +113,22 @@ async fn two_processes_make_one_instance_of_a_name() {
     }
 }
 
-async fn thirty_for_a_quota_of_seven(town: &Town, other: &Town) {
-    let blue = town.network("blue").await;
-    let alice = user(tenant(1, 1));
+async fn thirty_for_a_quota_of_seven(facade: &TestFacade, other: &TestFacade) {
+    let blue = facade.network("blue").await;
+    let alice = project_user(tenant(1, 1));
     let asked: Vec<_> = (0..30)
-        .map(|number| new(blue, &format!("i{number}")))
+        .map(|number| new_instance(blue, &format!("i{number}")))
         .collect();
     let asks = asked.iter().enumerate().map(|(number, new)| {
-        let town = if number % 3 == 0 { other } else { town };
-        town.instances.create(&alice, new)
+        let facade = if number % 3 == 0 { other } else { facade };
+        facade.instances.create(&alice, new)
     });
     let answers = join_all(asks).await;
     assert_eq!(made(answers, Meaning::Forbidden), 7);
-    assert_eq!(town.count("instance").await, 7);
-    assert_eq!(town.count("allocation").await, 7);
+    assert_eq!(facade.count("instance").await, 7);
+    assert_eq!(facade.count("allocation").await, 7);
     let account = Account::Organization(tenant(1, 1).0);
-    let quota = town.ledger.quota(&everybody(), &account).await.unwrap();
+    let quota = facade.ledger.quota(&operator(), &account).await.unwrap();
     let line = quota
         .lines
         .iter()
@@ -136,33 +139,47 @@ async fn thirty_for_a_quota_of_seven(town: &Town, other: &Town) {
 #[tokio::test(start_paused = true)]
 async fn creations_at_once_never_exceed_a_quota() {
     for seed in 0..10 {
-        let store = memory();
-        let slow = |seed| Moody::new(store.clone(), Slow::new(seed));
-        let town = Town::over(slow(seed), 7).await;
-        let (clock, catalog) = (town.clock.clone(), town.catalog.clone());
-        let other = Town::reopened(slow(seed + 100), clock, catalog, 7);
-        thirty_for_a_quota_of_seven(&town, &other).await;
+        let store = memory_store();
+        let slow = |seed| InterceptedStore::new(store.clone(), RandomDelays::new(seed));
+        let facade = TestFacade::builder()
+            .store(slow(seed))
+            .server_quota(7)
+            .build()
+            .await;
+        let other = facade.reopen(slow(seed + 100)).await;
+        thirty_for_a_quota_of_seven(&facade, &other).await;
     }
 }
 
 #[tokio::test]
 async fn creations_at_once_never_exceed_a_quota_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let store = sqlite(&folder).await;
-    let town = Town::over(store.clone(), 7).await;
-    let other = Town::reopened(store, town.clock.clone(), town.catalog.clone(), 7);
-    thirty_for_a_quota_of_seven(&town, &other).await;
+    let store = sqlite_store(folder.path().join("store.db")).await;
+    let facade = TestFacade::builder()
+        .store(store.clone())
+        .server_quota(7)
+        .build()
+        .await;
+    let other = facade.reopen(store).await;
+    thirty_for_a_quota_of_seven(&facade, &other).await;
 }
 
 /// Everything at once to one instance: what was accepted is in the record, and nothing was taken of a deletion that came first.
 #[tokio::test(start_paused = true)]
 async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
     for seed in 0..30 {
-        let town = Town::over(Moody::new(memory(), Slow::new(seed)), 5).await;
-        let blue = town.network("blue").await;
-        let alice = user(tenant(1, 1));
-        let before = town.create(blue, "web").await.unwrap().instance;
-        let (id, instances) = (before.id, &town.instances);
+        let facade = TestFacade::builder()
+            .store(InterceptedStore::new(
+                memory_store(),
+                RandomDelays::new(seed),
+            ))
+            .server_quota(5)
+            .build()
+            .await;
+        let blue = facade.network("blue").await;
+        let alice = project_user(tenant(1, 1));
+        let before = facade.create(blue, "web").await.instance;
+        let (id, instances) = (before.id, &facade.instances);
         let updates: Vec<_> = (0..4)
             .map(|number| {
                 let mut update = UpdateInstance::of(&before);
@@ -185,7 +202,7 @@ async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
             },
         );
         deleted.unwrap();
-        let after = town.read(id).await.instance;
+        let after = facade.read(id).await.instance;
         let late = |error: &ComputeError| {
             // After the deletion, or after the stop.
             let expected = matches!(
@@ -226,7 +243,10 @@ async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
         );
         // What pays for it is what it is asked to be.
         let addresses = u64::from(!distinct.is_empty());
-        assert_eq!(town.paid(id).await.of(&QuotaKind::public_ips()), addresses);
+        assert_eq!(
+            facade.allocated(id).await.of(&QuotaKind::public_ips()),
+            addresses
+        );
         assert!(matches!(after.created_by, Actor::User(_)));
     }
 }
@@ -234,22 +254,35 @@ async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
 #[tokio::test(start_paused = true)]
 async fn a_creation_and_the_deletion_of_its_network_leave_both_or_neither() {
     for seed in 0..40 {
-        let town = Town::over(Moody::new(memory(), Slow::new(seed)), 100).await;
-        let blue = town.network("blue").await;
-        let (operator, alice) = (everybody(), user(tenant(1, 1)));
+        let facade = TestFacade::builder()
+            .store(InterceptedStore::new(
+                memory_store(),
+                RandomDelays::new(seed),
+            ))
+            .server_quota(100)
+            .build()
+            .await;
+        let blue = facade.network("blue").await;
+        let (operator, alice) = (operator(), project_user(tenant(1, 1)));
         let asked: Vec<_> = (0..6)
-            .map(|number| new(blue, &format!("i{number}")))
+            .map(|number| new_instance(blue, &format!("i{number}")))
             .collect();
-        let creations = join_all(asked.iter().map(|new| town.instances.create(&alice, new)));
+        let creations = join_all(asked.iter().map(|new| facade.instances.create(&alice, new)));
         let (answers, deleted) = tokio::join!(creations, async {
             tokio::time::sleep(std::time::Duration::from_millis(20 * seed)).await;
-            town.networks.delete(&operator, blue, IfUsed::Refuse).await
+            facade
+                .networks
+                .delete(&operator, blue, IfUsed::Refuse)
+                .await
         });
-        let there = town.networks.get(&operator, blue).await.is_ok();
+        let there = facade.networks.get(&operator, blue).await.is_ok();
         assert_eq!(deleted.is_ok(), !there);
         let made = answers.iter().filter(|answer| answer.is_ok()).count();
         assert_eq!(
-            (town.count("instance").await, town.count("allocation").await),
+            (
+                facade.count("instance").await,
+                facade.count("allocation").await
+            ),
             (made, made)
         );
         assert!(there || made == 0, "seed {seed}");
@@ -264,20 +297,27 @@ async fn a_creation_and_the_deletion_of_its_network_leave_both_or_neither() {
 async fn an_update_and_the_deletion_of_what_it_comes_to_stand_on_leave_both_or_neither() {
     let mut outcomes = std::collections::BTreeSet::new();
     for seed in 0..40 {
-        let town = Town::over(Moody::new(memory(), Slow::new(seed)), 100).await;
-        let blue = town.network("blue").await;
-        let (operator, alice) = (everybody(), user(tenant(1, 1)));
-        let group = town.group(blue, "ssh").await;
-        let before = town.create(blue, "web").await.unwrap().instance;
+        let facade = TestFacade::builder()
+            .store(InterceptedStore::new(
+                memory_store(),
+                RandomDelays::new(seed),
+            ))
+            .server_quota(100)
+            .build()
+            .await;
+        let blue = facade.network("blue").await;
+        let (operator, alice) = (operator(), project_user(tenant(1, 1)));
+        let group = facade.group(blue, "ssh").await;
+        let before = facade.create(blue, "web").await.instance;
         let mut wanted = UpdateInstance::of(&before);
         wanted.spec.networking.security_groups = [group].into();
         let (updated, deleted) =
-            tokio::join!(town.instances.update(&alice, before.id, &wanted), async {
+            tokio::join!(facade.instances.update(&alice, before.id, &wanted), async {
                 tokio::time::sleep(std::time::Duration::from_millis(5 * seed)).await;
-                town.groups.delete(&operator, group).await
+                facade.security_groups.delete(&operator, group).await
             },);
-        let has = town.read(before.id).await.instance.spec == wanted.spec;
-        let there = town.groups.get(&operator, group).await.is_ok();
+        let has = facade.read(before.id).await.instance.spec == wanted.spec;
+        let there = facade.security_groups.get(&operator, group).await.is_ok();
         assert_eq!((has, there), (updated.is_ok(), deleted.is_err()));
         assert_eq!(has, there, "seed {seed}");
         outcomes.insert(has);

@@ -6,8 +6,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetwright::Reboot;
@@ -16,18 +14,17 @@ use fleetwright_compute::{
     instance::{Instance, InstanceId},
     service::{Instances, ListInstances, NewInstance, UpdateInstance},
 };
+use fleetwright_facade_testkit::{
+    Tenant, TestFacade, error_chain, flavor, image, name, new_instance, north, operator,
+    principals::{project_reader, scope, user_with, with_roles},
+    project_user, tenant,
+};
 use fleetwright_identity::{Permission, Principal, Resource, Scope, Verb};
 use fleetwright_region::{
     ids::{ImageId, NetworkId, SecurityGroupId, SshAuthorityId},
     snapshot::NewSnapshot,
 };
 use uuid::Uuid;
-
-use town::{
-    Town, everybody, flavor, image, name, new, north,
-    people::{reader, scope, somebody, with_roles},
-    tenant, user, whole,
-};
 
 /// Every call that names an instance. The last one deletes it.
 const CALLS: [&str; 14] = [
@@ -62,7 +59,7 @@ fn told<T>(answer: Result<T, ComputeError>) -> Told {
     match answer.map_err(|error| {
         (
             error.meaning().status(),
-            format!("{error:?} {}", whole(&error)),
+            format!("{error:?} {}", error_chain(&error)),
         )
     }) {
         Err((403, _)) => Told::Refused,
@@ -111,7 +108,7 @@ fn people() -> BTreeMap<String, (Principal, BTreeSet<&'static str>)> {
             .collect()
     };
     let looking = || BTreeSet::from(["read", "events"]);
-    let whole = |tenant: town::Tenant| Scope::Organization(tenant.0);
+    let whole = |tenant: Tenant| Scope::Organization(tenant.0);
     let administrator =
         |tenant| with_roles("ada", &[("organization-administrator", whole(tenant))]);
     let auditor = |tenant| with_roles("otto", &[("organization-auditor", whole(tenant))]);
@@ -120,14 +117,23 @@ fn people() -> BTreeMap<String, (Principal, BTreeSet<&'static str>)> {
             "nobody".to_owned(),
             (with_roles("nobody", &[]), BTreeSet::new()),
         ),
-        ("user here".to_owned(), (user(here), all_but_inspect())),
-        ("reader here".to_owned(), (reader(here), looking())),
-        ("user beside".to_owned(), (user(beside), BTreeSet::new())),
+        (
+            "user here".to_owned(),
+            (project_user(here), all_but_inspect()),
+        ),
+        ("reader here".to_owned(), (project_reader(here), looking())),
+        (
+            "user beside".to_owned(),
+            (project_user(beside), BTreeSet::new()),
+        ),
         (
             "reader beside".to_owned(),
-            (reader(beside), BTreeSet::new()),
+            (project_reader(beside), BTreeSet::new()),
         ),
-        ("user away".to_owned(), (user(away), BTreeSet::new())),
+        (
+            "user away".to_owned(),
+            (project_user(away), BTreeSet::new()),
+        ),
         (
             "administrator".to_owned(),
             (administrator(here), all_but_inspect()),
@@ -138,7 +144,7 @@ fn people() -> BTreeMap<String, (Principal, BTreeSet<&'static str>)> {
             (administrator(away), BTreeSet::new()),
         ),
         ("auditor away".to_owned(), (auditor(away), BTreeSet::new())),
-        ("operator".to_owned(), (everybody(), CALLS.into())),
+        ("operator".to_owned(), (operator(), CALLS.into())),
     ]);
     // Whoever has one permission alone, or one and that to read, or all of another project's.
     let table: [(Verb, &[&str]); 12] = [
@@ -159,12 +165,12 @@ fn people() -> BTreeMap<String, (Principal, BTreeSet<&'static str>)> {
     let on = |verb, resource| Permission::new(verb, resource).unwrap();
     for (verb, alone) in table {
         let one = on(verb, Resource::Instances);
-        let who = somebody(scope(here), [one]);
+        let who = user_with(scope(here), [one]);
         people.insert(
             format!("{} alone", verb.as_str()),
             (who, alone.iter().copied().collect()),
         );
-        let who = somebody(scope(here), [one, on(Verb::Read, Resource::Instances)]);
+        let who = user_with(scope(here), [one, on(Verb::Read, Resource::Instances)]);
         let mut may: BTreeSet<_> = alone.iter().copied().collect();
         may.extend(["read", "events"]);
         if verb == Verb::Update {
@@ -173,28 +179,28 @@ fn people() -> BTreeMap<String, (Principal, BTreeSet<&'static str>)> {
         people.insert(format!("{} and read", verb.as_str()), (who, may));
     }
     let every = |verb| on(verb, Resource::Instances);
-    let who = somebody(scope(away), Verb::ALL.map(every));
+    let who = user_with(scope(away), Verb::ALL.map(every));
     people.insert("everything away".to_owned(), (who, BTreeSet::new()));
     let servers = [on(Verb::Read, Resource::Servers), every(Verb::Read)];
     let may = ["read", "events", "inspect"].into();
     people.insert(
         "inspector".to_owned(),
-        (somebody(scope(here), servers), may),
+        (user_with(scope(here), servers), may),
     );
-    let who = somebody(scope(here), [on(Verb::Read, Resource::Servers)]);
+    let who = user_with(scope(here), [on(Verb::Read, Resource::Servers)]);
     people.insert("of servers alone".to_owned(), (who, BTreeSet::new()));
     people
 }
 
 /// Every place in the table that is not as it should be.
-async fn differences(town: &Town, instances: &Instances) -> Vec<String> {
-    let blue = town.network("blue").await;
+async fn differences(facade: &TestFacade, instances: &Instances) -> Vec<String> {
+    let blue = facade.network("blue").await;
     let mut found = Vec::new();
     for (number, (called, (who, may))) in people().into_iter().enumerate() {
-        let made = new(blue, &format!("i{number}"));
-        let made = town.instances.create(&everybody(), &made).await.unwrap();
+        let made = new_instance(blue, &format!("i{number}"));
+        let made = facade.instances.create(&operator(), &made).await.unwrap();
         let instance = made.instance;
-        town.make_machine(&instance).await;
+        facade.make_machine(&instance).await;
         let knows = may.contains("read");
         for verb in CALLS {
             let answer = call(instances, &who, verb, instance.id, &instance).await;
@@ -216,16 +222,16 @@ async fn differences(town: &Town, instances: &Instances) -> Vec<String> {
             }
         }
         let key = instance.server.to_string();
-        town.remove("server", &key).await;
+        facade.remove("server", &key).await;
     }
     found
 }
 
 #[tokio::test(start_paused = true)]
 async fn everybody_may_what_the_table_says_and_nothing_else() {
-    let town = Town::new().await;
+    let facade = TestFacade::new().await;
     assert_eq!(
-        differences(&town, &town.instances).await,
+        differences(&facade, &facade.instances).await,
         Vec::<String>::new()
     );
 }
@@ -233,18 +239,18 @@ async fn everybody_may_what_the_table_says_and_nothing_else() {
 /// What another tenant has is told apart from what nobody has by nothing that a creation answers.
 #[tokio::test(start_paused = true)]
 async fn a_creation_tells_nothing_of_what_others_have() {
-    let town = Town::new().await;
-    let (here, away, alice) = (tenant(1, 1), tenant(2, 1), user(tenant(1, 1)));
-    let blue = town.network("blue").await;
-    let theirs = town.network_in(away, north(), "blue").await;
-    let beside = town.network_in(tenant(1, 2), north(), "blue").await;
-    let group = town.group(theirs, "ssh").await;
-    let authority = town.authority(away).await;
+    let facade = TestFacade::new().await;
+    let (here, away, alice) = (tenant(1, 1), tenant(2, 1), project_user(tenant(1, 1)));
+    let blue = facade.network("blue").await;
+    let theirs = facade.network_in(away, north(), "blue").await;
+    let beside = facade.network_in(tenant(1, 2), north(), "blue").await;
+    let group = facade.group(theirs, "ssh").await;
+    let authority = facade.authority(away).await;
     let no = Uuid::from_u128(0xdead);
     let ask = async |change: &dyn Fn(&mut NewInstance)| {
-        let mut asked = new(blue, "web");
+        let mut asked = new_instance(blue, "web");
         change(&mut asked);
-        let error = town.instances.create(&alice, &asked).await.unwrap_err();
+        let error = facade.instances.create(&alice, &asked).await.unwrap_err();
         let id = |text: String| {
             let ids = [theirs.to_string(), beside.to_string(), group.to_string()];
             let ids = ids
@@ -254,16 +260,23 @@ async fn a_creation_tells_nothing_of_what_others_have() {
                 .replace("golden", "ID")
                 .replace("nothing", "ID")
         };
-        (error.meaning(), id(format!("{error:?} {}", whole(&error))))
+        (
+            error.meaning(),
+            id(format!("{error:?} {}", error_chain(&error))),
+        )
     };
     let absent = ask(&|new| new.network = NetworkId::from_uuid(no)).await;
     for hidden in [theirs, beside] {
         assert_eq!(ask(&|new| new.network = hidden).await, absent);
     }
     // Also one in which the name is taken, and one that is going.
-    let mut taken = new(theirs, "web");
+    let mut taken = new_instance(theirs, "web");
     (taken.organization, taken.project) = away;
-    town.instances.create(&user(away), &taken).await.unwrap();
+    facade
+        .instances
+        .create(&project_user(away), &taken)
+        .await
+        .unwrap();
     assert_eq!(ask(&|new| new.network = theirs).await, absent);
     assert_eq!(
         ask(&|new| new.spec.image = image("golden")).await,
@@ -286,13 +299,13 @@ async fn a_creation_tells_nothing_of_what_others_have() {
         (Verb::Read, Resource::Networks),
     ];
     let only = only.map(|(verb, resource)| Permission::new(verb, resource).unwrap());
-    let blind = somebody(scope(here), only);
+    let blind = user_with(scope(here), only);
     let mut words = Vec::new();
     for id in ["small", "nothing"] {
-        let mut asked = new(blue, "web");
+        let mut asked = new_instance(blue, "web");
         asked.spec.flavor = flavor(id);
-        let error = town.instances.create(&blind, &asked).await.unwrap_err();
-        words.push(whole(&error).replace(id, "ID"));
+        let error = facade.instances.create(&blind, &asked).await.unwrap_err();
+        words.push(error_chain(&error).replace(id, "ID"));
     }
     assert_eq!(words[0], words[1]);
 }
@@ -300,53 +313,60 @@ async fn a_creation_tells_nothing_of_what_others_have() {
 /// The network is the root of an instance's scope: one of another project is none, also to somebody who sees both.
 #[tokio::test(start_paused = true)]
 async fn a_network_of_another_project_is_none_also_to_who_sees_it() {
-    let town = Town::new().await;
-    let beside = town.network_in(tenant(1, 2), north(), "blue").await;
+    let facade = TestFacade::new().await;
+    let beside = facade.network_in(tenant(1, 2), north(), "blue").await;
     let absent = NetworkId::from_uuid(Uuid::from_u128(0xdead));
     let organization = Scope::Organization(tenant(1, 1).0);
     let ada = with_roles("ada", &[("organization-administrator", organization)]);
-    town.networks.get(&ada, beside).await.unwrap();
+    facade.networks.get(&ada, beside).await.unwrap();
     let mut words = Vec::new();
     for network in [beside, absent] {
-        let asked = new(network, "web");
-        let error = town.instances.create(&ada, &asked).await.unwrap_err();
+        let asked = new_instance(network, "web");
+        let error = facade.instances.create(&ada, &asked).await.unwrap_err();
         assert_eq!(error.meaning().status(), 404);
-        words.push(whole(&error).replace(&network.to_string(), "ID"));
+        words.push(error_chain(&error).replace(&network.to_string(), "ID"));
     }
     assert_eq!(words[0], words[1]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn lists_show_what_the_caller_may_list_and_no_error_for_the_rest() {
-    let town = Town::new().await;
+    let facade = TestFacade::new().await;
     let (here, away) = (tenant(1, 1), tenant(2, 1));
-    let blue = town.network("blue").await;
-    let theirs = town.network_in(away, north(), "blue").await;
-    let ours = town.create(blue, "web").await.unwrap().instance.id;
-    let mut other = new(theirs, "web");
+    let blue = facade.network("blue").await;
+    let theirs = facade.network_in(away, north(), "blue").await;
+    let ours = facade.create(blue, "web").await.instance.id;
+    let mut other = new_instance(theirs, "web");
     (other.organization, other.project) = away;
-    let other = town.instances.create(&user(away), &other).await.unwrap();
+    let other = facade
+        .instances
+        .create(&project_user(away), &other)
+        .await
+        .unwrap();
     let ids = async |who: &Principal, wanted: &ListInstances| {
-        let page = town.instances.list(who, wanted).await.unwrap();
+        let page = facade.instances.list(who, wanted).await.unwrap();
         page.instances
             .iter()
             .map(|view| view.instance.id)
             .collect::<BTreeSet<_>>()
     };
     let all = ListInstances::default();
-    assert_eq!(ids(&user(here), &all).await, [ours].into());
-    assert_eq!(ids(&user(away), &all).await, [other.instance.id].into());
+    assert_eq!(ids(&project_user(here), &all).await, [ours].into());
     assert_eq!(
-        ids(&everybody(), &all).await,
+        ids(&project_user(away), &all).await,
+        [other.instance.id].into()
+    );
+    assert_eq!(
+        ids(&operator(), &all).await,
         [ours, other.instance.id].into()
     );
     let mut of_others = ListInstances::default();
     of_others.organizations = [away.0].into();
-    assert_eq!(ids(&user(here), &of_others).await, [].into());
+    assert_eq!(ids(&project_user(here), &of_others).await, [].into());
     let mut in_theirs = ListInstances::default();
     in_theirs.networks = [theirs].into();
-    assert_eq!(ids(&user(here), &in_theirs).await, [].into());
+    assert_eq!(ids(&project_user(here), &in_theirs).await, [].into());
     let nobody = with_roles("nobody", &[]);
-    let error = town.instances.list(&nobody, &all).await.unwrap_err();
+    let error = facade.instances.list(&nobody, &all).await.unwrap_err();
     assert_eq!(error.meaning().status(), 403);
 }

@@ -5,8 +5,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -14,79 +12,91 @@ use fleetwright_compute::{
     instance::{Instance, Provisioning},
     service::{InstanceView, UpdateInstance},
 };
+use fleetwright_facade_testkit::{TestFacade, flavor, operator, project_user, tenant};
 use fleetwright_region::server::Health;
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::{Value, json};
 
-use town::{Town, flavor, tenant, user};
-
-async fn made() -> (Town, Instance) {
-    let town = Town::new().await;
-    let blue = town.network("blue").await;
-    let instance = town.create(blue, "web").await.unwrap().instance;
-    (town, instance)
+async fn made() -> (TestFacade, Instance) {
+    let facade = TestFacade::new().await;
+    let blue = facade.network("blue").await;
+    let instance = facade.create(blue, "web").await.instance;
+    (facade, instance)
 }
 
 /// Writes what a controller would.
-async fn status(town: &Town, instance: &Instance, change: impl FnOnce(&mut Value)) {
+async fn status(facade: &TestFacade, instance: &Instance, change: impl FnOnce(&mut Value)) {
     let key = instance.id.to_string();
-    town.patch("instance", &key, |value| change(&mut value["status"]))
+    facade
+        .patch("instance", &key, |value| change(&mut value["status"]))
         .await;
 }
 
 /// Writes what a monitor would: a look at this moment.
-async fn look(town: &Town) -> DateTime<Utc> {
-    let now = town.clock.now();
+async fn look(facade: &TestFacade) -> DateTime<Utc> {
+    let now = facade.clock.now();
     let pulse = json!({
         "region": "north", "at": now, "tick": { "secs": 10, "nanos": 0 }, "machines": 1, "servers": 1,
         "gaps": [], "frozen": null, "orphans": [],
     });
     let id = RecordId::new("region-pulse", "north").unwrap();
     let transaction = Transaction::new().put(id, pulse);
-    town.store.commit(&transaction).await.unwrap();
+    facade.store.commit(&transaction).await.unwrap();
     now
 }
 
-async fn health(town: &Town, instance: &Instance) -> (Health, Option<DateTime<Utc>>) {
-    let view = town.read(instance.id).await;
+async fn health(facade: &TestFacade, instance: &Instance) -> (Health, Option<DateTime<Utc>>) {
+    let view = facade.read(instance.id).await;
     (view.health, view.observed_at)
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_not_looked_at_for_two_ticks_is_unknown() {
-    let (town, instance) = made().await;
-    assert_eq!(health(&town, &instance).await, (Health::Unknown, None));
-    let seen = town.clock.now();
-    status(&town, &instance, |status| {
+    let (facade, instance) = made().await;
+    assert_eq!(health(&facade, &instance).await, (Health::Unknown, None));
+    let seen = facade.clock.now();
+    status(&facade, &instance, |status| {
         (status["phase"], status["health"]) = ("running".into(), "healthy".into());
         status["observed_at"] = json!(seen);
     })
     .await;
     // Nobody looks at the region.
-    assert_eq!(health(&town, &instance).await.0, Health::Unknown);
-    let at = look(&town).await;
-    assert_eq!(health(&town, &instance).await, (Health::Healthy, Some(at)));
+    assert_eq!(health(&facade, &instance).await.0, Health::Unknown);
+    let at = look(&facade).await;
+    assert_eq!(
+        health(&facade, &instance).await,
+        (Health::Healthy, Some(at))
+    );
     tokio::time::advance(Duration::from_secs(20)).await;
-    assert_eq!(health(&town, &instance).await, (Health::Healthy, Some(at)));
+    assert_eq!(
+        health(&facade, &instance).await,
+        (Health::Healthy, Some(at))
+    );
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(health(&town, &instance).await, (Health::Unknown, Some(at)));
+    assert_eq!(
+        health(&facade, &instance).await,
+        (Health::Unknown, Some(at))
+    );
     // A look that saw no change makes it known again, and its list says the same.
-    let at = look(&town).await;
-    assert_eq!(health(&town, &instance).await, (Health::Healthy, Some(at)));
-    let who = user(tenant(1, 1));
-    let page = town
+    let at = look(&facade).await;
+    assert_eq!(
+        health(&facade, &instance).await,
+        (Health::Healthy, Some(at))
+    );
+    let who = project_user(tenant(1, 1));
+    let page = facade
         .instances
         .list(&who, &Default::default())
         .await
         .unwrap();
-    assert_eq!(page.instances, [town.read(instance.id).await]);
+    assert_eq!(page.instances, [facade.read(instance.id).await]);
     // What is lost is so whether or not anybody looks.
-    status(&town, &instance, |status| {
+    status(&facade, &instance, |status| {
         (status["phase"], status["health"]) = ("lost".into(), "error".into());
     })
     .await;
     tokio::time::advance(Duration::from_secs(100)).await;
-    assert_eq!(health(&town, &instance).await.0, Health::Error);
+    assert_eq!(health(&facade, &instance).await.0, Health::Error);
 }
 
 fn waits(view: &InstanceView) -> Option<(&str, DateTime<Utc>)> {
@@ -96,21 +106,22 @@ fn waits(view: &InstanceView) -> Option<(&str, DateTime<Utc>)> {
 
 #[tokio::test(start_paused = true)]
 async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
-    let (town, instance) = made().await;
-    let (id, alice, began) = (instance.id, user(tenant(1, 1)), instance.created_at);
-    let view = town.read(id).await;
+    let (facade, instance) = made().await;
+    let (id, alice, began) = (instance.id, project_user(tenant(1, 1)), instance.created_at);
+    let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Pending);
     assert_eq!(waits(&view), Some(("its server to be made", began)));
     assert_eq!(view.waiting.unwrap().tried, None);
     // It has a server that has heard everything, and the cloud has no machine for it.
-    town.make_server(&instance).await;
+    facade.make_server(&instance).await;
     let failed =
         json!({ "not_before": began + Duration::from_secs(90), "failures": 3, "generation": 1 });
     let key = instance.server.to_string();
-    town.patch("server", &key, |server| server["retry"] = failed)
+    facade
+        .patch("server", &key, |server| server["retry"] = failed)
         .await;
     let key = id.to_string();
-    town.patch("instance", &key, |value| {
+    facade.patch("instance", &key, |value| {
         value["status"]["passed_generation"] = 1.into();
         value["status"]["server"] = json!({ "replaces": 0, "generation": 1 });
         value["status"]["conditions"] = json!([
@@ -122,7 +133,7 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
         value["events"].as_array_mut().unwrap().push(tried);
     })
     .await;
-    let view = town.read(id).await;
+    let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Provisioning);
     assert_eq!(
         waits(&view),
@@ -136,22 +147,22 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
     );
     assert_eq!(waiting.next_try, Some(began + Duration::from_secs(90)));
     // What needs a word comes before what does not.
-    status(&town, &instance, |status| {
+    status(&facade, &instance, |status| {
         let stuck =
             json!({ "kind": "attempts-used", "message": "ask for another", "since": began });
         status["conditions"].as_array_mut().unwrap().push(stuck);
     })
     .await;
-    let view = town.read(id).await;
+    let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Error);
     assert_eq!(waits(&view), Some(("ask for another", began)));
     // What is so waits for nothing.
-    status(&town, &instance, |status| {
+    status(&facade, &instance, |status| {
         status["conditions"] = json!([]);
         (status["phase"], status["observed_generation"]) = ("running".into(), 1.into());
     })
     .await;
-    let view = town.read(id).await;
+    let view = facade.read(id).await;
     assert_eq!(
         (view.provisioning, waits(&view)),
         (Provisioning::Provisioned, None)
@@ -160,52 +171,49 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
     tokio::time::advance(Duration::from_secs(60)).await;
     let mut wanted = UpdateInstance::of(&view.instance);
     wanted.spec.flavor = flavor("large");
-    let (view, _) = town.instances.update(&alice, id, &wanted).await.unwrap();
-    let now = town.clock.now();
+    let (view, _) = facade.instances.update(&alice, id, &wanted).await.unwrap();
+    let now = facade.clock.now();
     assert_eq!(
         waits(&view),
         Some(("its server to hear what is asked", now))
     );
-    status(&town, &instance, |status| {
+    status(&facade, &instance, |status| {
         status["passed_generation"] = 2.into();
     })
     .await;
     assert_eq!(
-        waits(&town.read(id).await),
+        waits(&facade.read(id).await),
         Some(("its machine to be what is asked", now))
     );
     tokio::time::advance(Duration::from_secs(60)).await;
-    town.instances.delete(&alice, id).await.unwrap();
-    let view = town.read(id).await;
+    facade.instances.delete(&alice, id).await.unwrap();
+    let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Deprovisioning);
     assert_eq!(
         waits(&view),
-        Some(("its server to be gone", town.clock.now()))
+        Some(("its server to be gone", facade.clock.now()))
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn user_data_are_seen_in_the_record_and_in_no_words() {
-    let (town, instance) = made().await;
+    let (facade, instance) = made().await;
     let mut wanted = UpdateInstance::of(&instance);
     let data = fleetwright::UserData::new("#!/bin/sh\n# hunter2\n").unwrap();
     wanted.spec.user_data = Some(data.clone());
-    let alice = user(tenant(1, 1));
-    let (view, _) = town
+    let alice = project_user(tenant(1, 1));
+    let (view, _) = facade
         .instances
         .update(&alice, instance.id, &wanted)
         .await
         .unwrap();
     assert_eq!(view.instance.spec.user_data, Some(data));
-    let events = town.instances.events(&alice, instance.id).await.unwrap();
-    let inspected = town
-        .instances
-        .inspect(&town::everybody(), instance.id)
-        .await;
+    let events = facade.instances.events(&alice, instance.id).await.unwrap();
+    let inspected = facade.instances.inspect(&operator(), instance.id).await;
     let said = format!(
         "{view:?} {wanted:?} {events:?} {:?} {:?}",
         inspected.unwrap(),
-        town.instances
+        facade.instances
     );
     assert!(!said.contains("hunter2"), "{said}");
 }

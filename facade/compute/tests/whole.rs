@@ -5,8 +5,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod support;
-
 use std::time::Duration;
 
 use fleetwright_compute::{
@@ -14,20 +12,17 @@ use fleetwright_compute::{
     instance::{Instance, InstanceSpec, Provisioning},
     service::{NewInstance, UpdateInstance},
 };
+use fleetwright_facade_testkit::{
+    TestFacade, flavor, image, is_running, is_settled, project_user, tenant,
+};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     name::Name,
     server::{Consent, Health, Phase},
 };
 
-use support::{Place, flavor, image, settled, tenant, user};
-
-fn runs(instance: &Instance) -> bool {
-    instance.status.phase == Phase::Running && settled(instance)
-}
-
 fn stopped(instance: &Instance) -> bool {
-    instance.status.phase == Phase::Stopped && settled(instance)
+    instance.status.phase == Phase::Stopped && is_settled(instance)
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,45 +31,45 @@ async fn a_tenant_lives_through_everything_an_instance_can() {
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(3))
         .build();
-    let place = Place::new(&cloud).await;
-    place
+    let facade = TestFacade::on(&cloud).await;
+    facade
         .during(async {
-            let (who, instances) = (user(), &place.instances);
-            let network = place.network("net").await;
+            let (who, instances) = (project_user(tenant(1, 1)), &facade.instances);
+            let network = facade.network("net").await;
             let spec = InstanceSpec::new(flavor("small"), image("debian"));
-            let new = NewInstance::new(Name::new("web").unwrap(), tenant(), network, spec);
+            let new = NewInstance::new(Name::new("web").unwrap(), tenant(1, 1), network, spec);
             let made = instances.create(&who, &new).await.unwrap();
             let id = made.instance.id;
             assert_eq!(made.provisioning, Provisioning::Pending);
-            place.until(id, runs).await;
+            facade.until(id, is_running).await;
             let up = instances.read(&who, id).await.unwrap();
             assert_eq!(
                 (up.provisioning, up.health),
                 (Provisioning::Provisioned, Health::Healthy)
             );
-            place.is_paid(1).await;
+            facade.assert_balanced(1).await;
 
             instances.stop(&who, id).await.unwrap();
-            place.until(id, stopped).await;
+            facade.until(id, stopped).await;
             instances.replace(&who, id).await.unwrap();
-            place.until(id, stopped).await;
+            facade.until(id, stopped).await;
             instances.start(&who, id).await.unwrap();
-            place.until(id, runs).await;
+            facade.until(id, is_running).await;
 
-            // In place, and then by losing the disk, which takes a word more.
+            // In facade, and then by losing the disk, which takes a word more.
             let view = instances.read(&who, id).await.unwrap();
             let mut wanted = UpdateInstance::of(&view.instance);
             wanted.spec.flavor = flavor("large");
             instances.update(&who, id, &wanted).await.unwrap();
-            place.until(id, runs).await;
+            facade.until(id, is_running).await;
             wanted.spec.image = image("rocky");
             let refused = instances.update(&who, id, &wanted).await.unwrap_err();
             assert!(matches!(refused, ComputeError::NeedsConsent { .. }));
             wanted.consent = Consent::Destroy;
             instances.update(&who, id, &wanted).await.unwrap();
-            let done = place.until(id, runs).await;
+            let done = facade.until(id, is_running).await;
             assert_eq!(done.status.observed_generation, done.generation);
-            let machine = place.server(id).await.unwrap().server.instance.unwrap();
+            let machine = facade.server(id).await.unwrap().server.instance.unwrap();
             assert_eq!(machine.applied.image, image("rocky"));
             assert_eq!(machine.applied.flavor, flavor("large"));
 
@@ -82,12 +77,12 @@ async fn a_tenant_lives_through_everything_an_instance_can() {
             instances.delete(&who, id).await.unwrap();
             let again = instances.create(&who, &new).await.unwrap_err();
             assert!(matches!(again, ComputeError::NameGoing { .. }), "{again}");
-            place.until_gone(id).await;
-            place.is_empty(&cloud).await;
+            facade.until_gone(id).await;
+            facade.assert_empty().await;
             // The name is free, and so is what paid for it.
             instances.create(&who, &new).await.unwrap();
-            place.until(id, runs).await;
-            place.is_paid(1).await;
+            facade.until(id, is_running).await;
+            facade.assert_balanced(1).await;
         })
         .await;
 }

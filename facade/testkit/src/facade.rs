@@ -489,6 +489,15 @@ impl TestFacade {
         advance_until("a phase of server 1", read).await
     }
 
+    /// Waits until the server of an instance is in a phase. The loops of the region must run meanwhile.
+    pub async fn until_server_phase(&self, id: InstanceId, phase: Phase) {
+        let read = async || {
+            let view = self.server(id).await.unwrap();
+            (view.phase == phase).then_some(())
+        };
+        advance_until("a phase of a server", read).await;
+    }
+
     /// Waits until the record of server 1 is gone.
     pub async fn until_server_gone(&self) {
         let read = async || self.servers.read(&operator(), server_id(1)).await.err();
