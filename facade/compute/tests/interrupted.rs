@@ -43,7 +43,7 @@ fn price(instance: &Instance) -> Amounts {
         .with(QuotaKind::servers(), 1)
         .with(QuotaKind::gpus(), gpus)
         .with(QuotaKind::public_ips(), addresses);
-    price.normal()
+    price.without_zeros()
 }
 
 /// That there is one payment for each instance, of its price.

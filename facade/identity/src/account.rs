@@ -1,4 +1,6 @@
-//! Accounts: what an organization or a project may have, and has. The arithmetic of the ledger is here, and pure.
+//! Accounts: the limits and the use of an organization or a project.
+//!
+//! Owns the arithmetic of the ledger as pure functions. It never reads or writes a store.
 
 use std::fmt;
 
@@ -9,25 +11,25 @@ use crate::{
     Amounts, Exceeded, LedgerError, Limits, OrganizationId, ProjectId, QuotaKind, QuotaKinds, Scope,
 };
 
-/// Whose quota.
+/// The owner of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Account {
-    /// All of an organization.
+    /// An organization with all its projects.
     Organization(OrganizationId),
-    /// One project's part of it.
+    /// One project of an organization.
     Project(OrganizationId, ProjectId),
 }
 
 impl Account {
-    /// The organization that pays.
+    /// Returns the organization that pays.
     pub fn organization(&self) -> OrganizationId {
         match self {
             Self::Organization(organization) | Self::Project(organization, _) => *organization,
         }
     }
 
-    /// The same as a scope.
+    /// Returns the scope of the account.
     pub fn scope(&self) -> Scope {
         match self {
             Self::Organization(organization) => Scope::Organization(*organization),
@@ -49,8 +51,10 @@ impl fmt::Display for Account {
     }
 }
 
-/// What is stored of an account: the limits by who sets them, the use by the ledger, in one record, so that one check
-/// of its revision covers both.
+/// The stored account.
+///
+/// `limits` is written by [`Ledger::set_limits`](crate::Ledger::set_limits), `used` by charges. Both
+/// are in one record, so that one check of its revision covers both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AccountRecord {
     pub(crate) organization: OrganizationId,
@@ -64,7 +68,7 @@ impl Document for AccountRecord {
 }
 
 impl AccountRecord {
-    pub(crate) fn blank(account: &Account) -> Self {
+    pub(crate) fn empty(account: &Account) -> Self {
         Self {
             organization: account.organization(),
             project: account.scope().project(),
@@ -73,10 +77,12 @@ impl AccountRecord {
         }
     }
 
-    /// Whether it may go: it says nothing that its absence does not. An organization's stays, so that its revision never
-    /// returns to what an audit has seen before.
-    pub(crate) fn is_dispensable(&self) -> bool {
-        self.project.is_some() && self.limits.is_empty() && self.used.is_nothing()
+    /// Returns whether the record can be deleted, because it says the same as its absence.
+    ///
+    /// The record of an organization is never deleted: an audit relies on its revision, which would
+    /// repeat after a deletion.
+    pub(crate) fn is_deletable(&self) -> bool {
+        self.project.is_some() && self.limits.is_empty() && self.used.is_zero()
     }
 
     pub(crate) fn account(&self) -> Account {
@@ -86,8 +92,9 @@ impl AccountRecord {
         }
     }
 
-    /// What holds for a kind: what was set, or the default. Nothing for a kind of which this project may have whatever
-    /// its organization may.
+    /// Returns the limit of a kind: the one that was set, or the default.
+    ///
+    /// `None` means that a project is limited only by its organization.
     pub(crate) fn limit(&self, kinds: &QuotaKinds, kind: &QuotaKind) -> Option<u64> {
         let defaults = kinds.defaults(kind).ok()?;
         let default = match self.account() {
@@ -97,8 +104,10 @@ impl AccountRecord {
         self.limits.of(kind).or(default)
     }
 
-    /// What is used when `before` becomes `after`. Only what grows is held against the limit: a default that was lowered
-    /// stops nobody from giving back.
+    /// Returns the use after an allocation changed from `before` to `after`.
+    ///
+    /// Only a kind that grows is compared with its limit, so an account above a lowered default can
+    /// still release.
     pub(crate) fn used_after(
         &self,
         kinds: &QuotaKinds,
@@ -106,26 +115,31 @@ impl AccountRecord {
         after: &Amounts,
     ) -> Result<Amounts, LedgerError> {
         let mut used = self.used.clone();
-        for kind in before.kinds_of_both(after) {
+        for kind in before.kinds_with(after) {
             let (old, new) = (before.of(kind), after.of(kind));
-            let rest = used.of(kind).checked_sub(old);
-            let rest = rest.ok_or_else(|| LedgerError::Inconsistent {
+            let remaining = used.of(kind).checked_sub(old);
+            let remaining = remaining.ok_or_else(|| LedgerError::Inconsistent {
                 account: self.account(),
                 kind: kind.clone(),
             })?;
-            let total = rest.saturating_add(new);
+            let total = remaining.saturating_add(new);
             if new > old {
-                self.holds(kinds, kind, total)?;
+                self.check_limit(kinds, kind, total)?;
             }
             used = used.with(kind.clone(), total);
         }
-        Ok(used.normal())
+        Ok(used.without_zeros())
     }
 
-    fn holds(&self, kinds: &QuotaKinds, kind: &QuotaKind, total: u64) -> Result<(), LedgerError> {
+    fn check_limit(
+        &self,
+        kinds: &QuotaKinds,
+        kind: &QuotaKind,
+        total: u64,
+    ) -> Result<(), LedgerError> {
         kinds.defaults(kind)?;
         match self.limit(kinds, kind) {
-            // A total that no number holds is above every limit.
+            // A saturated total is above every limit.
             Some(limit) if total > limit || total == u64::MAX => Err(Exceeded {
                 account: self.account(),
                 kind: kind.clone(),

@@ -1,99 +1,107 @@
-//! The roles that every installation has.
+//! The built-in roles.
 
 use crate::{Level, Permission, Resource, Role, Verb};
 
-/// What tenants have of their own and change.
-const TENANTS: [Resource; 4] = [
+/// Resources that tenants own and change.
+const TENANT_RESOURCES: [Resource; 4] = [
     Resource::Instances,
     Resource::Networks,
     Resource::SecurityGroups,
     Resource::SshCertificateAuthorities,
 ];
-/// What is offered to tenants.
+/// Resources that are offered to tenants.
 const CATALOG: [Resource; 3] = [Resource::Regions, Resource::Flavors, Resource::Images];
-/// What an administrator of an organization decides in it.
-const GOVERNED: [Resource; 3] = [
+/// Resources that an administrator of an organization manages.
+const ADMINISTERED: [Resource; 3] = [
     Resource::Projects,
     Resource::RoleBindings,
     Resource::ProjectQuotas,
 ];
-/// What tenants are shown of the accounts that are kept of them.
-const ACCOUNTS: [Resource; 2] = [Resource::Quotas, Resource::Allocations];
+/// Accounting that tenants can read.
+const ACCOUNTING: [Resource; 2] = [Resource::Quotas, Resource::Allocations];
 
-const LOOK: [Verb; 2] = [Verb::Read, Verb::List];
+const READ_VERBS: [Verb; 2] = [Verb::Read, Verb::List];
 
 pub(crate) fn roles() -> Vec<Role> {
     let built_in = [
-        ("platform-administrator", Level::Global, everything as Set),
+        (
+            "platform-administrator",
+            Level::Global,
+            platform_administrator as Set,
+        ),
         (
             "organization-administrator",
             Level::Organization,
-            administration,
+            organization_administrator,
         ),
-        ("organization-auditor", Level::Organization, audit),
-        ("project-user", Level::Project, use_of_a_project),
-        ("project-reader", Level::Project, reading_of_a_project),
+        (
+            "organization-auditor",
+            Level::Organization,
+            organization_auditor,
+        ),
+        ("project-user", Level::Project, project_user),
+        ("project-reader", Level::Project, project_reader),
     ];
-    let made = built_in.map(|(name, level, set)| Role::known(name, level, set()));
-    made.into()
+    let roles = built_in.map(|(name, level, set)| Role::from_static(name, level, set()));
+    roles.into()
 }
 
 type Set = fn() -> Vec<Permission>;
 
-fn everything() -> Vec<Permission> {
+fn platform_administrator() -> Vec<Permission> {
     Permission::all().collect()
 }
 
-fn administration() -> Vec<Permission> {
-    let mut set = all_of(&TENANTS);
-    set.extend(all_of(&GOVERNED));
-    set.extend(looking_at(&CATALOG));
-    set.extend(looking_at(&ACCOUNTS));
-    set.extend(looking_at(&[Resource::Organizations]));
-    // Images of the organization: those of the catalog are not in its scope.
-    set.extend(some_of(
+fn organization_administrator() -> Vec<Permission> {
+    let mut set = full_access(&TENANT_RESOURCES);
+    set.extend(full_access(&ADMINISTERED));
+    set.extend(read_access(&CATALOG));
+    set.extend(read_access(&ACCOUNTING));
+    set.extend(read_access(&[Resource::Organizations]));
+    // Images of the organization. Those of the catalog are outside its scope.
+    set.extend(permissions(
         &[Resource::Images],
         &[Verb::Create, Verb::Update, Verb::Delete],
     ));
     set
 }
 
-fn audit() -> Vec<Permission> {
-    let mut set = looking_at(&TENANTS);
-    set.extend(looking_at(&GOVERNED));
-    set.extend(looking_at(&CATALOG));
-    set.extend(looking_at(&ACCOUNTS));
-    set.extend(looking_at(&[Resource::Organizations]));
+fn organization_auditor() -> Vec<Permission> {
+    let mut set = read_access(&TENANT_RESOURCES);
+    set.extend(read_access(&ADMINISTERED));
+    set.extend(read_access(&CATALOG));
+    set.extend(read_access(&ACCOUNTING));
+    set.extend(read_access(&[Resource::Organizations]));
     set
 }
 
-fn use_of_a_project() -> Vec<Permission> {
-    let mut set = all_of(&TENANTS);
-    set.extend(reading_of_a_project());
+fn project_user() -> Vec<Permission> {
+    let mut set = full_access(&TENANT_RESOURCES);
+    set.extend(project_reader());
     set
 }
 
-fn reading_of_a_project() -> Vec<Permission> {
-    let mut set = looking_at(&TENANTS);
-    set.extend(looking_at(&CATALOG));
-    set.extend(looking_at(&[
+fn project_reader() -> Vec<Permission> {
+    let mut set = read_access(&TENANT_RESOURCES);
+    set.extend(read_access(&CATALOG));
+    set.extend(read_access(&[
         Resource::ProjectQuotas,
         Resource::Allocations,
     ]));
-    set.extend(some_of(&[Resource::Projects], &[Verb::Read]));
+    set.extend(permissions(&[Resource::Projects], &[Verb::Read]));
     set
 }
 
-fn looking_at(resources: &[Resource]) -> Vec<Permission> {
-    some_of(resources, &LOOK)
+fn read_access(resources: &[Resource]) -> Vec<Permission> {
+    permissions(resources, &READ_VERBS)
 }
 
-fn all_of(resources: &[Resource]) -> Vec<Permission> {
-    some_of(resources, &Verb::ALL)
+fn full_access(resources: &[Resource]) -> Vec<Permission> {
+    permissions(resources, &Verb::ALL)
 }
 
-/// The permissions that exist for these resources and are of these verbs.
-fn some_of(resources: &[Resource], verbs: &[Verb]) -> Vec<Permission> {
+/// Returns the existing permissions with one of these verbs on one of these resources.
+fn permissions(resources: &[Resource], verbs: &[Verb]) -> Vec<Permission> {
     Permission::all()
         .filter(|permission| {
             resources.contains(&permission.resource()) && verbs.contains(&permission.verb())

@@ -1,4 +1,4 @@
-//! Who and whose: identifiers as types, so that a project is never passed where an organization belongs.
+//! Identifiers as types, so that a project id cannot be passed as an organization id.
 
 use std::{fmt, str::FromStr};
 
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::ActorName;
 
-/// Makes a UUID of its own type. Two types with the same six impls are one macro here.
+/// Defines a UUID newtype. A macro, because two types have the same six impls.
 macro_rules! uuid_type {
     ($(#[$docs:meta])* $name:ident) => {
         $(#[$docs])*
@@ -16,12 +16,12 @@ macro_rules! uuid_type {
         pub struct $name(Uuid);
 
         impl $name {
-            /// From a UUID.
+            /// Wraps a UUID.
             pub const fn new(uuid: Uuid) -> Self {
                 Self(uuid)
             }
 
-            /// As a UUID.
+            /// Returns the UUID.
             pub const fn as_uuid(&self) -> Uuid {
                 self.0
             }
@@ -55,22 +55,23 @@ macro_rules! uuid_type {
 }
 
 uuid_type! {
-    /// A tenant: who has quota and whose projects there are.
+    /// The id of an organization: a tenant, which has quota and projects.
     OrganizationId
 }
 
 uuid_type! {
-    /// A part of an organization, in which instances and networks stand.
+    /// The id of a project: a part of an organization that contains instances and networks.
     ProjectId
 }
 
-/// Who acts, as records and logs keep it. Says nothing about what they may do.
+/// The actor of a call, as records and logs store it. It has no permissions by itself: see
+/// [`Principal`](crate::Principal).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", content = "name", rename_all = "kebab-case")]
 pub enum Actor {
-    /// A person or a program of a tenant.
+    /// A person or a program of a tenant, or an operator.
     User(ActorName),
-    /// A part of the façade itself: a controller, a monitor.
+    /// A component of the façade, such as a controller.
     Service(ActorName),
 }
 
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_written_and_read_as_uuids() {
+    fn ids_serialize_as_uuids() {
         let text = "\"5ba1e150-0000-4000-8000-000000000001\"";
         let id: OrganizationId = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&id).unwrap(), text);
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_actor_is_kept_with_its_sort() {
+    fn actor_serializes_with_its_type() {
         let actor = Actor::Service(ActorName::new("monitor").unwrap());
         let json = serde_json::to_string(&actor).unwrap();
         assert_eq!(json, r#"{"type":"service","name":"monitor"}"#);

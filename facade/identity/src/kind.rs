@@ -1,38 +1,39 @@
-//! The one registry of what quota is counted in. Who charges and who sets limits ask the same one, so that nothing is
-//! charged that has no limit.
+//! The registry of quota kinds.
+//!
+//! Charges and limits use the same registry, so nothing can be charged that has no limit.
 
 use std::collections::BTreeMap;
 
 use crate::{Amounts, Limits, QuotaKind};
 
 impl QuotaKind {
-    /// Instances, and what they stand on.
+    /// Servers: one per instance.
     pub fn servers() -> Self {
-        Self::known("servers")
+        Self::from_static("servers")
     }
 
-    /// Graphics processors, as the flavor counts them.
+    /// GPUs, as the flavor counts them.
     pub fn gpus() -> Self {
-        Self::known("gpus")
+        Self::from_static("gpus")
     }
 
-    /// Addresses that are reached from outside.
+    /// Public IP addresses.
     pub fn public_ips() -> Self {
-        Self::known("public-ips")
+        Self::from_static("public-ips")
     }
 }
 
-/// How much there is of a kind where nobody has set a limit.
+/// The default limits of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
-    /// For an organization with all its projects.
+    /// The limit of an organization with all its projects.
     pub organization: u64,
-    /// For one project; nothing if the limit of its organization is enough.
+    /// The limit of one project, or `None` if only the limit of its organization applies.
     pub project: Option<u64>,
 }
 
 impl Defaults {
-    /// A limit for organizations, none of their own for projects.
+    /// Sets a default limit for organizations, and none for projects.
     pub fn organization(limit: u64) -> Self {
         Self {
             organization: limit,
@@ -40,7 +41,7 @@ impl Defaults {
         }
     }
 
-    /// With a limit for each project too.
+    /// Adds a default limit for each project.
     #[must_use]
     pub fn project(mut self, limit: u64) -> Self {
         self.project = Some(limit);
@@ -48,14 +49,26 @@ impl Defaults {
     }
 }
 
-/// The quota kinds of an installation. A kind that is not in here is refused wherever it is named: in charges, in limits.
+/// The quota kinds of an installation. A kind that is not in the registry is refused in charges and
+/// in limits.
+///
+/// ```
+/// use fleetwright_identity::{Defaults, QuotaKind, QuotaKinds};
+///
+/// let volumes = QuotaKind::new("volumes")?;
+/// let kinds = QuotaKinds::standard().with(volumes.clone(), Defaults::organization(20).project(5));
+/// assert_eq!(kinds.defaults(&volumes)?.project, Some(5));
+/// assert!(kinds.defaults(&QuotaKind::new("tapes")?).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaKinds {
     kinds: BTreeMap<QuotaKind, Defaults>,
 }
 
 impl QuotaKinds {
-    /// `servers` (10 for an organization), `gpus` (40) and `public-ips` (5).
+    /// Returns the standard kinds with their limits per organization: `servers` (10), `gpus` (40) and
+    /// `public-ips` (5). Projects have no limit of their own.
     pub fn standard() -> Self {
         let kinds = [
             (QuotaKind::servers(), Defaults::organization(10)),
@@ -67,29 +80,33 @@ impl QuotaKinds {
         }
     }
 
-    /// The same with a kind more, or with other defaults for one that is there.
+    /// Adds a kind, or replaces the defaults of an existing one.
     #[must_use]
     pub fn with(mut self, kind: QuotaKind, defaults: Defaults) -> Self {
         self.kinds.insert(kind, defaults);
         self
     }
 
-    /// Every kind with its defaults.
+    /// Iterates over the kinds with their defaults.
     pub fn iter(&self) -> impl Iterator<Item = (&QuotaKind, &Defaults)> {
         self.kinds.iter()
     }
 
-    /// The defaults of a kind, or that there is no such kind.
+    /// Returns the defaults of a kind.
+    ///
+    /// # Errors
+    ///
+    /// The kind is not in the registry.
     pub fn defaults(&self, kind: &QuotaKind) -> Result<&Defaults, UnknownKind> {
         self.kinds.get(kind).ok_or_else(|| self.unknown(kind))
     }
 
-    /// Whether all these kinds are there, also those of which there are none.
+    /// Checks that every listed kind is registered, also those with the amount zero.
     pub fn check_amounts(&self, amounts: &Amounts) -> Result<(), UnknownKind> {
         amounts.iter().try_for_each(|(kind, _)| self.check(kind))
     }
 
-    /// Whether all these kinds are there.
+    /// Checks that every listed kind is registered.
     pub fn check_limits(&self, limits: &Limits) -> Result<(), UnknownKind> {
         limits.iter().try_for_each(|(kind, _)| self.check(kind))
     }
@@ -107,12 +124,12 @@ impl QuotaKinds {
     }
 }
 
-/// A kind that is not in the registry. It is never taken for unlimited.
+/// A kind that is not in the registry. It never counts as unlimited.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("quota kind {kind} is not registered: there are {known}")]
+#[error("quota kind {kind} is not registered; use one of {known}, or register it")]
 pub struct UnknownKind {
     /// The kind.
     pub kind: QuotaKind,
-    /// Those there are.
+    /// The registered kinds.
     known: String,
 }

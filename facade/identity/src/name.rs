@@ -1,10 +1,10 @@
-//! What actors, roles and quota kinds are called: valid by type, so that nothing past a constructor checks a name again.
+//! Names of actors, roles and quota kinds, as types that are always valid.
 
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-/// Makes a checked string type. Three types with the same methods are one macro here.
+/// Defines a checked string type. A macro, because three types have the same methods.
 macro_rules! name_type {
     ($(#[$docs:meta])* $name:ident, $what:literal, $rule:expr) => {
         $(#[$docs])*
@@ -13,20 +13,24 @@ macro_rules! name_type {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks the text.
+            /// Validates a name.
+            ///
+            /// # Errors
+            ///
+            /// The text breaks the rule of the type.
             pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidName> {
                 let (text, rule): (_, Rule) = (text.as_ref(), $rule);
-                if (rule.holds)(text) {
+                if (rule.is_valid)(text) {
                     return Ok(Self(text.into()));
                 }
                 Err(InvalidName {
                     what: $what,
                     text: text.to_owned(),
-                    wanted: rule.wanted,
+                    rule: rule.description,
                 })
             }
 
-            /// The text.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -60,61 +64,61 @@ macro_rules! name_type {
 }
 
 name_type! {
-    /// What an actor is called: 1 to 256 bytes without control characters, so that it fits into a line of a log.
+    /// The name of an actor: 1 to 256 bytes without control characters, so that it fits into a log line.
     ActorName, "an actor", ONE_LINE
 }
 
 name_type! {
-    /// What a role is called: lower-case letters, digits and `-`, beginning with a letter, 64 bytes at the most.
+    /// The name of a role: lower-case letters, digits and `-`, starting with a letter, at most 64 bytes.
     RoleName, "a role", LOWER_CASE
 }
 
 name_type! {
-    /// Something that quota is counted in: `servers`. Named like a role; whether there is such a kind only a
-    /// [registry](crate::QuotaKinds) knows.
+    /// A kind of quota, such as `servers`, with the same rule as a role name. The
+    /// [registry](crate::QuotaKinds) decides whether it exists.
     QuotaKind, "a quota kind", LOWER_CASE
 }
 
 impl RoleName {
-    /// A name that is known to be right.
-    pub(crate) fn known(text: &'static str) -> Self {
+    /// Wraps a literal that is known to be valid.
+    pub(crate) fn from_static(text: &'static str) -> Self {
         Self(text.into())
     }
 }
 
 impl QuotaKind {
-    /// A name that is known to be right.
-    pub(crate) fn known(text: &'static str) -> Self {
+    /// Wraps a literal that is known to be valid.
+    pub(crate) fn from_static(text: &'static str) -> Self {
         Self(text.into())
     }
 }
 
 struct Rule {
-    holds: fn(&str) -> bool,
-    wanted: &'static str,
+    is_valid: fn(&str) -> bool,
+    description: &'static str,
 }
 
 const ONE_LINE: Rule = Rule {
-    holds: |text| (1..=256).contains(&text.len()) && !text.chars().any(char::is_control),
-    wanted: "1 to 256 bytes without control characters",
+    is_valid: |text| (1..=256).contains(&text.len()) && !text.chars().any(char::is_control),
+    description: "1 to 256 bytes without control characters",
 };
 
 const LOWER_CASE: Rule = Rule {
-    holds: |text| {
-        let goes_on = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        let begins = text.starts_with(|c: char| c.is_ascii_lowercase());
-        begins && text.len() <= 64 && text.chars().all(goes_on)
+    is_valid: |text| {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let starts_with_letter = text.starts_with(|c: char| c.is_ascii_lowercase());
+        starts_with_letter && text.len() <= 64 && text.chars().all(allowed)
     },
-    wanted: "1 to 64 of a-z, 0-9 and '-', beginning with a letter",
+    description: "1 to 64 of a-z, 0-9 and '-', starting with a letter",
 };
 
-/// A name that breaks the rules for its sort.
+/// An invalid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:.80?} does not name {what}: want {wanted}")]
+#[error("{text:.80?} is not a valid name of {what}: use {rule}")]
 pub struct InvalidName {
     what: &'static str,
     text: String,
-    wanted: &'static str,
+    rule: &'static str,
 }
 
 #[cfg(test)]
@@ -122,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_actor_fits_into_a_line() {
+    fn actor_name_fits_into_a_log_line() {
         for good in ["a", "alice@example.com", "Ä 🦀", &"x".repeat(256)] {
             assert!(ActorName::new(good).is_ok(), "{good:?}");
         }
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_and_kinds_keep_to_their_letters() {
+    fn role_and_kind_names_allow_only_their_characters() {
         for good in ["a", "public-ips", "a1-", &"a".repeat(64)] {
             assert!(RoleName::new(good).is_ok(), "{good:?}");
             assert!(QuotaKind::new(good).is_ok(), "{good:?}");
@@ -153,11 +157,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_from_data_is_checked_too_and_the_error_says_what_is_wanted() {
+    fn deserialized_name_is_validated_and_the_error_states_the_rule() {
         let error = serde_json::from_str::<RoleName>("\"Root\"").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"Root\" does not name a role: want 1 to 64 of a-z, 0-9 and '-', beginning with a letter"
+            "\"Root\" is not a valid name of a role: use 1 to 64 of a-z, 0-9 and '-', starting with a letter"
         );
         let name: ActorName = serde_json::from_str("\"ada\"").unwrap();
         assert_eq!(serde_json::to_string(&name).unwrap(), "\"ada\"");

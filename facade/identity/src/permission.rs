@@ -1,41 +1,41 @@
-//! What can be done to what. A permission is one verb on one sort of thing and implies no other.
+//! Permissions: one verb on one kind of resource. No permission implies another.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Something that is done to resources. Every verb is granted for itself: who may read does not act.
+/// An action on a resource. Each verb is granted separately: reading does not include any other verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
-    /// Makes one.
+    /// Create a resource.
     Create,
-    /// Looks at one whose id is known.
+    /// Read a resource by its id.
     Read,
-    /// Looks at which there are.
+    /// List resources.
     List,
-    /// Changes what is asked of one.
+    /// Change the desired state of a resource.
     Update,
-    /// Deletes one.
+    /// Delete a resource.
     Delete,
-    /// Starts one that is stopped.
+    /// Start a stopped resource.
     Start,
-    /// Stops one that runs.
+    /// Stop a running resource.
     Stop,
-    /// Reboots one, softly or hard.
+    /// Reboot a resource, softly or hard.
     Reboot,
-    /// Reads what one has written to its console. That may hold secrets.
+    /// Read the console output, which can contain secrets.
     ConsoleOutput,
-    /// Opens a session on the console: the same as sitting in front of the machine.
+    /// Open an interactive console session.
     ConsoleSession,
-    /// Is shown the private key.
+    /// Read the private SSH key.
     SshKey,
-    /// Makes an image of the disk, with all that is on it.
+    /// Create an image of the disk with all its data.
     Snapshot,
 }
 
 impl Verb {
-    /// Every verb.
+    /// All verbs.
     pub const ALL: [Self; 12] = [
         Self::Create,
         Self::Read,
@@ -51,7 +51,7 @@ impl Verb {
         Self::Snapshot,
     ];
 
-    /// As data has it.
+    /// Returns the serialized name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -69,7 +69,7 @@ impl Verb {
         }
     }
 
-    /// As a sentence has it, before the name of a resource.
+    /// Returns the words for a sentence, before the name of a resource.
     fn phrase(self) -> &'static str {
         match self {
             Self::ConsoleOutput => "read the console output of",
@@ -88,37 +88,37 @@ impl Verb {
     }
 }
 
-/// A sort of thing that permissions are about.
+/// A kind of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
-    /// What a tenant asks for.
+    /// Tenants' instances.
     Instances,
-    /// What an instance stands on. Tenants do not see them.
+    /// The servers behind instances, which tenants do not see.
     Servers,
     /// Networks.
     Networks,
     /// Security groups on a network.
     SecurityGroups,
-    /// Authorities that sign the keys of those who log in.
+    /// SSH certificate authorities that servers trust.
     SshCertificateAuthorities,
-    /// Places to run in.
+    /// Regions.
     Regions,
-    /// Sizes of machines.
+    /// Flavors: machine sizes.
     Flavors,
-    /// What machines boot from: of the catalog, or of an organization.
+    /// Boot images, of the catalog or of an organization.
     Images,
-    /// Tenants.
+    /// Organizations, which are the tenants.
     Organizations,
-    /// Parts of tenants.
+    /// Projects of an organization.
     Projects,
-    /// Who has which role where.
+    /// Bindings of roles to actors.
     RoleBindings,
-    /// How much an organization may have. Tenants read it; raising it is not theirs.
+    /// Quotas of organizations. Tenants can read them, but not raise them.
     Quotas,
-    /// How much of that a project may have.
+    /// Quotas of projects.
     ProjectQuotas,
-    /// What quota is used for.
+    /// Allocations: what uses the quota.
     Allocations,
 }
 
@@ -131,7 +131,7 @@ const CRUD: &[Verb] = &[
 ];
 
 impl Resource {
-    /// Every resource.
+    /// All resources.
     pub const ALL: [Self; 14] = [
         Self::Instances,
         Self::Servers,
@@ -149,7 +149,7 @@ impl Resource {
         Self::Allocations,
     ];
 
-    /// The verbs that exist for it. No role grants another one, and nobody may do it.
+    /// Returns the verbs that exist for the resource. No role can grant another one.
     pub fn verbs(self) -> &'static [Verb] {
         match self {
             Self::Instances | Self::Servers => &Verb::ALL,
@@ -168,7 +168,7 @@ impl Resource {
         }
     }
 
-    /// As data has it.
+    /// Returns the serialized name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Instances => "instances",
@@ -188,7 +188,7 @@ impl Resource {
         }
     }
 
-    /// As a sentence has it.
+    /// Returns the words for a sentence.
     fn phrase(self) -> &'static str {
         match self {
             Self::SecurityGroups => "security groups",
@@ -209,7 +209,16 @@ impl Resource {
     }
 }
 
-/// A verb on a resource for which it exists.
+/// One verb on one resource.
+///
+/// ```
+/// use fleetwright_identity::{Permission, Resource, Verb};
+///
+/// let permission = Permission::new(Verb::SshKey, Resource::Instances)?;
+/// assert_eq!(permission.to_string(), "read the SSH key of instances");
+/// assert!(Permission::new(Verb::Reboot, Resource::Networks).is_err());
+/// # Ok::<(), fleetwright_identity::NoSuchPermission>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Permission {
     resource: Resource,
@@ -217,7 +226,11 @@ pub struct Permission {
 }
 
 impl Permission {
-    /// Fails if the verb does not exist for the resource: networks are not rebooted.
+    /// Combines a verb with a resource.
+    ///
+    /// # Errors
+    ///
+    /// The verb does not exist for the resource: networks cannot be rebooted.
     pub fn new(verb: Verb, resource: Resource) -> Result<Self, NoSuchPermission> {
         if resource.verbs().contains(&verb) {
             return Ok(Self { resource, verb });
@@ -225,7 +238,7 @@ impl Permission {
         Err(NoSuchPermission { verb, resource })
     }
 
-    /// Every permission there is.
+    /// Iterates over all permissions.
     pub fn all() -> impl Iterator<Item = Self> {
         Resource::ALL.into_iter().flat_map(|resource| {
             let verbs = resource.verbs().iter();
@@ -233,25 +246,26 @@ impl Permission {
         })
     }
 
-    /// What is done.
+    /// Returns the verb.
     pub fn verb(self) -> Verb {
         self.verb
     }
 
-    /// To what.
+    /// Returns the resource.
     pub fn resource(self) -> Resource {
         self.resource
     }
 
-    /// Whether only a global role grants it: with it a tenant would set its own limits, its own bill or the catalog.
+    /// Returns whether only a global role may grant it. A tenant with it could change its own limits,
+    /// its allocations or the catalog.
     pub fn is_platform_only(self) -> bool {
-        let only_looks = matches!(self.verb, Verb::Read | Verb::List);
+        let reads = matches!(self.verb, Verb::Read | Verb::List);
         match self.resource {
             Resource::Quotas
             | Resource::Allocations
             | Resource::Regions
             | Resource::Flavors
-            | Resource::Organizations => !only_looks,
+            | Resource::Organizations => !reads,
             Resource::Instances
             | Resource::Servers
             | Resource::Networks
@@ -291,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_data() {
+    fn names_match_their_serialized_form() {
         for verb in Verb::ALL {
             assert_eq!(serde_json::to_value(verb).unwrap(), verb.as_str());
         }
@@ -301,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permission_is_of_a_verb_that_exists() {
+    fn permission_requires_an_existing_verb() {
         let mut count = 0;
         for resource in Resource::ALL {
             for verb in Verb::ALL {

@@ -1,6 +1,6 @@
-//! The one question that everything asks: may this principal do this to that, there?
+//! Authorization: may this principal use this verb on this resource in this scope?
 //!
-//! The answer comes from the principal alone. No store is asked, so an answer never tells what exists.
+//! The decision depends on the principal alone. It never reads a store, so it never reveals what exists.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -9,17 +9,28 @@ use crate::{
     permission::phrase,
 };
 
-/// An actor and what it was granted. Whoever has none has no permission: there is no default.
+/// An actor with its grants. An actor without grants may do nothing.
 ///
-/// Made by [`Roles::principal`](crate::Roles::principal) from bindings, or by [`service`](Self::service). It is not
-/// read from data, so that no request brings its own.
+/// [`Roles::principal`](crate::Roles::principal) creates one from bindings, [`service`](Self::service)
+/// one for a component of the façade. A principal cannot be deserialized, so a request cannot bring
+/// its own.
+///
+/// ```
+/// use fleetwright_identity::{ActorName, Permission, Principal, Resource, Scope, Verb};
+///
+/// let read = Permission::new(Verb::Read, Resource::Servers)?;
+/// let monitor = Principal::service(ActorName::new("monitor")?, [read]);
+/// monitor.authorize(Verb::Read, Resource::Servers, &Scope::Global)?;
+/// assert!(monitor.authorize(Verb::Delete, Resource::Servers, &Scope::Global).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Principal {
     actor: Actor,
     grants: Vec<Grant>,
 }
 
-/// A set of permissions at a scope, and by which role.
+/// The permissions of one role at one scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     role: RoleName,
@@ -40,40 +51,41 @@ impl Grant {
         }
     }
 
-    /// By which role.
+    /// Returns the role that grants the permissions.
     pub fn role(&self) -> &RoleName {
         &self.role
     }
 
-    /// Where.
+    /// Returns the scope of the grant.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 }
 
-/// What a principal may do to a record that was found, and what it may be told of it.
+/// The access of a principal to a record that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Access {
-    /// It may.
+    /// The call is allowed.
     Allowed,
-    /// It may not, but may read the record: tell it so.
+    /// The call is refused. The principal may read the record, so the refusal may say so.
     Refused(Refused),
-    /// It may not even read the record: answer as if there were none.
+    /// The principal may not read the record: return the same error as for a missing record.
     NotVisible,
 }
 
-/// Where a principal may do something.
+/// The scopes in which a principal has a permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantedScopes {
-    /// Everywhere.
+    /// The whole installation.
     Everywhere,
-    /// In these scopes and within them. None lies within another, none is global, and there is at least one.
+    /// These scopes and everything within them. The set is not empty, contains no global scope, and
+    /// no scope within another.
     Within(BTreeSet<Scope>),
 }
 
 impl GrantedScopes {
-    /// Whether a scope lies in it.
+    /// Returns whether the scope is covered.
     pub fn covers(&self, scope: &Scope) -> bool {
         match self {
             Self::Everywhere => true,
@@ -87,58 +99,69 @@ impl Principal {
         Self { actor, grants }
     }
 
-    /// A part of the façade that acts by itself: a controller, a monitor. It has these permissions everywhere and
-    /// no other, under its own name, which records and logs keep.
+    /// Creates the principal of a component of the façade, such as a controller. It has exactly these
+    /// permissions, everywhere. Records and logs store its name.
     pub fn service(name: ActorName, permissions: impl IntoIterator<Item = Permission>) -> Self {
         let permissions = Arc::new(permissions.into_iter().collect());
-        let grant = Grant::new(RoleName::known("service"), Scope::Global, permissions);
+        let grant = Grant::new(RoleName::from_static("service"), Scope::Global, permissions);
         Self::new(Actor::Service(name), vec![grant])
     }
 
-    /// Who it is.
+    /// Returns the actor.
     pub fn actor(&self) -> &Actor {
         &self.actor
     }
 
-    /// What it was granted, and where.
+    /// Returns the grants.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
     }
 
-    /// The organizations it has a role in, or in a project of. Whoever has one everywhere need not be in any.
+    /// Returns the organizations in which it has a role, also in one of their projects. A global role
+    /// adds none.
     pub fn organizations(&self) -> BTreeSet<OrganizationId> {
         let scopes = self.grants.iter().map(|grant| grant.scope);
         scopes.filter_map(|scope| scope.organization()).collect()
     }
 
-    /// Whether it may do something in a scope that **it named itself**: a project it creates in, an organization it
-    /// lists. For a record that was found by its id, ask [`judge`](Self::judge), which hides what it must not see.
+    /// Checks a permission in a scope that **the caller named**: a project to create in, an organization
+    /// to list. For a record that was found by its id use [`access`](Self::access), which hides records
+    /// that the caller may not see.
     ///
-    /// Grants are evaluated from the global ones over those of the organization to those of the project; the first
-    /// that has the permission and contains the scope is enough. A permission in a project is none in its
-    /// organization.
+    /// Global grants are evaluated first, then those of the organization, then those of the project. One
+    /// grant that has the permission and contains the scope is enough. A permission in a project does
+    /// not apply to its organization.
+    ///
+    /// # Errors
+    ///
+    /// No grant has the permission in this scope. The error names actor, permission and scope, and
+    /// nothing that exists.
     pub fn authorize(&self, verb: Verb, resource: Resource, scope: &Scope) -> Result<(), Refused> {
-        self.find(verb, resource, |held| held.contains(scope))
+        self.find(verb, resource, |granted| granted.contains(scope))
             .map(|_| ())
             .ok_or_else(|| self.refused(verb, resource, *scope))
     }
 
-    /// Whether it may do something somewhere within a scope, or in all of it. For what belongs to all members of an
-    /// organization (`Scope::Organization`) or to everybody (`Scope::Global`), such as the catalog.
+    /// Checks a permission anywhere within a scope. For resources that all members of an organization
+    /// (`Scope::Organization`) or all callers (`Scope::Global`) share, such as the catalog.
+    ///
+    /// # Errors
+    ///
+    /// No grant has the permission within this scope.
     pub fn authorize_within(
         &self,
         verb: Verb,
         resource: Resource,
         within: &Scope,
     ) -> Result<(), Refused> {
-        self.find(verb, resource, |held| {
-            held.contains(within) || within.contains(held)
+        self.find(verb, resource, |granted| {
+            granted.contains(within) || within.contains(granted)
         })
         .map(|_| ())
         .ok_or_else(|| self.refused(verb, resource, *within))
     }
 
-    /// What it may do to a record that was found, and whether it may be told that there is one.
+    /// Decides about a call on a record that was found, and whether the caller may know that it exists.
     pub fn access(&self, verb: Verb, resource: Resource, scope: &Scope) -> Access {
         match self.authorize(verb, resource, scope) {
             Ok(()) => Access::Allowed,
@@ -149,20 +172,25 @@ impl Principal {
         }
     }
 
-    /// Where it may do something: what a list is narrowed to. Refused if that is nowhere.
+    /// Returns the scopes in which it has a permission, to narrow a list.
+    ///
+    /// # Errors
+    ///
+    /// It has the permission nowhere.
     pub fn scopes_for(&self, verb: Verb, resource: Resource) -> Result<GrantedScopes, Refused> {
-        let held: BTreeSet<_> = self
-            .granting(verb, resource)
+        let granted: BTreeSet<_> = self
+            .grants_of(verb, resource)
             .map(|grant| grant.scope)
             .collect();
-        if held.contains(&Scope::Global) {
+        if granted.contains(&Scope::Global) {
             return Ok(GrantedScopes::Everywhere);
         }
         let is_inner = |scope: &Scope| {
-            held.iter()
+            granted
+                .iter()
                 .any(|outer| outer != scope && outer.contains(scope))
         };
-        let widest: BTreeSet<_> = held
+        let widest: BTreeSet<_> = granted
             .iter()
             .filter(|scope| !is_inner(scope))
             .copied()
@@ -173,28 +201,28 @@ impl Principal {
         Ok(GrantedScopes::Within(widest))
     }
 
-    /// By which grant it may do something in a scope: what an audit shows.
+    /// Returns the widest grant that allows a call, for audits.
     pub fn granted_by(&self, verb: Verb, resource: Resource, scope: &Scope) -> Option<&Grant> {
-        self.find(verb, resource, |held| held.contains(scope))
+        self.find(verb, resource, |granted| granted.contains(scope))
     }
 
-    /// The widest grant of the permission at a scope that fits.
+    /// Returns the widest grant of the permission whose scope matches.
     fn find(
         &self,
         verb: Verb,
         resource: Resource,
-        fits: impl Fn(&Scope) -> bool,
+        matches_scope: impl Fn(&Scope) -> bool,
     ) -> Option<&Grant> {
-        self.granting(verb, resource)
-            .filter(|grant| fits(&grant.scope))
+        self.grants_of(verb, resource)
+            .filter(|grant| matches_scope(&grant.scope))
             .min_by_key(|grant| grant.scope.level())
     }
 
-    fn granting(&self, verb: Verb, resource: Resource) -> impl Iterator<Item = &Grant> {
-        let wanted = Permission::new(verb, resource).ok();
+    fn grants_of(&self, verb: Verb, resource: Resource) -> impl Iterator<Item = &Grant> {
+        let permission = Permission::new(verb, resource).ok();
         let grants = self.grants.iter();
         grants.filter(move |grant| {
-            wanted.is_some_and(|permission| grant.permissions.contains(&permission))
+            permission.is_some_and(|permission| grant.permissions.contains(&permission))
         })
     }
 
@@ -208,17 +236,17 @@ impl Principal {
     }
 }
 
-/// That a principal may not do something (HTTP 403). It says what was asked and by whom, and nothing of what exists.
+/// A refused call (HTTP 403). It names actor, permission and scope, and nothing that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refused {
-    /// Who asked.
+    /// The caller.
     pub actor: Actor,
-    /// What was to be done.
+    /// The verb.
     pub verb: Verb,
-    /// To what.
+    /// The resource.
     pub resource: Resource,
-    /// Where.
+    /// The scope.
     pub scope: Scope,
 }
 

@@ -1,4 +1,4 @@
-//! Roles: sets of permissions with a name, the built-in ones and those of an installation's own data.
+//! Roles: named sets of permissions, built in or from the installation's own files.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,10 +12,11 @@ use crate::{
     builtin,
 };
 
-/// A set of permissions that is bound to actors at scopes of one level.
+/// A named set of permissions that can be bound to actors at scopes of one level.
 ///
-/// As data it is a table such as this one; unknown names, verbs that a resource does not have, roles that grant
-/// nothing, and roles for tenants that grant what is the platform's are refused.
+/// A role is serialized as a table like the one below. Refused are unknown names, verbs that a resource
+/// does not have, roles without permissions, and tenant roles with a permission that is
+/// [reserved for the platform](Permission::is_platform_only).
 ///
 /// ```toml
 /// name = "night-shift"
@@ -32,7 +33,11 @@ pub struct Role {
 }
 
 impl Role {
-    /// Fails if it grants nothing, or if it is for tenants and grants what is the platform's.
+    /// Creates a role.
+    ///
+    /// # Errors
+    ///
+    /// The role grants nothing, or it is a tenant role with a permission reserved for the platform.
     pub fn new(
         name: RoleName,
         level: Level,
@@ -42,8 +47,8 @@ impl Role {
         if permissions.is_empty() {
             return Err(InvalidRole::GrantsNothing(name));
         }
-        let beyond = permissions.iter().find(|held| held.is_platform_only());
-        if let (Some(&permission), Level::Organization | Level::Project) = (beyond, level) {
+        let reserved = permissions.iter().find(|held| held.is_platform_only());
+        if let (Some(&permission), Level::Organization | Level::Project) = (reserved, level) {
             return Err(InvalidRole::PlatformOnly {
                 role: name,
                 level,
@@ -57,32 +62,36 @@ impl Role {
         })
     }
 
-    /// A role that is known to be right.
-    pub(crate) fn known(name: &'static str, level: Level, permissions: Vec<Permission>) -> Self {
+    /// Creates a role that is from_static to be valid.
+    pub(crate) fn from_static(
+        name: &'static str,
+        level: Level,
+        permissions: Vec<Permission>,
+    ) -> Self {
         Self {
-            name: RoleName::known(name),
+            name: RoleName::from_static(name),
             level,
             permissions: Arc::new(permissions.into_iter().collect()),
         }
     }
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(&self) -> &RoleName {
         &self.name
     }
 
-    /// At scopes of which level it can be bound.
+    /// Returns the level of the scopes at which it can be bound.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// What it grants.
+    /// Iterates over the permissions.
     pub fn permissions(&self) -> impl Iterator<Item = Permission> {
         self.permissions.iter().copied()
     }
 }
 
-/// A role as files have it.
+/// The serialized form of a role.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RoleData {
@@ -128,30 +137,40 @@ impl From<Role> for RoleData {
     }
 }
 
-/// That an actor has a role at a scope and within it.
+/// A role at a scope, for one actor. It applies to the scope and everything within it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Binding {
-    /// Which role.
+    /// The role.
     pub role: RoleName,
-    /// Where. It must be of the role's level.
+    /// The scope. It must have the role's level.
     pub scope: Scope,
 }
 
 impl Binding {
-    /// A role at a scope.
+    /// Binds a role at a scope.
     pub fn new(role: RoleName, scope: Scope) -> Self {
         Self { role, scope }
     }
 }
 
 /// The roles of an installation.
+///
+/// ```
+/// use fleetwright_identity::{Actor, ActorName, Binding, Resource, RoleName, Roles, Scope, Verb};
+///
+/// let roles = Roles::built_in();
+/// let binding = Binding::new(RoleName::new("platform-administrator")?, Scope::Global);
+/// let root = roles.principal(Actor::User(ActorName::new("root")?), [&binding])?;
+/// root.authorize(Verb::Delete, Resource::Networks, &Scope::Global)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Roles {
     by_name: BTreeMap<RoleName, Role>,
 }
 
 impl Roles {
-    /// The built-in roles: `platform-administrator`, `organization-administrator`, `organization-auditor`,
+    /// Returns the built-in roles: `platform-administrator`, `organization-administrator`, `organization-auditor`,
     /// `project-user` and `project-reader`.
     pub fn built_in() -> Self {
         let by_name = builtin::roles()
@@ -162,7 +181,11 @@ impl Roles {
         }
     }
 
-    /// Adds a role. A name that is taken is refused, so that no file changes what a built-in role means.
+    /// Adds a role.
+    ///
+    /// # Errors
+    ///
+    /// The name is taken: no file can change the meaning of a built-in role.
     pub fn with(mut self, role: Role) -> Result<Self, InvalidRole> {
         if self.by_name.contains_key(&role.name) {
             return Err(InvalidRole::Taken(role.name));
@@ -171,7 +194,11 @@ impl Roles {
         Ok(self)
     }
 
-    /// Adds the roles of a TOML text: an array of tables `role`.
+    /// Adds the roles of a TOML text with an array of tables `role`.
+    ///
+    /// # Errors
+    ///
+    /// The text is not valid TOML, or one of its roles is invalid or has a name that is taken.
     pub fn with_toml(self, text: &str) -> Result<Self, InvalidRole> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -183,18 +210,22 @@ impl Roles {
         file.role.into_iter().try_fold(self, Self::with)
     }
 
-    /// A role by its name.
+    /// Returns a role by its name.
     pub fn role(&self, name: &RoleName) -> Option<&Role> {
         self.by_name.get(name)
     }
 
-    /// Every role, by name.
+    /// Iterates over the roles, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Role> {
         self.by_name.values()
     }
 
-    /// An actor with what its bindings grant it. A binding to a role that is not there, or at a scope of
-    /// another level than the role's, is an error: a principal never has more or less than what was written.
+    /// Creates the principal of an actor with these bindings.
+    ///
+    /// # Errors
+    ///
+    /// A binding names an unknown role, or a scope of another level than the role's. A principal never
+    /// has more or fewer permissions than its bindings say.
     pub fn principal<'b>(
         &self,
         actor: Actor,
@@ -220,50 +251,50 @@ impl Roles {
     }
 }
 
-/// What is wrong with a role, or with a binding to one.
+/// An invalid role or binding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRole {
-    /// It has no permission.
-    #[error("role {0} grants nothing: give it a permission or leave it out")]
+    /// The role has no permission.
+    #[error("role {0} grants nothing; add a permission or remove the role")]
     GrantsNothing(RoleName),
-    /// It grants what does not exist.
+    /// The role grants a permission that does not exist.
     #[error("role {role}: {grants}")]
     NoSuchPermission {
-        /// Which role.
+        /// The role.
         role: RoleName,
-        /// What it grants.
+        /// The permission.
         grants: NoSuchPermission,
     },
-    /// It is for tenants and grants what only a global role may.
+    /// A tenant role grants a permission reserved for the platform.
     #[error(
-        "role {role} of level {level} grants to {permission}, which only a role of level global may"
+        "role {role} of level {level} grants permission to {permission}, which is reserved for roles of level global"
     )]
     PlatformOnly {
-        /// Which role.
+        /// The role.
         role: RoleName,
         /// Its level.
         level: Level,
-        /// What it grants.
+        /// The permission.
         permission: Permission,
     },
-    /// The name is that of another role.
-    #[error("role {0} is there already: take another name")]
+    /// The name is taken.
+    #[error("role {0} already exists; use another name")]
     Taken(RoleName),
-    /// There is no such role.
-    #[error("role {0} is not defined: define it, or bind another")]
+    /// The role does not exist.
+    #[error("role {0} is not defined; define it, or bind another role")]
     Unknown(RoleName),
-    /// It is bound at a scope that is not of its level.
-    #[error("role {role} is bound at a scope of level {bound_at}, and is of level {level}")]
+    /// The binding's scope has another level than the role.
+    #[error("role {role} of level {level} cannot be bound at a scope of level {bound_at}")]
     WrongLevel {
-        /// Which role.
+        /// The role.
         role: RoleName,
-        /// Where it can be bound.
+        /// The role's level.
         level: Level,
-        /// Where it was.
+        /// The level of the scope.
         bound_at: Level,
     },
-    /// The text is no such TOML.
-    #[error("roles cannot be read")]
+    /// The TOML text cannot be parsed.
+    #[error("cannot parse the roles")]
     Toml(#[from] toml::de::Error),
 }

@@ -1,11 +1,19 @@
-//! What this crate keeps in a store.
+//! The record kinds of this crate.
 
 use fleetwright_store::{Document, Invalid, Key, RecordId, SchemaBuilder};
 
 use crate::{Allocation, account::AccountRecord};
 
-/// Adds the kinds and indexes of this crate, so that one store serves identity, region and compute: `quota-account` and
-/// `allocation`.
+/// Adds the kinds `quota-account` and `allocation` with their indexes to a schema.
+///
+/// ```
+/// use fleetwright_identity::schema;
+/// use fleetwright_store::Schema;
+///
+/// let schema = schema(Schema::builder().kind("instance")).build()?;
+/// # let _ = schema;
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[must_use]
 pub fn schema(builder: SchemaBuilder) -> SchemaBuilder {
     builder

@@ -1,4 +1,4 @@
-//! Where something is: everywhere, in an organization, in a project of one.
+//! Scopes: the installation, an organization, or a project.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{OrganizationId, ProjectId};
 
-/// Where a permission is held, or where it is asked for.
+/// The scope of a permission, a binding or a record.
 ///
-/// Everything is within [`Global`](Self::Global); a project is within its organization.
+/// [`Global`](Self::Global) contains everything, and an organization contains its projects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// All of the installation.
+    /// The whole installation.
     Global,
     /// An organization with all its projects.
     Organization(OrganizationId),
-    /// One project. The organization belongs to it: the same project id under another organization is elsewhere.
+    /// One project of an organization. The same project id in another organization is another scope.
     Project(OrganizationId, ProjectId),
 }
 
-/// How wide a scope is, widest first.
+/// The level of a scope, widest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// All of the installation.
+    /// The whole installation.
     Global,
     /// An organization.
     Organization,
@@ -33,12 +33,12 @@ pub enum Level {
 }
 
 impl Level {
-    /// Every level, widest first: the order in which permissions are evaluated.
+    /// All levels, widest first. Permissions are evaluated in this order.
     pub const ALL: [Self; 3] = [Self::Global, Self::Organization, Self::Project];
 }
 
 impl Scope {
-    /// How wide it is.
+    /// Returns the level.
     pub fn level(&self) -> Level {
         match self {
             Self::Global => Level::Global,
@@ -47,7 +47,7 @@ impl Scope {
         }
     }
 
-    /// The organization, unless it is global.
+    /// Returns the organization, or `None` for the global scope.
     pub fn organization(&self) -> Option<OrganizationId> {
         match self {
             Self::Global => None,
@@ -57,7 +57,7 @@ impl Scope {
         }
     }
 
-    /// The project, if it is one.
+    /// Returns the project, if the scope is one.
     pub fn project(&self) -> Option<ProjectId> {
         match self {
             Self::Global | Self::Organization(_) => None,
@@ -65,7 +65,7 @@ impl Scope {
         }
     }
 
-    /// Whether `inner` is this scope or lies within it.
+    /// Returns whether `inner` is this scope or within it.
     pub fn contains(&self, inner: &Self) -> bool {
         match self {
             Self::Global => true,
@@ -104,10 +104,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_contains_itself_and_what_is_within() {
+    fn scope_contains_itself_and_inner_scopes() {
         let [one, two] = [1, 2].map(|n| OrganizationId::new(Uuid::from_u128(n)));
         let [blue, red] = [3, 4].map(|n| ProjectId::new(Uuid::from_u128(n)));
-        // Each row: a scope, and which of the scopes lie within it.
+        // Each row: a scope, and which of the six scopes it contains.
         let scopes = [
             (Scope::Global, [true; 6]),
             (
@@ -126,7 +126,7 @@ mod tests {
                 Scope::Project(one, red),
                 [false, false, false, false, true, false],
             ),
-            // The same project id elsewhere is another project.
+            // The same project id in another organization.
             (
                 Scope::Project(two, blue),
                 [false, false, false, false, false, true],

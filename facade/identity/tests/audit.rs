@@ -1,4 +1,4 @@
-//! Adding everything up again.
+//! Audit and repair of the ledger.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 mod support;
@@ -9,7 +9,7 @@ use fleetwright_identity::{Account, Allocation, Amounts, LedgerError, Limits, Qu
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::json;
 use support::{
-    flaky::{Flaky, Mishap},
+    flaky::{CommitFault, Flaky},
     *,
 };
 
@@ -22,7 +22,7 @@ fn in_project() -> Account {
 }
 
 #[tokio::test]
-async fn an_audit_finds_what_was_tampered_with_and_repair_mends_it() {
+async fn audit_finds_tampering_and_repair_corrects_it() {
     let store = memory();
     let ledger = ledger(&store);
     for number in 0..3 {
@@ -35,18 +35,18 @@ async fn an_audit_finds_what_was_tampered_with_and_repair_mends_it() {
         (
             clean.allocations,
             clean.differences.len(),
-            clean.unneeded.len()
+            clean.unused.len()
         ),
         (3, 0, 0)
     );
 
-    // An allocation vanishes past the ledger, and so does an instance.
+    // Somebody deletes an allocation and an instance without the ledger.
     let gone = RecordId::new("allocation", "instance/0").unwrap();
     let tampering = Transaction::new().delete(gone).delete(instance(1));
     store.commit(&tampering).await.unwrap();
     let found = ledger.audit(organization(1)).await.unwrap();
-    assert_eq!(found.unneeded, [instance(1)]);
-    let told: Vec<_> = found
+    assert_eq!(found.unused, [instance(1)]);
+    let message: Vec<_> = found
         .differences
         .iter()
         .map(|d| (d.account, d.kind.as_str(), d.recorded, d.allocated))
@@ -57,7 +57,7 @@ async fn an_audit_finds_what_was_tampered_with_and_repair_mends_it() {
         (in_project(), "gpus", 6, 4),
         (in_project(), "servers", 3, 2),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
     assert_eq!(ledger.repair(organization(1)).await.unwrap(), found);
     assert_eq!(used(&ledger, account()).await, amounts(2, 4));
     assert!(
@@ -79,7 +79,7 @@ async fn an_audit_finds_what_was_tampered_with_and_repair_mends_it() {
 }
 
 #[tokio::test]
-async fn a_use_that_is_too_small_stops_a_release_until_it_is_repaired() {
+async fn too_small_recorded_use_blocks_release_until_repaired() {
     let store = memory();
     let ledger = ledger(&store);
     create(&ledger, &allocation("a", amounts(1, 0)))
@@ -109,7 +109,7 @@ async fn a_use_that_is_too_small_stops_a_release_until_it_is_repaired() {
 }
 
 #[tokio::test]
-async fn repair_mends_more_accounts_than_fit_into_one_transaction() {
+async fn repair_corrects_more_accounts_than_fit_into_one_transaction() {
     let store = memory();
     let ledger = ledger(&store);
     let limits = Limits::new().with(QuotaKind::servers(), 1000);
@@ -147,7 +147,7 @@ async fn repair_mends_more_accounts_than_fit_into_one_transaction() {
 }
 
 #[tokio::test]
-async fn an_allocation_that_cannot_be_read_is_told_and_nothing_is_repaired() {
+async fn unreadable_allocation_is_reported_and_nothing_is_repaired() {
     let store = memory();
     let ledger = ledger(&store);
     create(&ledger, &allocation("a", amounts(1, 0)))
@@ -160,21 +160,24 @@ async fn an_allocation_that_cannot_be_read_is_told_and_nothing_is_repaired() {
         .commit(&Transaction::new().put(id, rubbish))
         .await
         .unwrap();
-    let told = ledger
+    let message = ledger
         .repair(organization(1))
         .await
         .unwrap_err()
         .to_string();
     assert!(
-        told.contains("allocation/instance/a") && !told.contains("secret"),
-        "{told}"
+        message.contains("allocation/instance/a") && !message.contains("secret"),
+        "{message}"
     );
-    assert_eq!(used(&ledger, account()).await, amounts(1, 0).normal());
+    assert_eq!(
+        used(&ledger, account()).await,
+        amounts(1, 0).without_zeros()
+    );
 }
 
-/// Whatever is charged and released while a repair is under way, it mends what was wrong and nothing else.
+/// A repair corrects only what was wrong, whatever is charged and released meanwhile.
 #[tokio::test]
-async fn a_repair_holds_while_others_write() {
+async fn repair_is_exact_during_concurrent_writes() {
     for seed in 0..300_u64 {
         let store = memory();
         for number in 0..3 {
@@ -222,19 +225,19 @@ async fn a_repair_holds_while_others_write() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_is_told_at_once() {
+async fn unavailable_store_is_reported_at_once() {
     let store = memory();
     create(&ledger(&store), &allocation("a", amounts(1, 0)))
         .await
         .unwrap();
     let id = RecordId::new("quota-account", organization(1).to_string()).unwrap();
-    for mishap in Mishap::ALL {
+    for fault in CommitFault::ALL {
         let tampering = Transaction::new().delete(id.clone());
         store.commit(&tampering).await.unwrap();
-        let flaky = ledger(&Flaky::over(&store, 0, mishap));
-        let told = flaky.repair(organization(1)).await.unwrap_err().to_string();
-        assert!(told.contains("the disk is away"), "{told}");
-        // Whatever became of it, the next one makes it right.
+        let flaky = ledger(&Flaky::over(&store, 0, fault));
+        let message = flaky.repair(organization(1)).await.unwrap_err().to_string();
+        assert!(message.contains("the disk is away"), "{message}");
+        // Whether or not it was committed, the next repair completes it.
         ledger(&store).repair(organization(1)).await.unwrap();
         let audit = ledger(&store).audit(organization(1)).await.unwrap();
         assert!(audit.differences.is_empty(), "{audit:?}");

@@ -1,5 +1,4 @@
-//! Random concurrent histories: whatever happens at once, what is used is the sum of what is allocated, and never above
-//! a limit.
+//! Random concurrent histories: the use is always the sum of the allocations, and never above a limit.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,7 +17,7 @@ use futures_util::{FutureExt as _, future::join_all};
 use proptest::prelude::*;
 use support::*;
 
-/// Something that a task does.
+/// One step of a task.
 #[derive(Clone, Debug)]
 enum Step {
     Create(Allocation),
@@ -29,11 +28,11 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Few names, organizations and projects, so that everything meets.
+    // Few names, organizations and projects, so that steps collide.
     let organization_number = 1..=2_u128;
     let paid = (0..5_u8, organization_number, 1..=2_u128, 0..5_u64, 0..9_u64).prop_map(
         |(name, of, part, servers, gpus)| {
-            // A name belongs to one project, as an instance's id does.
+            // A name belongs to one project, like an instance's id.
             let (of, part) = if name % 2 == 0 { (1, 1) } else { (of, part) };
             let amounts = amounts(servers, gpus);
             Allocation::new(instance(name), organization(of), project(part), amounts)
@@ -62,8 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-async fn carry_out(ledger: &Ledger, step: &Step) {
-    let answer = match step {
+async fn run_step(ledger: &Ledger, step: &Step) {
+    let result = match step {
         Step::Create(paid) => create(ledger, paid).await.map(|_| ()),
         Step::Resize(paid) => resize(ledger, paid).await.map(|_| ()),
         Step::Delete(paid) => delete(ledger, &of_its_organization(ledger, paid).await)
@@ -76,7 +75,7 @@ async fn carry_out(ledger: &Ledger, step: &Step) {
             done.await.map(|_| ())
         }
         Step::Repair(number) => {
-            // Others write all the time: there must be nothing to mend at any moment.
+            // Other tasks write meanwhile, and there must be nothing to repair at any moment.
             let found = ledger
                 .repair(organization(*number))
                 .await
@@ -84,7 +83,7 @@ async fn carry_out(ledger: &Ledger, step: &Step) {
             found.map(|differences| assert_eq!(differences, []))
         }
     };
-    match answer {
+    match result {
         Ok(())
         | Err(
             LedgerError::Exceeded(_)
@@ -93,7 +92,7 @@ async fn carry_out(ledger: &Ledger, step: &Step) {
             | LedgerError::NotCharged { .. },
         ) => {}
         Err(LedgerError::Store(error)) => {
-            // Only about the instance: it is there already, or not there.
+            // The conflict concerns the instance only: it exists already, or does not exist.
             let conflict = error.conflict().unwrap_or_else(|| panic!("{error}"));
             assert!(conflict.check.to_string().contains("instance/"), "{error}");
         }
@@ -101,13 +100,13 @@ async fn carry_out(ledger: &Ledger, step: &Step) {
     }
 }
 
-/// An allocation is released whoever pays for it; the lane is only a hint.
+/// Returns the organization of an instance, which selects the queue. A wrong one would only be slower.
 async fn of_its_organization(ledger: &Ledger, paid: &Allocation) -> Allocation {
     let found = ledger.allocation(&paid.pays_for).await.unwrap();
     found.unwrap_or_else(|| paid.clone())
 }
 
-/// Adds up by reading everything, without the ledger.
+/// Sums all allocations without the ledger.
 async fn sums(store: &Arc<dyn Store>) -> BTreeMap<Account, Amounts> {
     let kind = fleetwright_store::Kind::new("allocation").unwrap();
     let query = fleetwright_store::Query::all(kind);
@@ -128,13 +127,13 @@ async fn sums(store: &Arc<dyn Store>) -> BTreeMap<Account, Amounts> {
                 .into_iter()
                 .map(|kind| (kind.clone(), sum.of(&kind) + paid.amounts.of(&kind)))
                 .collect::<Amounts>()
-                .normal();
+                .without_zeros();
         }
     }
     sums
 }
 
-async fn is_exact(store: &Arc<dyn Store>) {
+async fn check_sums(store: &Arc<dyn Store>) {
     let ledger = ledger(store);
     let mut sums = sums(store).await;
     for of in 1..=2 {
@@ -145,7 +144,7 @@ async fn is_exact(store: &Arc<dyn Store>) {
             Account::Project(of, project(2)),
         ];
         for account in accounts {
-            let sum = sums.remove(&account).unwrap_or_default().normal();
+            let sum = sums.remove(&account).unwrap_or_default().without_zeros();
             assert_eq!(used(&ledger, account).await, sum, "{account}");
         }
         assert_eq!(ledger.audit(of).await.unwrap().differences, []);
@@ -158,8 +157,8 @@ async fn is_exact(store: &Arc<dyn Store>) {
     }
 }
 
-/// Whether any commit of the history has left an account above its limit.
-async fn never_above_the_limit(store: &Arc<dyn Store>) {
+/// Returns whether no commit left an account above its limit.
+async fn check_limits(store: &Arc<dyn Store>) {
     let interest = Interest::all();
     let mut watch = store.watch(Revision::ZERO, interest).await.unwrap();
     let kinds = QuotaKinds::standard();
@@ -188,21 +187,21 @@ async fn never_above_the_limit(store: &Arc<dyn Store>) {
             }
         }
     }
-    // Otherwise nothing was looked at.
+    // Otherwise nothing was checked.
     let sums = sums(store).await;
-    assert!(accounts > 0 || sums.values().all(Amounts::is_nothing));
+    assert!(accounts > 0 || sums.values().all(Amounts::is_zero));
 }
 
-/// Each task is a replica with a ledger of its own, so that only the store keeps them apart.
+/// Each task has its own ledger, so that only the store coordinates them.
 async fn run(store: &Arc<dyn Store>, tasks: &[Vec<Step>], seed: u64) {
     let running = tasks.iter().zip(seed..).map(|(steps, seed)| async move {
         let ledger = ledger(&Mixed::over(Arc::clone(store), seed));
         for step in steps {
-            carry_out(&ledger, step).await;
+            run_step(&ledger, step).await;
         }
     });
     join_all(running).await;
-    is_exact(store).await;
+    check_sums(store).await;
 }
 
 fn block_on(work: impl Future<Output = ()>) {
@@ -222,7 +221,7 @@ proptest! {
         block_on(async {
             let store: Arc<dyn Store> = Arc::new(MemoryStore::new(whole_schema()));
             run(&store, &tasks, seed).await;
-            never_above_the_limit(&store).await;
+            check_limits(&store).await;
         });
     }
 }
@@ -230,7 +229,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
-    fn the_same_on_sqlite(tasks in tasks(), seed: u64) {
+    fn usage_is_the_sum_of_live_allocations_on_sqlite(tasks in tasks(), seed: u64) {
         block_on(async {
             let folder = tempfile::tempdir().unwrap();
             let file = folder.path().join("ledger.db");
@@ -241,7 +240,7 @@ proptest! {
     }
 }
 
-/// Forty at once for ten: exactly ten are made, whichever.
+/// Forty concurrent creations for a quota of ten: exactly ten succeed.
 #[tokio::test]
 async fn concurrent_creates_never_exceed_a_quota() {
     let store = memory();
@@ -249,16 +248,16 @@ async fn concurrent_creates_never_exceed_a_quota() {
         let store = Mixed::over(Arc::clone(&store), number);
         async move { create(&ledger(&store), &allocation(number, amounts(1, 0))).await }
     });
-    let answers = join_all(creates).await;
-    let made = answers.iter().filter(|answer| answer.is_ok()).count();
-    assert_eq!(made, 10);
-    for refused in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+    let results = join_all(creates).await;
+    let created = results.iter().filter(|result| result.is_ok()).count();
+    assert_eq!(created, 10);
+    for refused in results.iter().filter_map(|result| result.as_ref().err()) {
         assert!(matches!(refused, LedgerError::Exceeded(_)), "{refused}");
     }
-    is_exact(&store).await;
+    check_sums(&store).await;
 }
 
-/// As two processes have it: a file that is opened twice, and nothing shared but the file.
+/// Like two processes: the file is opened twice, and nothing else is shared.
 #[tokio::test]
 async fn two_handles_of_one_file_never_exceed_a_quota() {
     let folder = tempfile::tempdir().unwrap();
@@ -274,15 +273,15 @@ async fn two_handles_of_one_file_never_exceed_a_quota() {
         let ledger = &ledgers[number % 2];
         async move { create(ledger, &allocation(number, amounts(1, 0))).await }
     });
-    let answers = join_all(creates).await;
-    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 10);
-    is_exact(&one).await;
-    is_exact(&two).await;
+    let results = join_all(creates).await;
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 10);
+    check_sums(&one).await;
+    check_sums(&two).await;
 }
 
-/// Through one ledger each create is committed once; through ledgers that do not know of each other some are repeated.
+/// With one ledger each creation commits once. With separate ledgers some are retried.
 #[tokio::test]
-async fn callers_of_one_process_queue_instead_of_repeating() {
+async fn callers_of_one_process_queue_instead_of_retrying() {
     for (processes, are_repeated) in [(1, false), (10, true)] {
         let store = Mixed::counting(memory(), 7);
         let shared: Arc<dyn Store> = Arc::clone(&store) as _;
@@ -291,16 +290,16 @@ async fn callers_of_one_process_queue_instead_of_repeating() {
             let ledger = ledgers[number % processes].clone();
             async move { create(&ledger, &allocation(number, amounts(1, 0))).await }
         });
-        for answer in join_all(creates).await {
-            answer.unwrap();
+        for result in join_all(creates).await {
+            result.unwrap();
         }
         assert_eq!(store.commits() > 10, are_repeated, "{}", store.commits());
     }
 }
 
-/// One charge reads and writes as much with ten thousand allocations as with none.
+/// A charge reads and writes the same amount with ten thousand allocations as with none.
 #[tokio::test]
-async fn the_cost_of_a_charge_does_not_grow() {
+async fn cost_of_a_charge_does_not_grow_with_the_fleet() {
     let store = memory();
     let ledger = ledger(&store);
     let operator = operator();
@@ -334,6 +333,6 @@ async fn the_cost_of_a_charge_does_not_grow() {
     let last = ledger.charge(Transaction::new(), &next);
     let (checks, writes, more_bytes) = size(&last.await.unwrap());
     assert_eq!((checks, writes), (3, 3));
-    // Only the digits of the two counters.
+    // Only the digits of the two counters may grow.
     assert!(more_bytes <= bytes + 2 * 4, "{bytes} became {more_bytes}");
 }

@@ -1,4 +1,4 @@
-//! The ledger's rules, one by one.
+//! The rules of the ledger.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 mod support;
@@ -32,7 +32,7 @@ async fn set(ledger: &Ledger, account: Account, limits: Limits) -> Result<(), Le
 }
 
 #[tokio::test]
-async fn the_eleventh_server_is_refused_with_kind_total_and_limit() {
+async fn exceeding_a_limit_is_refused_with_kind_total_and_limit() {
     let store = memory();
     let ledger = ledger(&store);
     for number in 0..10 {
@@ -54,7 +54,7 @@ async fn the_eleventh_server_is_refused_with_kind_total_and_limit() {
         panic!("{refused}");
     };
     assert_eq!((kind, total, limit), (QuotaKind::servers(), 11, 10));
-    // The instance is refused with its payment, and one that goes makes room.
+    // The instance is refused with its charge, and a released one makes room.
     assert!(store.get(&instance("late")).await.unwrap().is_none());
     delete(&ledger, &allocation(3, amounts(1, 0)))
         .await
@@ -65,17 +65,17 @@ async fn the_eleventh_server_is_refused_with_kind_total_and_limit() {
 }
 
 #[tokio::test]
-async fn a_kind_that_nobody_registered_is_an_error_and_not_unlimited() {
+async fn unregistered_kind_is_an_error_and_not_unlimited() {
     let store = memory();
     let ledger = ledger(&store);
     let kind = QuotaKind::new("floating-ips").unwrap();
-    // Also where there is none of it: a misspelt charger is found on its first day.
+    // Also with the amount zero, so that a misspelt kind is found at once.
     for amount in [0, 1] {
         let wrong = allocation("a", Amounts::new().with(kind.clone(), amount));
         let refused = create(&ledger, &wrong).await.unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "quota kind floating-ips is not registered: there are gpus, public-ips, servers"
+            "quota kind floating-ips is not registered; use one of gpus, public-ips, servers, or register it"
         );
     }
     let refused = set(&ledger, account(), Limits::new().with(kind.clone(), 9)).await;
@@ -97,7 +97,7 @@ async fn a_kind_that_nobody_registered_is_an_error_and_not_unlimited() {
 }
 
 #[tokio::test]
-async fn public_addresses_are_counted_under_the_name_they_are_charged_by() {
+async fn public_addresses_are_limited_under_the_kind_they_are_charged() {
     let store = memory();
     let ledger = ledger(&store);
     let with_address = |name| {
@@ -118,7 +118,7 @@ async fn public_addresses_are_counted_under_the_name_they_are_charged_by() {
 }
 
 #[tokio::test]
-async fn a_duplicate_name_is_told_before_quota() {
+async fn duplicate_name_is_reported_before_quota() {
     let store = memory();
     let ledger = ledger(&store);
     set(
@@ -131,7 +131,7 @@ async fn a_duplicate_name_is_told_before_quota() {
     create(&ledger, &allocation("a", amounts(1, 0)))
         .await
         .unwrap();
-    // The same instance again, with the organization at its limit: a conflict about the instance, not about quota.
+    // The same instance again at the limit: a conflict about the instance, not a quota error.
     let refused = create(&ledger, &allocation("a", amounts(1, 0)))
         .await
         .unwrap_err();
@@ -142,11 +142,14 @@ async fn a_duplicate_name_is_told_before_quota() {
         conflict.to_string().contains("instance/a must be absent"),
         "{conflict}"
     );
-    assert_eq!(used(&ledger, account()).await, amounts(1, 0).normal());
+    assert_eq!(
+        used(&ledger, account()).await,
+        amounts(1, 0).without_zeros()
+    );
 }
 
 #[tokio::test]
-async fn charging_twice_pays_once() {
+async fn charging_twice_allocates_once() {
     let store = memory();
     let ledger = ledger(&store);
     let paid = allocation("a", amounts(1, 4));
@@ -164,7 +167,7 @@ async fn charging_twice_pays_once() {
     );
     let again = ledger.charge(Transaction::new(), &paid).await.unwrap();
     assert_eq!((again.checks.len(), again.writes.len()), (1, 0));
-    // Other amounts, or another project, are not the same charge.
+    // Other amounts or another project are a different charge.
     let dearer = allocation("a", amounts(1, 8));
     let elsewhere = Allocation::new(
         paid.pays_for.clone(),
@@ -189,7 +192,7 @@ async fn charging_twice_pays_once() {
     assert_eq!(used(&ledger, account()).await, Amounts::new());
     assert_eq!(used(&ledger, in_project()).await, Amounts::new());
     assert_eq!(ledger.allocation(&paid.pays_for).await.unwrap(), None);
-    // A project's account that says nothing goes; the organization's stays for those who compare its revision.
+    // An empty account of a project is deleted. The organization's stays, because audits compare its revision.
     let accounts = Query::all(Kind::new("quota-account").unwrap());
     let left = store.list(&accounts).await.unwrap().records;
     let left: Vec<_> = left
@@ -200,7 +203,7 @@ async fn charging_twice_pays_once() {
 }
 
 #[tokio::test]
-async fn a_recharge_tells_what_undoes_it_exactly() {
+async fn recharge_returns_the_amounts_that_undo_it() {
     let store = memory();
     let ledger = ledger(&store);
     let small = allocation("a", amounts(1, 2));
@@ -212,7 +215,7 @@ async fn a_recharge_tells_what_undoes_it_exactly() {
     assert_eq!(recharge.before, amounts(1, 2));
     store.commit(&recharge.transaction).await.unwrap();
     assert_eq!(used(&ledger, account()).await, amounts(1, 8));
-    // Again the same: nothing changes.
+    // The same again changes nothing.
     resize(&ledger, &allocation("a", amounts(1, 8)))
         .await
         .unwrap();
@@ -236,7 +239,7 @@ async fn a_recharge_tells_what_undoes_it_exactly() {
 }
 
 #[tokio::test]
-async fn a_project_has_limits_within_its_organization() {
+async fn project_limits_apply_within_the_organization() {
     let store = memory();
     let ledger = ledger(&store);
     set(
@@ -256,7 +259,7 @@ async fn a_project_has_limits_within_its_organization() {
         refused.to_string(),
         "total servers allocation of 3 would exceed the project's limit of 2"
     );
-    // Another project has none of its own, and the organization's holds for both together.
+    // Another project has no limit of its own, and the organization's limit covers both.
     let other =
         |name, servers| Allocation::new(instance(name), OURS(), project(2), amounts(servers, 0));
     create(&ledger, &other("c", 8)).await.unwrap();
@@ -274,7 +277,7 @@ async fn a_project_has_limits_within_its_organization() {
 }
 
 #[tokio::test]
-async fn a_limit_is_not_lowered_below_use() {
+async fn limit_cannot_be_lowered_below_use() {
     let store = memory();
     let ledger = ledger(&store);
     create(&ledger, &allocation("a", amounts(3, 0)))
@@ -295,11 +298,11 @@ async fn a_limit_is_not_lowered_below_use() {
         let refused = set(&ledger, account, servers(2)).await.unwrap_err();
         assert_eq!(
             refused.to_string(),
-            format!("a limit of 2 servers is below the 3 that {name} uses: release some first")
+            format!("a limit of 2 servers is below the 3 that {name} uses; release some first")
         );
         set(&ledger, account, servers(3)).await.unwrap();
     }
-    // Back to a default that is below use is lowering it too.
+    // Returning to a default below the use lowers the limit too.
     set(&ledger, account(), servers(20)).await.unwrap();
     set(&ledger, in_project(), Limits::new()).await.unwrap();
     create(&ledger, &allocation("b", amounts(12, 0)))
@@ -310,7 +313,7 @@ async fn a_limit_is_not_lowered_below_use() {
         refused,
         Err(LedgerError::LimitBelowUse { limit: 10, .. })
     ));
-    // A limit of nothing is a limit.
+    // A limit of zero is a limit.
     let nothing = Limits::new()
         .with(QuotaKind::servers(), 20)
         .with(QuotaKind::gpus(), 0);
@@ -325,7 +328,7 @@ async fn a_limit_is_not_lowered_below_use() {
 }
 
 #[tokio::test]
-async fn who_is_above_a_lowered_default_may_give_back_and_not_take() {
+async fn account_above_a_lowered_default_can_release_but_not_charge() {
     let store = memory();
     create(&ledger(&store), &allocation("a", amounts(8, 8)))
         .await
@@ -337,18 +340,18 @@ async fn who_is_above_a_lowered_default_may_give_back_and_not_take() {
             .await
             .is_err()
     );
-    // Another kind may grow, and this one stay or shrink.
+    // Another kind may grow, and this one may stay or shrink.
     resize(&ledger, &allocation("a", amounts(8, 9)))
         .await
         .unwrap();
     resize(&ledger, &allocation("a", amounts(7, 9)))
         .await
         .unwrap();
-    // A limit that is not touched is no reason to refuse another.
+    // An unchanged limit is no reason to refuse another one.
     set(&ledger, account(), Limits::new().with(QuotaKind::gpus(), 9))
         .await
         .unwrap();
-    // Writing down the limit that holds anyway lowers nothing.
+    // Setting the limit that applies anyway lowers nothing.
     let as_it_is = Limits::new().with(QuotaKind::servers(), 2);
     set(&ledger, account(), as_it_is).await.unwrap();
     delete(&ledger, &allocation("a", Amounts::new()))
@@ -358,7 +361,7 @@ async fn who_is_above_a_lowered_default_may_give_back_and_not_take() {
 }
 
 #[tokio::test]
-async fn no_number_is_too_large_to_be_counted() {
+async fn huge_amounts_do_not_overflow() {
     let store = memory();
     let ledger = ledger(&store);
     set(
@@ -380,7 +383,7 @@ async fn no_number_is_too_large_to_be_counted() {
 }
 
 #[tokio::test]
-async fn several_charges_go_into_one_transaction() {
+async fn several_charges_fit_into_one_transaction() {
     let store = memory();
     let ledger = ledger(&store);
     create(&ledger, &allocation("old", amounts(1, 0)))
@@ -404,12 +407,15 @@ async fn several_charges_go_into_one_transaction() {
         Err(LedgerError::Exceeded(Exceeded { total: 11, .. }))
     ));
     store.commit(&together).await.unwrap();
-    assert_eq!(used(&ledger, account()).await, amounts(9, 0).normal());
+    assert_eq!(
+        used(&ledger, account()).await,
+        amounts(9, 0).without_zeros()
+    );
     assert!(ledger.audit(OURS()).await.unwrap().differences.is_empty());
 }
 
 #[tokio::test]
-async fn only_who_is_permitted_sees_and_sets_quota() {
+async fn reading_and_setting_quota_requires_permission() {
     let store = memory();
     let ledger = ledger(&store);
     let bound = |role: &str, scope| {
@@ -425,7 +431,7 @@ async fn only_who_is_permitted_sees_and_sets_quota() {
     );
     let limits = Limits::new().with(QuotaKind::servers(), 5);
     let rows = [
-        // Who, reads and sets the organization's, reads and sets the project's.
+        // The caller; whether it reads and sets the organization's quota; whether it reads and sets the project's.
         (&administrator, [true, false, true, true]),
         (&user, [false, false, true, false]),
         (&outsider, [false; 4]),

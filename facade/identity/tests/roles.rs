@@ -1,4 +1,4 @@
-//! Every (role × verb × resource × scope), against a table that is written by hand and not derived from the roles.
+//! Every combination of role, verb, resource and scope, compared with a table that is written by hand.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 use fleetwright_identity::{
@@ -11,10 +11,10 @@ const ALL: &str = "create read list update delete";
 const ACT: &str = "start stop reboot console-output console-session ssh-key snapshot";
 const LOOK: &str = "read list";
 
-/// What a role may do where it is bound: resource, then verbs. What is not here is refused.
+/// The permissions of each role: resource, then verbs. Everything else is refused.
 fn table() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     let all = || ALL.to_owned();
-    let look = || LOOK.to_owned();
+    let read = || LOOK.to_owned();
     let everything = || format!("{ALL} {ACT}");
     let platform = vec![
         ("instances", everything()),
@@ -37,15 +37,15 @@ fn table() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
         ("networks", all()),
         ("security-groups", all()),
         ("ssh-certificate-authorities", all()),
-        ("regions", look()),
-        ("flavors", look()),
+        ("regions", read()),
+        ("flavors", read()),
         ("images", all()),
-        ("organizations", look()),
+        ("organizations", read()),
         ("projects", all()),
         ("role-bindings", all()),
-        ("quotas", look()),
+        ("quotas", read()),
         ("project-quotas", all()),
-        ("allocations", look()),
+        ("allocations", read()),
     ];
     let auditor = [
         "instances",
@@ -67,31 +67,31 @@ fn table() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
         ("networks", all()),
         ("security-groups", all()),
         ("ssh-certificate-authorities", all()),
-        ("regions", look()),
-        ("flavors", look()),
-        ("images", look()),
+        ("regions", read()),
+        ("flavors", read()),
+        ("images", read()),
         ("projects", "read".to_owned()),
-        ("project-quotas", look()),
-        ("allocations", look()),
+        ("project-quotas", read()),
+        ("allocations", read()),
     ];
     let reader = vec![
-        ("instances", look()),
-        ("networks", look()),
-        ("security-groups", look()),
-        ("ssh-certificate-authorities", look()),
-        ("regions", look()),
-        ("flavors", look()),
-        ("images", look()),
+        ("instances", read()),
+        ("networks", read()),
+        ("security-groups", read()),
+        ("ssh-certificate-authorities", read()),
+        ("regions", read()),
+        ("flavors", read()),
+        ("images", read()),
         ("projects", "read".to_owned()),
-        ("project-quotas", look()),
-        ("allocations", look()),
+        ("project-quotas", read()),
+        ("allocations", read()),
     ];
     vec![
         ("platform-administrator", platform),
         ("organization-administrator", administrator),
         (
             "organization-auditor",
-            auditor.map(|name| (name, look())).into(),
+            auditor.map(|name| (name, read())).into(),
         ),
         ("project-user", user),
         ("project-reader", reader),
@@ -119,7 +119,7 @@ fn project(number: u128) -> ProjectId {
     ProjectId::new(Uuid::from_u128(number))
 }
 
-/// Bound at the scope of its level in organization 1, project 11.
+/// Returns a principal with the role, bound in organization 1, project 11.
 fn bound(role: &str) -> Principal {
     let roles = roles();
     let role = RoleName::new(role).unwrap();
@@ -132,7 +132,7 @@ fn bound(role: &str) -> Principal {
     roles.principal(user, [&Binding::new(role, scope)]).unwrap()
 }
 
-/// Scopes to ask for, and which levels of binding reach them.
+/// Scopes, and the levels of bindings that cover them.
 fn scopes() -> [(Scope, &'static [Level]); 7] {
     use Level::{Global, Organization, Project};
     let (ours, theirs) = (organization(1), organization(2));
@@ -146,20 +146,20 @@ fn scopes() -> [(Scope, &'static [Level]); 7] {
         ),
         (Scope::Project(ours, project(12)), &[Global, Organization]),
         (Scope::Project(theirs, project(21)), &[Global]),
-        // The same project id, claimed to be of another organization.
+        // The same project id in another organization.
         (Scope::Project(theirs, project(11)), &[Global]),
     ]
 }
 
 #[test]
-fn every_role_verb_resource_and_scope_is_as_the_table_says() {
+fn every_role_verb_resource_and_scope_matches_the_table() {
     let table = table();
     assert_eq!(
         table.len(),
         roles().iter().count(),
         "a role is not in the table"
     );
-    let mut asked = 0;
+    let mut checked = 0;
     for (role, rows) in &table {
         let principal = bound(role);
         let level = roles().role(&RoleName::new(role).unwrap()).unwrap().level();
@@ -167,30 +167,36 @@ fn every_role_verb_resource_and_scope_is_as_the_table_says() {
             let row = rows.iter().find(|(name, _)| *name == resource.as_str());
             let listed: Vec<_> = row.map_or("", |(_, verbs)| verbs).split(' ').collect();
             for verb in Verb::ALL {
-                for (scope, reached_from) in scopes() {
-                    let expected = listed.contains(&verb.as_str()) && reached_from.contains(&level);
-                    let answer = principal.authorize(verb, resource, &scope);
-                    let question = format!("{role}: {verb:?} {resource:?} in {scope}");
-                    assert_eq!(answer.is_ok(), expected, "{question}");
-                    if let Err(refused) = answer {
-                        let asked_for = (refused.verb, refused.resource, refused.scope);
-                        assert_eq!(asked_for, (verb, resource, scope), "{question}");
+                for (scope, covered_by) in scopes() {
+                    let expected = listed.contains(&verb.as_str()) && covered_by.contains(&level);
+                    let result = principal.authorize(verb, resource, &scope);
+                    let case = format!("{role}: {verb:?} {resource:?} in {scope}");
+                    assert_eq!(result.is_ok(), expected, "{case}");
+                    if let Err(refused) = result {
+                        let refused_call = (refused.verb, refused.resource, refused.scope);
+                        assert_eq!(refused_call, (verb, resource, scope), "{case}");
                     }
                     let reach = principal.scopes_for(verb, resource);
                     let covered = reach.is_ok_and(|reach| reach.covers(&scope));
-                    assert_eq!(covered, expected, "{question}");
+                    assert_eq!(covered, expected, "{case}");
                     let grant = principal.granted_by(verb, resource, &scope);
-                    assert_eq!(grant.is_some(), expected, "{question}");
-                    judged(&principal, verb, resource, &scope, expected);
-                    asked += 1;
+                    assert_eq!(grant.is_some(), expected, "{case}");
+                    check_access(&principal, verb, resource, &scope, expected);
+                    checked += 1;
                 }
             }
         }
     }
-    assert_eq!(asked, 6 * 14 * 12 * 7);
+    assert_eq!(checked, 6 * 14 * 12 * 7);
 }
 
-fn judged(principal: &Principal, verb: Verb, resource: Resource, scope: &Scope, expected: bool) {
+fn check_access(
+    principal: &Principal,
+    verb: Verb,
+    resource: Resource,
+    scope: &Scope,
+    expected: bool,
+) {
     let may_read = principal.authorize(Verb::Read, resource, scope).is_ok();
     match principal.access(verb, resource, scope) {
         Access::Allowed => assert!(expected),
@@ -200,7 +206,7 @@ fn judged(principal: &Principal, verb: Verb, resource: Resource, scope: &Scope, 
 }
 
 #[test]
-fn reading_an_instance_lets_one_do_nothing_else_to_it() {
+fn read_permission_on_instances_allows_nothing_else() {
     let here = Scope::Project(organization(1), project(11));
     for role in ["project-reader", "organization-auditor"] {
         let reader = bound(role);
@@ -211,7 +217,7 @@ fn reading_an_instance_lets_one_do_nothing_else_to_it() {
 }
 
 #[test]
-fn a_refusal_says_what_was_asked_and_is_the_same_whatever_exists() {
+fn refusal_names_the_call_and_does_not_depend_on_what_exists() {
     let here = Scope::Project(organization(1), project(11));
     let refused = bound("project-reader")
         .authorize(Verb::ConsoleSession, Resource::Instances, &here)
@@ -235,7 +241,7 @@ fn a_refusal_says_what_was_asked_and_is_the_same_whatever_exists() {
 }
 
 #[test]
-fn what_belongs_to_all_members_is_asked_for_within_a_scope() {
+fn shared_resources_are_authorized_within_a_scope() {
     let reader = bound("project-reader");
     let may = |scope| {
         reader
@@ -293,7 +299,7 @@ fn grants_add_up_and_the_widest_is_named() {
 }
 
 #[test]
-fn nobody_has_what_was_not_granted() {
+fn permissions_that_were_not_granted_are_refused() {
     let nobody = roles()
         .principal(Actor::User(ActorName::new("eve").unwrap()), [])
         .unwrap();
@@ -315,7 +321,7 @@ fn nobody_has_what_was_not_granted() {
 }
 
 #[test]
-fn a_wrong_role_is_refused_and_says_why() {
+fn invalid_role_is_refused_with_a_reason() {
     let role = |body: &str| format!("[[role]]\n{body}");
     let wrong = [
         (
@@ -350,30 +356,30 @@ fn a_wrong_role_is_refused_and_says_why() {
         ),
         (
             NIGHT_SHIFT.replace("night-shift", "project-user"),
-            "is there already",
+            "already exists",
         ),
-        (format!("{NIGHT_SHIFT}{NIGHT_SHIFT}"), "is there already"),
+        (format!("{NIGHT_SHIFT}{NIGHT_SHIFT}"), "already exists"),
         ("roles = 1".to_owned(), "roles"),
     ];
     for (text, reason) in wrong {
         let error = Roles::built_in().with_toml(&text).unwrap_err();
-        let mut told = error.to_string();
+        let mut message = error.to_string();
         if let Some(source) = std::error::Error::source(&error) {
-            told = format!("{told}: {source}");
+            message = format!("{message}: {source}");
         }
-        assert!(told.contains(reason), "{told}");
+        assert!(message.contains(reason), "{message}");
     }
 }
 
 #[test]
-fn a_role_for_tenants_grants_nothing_of_the_platforms() {
+fn tenant_role_cannot_grant_platform_permissions() {
     let mut refused = Vec::new();
     for permission in Permission::all() {
         let role = |level| Role::new(RoleName::new("a").unwrap(), level, [permission]);
         assert!(role(Level::Global).is_ok(), "{permission}");
-        let told = [Level::Organization, Level::Project].map(|level| role(level).is_ok());
-        assert_eq!(told[0], told[1], "{permission}");
-        if !told[0] {
+        let message = [Level::Organization, Level::Project].map(|level| role(level).is_ok());
+        assert_eq!(message[0], message[1], "{permission}");
+        if !message[0] {
             refused.push(permission.to_string());
         }
     }
@@ -392,7 +398,7 @@ fn a_role_for_tenants_grants_nothing_of_the_platforms() {
 }
 
 #[test]
-fn a_binding_is_of_a_role_that_is_there_and_at_its_level() {
+fn binding_requires_an_existing_role_of_its_level() {
     let principal = |role: &str, scope| {
         let actor = Actor::User(ActorName::new("ada").unwrap());
         roles().principal(actor, [&Binding::new(RoleName::new(role).unwrap(), scope)])
@@ -400,7 +406,7 @@ fn a_binding_is_of_a_role_that_is_there_and_at_its_level() {
     let unknown = principal("root", Scope::Global).unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "role root is not defined: define it, or bind another"
+        "role root is not defined; define it, or bind another role"
     );
     // A role for a project gives nothing everywhere, and one for everything is not had in a project by mistake.
     for (role, scope) in [
@@ -431,7 +437,7 @@ fn a_binding_is_of_a_role_that_is_there_and_at_its_level() {
 }
 
 #[test]
-fn a_role_is_written_as_it_is_read() {
+fn role_serializes_as_it_deserializes() {
     for role in roles().iter() {
         let json = serde_json::to_string(role).unwrap();
         assert_eq!(&serde_json::from_str::<Role>(&json).unwrap(), role);

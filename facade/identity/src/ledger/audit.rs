@@ -1,76 +1,89 @@
-//! Adding everything up again: whether what is on record is the sum of the allocations, and making it so.
+//! Audit and repair: compares the recorded use with the sum of the allocations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetwright_store::{Check, IndexName, RecordId, Revision, Transaction};
 
-use super::{Allocation, Ledger, LedgerError, MAX_RACES, Opened, Seen};
+use super::{Allocation, Ledger, LedgerError, MAX_RACES, OpenAccount, ReadState};
 use crate::{Account, Amounts, OrganizationId, QuotaKind, account::AccountRecord};
 
-/// How many accounts one transaction mends.
-const MENDED_AT_ONCE: usize = 100;
+/// The number of accounts that one transaction repairs.
+const REPAIRS_PER_TRANSACTION: usize = 100;
 
-/// What an audit of an organization has found.
+/// The result of auditing an organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Audit {
-    /// How many allocations there are.
+    /// The number of allocations.
     pub allocations: usize,
-    /// Where the use on record is not the sum of the allocations.
+    /// The accounts whose recorded use differs from the sum of their allocations.
     pub differences: Vec<Difference>,
-    /// What is paid for and not there, of the kinds that this store keeps. Release it once it is known why.
-    pub unneeded: Vec<RecordId>,
+    /// Records that have an allocation but do not exist in this store. Find out why before you release
+    /// them.
+    pub unused: Vec<RecordId>,
 }
 
-/// A use that is on record and not the sum of the allocations.
+/// A recorded use that differs from the sum of the allocations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// Whose.
+    /// The account.
     pub account: Account,
-    /// Of what.
+    /// The kind.
     pub kind: QuotaKind,
-    /// What is on record.
+    /// The recorded use.
     pub recorded: u64,
-    /// What the allocations come to.
+    /// The sum of the allocations.
     pub allocated: u64,
 }
 
 impl Ledger {
-    /// Adds up all allocations of an organization and compares. It reads everything, so it is for a monitor and not for a
-    /// request. All of what it tells was so at one moment: if the organization's account changes meanwhile it begins anew.
+    /// Compares the recorded use of an organization with the sum of its allocations.
     ///
-    /// An allocation that cannot be read is an error: nobody knows what it pays for.
+    /// It reads all of them, so call it from a monitor and not in a request. The result describes one
+    /// moment: if the organization's account changes meanwhile, the audit starts again.
+    ///
+    /// # Errors
+    ///
+    /// An account or allocation cannot be read, or the accounts change too often.
     pub async fn audit(&self, organization: OrganizationId) -> Result<Audit, LedgerError> {
-        let _turn = self.lane(organization).lock().await;
-        Ok(self.survey(organization).await?.audit)
+        let _guard = self.queue(organization).lock().await;
+        Ok(self.scan(organization).await?.audit)
     }
 
-    /// Sets the use on record to the sum of the allocations, and answers what the difference was.
+    /// Sets the recorded use to the sum of the allocations, and returns the differences that it repaired.
+    ///
+    /// # Errors
+    ///
+    /// As for [`audit`](Self::audit).
     pub async fn repair(&self, organization: OrganizationId) -> Result<Audit, LedgerError> {
-        let _turn = self.lane(organization).lock().await;
-        let mut mended = Vec::new();
+        let _guard = self.queue(organization).lock().await;
+        let mut repaired = Vec::new();
         for _ in 0..MAX_RACES {
-            let Survey {
+            let LedgerScan {
                 audit,
                 check,
-                mut wrong,
-            } = self.survey(organization).await?;
-            if wrong.is_empty() {
+                mut corrections,
+            } = self.scan(organization).await?;
+            if corrections.is_empty() {
                 return Ok(Audit {
-                    differences: mended,
+                    differences: repaired,
                     ..audit
                 });
             }
-            wrong.truncate(MENDED_AT_ONCE);
+            corrections.truncate(REPAIRS_PER_TRANSACTION);
             let mut transaction = Transaction::new().check(check);
-            let mut differences = Vec::new();
-            for Wrong { opened, told } in wrong {
+            let mut found = Vec::new();
+            for Correction {
+                opened,
+                differences,
+            } in corrections
+            {
                 transaction = opened.close(transaction)?;
-                differences.extend(told);
+                found.extend(differences);
             }
             match self.store.commit(&transaction).await {
-                Ok(_) => mended.extend(differences),
+                Ok(_) => repaired.extend(found),
                 Err(error) if self.is_ledger_conflict(&error) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -78,7 +91,7 @@ impl Ledger {
         Err(LedgerError::Contended { organization })
     }
 
-    async fn survey(&self, organization: OrganizationId) -> Result<Survey, LedgerError> {
+    async fn scan(&self, organization: OrganizationId) -> Result<LedgerScan, LedgerError> {
         let id = self
             .accounts
             .id(&Account::Organization(organization).key()?);
@@ -98,51 +111,51 @@ impl Ledger {
             if let Some(damaged) = damaged.into_iter().next() {
                 return Err(LedgerError::Store(damaged.into()));
             }
-            let accounts = accounts.items.into_iter().map(|found| Opened {
+            let accounts = accounts.items.into_iter().map(|found| OpenAccount {
                 id: self.accounts.id(&found.key),
-                seen: Seen::At(found.revision),
+                read: ReadState::At(found.revision),
                 record: found.value,
             });
             let accounts: Vec<_> = accounts.collect();
             let allocations: Vec<_> = allocations.items.into_iter().map(|a| a.value).collect();
-            let unneeded = self.unneeded(&allocations).await?;
+            let unused = self.unused(&allocations).await?;
             let after = self
                 .accounts
                 .get(&id.key)
                 .await?
                 .map(|found| found.revision);
-            // Whoever changes an allocation writes this account, so none has changed in between.
+            // Every change of an allocation writes this account, so none has changed in between.
             if before == after {
-                return self.added_up(id, before, accounts, &allocations, unneeded);
+                return self.compare(id, before, accounts, &allocations, unused);
             }
         }
         Err(LedgerError::Contended { organization })
     }
 
-    async fn unneeded(&self, allocations: &[Allocation]) -> Result<Vec<RecordId>, LedgerError> {
-        let mut unneeded = Vec::new();
+    async fn unused(&self, allocations: &[Allocation]) -> Result<Vec<RecordId>, LedgerError> {
+        let mut unused = Vec::new();
         for Allocation { pays_for, .. } in allocations {
-            let is_kept_here = self.store.schema().indexes(&pays_for.kind).is_ok();
-            if is_kept_here && self.store.get(pays_for).await?.is_none() {
-                unneeded.push(pays_for.clone());
+            let is_stored_here = self.store.schema().indexes(&pays_for.kind).is_ok();
+            if is_stored_here && self.store.get(pays_for).await?.is_none() {
+                unused.push(pays_for.clone());
             }
         }
-        Ok(unneeded)
+        Ok(unused)
     }
 
-    fn added_up(
+    fn compare(
         &self,
         id: RecordId,
         at: Option<Revision>,
-        accounts: Vec<Opened>,
+        accounts: Vec<OpenAccount>,
         allocations: &[Allocation],
-        unneeded: Vec<RecordId>,
-    ) -> Result<Survey, LedgerError> {
+        unused: Vec<RecordId>,
+    ) -> Result<LedgerScan, LedgerError> {
         let mut sums = BTreeMap::<Account, Amounts>::new();
         for allocation in allocations {
             for account in allocation.payers() {
                 let sum = sums.entry(account).or_default();
-                *sum = added(sum, &allocation.amounts);
+                *sum = add(sum, &allocation.amounts);
             }
         }
         let mut opened: BTreeMap<_, _> = accounts
@@ -152,68 +165,72 @@ impl Ledger {
         for account in sums.keys() {
             if !opened.contains_key(account) {
                 let id = self.accounts.id(&account.key()?);
-                let record = AccountRecord::blank(account);
-                let seen = Seen::Absent;
-                opened.insert(*account, Opened { id, seen, record });
+                let record = AccountRecord::empty(account);
+                let read = ReadState::Absent;
+                opened.insert(*account, OpenAccount { id, read, record });
             }
         }
-        let mut survey = Survey {
+        let mut scan = LedgerScan {
             audit: Audit {
                 allocations: allocations.len(),
                 differences: Vec::new(),
-                unneeded,
+                unused,
             },
             check: match at {
                 Some(revision) => Check::At(id, revision),
                 None => Check::Absent(id),
             },
-            wrong: Vec::new(),
+            corrections: Vec::new(),
         };
         for (account, mut opened) in opened {
-            let allocated = sums.remove(&account).unwrap_or_default().normal();
+            let allocated = sums.remove(&account).unwrap_or_default().without_zeros();
             let differences = differences(account, &opened.record.used, &allocated);
             if !differences.is_empty() {
-                survey.audit.differences.extend(differences.clone());
+                scan.audit.differences.extend(differences.clone());
                 opened.record.used = allocated;
-                let told = differences;
-                survey.wrong.push(Wrong { opened, told });
+                let differences = differences;
+                scan.corrections.push(Correction {
+                    opened,
+                    differences,
+                });
             }
         }
-        Ok(survey)
+        Ok(scan)
     }
 }
 
-/// What was found, and what it takes to mend it.
-struct Survey {
+/// The result of one pass over all records, with the corrections that it needs.
+struct LedgerScan {
     audit: Audit,
-    /// That no allocation of the organization has changed since.
+    /// Holds while no allocation of the organization has changed.
     check: Check,
-    wrong: Vec<Wrong>,
+    corrections: Vec<Correction>,
 }
 
-/// An account with what its use should be.
-struct Wrong {
-    opened: Opened,
-    told: Vec<Difference>,
+/// An account with its correct use.
+struct Correction {
+    opened: OpenAccount,
+    differences: Vec<Difference>,
 }
 
-fn added(sum: &Amounts, more: &Amounts) -> Amounts {
-    let kinds: BTreeSet<_> = sum.kinds_of_both(more);
-    let each = kinds.into_iter().map(|kind| {
+fn add(sum: &Amounts, more: &Amounts) -> Amounts {
+    let kinds: BTreeSet<_> = sum.kinds_with(more);
+    let items = kinds.into_iter().map(|kind| {
         let total = sum.of(kind).saturating_add(more.of(kind));
         (kind.clone(), total)
     });
-    each.collect()
+    items.collect()
 }
 
 fn differences(account: Account, recorded: &Amounts, allocated: &Amounts) -> Vec<Difference> {
-    let kinds = recorded.kinds_of_both(allocated).into_iter();
-    let each = kinds.map(|kind| Difference {
+    let kinds = recorded.kinds_with(allocated).into_iter();
+    let items = kinds.map(|kind| Difference {
         account,
         kind: kind.clone(),
         recorded: recorded.of(kind),
         allocated: allocated.of(kind),
     });
-    each.filter(|difference| difference.recorded != difference.allocated)
+    items
+        .filter(|difference| difference.recorded != difference.allocated)
         .collect()
 }

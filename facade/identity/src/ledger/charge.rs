@@ -1,32 +1,36 @@
-//! Charging, recharging, releasing.
+//! Charges, recharges and releases, as additions to a transaction.
 
 use fleetwright_store::{Check, Key, RecordId, Transaction, Versioned};
 
 use super::{Allocation, Ledger, LedgerError, MAX_RACES};
 use crate::{Account, Amounts, schema::key_for};
 
-/// What a recharge adds, and what it replaces.
+/// The result of a recharge.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Recharge {
-    /// The transaction with the recharge in it.
+    /// The transaction with the recharge.
     pub transaction: Transaction,
-    /// What was charged before: what to recharge with to undo it exactly.
+    /// The amounts before. A recharge with them undoes this one exactly.
     pub before: Amounts,
 }
 
 impl Ledger {
-    /// Adds to a transaction that something is paid for. Fails if that would exceed a limit of the organization or the
-    /// project. If it is paid for already, by the same and with the same, nothing is added but a check that it stays so.
+    /// Adds a charge to a transaction. Several charges can be in one transaction.
     ///
-    /// Several charges can be added to one transaction.
+    /// If the same allocation exists already, only a check that it stays is added.
+    ///
+    /// # Errors
+    ///
+    /// The charge would exceed a limit of the organization or the project, a kind is unknown, or the
+    /// record has a different allocation.
     pub async fn charge(
         &self,
         transaction: Transaction,
         allocation: &Allocation,
     ) -> Result<Transaction, LedgerError> {
         self.kinds.check_amounts(&allocation.amounts)?;
-        let allocation = allocation.with(&allocation.amounts);
+        let allocation = allocation.with_amounts(&allocation.amounts);
         let decide = |found: Option<&Allocation>| match found {
             Some(found) if *found != allocation => Err(LedgerError::AllocationMismatch {
                 pays_for: allocation.pays_for.clone(),
@@ -37,8 +41,11 @@ impl Ledger {
         Ok(changed.await?.0)
     }
 
-    /// Adds to a transaction that a payment changes to other amounts. Fails if there is no such payment, or if what grows
-    /// would exceed a limit; what shrinks is never refused.
+    /// Adds a change of an allocation's amounts to a transaction. A decrease is never refused.
+    ///
+    /// # Errors
+    ///
+    /// There is no allocation, or an increase would exceed a limit.
     pub async fn recharge(
         &self,
         transaction: Transaction,
@@ -47,7 +54,7 @@ impl Ledger {
     ) -> Result<Recharge, LedgerError> {
         self.kinds.check_amounts(amounts)?;
         let decide = |found: Option<&Allocation>| match found {
-            Some(found) => Ok(Some(found.with(amounts))),
+            Some(found) => Ok(Some(found.with_amounts(amounts))),
             None => Err(LedgerError::NotCharged {
                 pays_for: pays_for.clone(),
             }),
@@ -59,7 +66,8 @@ impl Ledger {
         })
     }
 
-    /// Adds to a transaction that a payment ends. If there is none, nothing is added but a check that there is none.
+    /// Adds the release of an allocation to a transaction. If there is none, only a check that it stays
+    /// absent is added.
     pub async fn release(
         &self,
         transaction: Transaction,
@@ -69,7 +77,7 @@ impl Ledger {
         Ok(changed.await?.0)
     }
 
-    /// Adds that the allocation for something becomes what `decide` makes of what is there, which is answered too.
+    /// Adds a change of an allocation to what `decide` returns, and returns the old allocation too.
     async fn change(
         &self,
         transaction: Transaction,
@@ -83,8 +91,9 @@ impl Ledger {
             let added = self.add(transaction.clone(), &key, found.as_ref(), next.as_ref());
             match added.await {
                 Ok(transaction) => return Ok((transaction, found.map(|found| found.value))),
-                // Accounts are read after the allocation. If that has changed in between, the sum was of two moments.
-                Err(error) if error.is_about_sums() => {
+                // The account is read after the allocation. If the allocation changed in between, the sum mixes
+                // two moments and the error cannot be trusted.
+                Err(error) if error.depends_on_sums() => {
                     let now = self.allocations.get(&key).await?;
                     if now == found {
                         return Err(error);
@@ -107,30 +116,31 @@ impl Ledger {
         next: Option<&Allocation>,
     ) -> Result<Transaction, LedgerError> {
         let id = || self.allocations.id(key);
-        let nothing = Amounts::new();
+        let zero = Amounts::new();
         Ok(match (found, next) {
             (None, None) => transaction.check(Check::Absent(id())),
             (Some(found), Some(next)) if found.value == *next => {
                 transaction.check(Check::At(id(), found.revision))
             }
             (None, Some(next)) => {
-                let shifted = self.shift(transaction, next, &nothing, &next.amounts);
-                self.allocations.create(shifted.await?, key, next)?
+                let updated = self.update_accounts(transaction, next, &zero, &next.amounts);
+                self.allocations.create(updated.await?, key, next)?
             }
             (Some(found), Some(next)) => {
-                let shifted = self.shift(transaction, next, &found.value.amounts, &next.amounts);
-                self.allocations.replace(shifted.await?, found, next)?
+                let updated =
+                    self.update_accounts(transaction, next, &found.value.amounts, &next.amounts);
+                self.allocations.replace(updated.await?, found, next)?
             }
             (Some(found), None) => {
-                let gone = &found.value;
-                let shifted = self.shift(transaction, gone, &gone.amounts, &nothing);
-                self.allocations.remove(shifted.await?, found)
+                let released = &found.value;
+                let updated = self.update_accounts(transaction, released, &released.amounts, &zero);
+                self.allocations.remove(updated.await?, found)
             }
         })
     }
 
-    /// Moves the accounts of an allocation from one size of it to another.
-    async fn shift(
+    /// Changes the accounts of an allocation from its old amounts to the new ones.
+    async fn update_accounts(
         &self,
         mut transaction: Transaction,
         allocation: &Allocation,
@@ -147,7 +157,7 @@ impl Ledger {
 }
 
 impl Allocation {
-    /// The accounts that pay.
+    /// Returns the accounts that pay.
     pub(super) fn payers(&self) -> [Account; 2] {
         [
             Account::Organization(self.organization),
@@ -155,10 +165,10 @@ impl Allocation {
         ]
     }
 
-    /// The same of another size.
-    fn with(&self, amounts: &Amounts) -> Self {
+    /// Returns the allocation with other amounts.
+    fn with_amounts(&self, amounts: &Amounts) -> Self {
         Self {
-            amounts: amounts.clone().normal(),
+            amounts: amounts.clone().without_zeros(),
             ..self.clone()
         }
     }

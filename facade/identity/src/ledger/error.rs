@@ -1,4 +1,4 @@
-//! What the ledger refuses, and why.
+//! Errors of the ledger.
 
 use std::fmt;
 
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Account, QuotaKind, Refused, UnknownKind};
 
-/// Why the ledger does not do what it was asked to. Nothing was written, unless it is a store's unknown outcome.
+/// An error of the ledger. Nothing was written, except possibly after a store error of unknown outcome.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// There would be more than the limit (HTTP 403).
+    /// The charge would exceed a limit (HTTP 403).
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    /// A limit would be below what is used (HTTP 409): give back first.
+    /// The new limit is below the use (HTTP 409): release something first.
     #[error(
-        "a limit of {limit} {kind} is below the {used} that {account} uses: release some first"
+        "a limit of {limit} {kind} is below the {used} that {account} uses; release some first"
     )]
     LimitBelowUse {
-        /// Whose limit.
+        /// The account.
         account: Account,
-        /// Of what.
+        /// The kind.
         kind: QuotaKind,
-        /// What is used.
+        /// The current use.
         used: u64,
-        /// What the limit was to be.
+        /// The requested limit.
         limit: u64,
     },
     /// A kind that is not in the registry.
@@ -34,50 +34,50 @@ pub enum LedgerError {
     /// The principal may not see or set this quota (HTTP 403).
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// There is an allocation for this, of another size or for another project: charge it anew with `recharge`.
+    /// The record has an allocation with other amounts or for another project: use `recharge`.
     #[error(
-        "{pays_for} is charged already, with other amounts or to another project: recharge it, or release it first"
+        "{pays_for} is already charged with other amounts or to another project; recharge it, or release it first"
     )]
     AllocationMismatch {
-        /// What is paid for.
+        /// The record.
         pays_for: RecordId,
     },
-    /// There is no allocation for this.
-    #[error("{pays_for} is not charged: charge it first")]
+    /// The record has no allocation.
+    #[error("{pays_for} is not charged; charge it first")]
     NotCharged {
-        /// What was to be paid for.
+        /// The record.
         pays_for: RecordId,
     },
-    /// The use on record is less than what an allocation gives back.
+    /// The recorded use is less than an allocation that is to be released.
     #[error(
-        "the use of {kind} on record for {account} is less than its allocations: repair the ledger"
+        "the recorded use of {kind} by {account} is less than its allocations; repair the ledger"
     )]
     Inconsistent {
-        /// Whose use.
+        /// The account.
         account: Account,
-        /// Of what.
+        /// The kind.
         kind: QuotaKind,
     },
-    /// Others were faster too often (HTTP 503): the same again, later.
-    #[error("the accounts of organization {organization} are written too often: try again later")]
+    /// Other commits won too often (HTTP 503): retry later.
+    #[error("the accounts of organization {organization} are written too often; retry later")]
     Contended {
-        /// Whose accounts.
+        /// The organization.
         organization: crate::OrganizationId,
     },
-    /// The allocation for this changes faster than it is read (HTTP 503): the same again, later.
-    #[error("the allocation for {pays_for} is written too often: try again later")]
+    /// The allocation changes faster than it can be read (HTTP 503): retry later.
+    #[error("the allocation of {pays_for} is written too often; retry later")]
     AllocationContended {
-        /// What is paid for.
+        /// The record.
         pays_for: RecordId,
     },
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl LedgerError {
-    /// Whether it was decided by adding up an account and an allocation.
-    pub(super) fn is_about_sums(&self) -> bool {
+    /// Returns whether the error was decided by combining an account and an allocation.
+    pub(super) fn depends_on_sums(&self) -> bool {
         matches!(self, Self::Exceeded(_) | Self::Inconsistent { .. })
     }
 }
@@ -88,16 +88,16 @@ impl From<Invalid> for LedgerError {
     }
 }
 
-/// That a limit would be exceeded, with what the total would be.
+/// A limit that a charge would exceed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exceeded {
-    /// Whose limit.
+    /// The account.
     pub account: Account,
-    /// Of what.
+    /// The kind.
     pub kind: QuotaKind,
-    /// How much there would be.
+    /// The total after the charge.
     pub total: u64,
-    /// How much there may be.
+    /// The limit.
     pub limit: u64,
 }
 
@@ -109,13 +109,13 @@ impl fmt::Display for Exceeded {
             total,
             limit,
         } = self;
-        let whose = match account {
+        let limit_of = match account {
             Account::Organization(_) => "the limit",
             Account::Project(..) => "the project's limit",
         };
         write!(
             f,
-            "total {kind} allocation of {total} would exceed {whose} of {limit}"
+            "total {kind} allocation of {total} would exceed {limit_of} of {limit}"
         )
     }
 }

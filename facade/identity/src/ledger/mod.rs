@@ -1,5 +1,7 @@
-//! The ledger: what each organization and project uses, and for what. It adds to the caller's transaction, so that what
-//! is paid for and the payment are written together or not at all.
+//! The ledger: what each organization and project uses, and for which records.
+//!
+//! It adds checks and writes to the caller's transaction, so that a record and its allocation are
+//! written together or not at all. It never commits a record of its own accord.
 
 mod audit;
 mod charge;
@@ -25,26 +27,26 @@ use crate::{
     schema::key_for,
 };
 
-/// How often others may be faster before a commit gives up.
+/// The number of lost races after which a commit gives up.
 const MAX_RACES: usize = 256;
-/// How many organizations commit at once in this process. More would only compare more memory.
-const LANES: usize = 64;
+/// The number of queues. Organizations are distributed over them; each queue commits one at a time.
+const QUEUES: usize = 64;
 
-/// What quota is used for: the payment for one record of the store, found by that record's name.
+/// The quota that one record uses. Its key is the record's id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
-    /// What is paid for, such as an instance. There is never a second allocation for it.
+    /// The record that is paid for, such as an instance. It has at most one allocation.
     pub pays_for: RecordId,
-    /// Who pays.
+    /// The organization that pays.
     pub organization: OrganizationId,
-    /// For which project.
+    /// The project that pays.
     pub project: ProjectId,
-    /// How much.
+    /// The amounts.
     pub amounts: Amounts,
 }
 
 impl Allocation {
-    /// A payment.
+    /// Creates an allocation.
     pub fn new(
         pays_for: RecordId,
         organization: OrganizationId,
@@ -64,51 +66,63 @@ impl Document for Allocation {
     const KIND: &'static str = "allocation";
 }
 
-/// The ledger over a store, whose schema has what [`schema`](crate::schema()) adds.
+/// The ledger of a store whose schema contains the kinds of [`schema`](crate::schema()).
+///
+/// The crate's first page has an example with a charge.
 ///
 /// # Guarantees
 ///
-/// - What an account has used is the sum of its allocations, after every commit, whoever else writes.
-/// - No commit leaves more used than the limit, if it was not so before it.
-/// - There is at most one allocation for a record. Charging, recharging and releasing what is already so changes nothing.
+/// - After every commit, the use of an account is the sum of its allocations, also with concurrent
+///   writers.
+/// - No commit raises the use above the limit.
+/// - A record has at most one allocation. Charging, recharging and releasing are idempotent.
 /// - The cost of a call does not grow with the number of allocations.
 ///
 /// # Caveats
 ///
-/// The allocations of one organization are written one after another: each commit compares the revision of the
-/// organization's account. [`commit`](Self::commit) lets the callers of one process queue for it in order; across
-/// processes the slower reads again.
+/// Charges of one organization are serialized, because each commit checks the revision of the
+/// organization's account. [`commit`](Self::commit) queues the callers of one process in order. Across
+/// processes, the loser of a race reads again.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     store: Arc<dyn Store>,
     kinds: Arc<QuotaKinds>,
     accounts: Table<AccountRecord>,
     allocations: Table<Allocation>,
-    lanes: Arc<[Mutex<()>]>,
+    queues: Arc<[Mutex<()>]>,
 }
 
 impl Ledger {
-    /// Fails if the store's schema lacks what [`schema`](crate::schema()) adds.
+    /// Opens the ledger of a store.
+    ///
+    /// # Errors
+    ///
+    /// The store's schema lacks a kind of [`schema`](crate::schema()).
     pub fn new(store: Arc<dyn Store>, kinds: Arc<QuotaKinds>) -> Result<Self, Invalid> {
         Ok(Self {
             accounts: Table::new(Arc::clone(&store))?,
             allocations: Table::new(Arc::clone(&store))?,
             store,
             kinds,
-            lanes: (0..LANES).map(|_| Mutex::new(())).collect(),
+            queues: (0..QUEUES).map(|_| Mutex::new(())).collect(),
         })
     }
 
-    /// The registry that charges and limits share.
+    /// Returns the registry of kinds.
     pub fn kinds(&self) -> &QuotaKinds {
         &self.kinds
     }
 
-    /// Builds a transaction, commits it, and begins anew if the ledger's own records have changed in between. A conflict
-    /// about the caller's records is the caller's to judge and is handed back.
+    /// Builds and commits a transaction, and starts again if the ledger's own records changed meanwhile.
     ///
-    /// `build` reads what it needs each time. The organization is the one whose accounts it charges; until the commit is
-    /// over others of this process wait for it, so `build` must not call `commit`, `audit` or `repair`.
+    /// `build` is called for each attempt and must read its input again. `organization` is the one whose
+    /// accounts it charges. Other callers of the organization in this process wait until the commit ends,
+    /// so `build` must not call `commit`, `audit` or `repair`.
+    ///
+    /// # Errors
+    ///
+    /// `build` failed, the store failed, a conflict concerns the caller's own records, or too many races
+    /// were lost.
     pub async fn commit<F, R, E>(
         &self,
         organization: OrganizationId,
@@ -119,104 +133,104 @@ impl Ledger {
         R: Future<Output = Result<Transaction, E>>,
         E: From<LedgerError>,
     {
-        let _turn = self.lane(organization).lock().await;
+        let _guard = self.queue(organization).lock().await;
         for _ in 0..MAX_RACES {
             let transaction = build().await?;
             match self.store.commit(&transaction).await {
                 Err(error) if self.is_ledger_conflict(&error) => {}
-                answer => return answer.map_err(|error| LedgerError::from(error).into()),
+                result => return result.map_err(|error| LedgerError::from(error).into()),
             }
         }
         Err(LedgerError::Contended { organization }.into())
     }
 
-    /// Whether a commit failed only because somebody else was faster with the ledger's records. Read again, build the
-    /// transaction anew, and commit that.
+    /// Returns whether a commit failed only because another one changed the ledger's records. Then build
+    /// and commit the transaction again.
     pub fn is_ledger_conflict(&self, error: &StoreError) -> bool {
         error.conflict().is_some_and(|conflict| {
-            let ours = |id: &RecordId| {
+            let is_ledger_record = |id: &RecordId| {
                 id.kind == *self.accounts.kind() || id.kind == *self.allocations.kind()
             };
-            let about = match &conflict.check {
-                Check::Absent(id) | Check::Exists(id) | Check::At(id, _) => ours(id),
+            let is_ours = match &conflict.check {
+                Check::Absent(id) | Check::Exists(id) | Check::At(id, _) => is_ledger_record(id),
                 Check::Unclaimed(_) => false,
             };
-            about && matches!(conflict.part, Part::Check(_))
+            is_ours && matches!(conflict.part, Part::Check(_))
         })
     }
 
-    /// The allocation for a record, if there is one.
+    /// Returns the allocation of a record.
     pub async fn allocation(&self, pays_for: &RecordId) -> Result<Option<Allocation>, LedgerError> {
         let found = self.allocations.get(&key_for(pays_for)?).await?;
         Ok(found.map(|found| found.value))
     }
 
-    fn lane(&self, organization: OrganizationId) -> &Mutex<()> {
-        // By the id alone, so that a simulation replays. The remainder is below the number of lanes, so it fits and is there.
-        &self.lanes[(organization.as_uuid().as_u128() % LANES as u128) as usize]
+    fn queue(&self, organization: OrganizationId) -> &Mutex<()> {
+        // Derived from the id alone, so that a simulation is reproducible. The remainder is a valid index.
+        &self.queues[(organization.as_uuid().as_u128() % QUEUES as u128) as usize]
     }
 
-    /// An account as the transaction so far leaves it, or as it is stored.
+    /// Returns an account as the transaction leaves it so far, or as it is stored.
     async fn account(
         &self,
         transaction: &Transaction,
         account: &Account,
-    ) -> Result<Opened, LedgerError> {
+    ) -> Result<OpenAccount, LedgerError> {
         let id = self.accounts.id(&account.key()?);
-        let blank = || AccountRecord::blank(account);
+        let empty = || AccountRecord::empty(account);
         let position = transaction
             .writes
             .iter()
             .position(|write| *write.id() == id);
         if let Some(position) = position {
             let record = match &transaction.writes[position] {
-                Write::Put(_, value) => read_back(&id, value)?,
-                Write::Delete(_) => blank(),
+                Write::Put(_, value) => parse_account(&id, value)?,
+                Write::Delete(_) => empty(),
             };
-            let seen = Seen::Written(position);
-            return Ok(Opened { id, seen, record });
+            let read = ReadState::Written(position);
+            return Ok(OpenAccount { id, read, record });
         }
         let found = self.accounts.get(&id.key).await?;
-        let (seen, record) = match found {
-            Some(found) => (Seen::At(found.revision), found.value),
-            None => (Seen::Absent, blank()),
+        let (read, record) = match found {
+            Some(found) => (ReadState::At(found.revision), found.value),
+            None => (ReadState::Absent, empty()),
         };
-        Ok(Opened { id, seen, record })
+        Ok(OpenAccount { id, read, record })
     }
 }
 
-/// An account that was read to be written in a transaction.
-struct Opened {
+/// An account that was read in order to be changed in a transaction.
+struct OpenAccount {
     id: RecordId,
-    seen: Seen,
+    read: ReadState,
     record: AccountRecord,
 }
 
-/// Where an account was read.
-enum Seen {
-    /// It is not stored.
+/// How an account was read.
+enum ReadState {
+    /// It does not exist.
     Absent,
-    /// It is stored.
+    /// It exists at this revision.
     At(Revision),
-    /// An earlier part of the same transaction writes it, and checks it.
+    /// An earlier write of the same transaction, at this position, changes it.
     Written(usize),
 }
 
-impl Opened {
-    /// Adds that the account becomes what its record now says, and was as it was read.
+impl OpenAccount {
+    /// Adds the changed account to the transaction, with a check that it was not changed meanwhile.
     fn close(self, mut transaction: Transaction) -> Result<Transaction, LedgerError> {
-        let Self { id, seen, record } = self;
-        let write = if record.is_dispensable() {
+        let Self { id, read, record } = self;
+        let write = if record.is_deletable() {
             Write::Delete(id.clone())
         } else {
             let value = serde_json::to_value(&record);
             let value = value.map_err(|error| Invalid::new(error.to_string()).within(&id))?;
             Write::Put(id.clone(), value)
         };
-        Ok(match seen {
-            Seen::Absent => transaction.check(Check::Absent(id)).write(write),
-            Seen::At(revision) => transaction.check(Check::At(id, revision)).write(write),
-            Seen::Written(position) => {
+        Ok(match read {
+            ReadState::Absent => transaction.check(Check::Absent(id)).write(write),
+            ReadState::At(revision) => transaction.check(Check::At(id, revision)).write(write),
+            ReadState::Written(position) => {
                 transaction.writes[position] = write;
                 transaction
             }
@@ -224,7 +238,7 @@ impl Opened {
     }
 }
 
-fn read_back(id: &RecordId, value: &serde_json::Value) -> Result<AccountRecord, Invalid> {
+fn parse_account(id: &RecordId, value: &serde_json::Value) -> Result<AccountRecord, Invalid> {
     serde_json::from_value(value.clone())
         .map_err(|error| Invalid::new(error.to_string()).within(id))
 }

@@ -1,4 +1,4 @@
-//! Limits: looking at them, and setting them.
+//! Reading and setting limits.
 
 use std::collections::BTreeSet;
 
@@ -7,30 +7,34 @@ use fleetwright_store::Transaction;
 use super::{Ledger, LedgerError};
 use crate::{Account, Limits, Principal, QuotaKind, Resource, Verb};
 
-/// What an account may have and has.
+/// The quota of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Quota {
-    /// Whose.
+    /// The account.
     pub account: Account,
-    /// Every kind of the registry.
+    /// One line per kind of the registry.
     pub lines: Vec<QuotaLine>,
 }
 
-/// What an account may have and has of a kind.
+/// Use and limit of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QuotaLine {
-    /// Of what.
+    /// The kind.
     pub kind: QuotaKind,
-    /// How much is used.
+    /// The current use.
     pub used: u64,
-    /// How much may be; nothing for a project that may have whatever its organization may.
+    /// The limit, or `None` for a project that is limited only by its organization.
     pub limit: Option<u64>,
 }
 
 impl Ledger {
-    /// What an account may have and has. The principal must be permitted to read it.
+    /// Returns the quota of an account.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not read this quota, or the store failed.
     pub async fn quota(
         &self,
         principal: &Principal,
@@ -49,8 +53,11 @@ impl Ledger {
         })
     }
 
-    /// Adds to a transaction that an account has these limits, and the defaults for what they do not name. The principal
-    /// must be permitted to update it. A limit that would come to stand below what is used is refused.
+    /// Adds new limits of an account to a transaction. Kinds that are not listed get their defaults.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not update this quota, a kind is unknown, or a limit is lowered below the use.
     pub async fn set_limits(
         &self,
         transaction: Transaction,
@@ -60,20 +67,22 @@ impl Ledger {
     ) -> Result<Transaction, LedgerError> {
         principal.authorize(Verb::Update, resource(account), &account.scope())?;
         self.kinds.check_limits(limits)?;
-        let mut opened = self.account(&transaction, account).await?;
-        let mut next = opened.record.clone();
-        next.limits = limits.clone();
-        let named = [&opened.record.limits, limits];
-        let named: BTreeSet<_> = named.into_iter().flat_map(Limits::iter).collect();
-        for (kind, _) in named {
-            let (then, now) = (
-                next.limit(&self.kinds, kind),
-                opened.record.limit(&self.kinds, kind),
+        let mut account_record = self.account(&transaction, account).await?;
+        let mut updated = account_record.record.clone();
+        updated.limits = limits.clone();
+        let changed = [&account_record.record.limits, limits];
+        let changed: BTreeSet<_> = changed.into_iter().flat_map(Limits::iter).collect();
+        for (kind, _) in changed {
+            let (new_limit, old_limit) = (
+                updated.limit(&self.kinds, kind),
+                account_record.record.limit(&self.kinds, kind),
             );
-            let used = next.used.of(kind);
-            match then {
-                // Only what is lowered: what stays says nothing about this change.
-                Some(limit) if limit < used && now.is_none_or(|now| limit < now) => {
+            let used = updated.used.of(kind);
+            match new_limit {
+                // Only lowered limits are checked: an unchanged one can be below the use already.
+                Some(limit)
+                    if limit < used && old_limit.is_none_or(|old_limit| limit < old_limit) =>
+                {
                     return Err(LedgerError::LimitBelowUse {
                         account: *account,
                         kind: kind.clone(),
@@ -84,8 +93,8 @@ impl Ledger {
                 Some(_) | None => {}
             }
         }
-        opened.record = next;
-        opened.close(transaction)
+        account_record.record = updated;
+        account_record.close(transaction)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A store that does not go along at one commit.
+//! A store that fails at one commit.
 
 use std::sync::{
     Arc,
@@ -11,18 +11,18 @@ use fleetwright_store::{
     Transaction, Watch,
 };
 
-/// What happens to the commit.
+/// The outcome of the failing commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mishap {
-    /// It is not committed, and the caller is told so.
+pub(crate) enum CommitFault {
+    /// Not committed, and reported so.
     Unavailable,
-    /// It is committed, and nobody knows.
+    /// Committed, with an unknown outcome for the caller.
     UnknownAndDone,
-    /// It is not committed, and nobody knows.
+    /// Not committed, with an unknown outcome for the caller.
     UnknownAndNot,
 }
 
-impl Mishap {
+impl CommitFault {
     pub(crate) const ALL: [Self; 3] =
         [Self::Unavailable, Self::UnknownAndDone, Self::UnknownAndNot];
 }
@@ -31,22 +31,22 @@ impl Mishap {
 pub(crate) struct Flaky {
     store: Arc<dyn Store>,
     at: usize,
-    mishap: Mishap,
+    fault: CommitFault,
     commits: AtomicUsize,
 }
 
 impl Flaky {
-    /// At the commit of this number, from 0.
-    pub(crate) fn over(store: &Arc<dyn Store>, at: usize, mishap: Mishap) -> Arc<dyn Store> {
-        Self::watched(store, at, mishap)
+    /// Fails at the commit with this number, from 0.
+    pub(crate) fn over(store: &Arc<dyn Store>, at: usize, fault: CommitFault) -> Arc<dyn Store> {
+        Self::watched(store, at, fault)
     }
 
-    /// The same, to be asked whether it came to that.
-    pub(crate) fn watched(store: &Arc<dyn Store>, at: usize, mishap: Mishap) -> Arc<Self> {
+    /// Like [`over`](Self::over), as a type that reports whether the fault happened.
+    pub(crate) fn watched(store: &Arc<dyn Store>, at: usize, fault: CommitFault) -> Arc<Self> {
         Arc::new(Self {
             store: Arc::clone(store),
             at,
-            mishap,
+            fault,
             commits: AtomicUsize::new(0),
         })
     }
@@ -72,13 +72,13 @@ impl Store for Flaky {
         if self.commits.fetch_add(1, Ordering::Relaxed) != self.at {
             return self.store.commit(transaction).await;
         }
-        match self.mishap {
-            Mishap::Unavailable => Err(StoreError::Unavailable { reason, source }),
-            Mishap::UnknownAndDone => {
+        match self.fault {
+            CommitFault::Unavailable => Err(StoreError::Unavailable { reason, source }),
+            CommitFault::UnknownAndDone => {
                 self.store.commit(transaction).await?;
                 Err(StoreError::UnknownOutcome { reason, source })
             }
-            Mishap::UnknownAndNot => Err(StoreError::UnknownOutcome { reason, source }),
+            CommitFault::UnknownAndNot => Err(StoreError::UnknownOutcome { reason, source }),
         }
     }
     async fn head(&self) -> Result<Revision> {

@@ -1,4 +1,4 @@
-//! What several tests use.
+//! Fixtures that several tests share.
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::needless_pass_by_value, reason = "names are given as they are")]
 
@@ -42,7 +42,7 @@ pub(crate) fn allocation(name: impl ToString, amounts: Amounts) -> Allocation {
     Allocation::new(instance(name), organization(1), project(1), amounts)
 }
 
-/// One schema for this crate and for what is paid for.
+/// A schema with this crate's kinds and a kind that is paid for.
 pub(crate) fn whole_schema() -> Schema {
     schema(Schema::builder().kind("instance")).build().unwrap()
 }
@@ -59,14 +59,14 @@ pub(crate) fn operator() -> Principal {
     Principal::service(ActorName::new("operator").unwrap(), Permission::all())
 }
 
-/// What is used of servers and GPUs.
+/// Returns the use of servers and GPUs.
 pub(crate) async fn used(ledger: &Ledger, account: Account) -> Amounts {
     let quota = ledger.quota(&operator(), &account).await.unwrap();
     let lines = quota.lines.into_iter().map(|line| (line.kind, line.used));
-    lines.collect::<Amounts>().normal()
+    lines.collect::<Amounts>().without_zeros()
 }
 
-/// Makes an instance together with its payment.
+/// Creates an instance with its allocation.
 pub(crate) async fn create(
     ledger: &Ledger,
     allocation: &Allocation,
@@ -78,7 +78,7 @@ pub(crate) async fn create(
     ledger.commit(allocation.organization, build).await
 }
 
-/// Deletes an instance together with its payment.
+/// Deletes an instance with its allocation.
 pub(crate) async fn delete(
     ledger: &Ledger,
     allocation: &Allocation,
@@ -90,7 +90,7 @@ pub(crate) async fn delete(
     ledger.commit(allocation.organization, build).await
 }
 
-/// Changes what an instance costs.
+/// Changes the allocation of an instance.
 pub(crate) async fn resize(
     ledger: &Ledger,
     allocation: &Allocation,
@@ -103,7 +103,7 @@ pub(crate) async fn resize(
     ledger.commit(allocation.organization, build).await
 }
 
-/// A store that lets others go first, a different number of times at each call, so that tasks on one thread are mixed.
+/// A store that yields a pseudo-random number of times before each call, so that tasks interleave.
 #[derive(Debug)]
 pub(crate) struct Mixed {
     store: Arc<dyn Store>,
@@ -116,7 +116,7 @@ impl Mixed {
         Self::counting(store, seed)
     }
 
-    /// The same, to be asked how many commits were tried.
+    /// Like [`over`](Self::over), as a type that counts commits.
     pub(crate) fn counting(store: Arc<dyn Store>, seed: u64) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -129,8 +129,8 @@ impl Mixed {
         self.commits.load(Ordering::Relaxed)
     }
 
-    async fn let_others_go_first(&self) {
-        // A step of a linear congruential generator; the upper bits are the good ones.
+    async fn yield_randomly(&self) {
+        // A linear congruential generator; its upper bits are the random ones.
         let next = |x: u64| {
             x.wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407)
@@ -151,16 +151,16 @@ impl Store for Mixed {
         self.store.schema()
     }
     async fn get(&self, id: &RecordId) -> Stored<Option<Record>> {
-        self.let_others_go_first().await;
+        self.yield_randomly().await;
         self.store.get(id).await
     }
     async fn list(&self, query: &Query) -> Stored<Page> {
-        self.let_others_go_first().await;
+        self.yield_randomly().await;
         self.store.list(query).await
     }
     async fn commit(&self, transaction: &Transaction) -> Stored<Revision> {
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.let_others_go_first().await;
+        self.yield_randomly().await;
         self.store.commit(transaction).await
     }
     async fn head(&self) -> Stored<Revision> {
