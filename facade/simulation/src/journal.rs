@@ -1,4 +1,5 @@
-//! What is known of a run beside the world itself: which steps were made, what went wrong, and which rules were broken.
+//! The journal of a run: which steps ran, which faults were injected, and which rule was broken
+//! first.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,12 +17,12 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::fault::{Fault, Kind, Site};
+use crate::fault::{Fault, FaultKind, FaultPoint};
 
-/// How many steps of a run are kept for people.
-const KEPT: usize = 60;
+/// How many lines of a run's log are kept.
+const LOG_LINES: usize = 60;
 
-/// Shared by all that takes part in a run. It outlives the processes.
+/// Shared by all parts of a run. It outlives the processes.
 #[derive(Debug)]
 pub struct Journal {
     faults: Vec<Fault>,
@@ -32,127 +33,127 @@ pub struct Journal {
 
 #[derive(Debug)]
 struct Inner {
-    dice: SeededRng,
-    counts: BTreeMap<Site, u64>,
-    hit: BTreeSet<(Site, Kind)>,
+    rng: SeededRng,
+    counts: BTreeMap<FaultPoint, u64>,
+    occurred: BTreeSet<(FaultPoint, FaultKind)>,
     crashed: bool,
     crashes: u64,
     violation: Option<String>,
     trace: Vec<String>,
-    notes: Notes,
+    facts: Facts,
 }
 
-/// What the rules are checked against.
+/// Facts that the rules need and that are in no record.
 #[derive(Debug, Default)]
-pub struct Notes {
-    /// When the monitor's last list began that came to an end, and whether it had gaps.
+pub struct Facts {
+    /// When the monitor's last successful list began, and whether it was complete.
     pub list: Option<(DateTime<Utc>, Complete)>,
-    /// Whether the present look has a list at all.
+    /// Whether the current scan has no list.
     pub list_failed: bool,
-    /// Machines that may be swept.
+    /// Machines that the monitor may terminate.
     pub orphans: BTreeSet<InstanceId>,
-    /// Machines that nobody here may touch.
+    /// Machines that no part of the façade may touch.
     pub foreign: BTreeSet<InstanceId>,
-    /// How many of the next launches end before they boot.
-    pub doomed: usize,
-    /// How often a machine was destroyed from outside.
-    pub destroyed: usize,
+    /// How many of the next launches fail before they boot.
+    pub failing_boots: usize,
+    /// How often an external actor terminated a machine.
+    pub external_terminations: usize,
     /// When a call for a server last failed.
-    pub failed: BTreeMap<String, DateTime<Utc>>,
-    /// The update that a tenant is asking for now.
-    pub asking: Option<Asking>,
-    /// What each tenant agreed to lose for, by the last word there is.
-    pub agreed: BTreeMap<Instance, ServerSpec>,
-    /// All that was ever agreed to.
-    pub agreed_ever: BTreeMap<Instance, Vec<ServerSpec>>,
-    /// How often another machine was asked for, at the most.
-    pub replaces: BTreeMap<Instance, u64>,
-    /// Instances whose servers an operator has deleted.
-    pub ordered: BTreeSet<Instance>,
+    pub last_failure: BTreeMap<String, DateTime<Utc>>,
+    /// The update that a tenant is requesting now.
+    pub pending_update: Option<PendingUpdate>,
+    /// The server spec that each tenant's last update consented to.
+    pub last_consent: BTreeMap<Instance, ServerSpec>,
+    /// Every server spec that was ever consented to.
+    pub consents: BTreeMap<Instance, Vec<ServerSpec>>,
+    /// How many replacements were requested at most.
+    pub requested_replacements: BTreeMap<Instance, u64>,
+    /// Instances whose server an operator deleted.
+    pub deleted_by_operator: BTreeSet<Instance>,
 }
 
-/// An update as a tenant asks for it.
+/// An update as a tenant requests it.
 #[derive(Clone, Debug)]
-pub struct Asking {
-    /// Of which instance.
+pub struct PendingUpdate {
+    /// The instance.
     pub id: Instance,
-    /// What it is to be.
+    /// The requested spec.
     pub spec: InstanceSpec,
-    /// What may be lost for it.
+    /// The consent that comes with it.
     pub consent: Consent,
 }
 
-/// Whether a list had gaps.
+/// Whether a list was complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Complete {
-    /// It had none.
+    /// It had no gaps.
     Yes,
-    /// It had.
+    /// It had gaps.
     No,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// How many steps were made.
+    /// Steps: store and cloud calls of all processes.
     pub steps: u64,
-    /// How often a process died.
+    /// Crashes of a process.
     pub crashes: u64,
-    /// How many things went wrong in all.
+    /// Injected faults.
     pub faults: u64,
-    /// Which.
-    pub hit: BTreeSet<(Site, Kind)>,
-    /// The first rule that was broken.
+    /// The pairs of fault point and fault kind that occurred.
+    pub occurred: BTreeSet<(FaultPoint, FaultKind)>,
+    /// The first rule that was broken, if any.
     pub violation: Option<String>,
-    /// The last steps.
+    /// The last lines of the log.
     pub trace: Vec<String>,
 }
 
 impl Journal {
-    /// Of a run with these faults.
+    /// Creates the journal of a run with these faults.
     pub fn new(seed: u64, faults: &[Fault]) -> Self {
         Self {
             faults: faults.to_vec(),
             inner: Mutex::new(Inner {
-                dice: SeededRng::for_purpose(seed, 2),
+                rng: SeededRng::for_purpose(seed, 2),
                 counts: BTreeMap::new(),
-                hit: BTreeSet::new(),
+                occurred: BTreeSet::new(),
                 crashed: false,
                 crashes: 0,
                 violation: None,
                 trace: Vec::new(),
-                notes: Notes::default(),
+                facts: Facts::default(),
             }),
             crash: Notify::new(),
             began: Instant::now(),
         }
     }
 
-    /// A step is about to be made: what goes wrong with it.
-    pub fn strike(&self, site: Site) -> Option<Kind> {
+    /// Counts a step that is about to run and returns the fault to inject, if any.
+    pub fn next_fault(&self, point: FaultPoint) -> Option<FaultKind> {
         let mut inner = self.lock();
-        let count = inner.counts.entry(site).or_default();
+        let count = inner.counts.entry(point).or_default();
         *count += 1;
         let nth = *count;
         let mut faults = self.faults.iter();
-        let found = faults.find(|fault| fault.site == site && fault.nth == nth);
+        let found = faults.find(|fault| fault.point == point && fault.nth == nth);
         let kind = found.map(|fault| fault.kind);
         if let Some(kind) = kind {
-            inner.hit.insert((site, kind));
+            inner.occurred.insert((point, kind));
         }
         let fault = kind.map_or_else(String::new, |kind| format!("  <- {kind:?}"));
-        // Steady steps are told only where something goes wrong with them.
-        if kind.is_some() || !is_steady(site) {
-            inner.tell(self.began.elapsed(), &format!("{site:?} #{nth}{fault}"));
+        // Background steps are logged only with a fault.
+        if kind.is_some() || !is_background(point) {
+            inner.log(self.began.elapsed(), &format!("{point:?} #{nth}{fault}"));
         }
         kind
     }
 
-    /// Waits for a moment by chance, and for ever once the process is dead.
+    /// Waits for a random time up to `most`, or forever once the process has crashed.
     pub async fn pause(&self, most: Duration) {
         let (delay, dead) = {
             let mut inner = self.lock();
-            (inner.dice.up_to(most), inner.crashed)
+            (inner.rng.up_to(most), inner.crashed)
         };
         if dead {
             std::future::pending::<()>().await;
@@ -165,40 +166,40 @@ impl Journal {
         }
     }
 
-    /// The process dies here.
-    pub async fn die(&self) {
+    /// Crashes the process: the caller never continues.
+    pub async fn crash(&self) {
         {
             let mut inner = self.lock();
             inner.crashed = true;
             inner.crashes += 1;
-            inner.tell(self.began.elapsed(), "the process dies");
+            inner.log(self.began.elapsed(), "the process crashes");
         }
         self.crash.notify_one();
         std::future::pending::<()>().await;
     }
 
-    /// Waits until the process dies, or a rule is broken.
-    pub async fn death(&self) {
+    /// Waits until the process crashes or a rule is broken.
+    pub async fn wait_for_crash(&self) {
         self.crash.notified().await;
     }
 
-    /// A new process begins, after some time.
-    pub fn revive(&self) -> Duration {
+    /// Prepares for a new process and returns how long to wait before it starts.
+    pub fn restart(&self) -> Duration {
         let mut inner = self.lock();
         inner.crashed = false;
-        // A failure that was not written down died with the process.
-        inner.notes.failed.clear();
-        // What a dead process was about to do is not done.
-        inner.notes.list_failed = true;
-        inner.notes.asking = None;
-        inner.dice.up_to(Duration::from_secs(30))
+        // A failure that was not stored is unknown to the next process.
+        inner.facts.last_failure.clear();
+        // Nothing that the crashed process had begun continues.
+        inner.facts.list_failed = true;
+        inner.facts.pending_update = None;
+        inner.rng.up_to(Duration::from_secs(30))
     }
 
-    /// A rule is broken.
-    pub fn violated(&self, rule: impl Into<String>) {
+    /// Reports a broken rule. The first one is the run's result.
+    pub fn report_violation(&self, rule: impl Into<String>) {
         let mut inner = self.lock();
         let rule = rule.into();
-        inner.tell(self.began.elapsed(), &format!("VIOLATION: {rule}"));
+        inner.log(self.began.elapsed(), &format!("VIOLATION: {rule}"));
         if inner.violation.is_none() {
             inner.violation = Some(rule);
         }
@@ -206,29 +207,29 @@ impl Journal {
         self.crash.notify_one();
     }
 
-    /// Whether a rule is broken.
-    pub fn is_violated(&self) -> bool {
+    /// Returns whether a rule was broken.
+    pub fn has_violation(&self) -> bool {
         self.lock().violation.is_some()
     }
 
-    /// Adds a line for people.
-    pub fn tell(&self, line: &str) {
-        self.lock().tell(self.began.elapsed(), line);
+    /// Adds a line to the log.
+    pub fn log(&self, line: &str) {
+        self.lock().log(self.began.elapsed(), line);
     }
 
-    /// What the rules are checked against.
-    pub fn notes<T>(&self, look: impl FnOnce(&mut Notes) -> T) -> T {
-        look(&mut self.lock().notes)
+    /// Facts that the rules need and that are in no record.
+    pub fn facts<T>(&self, look: impl FnOnce(&mut Facts) -> T) -> T {
+        look(&mut self.lock().facts)
     }
 
-    /// What it all came to.
+    /// Returns the result of the run.
     pub fn outcome(&self) -> Outcome {
         let inner = self.lock();
         Outcome {
             steps: inner.counts.values().sum(),
             crashes: inner.crashes,
-            faults: inner.hit.len() as u64,
-            hit: inner.hit.clone(),
+            faults: inner.occurred.len() as u64,
+            occurred: inner.occurred.clone(),
             violation: inner.violation.clone(),
             trace: inner.trace.clone(),
         }
@@ -239,15 +240,15 @@ impl Journal {
     }
 }
 
-/// Steps that are made all the time.
-fn is_steady(site: Site) -> bool {
-    use Site::{
-        Beat, List, ReadInstances, ReadNetworks, ReadRegion, ReadService, WatchInstances,
-        WatchNetworks, WatchRegion,
+/// Whether a step runs all the time in the background.
+fn is_background(point: FaultPoint) -> bool {
+    use FaultPoint::{
+        List, ReadInstances, ReadNetworks, ReadRegion, ReadService, WatchInstances, WatchNetworks,
+        WatchRegion, WriteScan,
     };
     let steady = [
         List,
-        Beat,
+        WriteScan,
         ReadService,
         ReadInstances,
         ReadNetworks,
@@ -256,14 +257,14 @@ fn is_steady(site: Site) -> bool {
         WatchNetworks,
         WatchRegion,
     ];
-    steady.contains(&site)
+    steady.contains(&point)
 }
 
 impl Inner {
-    fn tell(&mut self, at: Duration, line: &str) {
+    fn log(&mut self, at: Duration, line: &str) {
         self.trace
             .push(format!("{:>9.3}s {line}", at.as_secs_f64()));
-        let surplus = self.trace.len().saturating_sub(KEPT);
+        let surplus = self.trace.len().saturating_sub(LOG_LINES);
         self.trace.drain(..surplus);
     }
 }

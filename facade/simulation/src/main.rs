@@ -1,4 +1,5 @@
-//! `cargo run -p fleetwright-simulation --release -- --seeds 1000` runs a thousand histories and prints one line.
+//! `cargo run -p fleetwright-simulation --release -- --seeds 1000` runs a thousand scenarios and
+//! prints a summary line.
 
 use std::process::ExitCode;
 
@@ -6,24 +7,25 @@ use clap::Parser;
 use fleetwright_simulation::{
     mistake::Mistake,
     scenario::Scenario,
+    seeds::{StopAfter, run_seeds},
     shrink::shrink,
-    sweep::{Until, sweep},
     world::run,
 };
 
-/// Runs the whole façade under virtual time, with a crash, an error or a lost reply at every step.
+/// Runs the whole façade in virtual time and injects a crash, an error or a lost response at every
+/// step.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How many seeds to run, from 0 on.
+    /// How many seeds to run, starting at 0.
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
-    /// Runs this seed alone and prints its history.
+    /// Run only this seed and print its scenario.
     #[arg(long)]
     seed: Option<u64>,
-    /// Makes a mistake on purpose.
+    /// Make this mistake on purpose.
     #[arg(long, value_parser = mistake)]
     mistake: Option<Mistake>,
-    /// Makes every mistake there is, and prints which seed found it.
+    /// Make every mistake, one after the other, and print which seed finds it.
     #[arg(long)]
     mistakes: bool,
 }
@@ -44,38 +46,38 @@ fn main() -> ExitCode {
     if let Some(seed) = arguments.seed {
         return show(seed, arguments.mistake);
     }
-    let sum = sweep(0..arguments.seeds, arguments.mistake, Until::All);
-    for seed in sum.violations.iter().take(3) {
+    let summary = run_seeds(0..arguments.seeds, arguments.mistake, StopAfter::LastSeed);
+    for seed in summary.violations.iter().take(3) {
         show(*seed, arguments.mistake);
     }
-    for seed in sum.violations.iter().skip(3) {
-        let outcome = run(&Scenario::of(*seed), arguments.mistake);
+    for seed in summary.violations.iter().skip(3) {
+        let outcome = run(&Scenario::from_seed(*seed), arguments.mistake);
         let rule = outcome.violation.unwrap_or_default();
         println!("seed {seed} breaks a rule: {rule}");
     }
-    for (site, kind) in sum.missed() {
-        eprintln!("never hit: {kind:?} at {site:?}");
+    for (point, kind) in summary.missed() {
+        eprintln!("never occurred: {kind:?} at {point:?}");
     }
-    println!("{sum}");
-    if sum.violations.is_empty() {
+    println!("{summary}");
+    if summary.violations.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
-/// Runs one seed; what breaks a rule is shrunk and printed.
+/// Runs one seed. A scenario that breaks a rule is shrunk and printed.
 fn show(seed: u64, mistake: Option<Mistake>) -> ExitCode {
-    let scenario = Scenario::of(seed);
+    let scenario = Scenario::from_seed(seed);
     let outcome = run(&scenario, mistake);
     let Some(rule) = outcome.violation.clone() else {
         print!("{scenario}");
-        println!("seed {seed}: {} steps, no rule is broken", outcome.steps);
+        println!("seed {seed}: {} steps, no rule broken", outcome.steps);
         return ExitCode::SUCCESS;
     };
     println!("seed {seed} breaks a rule: {rule}");
     let (least, outcome) = shrink(scenario, mistake, outcome);
-    println!("the least of it: {}", outcome.violation.unwrap_or_default());
+    println!("shrunk: {}", outcome.violation.unwrap_or_default());
     print!("{least}");
     for line in outcome.trace {
         println!("  {line}");
@@ -86,10 +88,10 @@ fn show(seed: u64, mistake: Option<Mistake>) -> ExitCode {
 fn all_mistakes(seeds: u64) -> ExitCode {
     let mut survivors = 0;
     for mistake in Mistake::ALL.iter().copied() {
-        let found = sweep(0..seeds, Some(mistake), Until::Violation);
+        let found = run_seeds(0..seeds, Some(mistake), StopAfter::FirstViolation);
         match found.violations.first() {
             Some(seed) => {
-                let rule = run(&Scenario::of(*seed), Some(mistake)).violation;
+                let rule = run(&Scenario::from_seed(*seed), Some(mistake)).violation;
                 let rule = rule.unwrap_or_default();
                 println!("{}: seed {seed}: {rule}", mistake.as_str());
             }

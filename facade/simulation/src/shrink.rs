@@ -1,8 +1,9 @@
-//! The least of a scenario that still breaks a rule.
+//! Shrinks a scenario that breaks a rule.
 
 use crate::{journal::Outcome, mistake::Mistake, scenario::Scenario, world::run};
 
-/// Leaves out operations and faults, one by one, as long as some rule is broken. Answers what is left and what it comes to.
+/// Removes operations and faults one by one while some rule is still broken. Returns the smallest
+/// scenario found and its outcome.
 pub fn shrink(
     mut scenario: Scenario,
     mistake: Option<Mistake>,
@@ -23,7 +24,7 @@ pub fn shrink(
     }
 }
 
-/// The scenario without one of its parts, the later ones first.
+/// Every scenario with one operation or fault less, later ones first.
 fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let without_op = (0..scenario.ops.len()).rev().map(|index| {
         let mut smaller = scenario.clone();

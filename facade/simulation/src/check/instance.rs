@@ -1,4 +1,5 @@
-//! Every call that was accepted has come true, or the instance says why not.
+//! Checks that every accepted request came true, or that the instance has a condition that says why
+//! not.
 
 use fleetwright::OptionalVerb;
 use fleetwright_compute::{
@@ -10,11 +11,12 @@ use fleetwright_region::server::{Consent, Health, Phase, Power};
 use super::{Check, why};
 
 impl Check<'_> {
-    /// Whether every instance is what its tenant was promised.
+    /// Checks every instance against what its tenant may expect.
     pub(super) async fn instances(&self) -> Result<(), String> {
-        for (id, (spec, power)) in &self.promised.live {
+        for (id, (spec, power)) in &self.expected.live {
             let found = self.instance(id.server()).await;
-            let view = found.ok_or_else(|| format!("instance {id} was promised, and is gone"))?;
+            let view =
+                found.ok_or_else(|| format!("instance {id} was accepted and does not exist"))?;
             self.one(&view, spec, *power)
                 .await
                 .map_err(|problem| format!("instance {id} {problem}; {}", told(&view)))?;
@@ -24,10 +26,13 @@ impl Check<'_> {
             if instance.deletion.is_some() {
                 let view = self.instance(instance.server).await;
                 let view = view.as_ref().map(told).unwrap_or_default();
-                return Err(format!("instance {} is not gone; {view}", instance.id));
+                return Err(format!("instance {} still exists; {view}", instance.id));
             }
-            if !self.promised.live.contains_key(&instance.id) {
-                return Err(format!("instance {} was promised to nobody", instance.id));
+            if !self.expected.live.contains_key(&instance.id) {
+                return Err(format!(
+                    "instance {} exists although nobody expects it",
+                    instance.id
+                ));
             }
         }
         Ok(())
@@ -41,7 +46,7 @@ impl Check<'_> {
     ) -> Result<(), String> {
         let instance = &view.instance;
         if instance.spec != *spec || instance.intent.power != power {
-            return Err("is not asked for as its tenant asked for it".to_owned());
+            return Err("does not have the requested desired state".to_owned());
         }
         let mut stuck = instance.status.conditions.iter();
         if let Some(condition) = stuck.find(|held| held.kind.needs_a_word()) {
@@ -58,11 +63,11 @@ impl Check<'_> {
         let rules = [
             (
                 status.observed_generation == instance.generation,
-                "is not done",
+                "has not applied its generation",
             ),
             (
                 instance.wish().holds_for(&server),
-                "did not tell its server",
+                "has not applied its desired state to its server",
             ),
             (status.phase == phase, "is in another phase"),
             (
@@ -72,7 +77,7 @@ impl Check<'_> {
             (view.health == Health::Healthy, "is not healthy"),
             (
                 view.waiting.is_none() || next_launch(instance),
-                "waits for something",
+                "still waits",
             ),
             (
                 status.private_ip == seen.and_then(|seen| seen.private_ip)
@@ -86,12 +91,14 @@ impl Check<'_> {
         }
     }
 
-    /// Whether what needs a word has a cause.
+    /// Checks that a condition which needs a decision of the tenant has a cause.
     async fn says_why(&self, instance: &Instance, condition: &Condition) -> Result<(), String> {
-        let (destroyed, ordered) = self
-            .rules
-            .journal
-            .notes(|notes| (notes.destroyed, notes.ordered.contains(&instance.id)));
+        let (destroyed, ordered) = self.rules.journal.facts(|facts| {
+            (
+                facts.external_terminations,
+                facts.deleted_by_operator.contains(&instance.id),
+            )
+        });
         let server = self.rules.server(instance.server).await;
         let caused = match condition.kind {
             ConditionKind::Lost => destroyed > 0,
@@ -104,7 +111,7 @@ impl Check<'_> {
                 let offered = self.rules.verbs.contains(&OptionalVerb::RebootInstance);
                 !offered && instance.intent.reboots > 0
             }
-            // The catalog is whole again, and everything else was refused when it was asked for.
+            // The catalog is complete again, and invalid requests were refused at once.
             ConditionKind::Refused
             | ConditionKind::ServerTaken
             | ConditionKind::NoCapacity
@@ -118,19 +125,19 @@ impl Check<'_> {
             return Ok(());
         }
         Err(format!(
-            "is given up without a cause: {}",
+            "has given up without a cause: {}",
             condition.message
         ))
     }
 }
 
-/// What takes effect with the next launch is waited for by nobody.
+/// Returns whether the instance only has changes that wait for the next launch.
 fn next_launch(instance: &Instance) -> bool {
     let mut conditions = instance.status.conditions.iter();
     conditions.all(|held| held.kind == ConditionKind::NextLaunch)
 }
 
-/// An instance in one line.
+/// Returns an instance in one line.
 fn told(view: &InstanceView) -> String {
     let instance = &view.instance;
     let last = instance.events.iter().rev().take(4).rev();

@@ -1,7 +1,7 @@
-//! What must hold once everything has settled, and what every reader may rely on at any time.
+//! Checks of the final state, and of the status that every reader sees.
 
 mod instance;
-mod left;
+mod leftovers;
 
 use std::time::Duration;
 
@@ -14,59 +14,59 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Document as _, Record, RecordId, Store as _, Table, Versioned};
 
-use crate::{client::Promised, names, rules::Rules};
+use crate::{client::Expected, constants, rules::Rules};
 
-/// How often the monitor looks.
+/// The monitor's interval.
 pub const TICK: Duration = Duration::from_secs(2);
 
-/// Compares the records with the truth.
+/// Compares the records with the cloud's real state.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'a> {
-    /// The records and the truth.
+    /// The records and the cloud's real state.
     pub rules: &'a Rules,
-    /// What tenants were told that they would get.
-    pub promised: &'a Promised,
-    /// Whether the cloud changes tags.
+    /// What tenants may expect.
+    pub expected: &'a Expected,
+    /// Whether the cloud supports changes of tags.
     pub retags: bool,
 }
 
 impl Check<'_> {
-    /// Nobody is told that a server is healthy which was not looked at lately.
+    /// Checks that no server is reported healthy without a recent scan.
     pub async fn status(&self) {
         let now = self.rules.clock.now();
-        let looked = self.rules.journal.notes(|notes| notes.list);
+        let looked = self.rules.journal.facts(|facts| facts.list);
         let fresh = looked.is_some_and(|(began, _)| {
             let age = now.signed_duration_since(began).to_std();
             age.unwrap_or_default() <= TICK * 2
         });
-        for id in self.rules.town.servers() {
+        for id in self.rules.fixtures.servers() {
             let Some(view) = self.view(id).await else {
                 continue;
             };
             if view.health == Health::Healthy && !fresh {
-                self.rules.journal.violated(format!(
-                    "server {id} is told to be healthy, and was not looked at for two ticks"
+                self.rules.journal.report_violation(format!(
+                    "server {id} is reported healthy without a scan in the last two intervals"
                 ));
             }
             let instance = self.instance(id).await;
             if instance.is_some_and(|view| view.health == Health::Healthy) && !fresh {
-                self.rules.journal.violated(format!(
-                    "instance {id} is told to be healthy, and was not looked at for two ticks"
+                self.rules.journal.report_violation(format!(
+                    "instance {id} is reported healthy without a scan in the last two intervals"
                 ));
             }
         }
     }
 
-    /// Whether everything is as it was asked for, or what is not.
+    /// Checks that everything is as requested, or returns what is not.
     pub async fn settled(&self) -> Result<(), String> {
-        let pulse = self.pulse().await.ok_or("there is no pulse")?;
+        let pulse = self.pulse().await.ok_or("there is no scan record")?;
         if let Some(why) = pulse.frozen {
             return Err(format!("the monitor is frozen: {why}"));
         }
         self.instances().await?;
         self.left().await?;
         let mut claimed = Vec::new();
-        for id in self.rules.town.servers() {
+        for id in self.rules.fixtures.servers() {
             let view = self.view(id).await;
             let machine = view.as_ref().and_then(|view| view.server.instance.as_ref());
             claimed.extend(machine.map(|machine| machine.id.clone()));
@@ -76,43 +76,51 @@ impl Check<'_> {
         let (foreign, orphans) = self
             .rules
             .journal
-            .notes(|notes| (notes.foreign.clone(), notes.orphans.clone()));
-        if let Some(id) = foreign.iter().find(|id| !self.rules.truth.exists(id)) {
-            return Err(format!("machine {id} was somebody else's, and is gone"));
+            .facts(|facts| (facts.foreign.clone(), facts.orphans.clone()));
+        if let Some(id) = foreign.iter().find(|id| !self.rules.oracle.exists(id)) {
+            return Err(format!("machine {id} of another owner was terminated"));
         }
-        if let Some(id) = orphans.iter().find(|id| self.rules.truth.exists(id)) {
-            return Err(format!("machine {id} is an orphan, and is not swept"));
+        if let Some(id) = orphans.iter().find(|id| self.rules.oracle.exists(id)) {
+            return Err(format!("orphan {id} still exists"));
         }
-        let live = self.rules.truth.live().into_iter().map(|(info, _)| info.id);
+        let live = self
+            .rules
+            .oracle
+            .live()
+            .into_iter()
+            .map(|(info, _)| info.id);
         let known = |id: &_| claimed.contains(id) || foreign.contains(id);
         match live.into_iter().find(|id| !known(id)) {
-            Some(id) => Err(format!("machine {id} is nobody's")),
+            Some(id) => Err(format!("machine {id} has no server")),
             None => Ok(()),
         }
     }
 
     fn server(&self, id: ServerId, view: Option<ServerView>) -> Result<(), String> {
-        let orphans = self.rules.journal.notes(|notes| notes.orphans.clone());
-        let mut live = self.rules.truth.live_of(id);
+        let orphans = self.rules.journal.facts(|facts| facts.orphans.clone());
+        let mut live = self.rules.oracle.live_of(id);
         live.retain(|info| !orphans.contains(&info.id));
         let Some(view) = view else {
             return match live.first() {
-                Some(info) => Err(format!("is gone, and machine {} is not", info.id)),
+                Some(info) => Err(format!("is removed although machine {} exists", info.id)),
                 None => Ok(()),
             };
         };
         let server = &view.server;
         if server.intent.power == Power::Deleted {
-            return Err(format!("is not deleted: {}", why(server)));
+            return Err(format!("is not removed: {}", why(server)));
         }
-        let destroyed = self.rules.journal.notes(|notes| notes.destroyed);
+        let destroyed = self
+            .rules
+            .journal
+            .facts(|facts| facts.external_terminations);
         let lost = server.condition(ConditionKind::Lost).is_some();
         let used_up = server.condition(ConditionKind::AttemptsUsed).is_some();
         if lost || used_up {
             let needed = if lost { 1 } else { 3 };
             return match live.first() {
-                Some(info) => Err(format!("is given up, and machine {} lives", info.id)),
-                None if destroyed < needed => Err("is given up without a cause".to_owned()),
+                Some(info) => Err(format!("has given up although machine {} exists", info.id)),
+                None if destroyed < needed => Err("has given up without a cause".to_owned()),
                 None => Ok(()),
             };
         }
@@ -127,8 +135,8 @@ impl Check<'_> {
         let recorded = server
             .instance
             .as_ref()
-            .ok_or("does not know its machine")?;
-        let seen = server.seen().ok_or("was never seen")?;
+            .ok_or("does not name its machine")?;
+        let seen = server.seen().ok_or("was never observed")?;
         let wanted = match server.intent.power {
             Power::Running => CloudInstanceState::Running,
             Power::Stopped | Power::Deleted => CloudInstanceState::Stopped,
@@ -147,22 +155,19 @@ impl Check<'_> {
         let text = |name: Option<&str>| name.unwrap_or_default().to_owned();
         let rules = [
             (recorded.id == info.id, "names another machine"),
-            (
-                info.state == wanted,
-                "is not in the state that was asked for",
-            ),
-            (seen.state == info.state, "is shown in another state"),
+            (info.state == wanted, "is not in the requested state"),
+            (seen.state == info.state, "was observed in another state"),
             (
                 seen.private_ip == info.private_ip,
-                "is shown with another address",
+                "was observed with another address",
             ),
             (
                 seen.public_ip == info.public_ip,
-                "is shown with another public address",
+                "was observed with another public address",
             ),
             (
                 info.public_ip.is_some() == address,
-                "has the wrong sort of address",
+                "has or lacks a public address",
             ),
             (tagged || !self.retags, "has other tags"),
             (
@@ -179,13 +184,13 @@ impl Check<'_> {
             ),
             (
                 server.observed_generation == server.generation,
-                "is not done",
+                "has not applied its generation",
             ),
-            (server.retry.is_none(), "waits to try again"),
+            (server.retry.is_none(), "still waits for a retry"),
             (view.health == Health::Healthy, "is not healthy"),
             (
                 age.is_some_and(|age| age <= TICK * 2),
-                "was not looked at lately",
+                "was not observed recently",
             ),
         ];
         match rules.iter().find(|(holds, _)| !holds) {
@@ -212,14 +217,14 @@ impl Check<'_> {
     }
 
     async fn pulse(&self) -> Option<Pulse> {
-        let id = RecordId::new(Pulse::KIND, names::region().as_str());
+        let id = RecordId::new(Pulse::KIND, constants::region().as_str());
         let record: Record = self.rules.store.get(&id.ok()?).await.ok()??;
         let read: Versioned<Pulse> = Table::read(record).ok()?;
         Some(read.value)
     }
 }
 
-/// The record in one line.
+/// Returns a server in one line.
 fn why(server: &Server) -> String {
     let last = server.events.iter().rev().take(3).rev();
     let events: Vec<_> = last.map(|event| event.message.as_str()).collect();

@@ -1,6 +1,6 @@
-//! Whoever asks for instances, and all those who meddle. They outlive the processes, as people do.
+//! The clients of the façade: tenants, operators and external actors. They outlive the processes.
 
-mod meddle;
+mod external;
 mod probe;
 mod race;
 mod tenant;
@@ -23,89 +23,89 @@ use fleetwright_region::{
 use tokio::time::sleep;
 
 use crate::{
+    fixtures::Fixtures,
     journal::Journal,
+    oracle::Oracle,
     rules::Rules,
     scenario::{Op, Scenario},
-    town::Town,
-    truth::Truth,
     world::Process,
 };
 
-/// How long a wish that could not be taken down waits.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How often a wish that is to come later is asked for again.
-const PATIENCE: usize = 20;
+/// The delay before a request is sent again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// How often a request is sent.
+const MAX_TRIES: usize = 20;
 
-/// What tenants were told that they would get: what everything must come to.
+/// What tenants may expect after their accepted requests.
 #[derive(Debug, Default)]
-pub struct Promised {
-    /// The instances that were accepted, as they were last asked for.
+pub struct Expected {
+    /// The accepted instances, as they were last requested.
     pub live: BTreeMap<InstanceId, (InstanceSpec, Power)>,
-    /// Networks that were asked to go.
-    pub condemned: BTreeSet<NetworkId>,
-    /// Images that are to be made.
+    /// Networks whose deletion was accepted.
+    pub deleted_networks: BTreeSet<NetworkId>,
+    /// Images that were accepted.
     pub images: BTreeSet<ImageId>,
 }
 
-/// Goes through a scenario.
+/// Runs the operations of a scenario.
 #[derive(Debug)]
 pub struct Client {
-    /// How far it is.
+    /// How many operations are done.
     pub done: usize,
-    /// What was accepted.
-    pub promised: Promised,
-    /// The cloud, past every handle.
-    pub truth: Truth,
-    /// The records as they are.
+    /// What must come true.
+    pub expected: Expected,
+    /// The cloud's real state.
+    pub oracle: Oracle,
+    /// The records as they are stored.
     pub rules: Rules,
-    /// What stands where.
-    pub town: Arc<Town>,
-    /// Where it is told.
+    /// The networks and other dependencies of instances.
+    pub fixtures: Arc<Fixtures>,
+    /// Where operations are logged.
     pub journal: Arc<Journal>,
-    /// Its own chance.
-    pub dice: SeededRng,
+    /// The source of its random choices.
+    pub rng: SeededRng,
 }
 
-/// What comes of an operation.
-enum Asked {
-    /// It is done, or nobody insists.
-    Over,
-    /// Nobody knows, or not now: the same again.
-    Again,
+/// The result of an operation.
+enum OpResult {
+    /// It succeeded, or the client gives up.
+    Done,
+    /// The outcome is unknown, or the request may succeed later: send it again.
+    Retry,
 }
 
 impl Client {
-    /// Asks for everything that is left of a scenario, through the services of a process.
+    /// Runs the remaining operations of a scenario against a process.
     pub async fn ask(&mut self, scenario: &Scenario, process: &Process) {
         while let Some((gap, op)) = scenario.ops.get(self.done).copied() {
             sleep(gap).await;
-            self.journal.tell(&format!("{op:?}"));
-            for _ in 0..PATIENCE {
+            self.journal.log(&format!("{op:?}"));
+            for _ in 0..MAX_TRIES {
                 match self.one(op, process).await {
-                    Asked::Over => break,
-                    Asked::Again => sleep(AGAIN).await,
+                    OpResult::Done => break,
+                    OpResult::Retry => sleep(RETRY_DELAY).await,
                 }
             }
             self.done += 1;
         }
     }
 
-    /// The end of the troubles: everything can be had again.
-    pub async fn relent(&mut self, process: &Process) {
+    /// Ends all disruptions: every zone, all capacity and every flavor are available again.
+    pub async fn end_disruptions(&mut self, process: &Process) {
         self.recover();
-        for _ in 0..PATIENCE {
-            match self.load(process, true).await {
-                Asked::Over => return,
-                Asked::Again => sleep(AGAIN).await,
+        for _ in 0..MAX_TRIES {
+            match self.load_catalog(process, true).await {
+                OpResult::Done => return,
+                OpResult::Retry => sleep(RETRY_DELAY).await,
             }
         }
     }
 
-    async fn one(&mut self, op: Op, process: &Process) -> Asked {
+    async fn one(&mut self, op: Op, process: &Process) -> OpResult {
         match op {
             Op::Create(slot) => self.create(process, slot).await,
-            Op::Crowd => self.crowd(process).await,
-            Op::Update(slot, change, word) => self.update(process, slot, change, word).await,
+            Op::CreateAllAtOnce => self.create_all_at_once(process).await,
+            Op::Update(slot, change, mode) => self.update(process, slot, change, mode).await,
             Op::Race(slot) => self.race(process, slot).await,
             Op::Stop(slot) => self.power(process, slot, Power::Stopped).await,
             Op::Start(slot) => self.power(process, slot, Power::Running).await,
@@ -113,51 +113,54 @@ impl Client {
             Op::Replace(slot) => self.replace(process, slot).await,
             Op::Delete(slot) => self.delete(process, slot).await,
             Op::Snapshot(slot) => self.snapshot(process, slot).await,
-            Op::Look(slot) => self.look(process, slot).await,
+            Op::ReadKeyAndConsole(slot) => self.read_key_and_console(process, slot).await,
             Op::Probe(slot) => self.probe(process, slot).await,
-            Op::Condemn(network) => self.condemn(process, network).await,
-            Op::Retire => self.load(process, false).await,
-            Op::Offer => self.load(process, true).await,
-            Op::Order(slot) => self.order(process, slot).await,
-            Op::OutsideStop(_)
-            | Op::OutsideStart(_)
-            | Op::OutsideTerminate(_)
-            | Op::OutsideRetag(_)
+            Op::DeleteNetwork(network) => self.delete_network(process, network).await,
+            Op::RetireFlavor => self.load_catalog(process, false).await,
+            Op::OfferFlavor => self.load_catalog(process, true).await,
+            Op::DeleteServer(slot) => self.delete_server(process, slot).await,
+            Op::ExternalStop(_)
+            | Op::ExternalStart(_)
+            | Op::ExternalTerminate(_)
+            | Op::ExternalRetag(_)
             | Op::Decoy(_)
             | Op::Orphan
             | Op::Foreign
-            | Op::Doom(_)
+            | Op::FailBoots(_)
             | Op::Capacity(_)
-            | Op::CutOff
+            | Op::CutOffZone
             | Op::Recover => {
-                self.meddle(op).await;
-                Asked::Over
+                self.act_externally(op).await;
+                OpResult::Done
             }
         }
     }
 
-    /// What an error leads to: what may have been done, or can be done later, is asked for again.
-    fn judged(&self, error: &ComputeError) -> Asked {
-        self.journal.tell(&format!("  {error}"));
+    /// Decides whether a failed request is sent again: yes if it may have taken effect or may
+    /// succeed later.
+    fn after_error(&self, error: &ComputeError) -> OpResult {
+        self.journal.log(&format!("  {error}"));
         match error.meaning() {
-            Meaning::Unavailable => Asked::Again,
+            Meaning::Unavailable => OpResult::Retry,
             Meaning::Internal => {
-                self.journal
-                    .violated(format!("a call failed inside: {}", whole(error)));
-                Asked::Over
+                self.journal.report_violation(format!(
+                    "a call failed with an internal error: {}",
+                    whole(error)
+                ));
+                OpResult::Done
             }
-            Meaning::Conflict if matches!(error, ComputeError::NameGoing { .. }) => Asked::Again,
+            Meaning::Conflict if matches!(error, ComputeError::NameGoing { .. }) => OpResult::Retry,
             Meaning::InvalidRequest
             | Meaning::Forbidden
             | Meaning::NotFound
             | Meaning::Conflict
             | Meaning::Unprocessable
-            | Meaning::NotOffered => Asked::Over,
+            | Meaning::NotOffered => OpResult::Done,
         }
     }
 }
 
-/// An error with all its causes.
+/// Returns an error with all its sources.
 fn whole(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {}", whole(cause)),

@@ -1,4 +1,4 @@
-//! Those who may not: whoever may look may do nothing, and to another tenant there is nothing.
+//! Principals without permission: a reader may change nothing, and another tenant sees nothing.
 
 use fleetwright::Reboot;
 use fleetwright_compute::{
@@ -7,25 +7,25 @@ use fleetwright_compute::{
 };
 use fleetwright_region::snapshot::NewSnapshot;
 
-use super::{Asked, Client};
+use super::{Client, OpResult};
 use crate::{
-    names::{self, PLACES},
+    constants::{self, SLOTS},
     world::Process,
 };
 
 impl Client {
-    pub(super) async fn probe(&mut self, process: &Process, slot: usize) -> Asked {
-        let id = self.town.id(slot);
+    pub(super) async fn probe(&mut self, process: &Process, slot: usize) -> OpResult {
+        let id = self.fixtures.id(slot);
         let Some(instance) = self.rules.instance(id.server()).await else {
-            return Asked::Over;
+            return OpResult::Done;
         };
-        let tenant = PLACES[slot].tenant;
-        let (reader, stranger) = (names::reader(tenant), names::user(1 - tenant));
+        let tenant = SLOTS[slot].tenant;
+        let (reader, stranger) = (constants::reader(tenant), constants::user(1 - tenant));
         let calls = &process.instances;
         let wanted = UpdateInstance::of(&instance);
-        let image = NewSnapshot::new(names::image("stolen"), names::name("stolen"));
+        let image = NewSnapshot::new(constants::image("stolen"), constants::name("stolen"));
         for (is_stranger, who) in [(false, &reader), (true, &stranger)] {
-            let answers = [
+            let results = [
                 ("update", calls.update(who, id, &wanted).await.err()),
                 ("plan", calls.plan_update(who, id, &wanted).await.err()),
                 ("stop", calls.stop(who, id).await.err()),
@@ -37,9 +37,9 @@ impl Client {
                 ("console", calls.console_session(who, id).await.err()),
                 ("snapshot", calls.snapshot(who, id, &image).await.err()),
             ];
-            for (verb, answer) in answers {
-                let right = match &answer {
-                    // What is gone meanwhile is gone for everybody, and a store that fails says nothing.
+            for (verb, result) in results {
+                let right = match &result {
+                    // An instance may be removed meanwhile, and a failing store proves nothing.
                     Some(ComputeError::NotFound(_)) if is_stranger => true,
                     Some(ComputeError::NotFound(_)) => self.gone(slot).await,
                     Some(ComputeError::Refused(_)) => !is_stranger,
@@ -47,21 +47,21 @@ impl Client {
                     None => false,
                 };
                 if !right {
-                    self.journal.violated(format!(
-                        "{} tries {verb} on instance {id} and is told: {answer:?}",
+                    self.journal.report_violation(format!(
+                        "{} called {verb} on instance {id} and got: {result:?}",
                         who.actor()
                     ));
                 }
             }
         }
         self.seen(process, slot).await;
-        Asked::Over
+        OpResult::Done
     }
 
-    /// Who looks sees it, in lists too; a stranger does not.
+    /// Checks that a reader sees the instance, also in lists, and a stranger does not.
     async fn seen(&self, process: &Process, slot: usize) {
-        let (id, tenant) = (self.town.id(slot), PLACES[slot].tenant);
-        let who = [names::reader(tenant), names::user(1 - tenant)];
+        let (id, tenant) = (self.fixtures.id(slot), SLOTS[slot].tenant);
+        let who = [constants::reader(tenant), constants::user(1 - tenant)];
         for (stranger, who) in who.iter().enumerate() {
             let read = process.instances.read(who, id).await;
             let listed = process.instances.list(who, &ListInstances::default()).await;
@@ -78,8 +78,8 @@ impl Client {
                 (_, _) => self.gone(slot).await,
             };
             if !right {
-                self.journal.violated(format!(
-                    "{} looks at instance {id}: {:?}, and it is in the list: {listed:?}",
+                self.journal.report_violation(format!(
+                    "{} read instance {id}: {:?}, listed: {listed:?}",
                     who.actor(),
                     read.map(|view| view.provisioning)
                 ));
@@ -88,7 +88,10 @@ impl Client {
     }
 
     async fn gone(&self, slot: usize) -> bool {
-        self.rules.instance(self.town.server(slot)).await.is_none()
+        self.rules
+            .instance(self.fixtures.server(slot))
+            .await
+            .is_none()
     }
 }
 

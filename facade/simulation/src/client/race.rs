@@ -1,45 +1,47 @@
-//! Several who ask at the same time.
+//! Concurrent requests.
 
 use fleetwright::Reboot;
 use fleetwright_compute::{ComputeError, service::UpdateInstance};
 use fleetwright_region::server::Power;
 use futures_util::future::{join_all, join5};
 
-use super::{Asked, Client};
-use crate::{names::SLOTS, world::Process};
+use super::{Client, OpResult};
+use crate::{constants::SLOT_COUNT, world::Process};
 
 impl Client {
-    /// All at once, each twice: one of the two is told that there is one, and no organization gets more than it may have.
-    pub(super) async fn crowd(&mut self, process: &Process) -> Asked {
-        let asked = (0..SLOTS).chain(0..SLOTS).map(|slot| {
-            let new = self.town.new_instance(slot);
+    /// Creates every instance twice at once: one of the two calls gets "name taken", and no
+    /// organization exceeds its quota.
+    pub(super) async fn create_all_at_once(&mut self, process: &Process) -> OpResult {
+        let asked = (0..SLOT_COUNT).chain(0..SLOT_COUNT).map(|slot| {
+            let new = self.fixtures.new_instance(slot);
             let instances = &process.instances;
             async move { (slot, instances.create(&Self::user(slot), &new).await) }
         });
-        let mut again = Asked::Over;
+        let mut again = OpResult::Done;
         for (slot, made) in join_all(asked).await {
             let made = made.map(|view| view.instance);
             let over = matches!(made, Err(ComputeError::NameGoing { .. }));
-            let judged = self.created(process, slot, made).await;
-            if matches!(judged, Asked::Again) && !over {
-                again = Asked::Again;
+            let judged = self.record_creation(process, slot, made).await;
+            if matches!(judged, OpResult::Retry) && !over {
+                again = OpResult::Retry;
             }
         }
         again
     }
 
-    /// Two stop it, one reboots it, one tags it and one replaces it. Each wish that is accepted is one that stays.
-    pub(super) async fn race(&mut self, process: &Process, slot: usize) -> Asked {
-        let (who, id) = (Self::user(slot), self.town.id(slot));
+    /// Stops an instance twice, reboots, tags and replaces it, all at once. Every accepted request
+    /// must come true.
+    pub(super) async fn race(&mut self, process: &Process, slot: usize) -> OpResult {
+        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
         let found = match process.instances.read(&who, id).await {
             Ok(view) => view.instance,
-            Err(error) => return self.judged(&error),
+            Err(error) => return self.after_error(&error),
         };
         let mut tagged = UpdateInstance::of(&found);
         // The key is neither empty nor reserved.
         drop(tagged.tags.insert("raced", "yes"));
         self.journal
-            .notes(|notes| *notes.replaces.entry(id).or_default() += 1);
+            .facts(|facts| *facts.requested_replacements.entry(id).or_default() += 1);
         let calls = &process.instances;
         let (one, two, rebooted, updated, replaced) = join5(
             calls.stop(&who, id),
@@ -50,7 +52,7 @@ impl Client {
         )
         .await;
         if one.is_ok() || two.is_ok() {
-            if let Some((_, power)) = self.promised.live.get_mut(&id) {
+            if let Some((_, power)) = self.expected.live.get_mut(&id) {
                 *power = Power::Stopped;
             }
         }
@@ -61,8 +63,14 @@ impl Client {
             updated.err(),
             replaced.err(),
         ];
-        let judged = errors.iter().flatten().map(|error| self.judged(error));
-        let again = judged.filter(|asked| matches!(asked, Asked::Again)).count();
-        if again > 0 { Asked::Again } else { Asked::Over }
+        let judged = errors.iter().flatten().map(|error| self.after_error(error));
+        let again = judged
+            .filter(|asked| matches!(asked, OpResult::Retry))
+            .count();
+        if again > 0 {
+            OpResult::Retry
+        } else {
+            OpResult::Done
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What tenants ask for, and what they may count on afterwards.
+//! The requests of tenants and operators, and what they may expect afterwards.
 
 use fleetwright::{PublicAddress, Reboot, UserData};
 use fleetwright_compute::{
@@ -15,49 +15,52 @@ use fleetwright_region::{
 };
 use fleetwright_store::Advice;
 
-use super::{Asked, Client};
+use super::{Client, OpResult};
 use crate::{
-    journal::Asking,
-    names::{self, PLACES, SLOTS},
-    scenario::{Change, Word},
+    constants::{self, SLOT_COUNT, SLOTS},
+    journal::PendingUpdate,
+    scenario::{Change, UpdateMode},
     world::Process,
 };
 
 impl Client {
     pub(super) fn user(slot: usize) -> Principal {
-        names::user(PLACES[slot].tenant)
+        constants::user(SLOTS[slot].tenant)
     }
 
-    pub(super) async fn create(&mut self, process: &Process, slot: usize) -> Asked {
-        let (who, new) = (Self::user(slot), self.town.new_instance(slot));
+    pub(super) async fn create(&mut self, process: &Process, slot: usize) -> OpResult {
+        let (who, new) = (Self::user(slot), self.fixtures.new_instance(slot));
         let made = process.instances.create(&who, &new).await;
-        self.created(process, slot, made.map(|view| view.instance))
+        self.record_creation(process, slot, made.map(|view| view.instance))
             .await
     }
 
-    /// An instance that is there already is what was asked for before, if an answer was lost.
-    pub(super) async fn created(
+    /// Records the result of a creation. "Name taken" may mean that an earlier attempt succeeded
+    /// and its response was lost.
+    pub(super) async fn record_creation(
         &mut self,
         process: &Process,
         slot: usize,
         made: Result<Instance, ComputeError>,
-    ) -> Asked {
+    ) -> OpResult {
         let instance = match made {
             Ok(instance) => instance,
             Err(ComputeError::NameTaken { id, .. }) => {
                 let found = process.instances.read(&Self::user(slot), id).await;
                 match found {
                     Ok(view) => view.instance,
-                    Err(error) => return self.judged(&error),
+                    Err(error) => return self.after_error(&error),
                 }
             }
-            Err(error) => return self.judged(&error),
+            Err(error) => return self.after_error(&error),
         };
-        let promised = (instance.spec.clone(), instance.intent.power);
-        if instance.deletion.is_none() && !self.promised.condemned.contains(&instance.network) {
-            self.promised.live.insert(instance.id, promised);
+        let expected = (instance.spec.clone(), instance.intent.power);
+        if instance.deletion.is_none()
+            && !self.expected.deleted_networks.contains(&instance.network)
+        {
+            self.expected.live.insert(instance.id, expected);
         }
-        Asked::Over
+        OpResult::Done
     }
 
     pub(super) async fn update(
@@ -65,20 +68,20 @@ impl Client {
         process: &Process,
         slot: usize,
         change: Change,
-        word: Word,
-    ) -> Asked {
-        let (who, id) = (Self::user(slot), self.town.id(slot));
+        mode: UpdateMode,
+    ) -> OpResult {
+        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
         let found = match process.instances.read(&who, id).await {
             Ok(view) => view.instance,
-            Err(error) => return self.judged(&error),
+            Err(error) => return self.after_error(&error),
         };
         let mut wanted = UpdateInstance::of(&found);
         self.apply(&mut wanted, slot, change);
-        wanted.consent = match word {
-            Word::Agreed => Consent::Destroy,
-            Word::Keep | Word::Dry => Consent::KeepEverything,
+        wanted.consent = match mode {
+            UpdateMode::WithConsent => Consent::Destroy,
+            UpdateMode::WithoutConsent | UpdateMode::PlanOnly => Consent::KeepEverything,
         };
-        if word == Word::Dry {
+        if mode == UpdateMode::PlanOnly {
             let before = self
                 .rules
                 .instance(id.server())
@@ -92,174 +95,186 @@ impl Client {
                 .map(|now| now.generation);
             if before.is_some() && after.is_some_and(|after| Some(after) != before) {
                 self.journal
-                    .violated(format!("a plan of instance {id} changed it"));
+                    .report_violation(format!("a dry run changed instance {id}"));
             }
-            return planned.map_or_else(|error| self.judged(&error), |_| Asked::Over);
+            return planned.map_or_else(|error| self.after_error(&error), |_| OpResult::Done);
         }
-        let asking = Asking {
+        let pending_update = PendingUpdate {
             id,
             spec: wanted.spec.clone(),
             consent: wanted.consent,
         };
-        self.journal.notes(|notes| notes.asking = Some(asking));
-        let answer = process.instances.update(&who, id, &wanted).await;
-        self.journal.notes(|notes| notes.asking = None);
-        match answer {
+        self.journal
+            .facts(|facts| facts.pending_update = Some(pending_update));
+        let result = process.instances.update(&who, id, &wanted).await;
+        self.journal.facts(|facts| facts.pending_update = None);
+        match result {
             Ok(_) => {
-                if let Some((spec, _)) = self.promised.live.get_mut(&id) {
+                if let Some((spec, _)) = self.expected.live.get_mut(&id) {
                     *spec = wanted.spec;
                 }
-                Asked::Over
+                OpResult::Done
             }
-            Err(error) => self.judged(&error),
+            Err(error) => self.after_error(&error),
         }
     }
 
     fn apply(&self, wanted: &mut UpdateInstance, slot: usize, change: Change) {
         let spec = &mut wanted.spec;
-        let network = PLACES[slot].network;
+        let network = SLOTS[slot].network;
         match change {
-            Change::Small => spec.flavor = names::flavor("small"),
-            Change::Large => spec.flavor = names::flavor(names::RETIRED),
-            Change::Gpu => spec.flavor = names::flavor("gpu"),
-            Change::Linux => spec.image = names::image("linux"),
-            Change::Bsd => spec.image = names::image("bsd"),
+            Change::Small => spec.flavor = constants::flavor("small"),
+            Change::Large => spec.flavor = constants::flavor(constants::RETIRED_FLAVOR),
+            Change::Gpu => spec.flavor = constants::flavor("gpu"),
+            Change::Linux => spec.image = constants::image("linux"),
+            Change::Bsd => spec.image = constants::image("bsd"),
             // The key is neither empty nor reserved.
             Change::Tag(number) => drop(wanted.tags.insert("mark", number.to_string())),
-            Change::Group => spec.networking.security_groups = [self.town.groups[network]].into(),
+            Change::Group => {
+                spec.networking.security_groups = [self.fixtures.groups[network]].into()
+            }
             Change::NoGroup => spec.networking.security_groups.clear(),
             Change::Public => spec.networking.public_ip = PublicAddress::Assigned,
             Change::Private => spec.networking.public_ip = PublicAddress::Absent,
-            // The second tenant has none, and may not have another's.
-            Change::Authority => spec.ssh_authority = Some(self.town.authority),
+            // The second tenant has no authority and may not use another tenant's.
+            Change::Authority => spec.ssh_authority = Some(self.fixtures.authority),
             Change::UserData(number) => {
                 spec.user_data = UserData::new(format!("#!/bin/sh\necho {number}\n")).ok();
             }
-            Change::Words(number) => wanted.description = Some(format!("number {number}")),
+            Change::Description(number) => wanted.description = Some(format!("number {number}")),
         }
     }
 
-    pub(super) async fn power(&mut self, process: &Process, slot: usize, power: Power) -> Asked {
-        let (who, id) = (Self::user(slot), self.town.id(slot));
+    pub(super) async fn power(&mut self, process: &Process, slot: usize, power: Power) -> OpResult {
+        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
         let asked = match power {
             Power::Stopped => process.instances.stop(&who, id).await,
             Power::Running | Power::Deleted => process.instances.start(&who, id).await,
         };
         match asked {
             Ok(_) => {
-                if let Some((_, promised)) = self.promised.live.get_mut(&id) {
-                    *promised = power;
+                if let Some((_, expected)) = self.expected.live.get_mut(&id) {
+                    *expected = power;
                 }
-                Asked::Over
+                OpResult::Done
             }
-            Err(error) => self.judged(&error),
+            Err(error) => self.after_error(&error),
         }
     }
 
-    pub(super) async fn reboot(&mut self, process: &Process, slot: usize) -> Asked {
-        let (who, id) = (Self::user(slot), self.town.id(slot));
+    pub(super) async fn reboot(&mut self, process: &Process, slot: usize) -> OpResult {
+        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
         let asked = process.instances.reboot(&who, id, Reboot::Soft).await;
-        asked.map_or_else(|error| self.judged(&error), |_| Asked::Over)
+        asked.map_or_else(|error| self.after_error(&error), |_| OpResult::Done)
     }
 
-    pub(super) async fn replace(&mut self, process: &Process, slot: usize) -> Asked {
-        let (who, id) = (Self::user(slot), self.town.id(slot));
+    pub(super) async fn replace(&mut self, process: &Process, slot: usize) -> OpResult {
+        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
         self.journal
-            .notes(|notes| *notes.replaces.entry(id).or_default() += 1);
+            .facts(|facts| *facts.requested_replacements.entry(id).or_default() += 1);
         let asked = process.instances.replace(&who, id).await;
-        asked.map_or_else(|error| self.judged(&error), |_| Asked::Over)
+        asked.map_or_else(|error| self.after_error(&error), |_| OpResult::Done)
     }
 
-    pub(super) async fn delete(&mut self, process: &Process, slot: usize) -> Asked {
-        let (who, id) = (Self::user(slot), self.town.id(slot));
+    pub(super) async fn delete(&mut self, process: &Process, slot: usize) -> OpResult {
+        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
         match process.instances.delete(&who, id).await {
             Ok(()) | Err(ComputeError::NotFound(_)) => {
-                self.promised.live.remove(&id);
-                Asked::Over
+                self.expected.live.remove(&id);
+                OpResult::Done
             }
-            Err(error) => self.judged(&error),
+            Err(error) => self.after_error(&error),
         }
     }
 
-    pub(super) async fn snapshot(&mut self, process: &Process, slot: usize) -> Asked {
-        let (who, id, image) = (Self::user(slot), self.town.id(slot), names::snapshot(slot));
-        let new = NewSnapshot::new(image.clone(), names::name("made"));
+    pub(super) async fn snapshot(&mut self, process: &Process, slot: usize) -> OpResult {
+        let (who, id, image) = (
+            Self::user(slot),
+            self.fixtures.id(slot),
+            constants::snapshot(slot),
+        );
+        let new = NewSnapshot::new(image.clone(), constants::name("made"));
         match process.instances.snapshot(&who, id, &new).await {
             Ok(_) => {
-                self.promised.images.insert(image);
-                Asked::Over
+                self.expected.images.insert(image);
+                OpResult::Done
             }
-            Err(error) => self.judged(&error),
+            Err(error) => self.after_error(&error),
         }
     }
 
-    /// What is shown is of its machine, and that it was shown is in the record.
-    pub(super) async fn look(&mut self, process: &Process, slot: usize) -> Asked {
-        let (who, id) = (Self::user(slot), self.town.id(slot));
+    /// Reads console and key, and checks that an event records it.
+    pub(super) async fn read_key_and_console(
+        &mut self,
+        process: &Process,
+        slot: usize,
+    ) -> OpResult {
+        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
         if let Err(error) = process.instances.console_output(&who, id, None).await {
-            return self.judged(&error);
+            return self.after_error(&error);
         }
         match process.instances.ssh_key(&who, id).await {
-            Ok(_) => self.was_told(id).await,
-            Err(error) => return self.judged(&error),
+            Ok(_) => self.check_access_event(id).await,
+            Err(error) => return self.after_error(&error),
         }
-        Asked::Over
+        OpResult::Done
     }
 
-    async fn was_told(&self, id: InstanceId) {
+    async fn check_access_event(&self, id: InstanceId) {
         let Some(instance) = self.rules.instance(id.server()).await else {
             return;
         };
         let words = |event: &fleetwright_compute::instance::Event| event.message.contains("key");
         if !instance.events.iter().any(words) {
-            self.journal.violated(format!(
-                "the key of instance {id} was shown, and no event tells of it"
+            self.journal.report_violation(format!(
+                "the key of instance {id} was read without an event"
             ));
         }
     }
 
-    pub(super) async fn condemn(&mut self, process: &Process, network: usize) -> Asked {
+    pub(super) async fn delete_network(&mut self, process: &Process, network: usize) -> OpResult {
         let (who, id) = (
-            names::user(names::NETWORKS[network]),
-            self.town.networks[network],
+            constants::user(constants::NETWORKS[network]),
+            self.fixtures.networks[network],
         );
         let asked = process.networks.delete(&who, id, IfUsed::DeleteFirst).await;
         match asked {
             Ok(_) | Err(RecordError::NotFound { .. }) => {
-                self.promised.condemned.insert(id);
-                let gone = |slot: &usize| PLACES[*slot].network == network;
-                for slot in (0..SLOTS).filter(gone) {
-                    self.promised.live.remove(&self.town.id(slot));
+                self.expected.deleted_networks.insert(id);
+                let gone = |slot: &usize| SLOTS[*slot].network == network;
+                for slot in (0..SLOT_COUNT).filter(gone) {
+                    self.expected.live.remove(&self.fixtures.id(slot));
                 }
-                Asked::Over
+                OpResult::Done
             }
-            Err(error) => self.judged(&error.into()),
+            Err(error) => self.after_error(&error.into()),
         }
     }
 
-    pub(super) async fn load(&mut self, process: &Process, whole: bool) -> Asked {
-        match process.catalog.load(&names::catalog(whole)).await {
-            Ok(_) => Asked::Over,
-            Err(LoadError::Store(error)) if error.advice() != Advice::GiveUp => Asked::Again,
+    pub(super) async fn load_catalog(&mut self, process: &Process, whole: bool) -> OpResult {
+        match process.catalog.load(&constants::catalog(whole)).await {
+            Ok(_) => OpResult::Done,
+            Err(LoadError::Store(error)) if error.advice() != Advice::GiveUp => OpResult::Retry,
             Err(error) => {
                 self.journal
-                    .violated(format!("the catalog is not taken: {error}"));
-                Asked::Over
+                    .report_violation(format!("the catalog was refused: {error}"));
+                OpResult::Done
             }
         }
     }
 
-    /// An operator deletes a server: nobody does that, and it happens.
-    pub(super) async fn order(&mut self, process: &Process, slot: usize) -> Asked {
-        let id = self.town.id(slot);
-        self.journal.notes(|notes| notes.ordered.insert(id));
+    /// An operator deletes a server directly, which nobody should do and somebody will.
+    pub(super) async fn delete_server(&mut self, process: &Process, slot: usize) -> OpResult {
+        let id = self.fixtures.id(slot);
+        self.journal
+            .facts(|facts| facts.deleted_by_operator.insert(id));
         match process
             .servers
-            .delete(&names::operator(), id.server())
+            .delete(&constants::operator(), id.server())
             .await
         {
-            Ok(_) | Err(ServerError::NotFound(_)) => Asked::Over,
-            Err(error) => self.judged(&error.into()),
+            Ok(_) | Err(ServerError::NotFound(_)) => OpResult::Done,
+            Err(error) => self.after_error(&error.into()),
         }
     }
 }

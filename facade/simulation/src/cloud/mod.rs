@@ -1,4 +1,5 @@
-//! The cloud as a process sees it: each call is a step at which something may go wrong, and at which rules are checked.
+//! The cloud as a process uses it: each call is a step at which a fault may be injected and rules
+//! are checked.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,80 +15,82 @@ use fleetwright_runtime::clock::Clock;
 use futures_util::{StreamExt as _, stream};
 
 use crate::{
-    fault::{Kind, Site},
+    fault::{FaultKind, FaultPoint},
     journal::{Complete, Journal},
+    oracle::Oracle,
     rules::Rules,
     store::Actor,
-    truth::Truth,
 };
 
-/// A handle of one part of one process.
+/// The handle of one part of one process.
 #[derive(Debug)]
 pub struct FaultyCloud {
-    /// Who calls.
+    /// The part that calls.
     pub actor: Actor,
     /// The provider's own handle.
     pub inner: Arc<dyn InstanceProvisioner>,
-    /// Where steps are counted.
+    /// Counts steps and injects faults.
     pub journal: Arc<Journal>,
-    /// The world behind.
-    pub truth: Truth,
-    /// What must hold when a call is made.
+    /// The cloud's real state.
+    pub oracle: Oracle,
+    /// The rules that every call must keep.
     pub rules: Rules,
-    /// The calendar.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
 }
 
 impl FaultyCloud {
-    /// Makes a call, or lets it go wrong.
+    /// Makes a call, with a fault if one is due.
     async fn step<T>(
         &self,
-        site: Site,
+        point: FaultPoint,
         operation: Operation,
         about: Option<ServerId>,
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
         self.journal.pause(Duration::from_millis(10)).await;
-        if self.actor == Actor::Region {
-            self.rules.called(about).await;
+        if self.actor == Actor::ServerController {
+            self.rules.check_backoff(about).await;
         }
-        let fault = self.journal.strike(site);
-        let answer = match fault {
-            Some(Kind::CrashBefore) => {
-                self.journal.die().await;
+        let fault = self.journal.next_fault(point);
+        let result = match fault {
+            Some(FaultKind::CrashBefore) => {
+                self.journal.crash().await;
                 Err(self.error(operation))
             }
-            Some(Kind::Error) => Err(self.error(operation)),
-            Some(Kind::LostRequest) => Err(self.lost(operation)),
-            Some(Kind::CrashAfter | Kind::LostReply) | None => call.await,
+            Some(FaultKind::Error) => Err(self.error(operation)),
+            Some(FaultKind::LostRequest) => Err(self.lost(operation)),
+            Some(FaultKind::CrashAfter | FaultKind::LostReply) | None => call.await,
         };
         self.journal.pause(Duration::ZERO).await;
-        let answer = match fault {
-            Some(Kind::CrashAfter) => {
-                self.rules.after(site);
-                self.journal.die().await;
-                answer
+        let result = match fault {
+            Some(FaultKind::CrashAfter) => {
+                self.rules.check_single_machine(point);
+                self.journal.crash().await;
+                result
             }
-            Some(Kind::LostReply) => {
-                self.rules.after(site);
+            Some(FaultKind::LostReply) => {
+                self.rules.check_single_machine(point);
                 Err(self.lost(operation))
             }
-            Some(Kind::CrashBefore | Kind::Error | Kind::LostRequest) | None => answer,
+            Some(FaultKind::CrashBefore | FaultKind::Error | FaultKind::LostRequest) | None => {
+                result
+            }
         };
-        self.rules.after(site);
-        if let (Err(error), Actor::Region) = (&answer, self.actor) {
-            self.journal.tell(&format!("  {error}"));
-            self.rules.failed(about);
+        self.rules.check_single_machine(point);
+        if let (Err(error), Actor::ServerController) = (&result, self.actor) {
+            self.journal.log(&format!("  {error}"));
+            self.rules.remember_failure(about);
         }
-        answer
+        result
     }
 
-    /// A refusal without effect: one of several, by chance of the call's number.
+    /// Returns an error without effect: one of several, chosen by the time.
     fn error(&self, operation: Operation) -> ProvisionError {
         let call = Call::new("injected", operation);
         match (operation, self.clock.now().timestamp_subsec_millis() % 3) {
             (Operation::LaunchInstance | Operation::StartInstance, 0) => {
-                call.capacity(Scope::Region, "nothing is free")
+                call.capacity(Scope::Region, "no capacity")
             }
             (_, 1) => call.throttled(Duration::from_secs(7)),
             (_, _) => call.unavailable(Effect::None, "the cloud is busy"),
@@ -99,11 +102,11 @@ impl FaultyCloud {
     }
 
     async fn owner(&self, id: &InstanceId) -> Option<ServerId> {
-        self.rules.owner(id).await
+        self.rules.owner_of(id).await
     }
 
     async fn listed(&self, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
-        self.journal.notes(|notes| notes.list_failed = true);
+        self.journal.facts(|facts| facts.list_failed = true);
         let began = self.clock.now();
         let collected = async {
             let items: Vec<_> = self.inner.stream_instances(filter).collect().await;
@@ -111,15 +114,18 @@ impl FaultyCloud {
             items
         };
         let operation = Operation::StreamInstances;
-        match self.step(Site::List, operation, None, collected).await {
+        match self
+            .step(FaultPoint::List, operation, None, collected)
+            .await
+        {
             Ok(items) => {
                 let gap = items
                     .iter()
                     .any(|item| matches!(item, ListItem::Gap { .. }));
                 let complete = if gap { Complete::No } else { Complete::Yes };
-                self.journal.notes(|notes| {
-                    notes.list = Some((began, complete));
-                    notes.list_failed = false;
+                self.journal.facts(|facts| {
+                    facts.list = Some((began, complete));
+                    facts.list_failed = false;
                 });
                 items.into_iter().map(Ok).collect()
             }
@@ -135,67 +141,72 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let about = self.rules.launching(config).await;
+        let about = self.rules.check_launch(config).await;
         if let (Some(token), Some(id)) = (&config.launch_token, about) {
-            self.truth.launched(token, id);
+            self.oracle.launched(token, id);
         }
         let call = async {
-            let answer = self.inner.launch_instance(config).await;
-            if let Ok(info) = &answer {
-                self.doom(&info.id);
+            let result = self.inner.launch_instance(config).await;
+            if let Ok(info) = &result {
+                self.fail_boot(&info.id);
             }
-            answer
+            result
         };
-        self.step(Site::Launch, Operation::LaunchInstance, about, call)
+        self.step(FaultPoint::Launch, Operation::LaunchInstance, about, call)
             .await
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let about = self.owner(id).await;
-        let site = if self.actor == Actor::Monitor {
-            self.rules.sweeping(id);
-            Site::Sweep
+        let point = if self.actor == Actor::Monitor {
+            self.rules.check_sweep(id);
+            FaultPoint::Sweep
         } else {
-            self.rules.destroying(id, about).await;
-            Site::Terminate
+            self.rules.check_terminate(id, about).await;
+            FaultPoint::Terminate
         };
         let call = self.inner.terminate_instance(id);
-        self.step(site, Operation::TerminateInstance, about, call)
+        self.step(point, Operation::TerminateInstance, about, call)
             .await
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let about = self.owner(id).await;
         let call = self.inner.stop_instance(id);
-        self.step(Site::Stop, Operation::StopInstance, about, call)
+        self.step(FaultPoint::Stop, Operation::StopInstance, about, call)
             .await
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         let about = self.owner(id).await;
         let call = self.inner.start_instance(id);
-        self.step(Site::Start, Operation::StartInstance, about, call)
+        self.step(FaultPoint::Start, Operation::StartInstance, about, call)
             .await
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let call = self.inner.describe_instance(id);
-        self.step(Site::Describe, Operation::DescribeInstance, None, call)
-            .await
+        self.step(
+            FaultPoint::Describe,
+            Operation::DescribeInstance,
+            None,
+            call,
+        )
+        .await
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         let call = async { Ok(self.inner.describe_instances(ids).await) };
         let operation = Operation::DescribeInstances;
-        match self.step(Site::Describe, operation, None, call).await {
-            Ok(answers) => answers,
+        match self.step(FaultPoint::Describe, operation, None, call).await {
+            Ok(results) => results,
             Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
         }
     }
 
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let call = self.inner.list_instances(filter);
-        self.step(Site::List, Operation::ListInstances, None, call)
+        self.step(FaultPoint::List, Operation::ListInstances, None, call)
             .await
     }
 
@@ -208,66 +219,67 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        let about = self.truth.server_of(token);
+        let about = self.oracle.server_of(token);
         let call = self.inner.find_launch(token);
-        self.step(Site::FindLaunch, Operation::FindLaunch, about, call)
+        self.step(FaultPoint::FindLaunch, Operation::FindLaunch, about, call)
             .await
     }
 
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let about = self.owner(id).await;
         let call = self.inner.update_tags(id, change);
-        self.step(Site::Retag, Operation::UpdateTags, about, call)
+        self.step(FaultPoint::Retag, Operation::UpdateTags, about, call)
             .await
     }
 
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
         let about = self.owner(id).await;
         let call = self.inner.reboot_instance(id, how);
-        self.step(Site::Reboot, Operation::RebootInstance, about, call)
+        self.step(FaultPoint::Reboot, Operation::RebootInstance, about, call)
             .await
     }
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let about = self.owner(id).await;
         let call = self.inner.resize_instance(id, to);
-        self.step(Site::Resize, Operation::ResizeInstance, about, call)
+        self.step(FaultPoint::Resize, Operation::ResizeInstance, about, call)
             .await
     }
 
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
         let about = self.owner(id).await;
         let call = self.inner.reimage_instance(id, image);
-        self.step(Site::Reimage, Operation::ReimageInstance, about, call)
+        self.step(FaultPoint::Reimage, Operation::ReimageInstance, about, call)
             .await
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         let call = self.inner.console_output(id);
-        self.step(Site::Console, Operation::ConsoleOutput, None, call)
+        self.step(FaultPoint::Console, Operation::ConsoleOutput, None, call)
             .await
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         let call = self.inner.snapshot_image(id, request);
-        self.step(Site::Snapshot, Operation::SnapshotImage, None, call)
+        self.step(FaultPoint::Snapshot, Operation::SnapshotImage, None, call)
             .await
     }
 }
 
 impl FaultyCloud {
-    /// Lets a machine end before it boots, if that is its turn.
-    fn doom(&self, id: &InstanceId) {
-        let doomed = self.journal.notes(|notes| {
-            let doomed = notes.doomed > 0;
-            notes.doomed = notes.doomed.saturating_sub(1);
-            notes.destroyed += usize::from(doomed);
-            doomed
+    /// Terminates a new machine before it boots, if the scenario says so.
+    fn fail_boot(&self, id: &InstanceId) {
+        let fails = self.journal.facts(|facts| {
+            let fails = facts.failing_boots > 0;
+            facts.failing_boots = facts.failing_boots.saturating_sub(1);
+            facts.external_terminations += usize::from(fails);
+            fails
         });
-        if doomed {
-            // It was launched just now: there is nothing to refuse.
-            let _ = self.truth.operator().terminate(id);
-            self.journal.tell(&format!("  machine {id} is doomed"));
+        if fails {
+            // The machine was launched just now, so the cloud accepts.
+            let _ = self.oracle.operator().terminate(id);
+            self.journal
+                .log(&format!("  machine {id} fails before it boots"));
         }
     }
 }

@@ -1,27 +1,27 @@
-//! Where things go wrong, and how: data, so that a history can be shrunk.
+//! Faults as data (where, when, what), so that a failing scenario can be shrunk.
 
 use std::fmt;
 
-mod site;
+mod point;
 
-pub use site::Site;
+pub use point::FaultPoint;
 
-/// What goes wrong with a step.
+/// What an injected fault does to a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The process dies before the step.
+pub enum FaultKind {
+    /// The process crashes before the step.
     CrashBefore,
-    /// The process dies after the step, and nobody learns its answer.
+    /// The process crashes after the step, so that its result is lost.
     CrashAfter,
-    /// It is refused, without effect.
+    /// The step fails without effect, and the caller knows that.
     Error,
-    /// Its request is lost: no effect, and nobody knows.
+    /// The request is lost: no effect, and the caller gets an unknown outcome.
     LostRequest,
-    /// Its reply is lost: it had its effect, and nobody knows.
+    /// The response is lost: the step took effect, and the caller gets an unknown outcome.
     LostReply,
 }
 
-impl Kind {
+impl FaultKind {
     /// Every kind.
     pub const ALL: [Self; 5] = [
         Self::CrashBefore,
@@ -32,36 +32,39 @@ impl Kind {
     ];
 }
 
-/// How many pairs of a step and a kind there are.
-pub const PAIRS: usize = Site::ALL.len() * Kind::ALL.len();
+/// The number of pairs of fault point and fault kind.
+pub const PAIRS: usize = FaultPoint::ALL.len() * FaultKind::ALL.len();
 
-/// The pair with this number, counted over and over.
-pub fn pair(number: u64) -> (Site, Kind) {
-    let sites = Site::ALL.len() as u64;
-    let (round, site) = (number / sites, number % sites);
-    let kind = round % Kind::ALL.len() as u64;
-    // Both are within their arrays.
-    (Site::ALL[site as usize], Kind::ALL[kind as usize])
+/// Returns the pair with this number, modulo [`PAIRS`].
+pub fn pair(number: u64) -> (FaultPoint, FaultKind) {
+    let points = FaultPoint::ALL.len() as u64;
+    let (round, point) = (number / points, number % points);
+    let kind = round % FaultKind::ALL.len() as u64;
+    // Both indices are below the lengths of their arrays.
+    (
+        FaultPoint::ALL[point as usize],
+        FaultKind::ALL[kind as usize],
+    )
 }
 
-/// The seeds whose first fault is at this step, in order.
-pub fn aimed_at(site: Site) -> impl Iterator<Item = u64> {
-    (0..).filter(move |seed| pair(*seed).0 == site)
+/// Returns the seeds whose first fault is at this point, in ascending order.
+pub fn seeds_targeting(point: FaultPoint) -> impl Iterator<Item = u64> {
+    (0..).filter(move |seed| pair(*seed).0 == point)
 }
 
-/// One thing that goes wrong: the `nth` time that a step is made, counted from 1.
+/// One fault: it is injected the `nth` time that a step runs, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// At which step.
-    pub site: Site,
-    /// Which time.
+    /// The step.
+    pub point: FaultPoint,
+    /// Which run of the step, counted from 1.
     pub nth: u64,
-    /// How.
-    pub kind: Kind,
+    /// What happens.
+    pub kind: FaultKind,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} at {:?} #{}", self.kind, self.site, self.nth)
+        write!(f, "{:?} at {:?} #{}", self.kind, self.point, self.nth)
     }
 }

@@ -12,7 +12,7 @@ use fleetwright_region::controller::tags;
 use futures_util::{StreamExt as _, stream};
 
 use super::Mistake;
-use crate::{names, truth::Truth};
+use crate::{constants, oracle::Oracle};
 
 /// One part's handle of the cloud, between that part and the injected faults.
 #[derive(Debug)]
@@ -20,12 +20,12 @@ pub struct MistakenCloud {
     inner: Arc<dyn InstanceProvisioner>,
     mistake: Mistake,
     capabilities: Capabilities,
-    truth: Truth,
+    oracle: Oracle,
 }
 
 impl MistakenCloud {
     /// A handle that makes a mistake.
-    pub fn new(inner: Arc<dyn InstanceProvisioner>, mistake: Mistake, truth: Truth) -> Self {
+    pub fn new(inner: Arc<dyn InstanceProvisioner>, mistake: Mistake, oracle: Oracle) -> Self {
         let mut capabilities = inner.capabilities().clone();
         if mistake == Mistake::MissingInWindow {
             capabilities.consistency_window = Duration::ZERO;
@@ -34,7 +34,7 @@ impl MistakenCloud {
             inner,
             mistake,
             capabilities,
-            truth,
+            oracle,
         }
     }
 
@@ -49,7 +49,7 @@ impl MistakenCloud {
             Err(_) if self.mistake == Mistake::ScanWithoutList => None,
             Ok(ListItem::Instance(mut info)) if self.mistake == Mistake::SweepForeign => {
                 // A valid key and value: the region's own machines have them.
-                let _ = info.tags.insert(tags::REGION, names::region().as_str());
+                let _ = info.tags.insert(tags::REGION, constants::region().as_str());
                 Some(Ok(ListItem::Instance(info)))
             }
             item => Some(item),
@@ -58,7 +58,7 @@ impl MistakenCloud {
 
     /// Every machine that carries the tag of the token's server, whatever region it belongs to.
     async fn find_by_tag(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        let server = self.truth.server_of(token).map(|id| id.to_string());
+        let server = self.oracle.server_of(token).map(|id| id.to_string());
         let all = InstanceFilter::new();
         let mut found = self.inner.list_instances(&all).await?;
         found.retain(|info| info.tags.get(tags::SERVER) == server.as_deref());

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Mistake;
 use crate::{
-    rules::Written,
+    rules::RecordChange,
     store::{Actor, FaultyStore},
 };
 
@@ -38,7 +38,7 @@ impl MistakenStore {
         (self.inner.actor, self.mistake) == (actor, mistake)
     }
 
-    fn truth(&self) -> &MemoryStore {
+    fn oracle(&self) -> &MemoryStore {
         &self.inner.inner
     }
 
@@ -46,13 +46,15 @@ impl MistakenStore {
     async fn misread(&self, record: &mut Record) {
         let kind = record.id.kind.as_str();
         let value = &mut record.value;
-        if kind == uses::INSTANCE && self.is(Actor::Instances, Mistake::ConsentAssumed) {
+        if kind == uses::INSTANCE && self.is(Actor::InstanceController, Mistake::ConsentAssumed) {
             set(value, "/consent", "destroy".into());
         }
-        if kind == uses::INSTANCE && self.is(Actor::Instances, Mistake::MissingServerRecreated) {
+        if kind == uses::INSTANCE
+            && self.is(Actor::InstanceController, Mistake::MissingServerRecreated)
+        {
             let server = RecordId::new(uses::SERVER, record.id.key.as_str());
             let found = match &server {
-                Ok(id) => self.truth().get(id).await.ok().flatten(),
+                Ok(id) => self.oracle().get(id).await.ok().flatten(),
                 Err(_) => None,
             };
             if found.is_none() && is_null(value, "/deletion") {
@@ -72,9 +74,9 @@ impl MistakenStore {
         let actor = self.inner.actor;
         if let Some(server) = find(uses::SERVER) {
             let changed = server.before.is_some() && server.after.is_some();
-            let launch = self.is(Actor::Region, Mistake::TokenNotStored)
+            let launch = self.is(Actor::ServerController, Mistake::TokenNotStored)
                 && server.differs("/launch/incarnation");
-            let applied = self.is(Actor::Instances, Mistake::DesiredStateNotApplied)
+            let applied = self.is(Actor::InstanceController, Mistake::DesiredStateNotApplied)
                 && changed
                 && !server.is("/intent/power", "deleted");
             if launch || applied {
@@ -84,7 +86,7 @@ impl MistakenStore {
         let Some(instance) = find(uses::INSTANCE) else {
             return Altered::Commit(transaction);
         };
-        if self.is(Actor::Networks, Mistake::NetworkInstancesKept) {
+        if self.is(Actor::NetworkController, Mistake::NetworkInstancesKept) {
             return Altered::Drop;
         }
         let (before, after) = (instance.before.as_ref(), instance.after.as_ref());
@@ -96,10 +98,12 @@ impl MistakenStore {
             (Actor::Service, Some(_), Some(_)) if self.mistake == Mistake::RechargeForgotten => {
                 transaction = split(transaction).1;
             }
-            (Actor::Instances, Some(_), None) if self.mistake == Mistake::ReleaseForgotten => {
+            (Actor::InstanceController, Some(_), None)
+                if self.mistake == Mistake::ReleaseForgotten =>
+            {
                 transaction = split(transaction).1;
             }
-            (Actor::Service | Actor::Instances, Some(before), Some(_)) => {
+            (Actor::Service | Actor::InstanceController, Some(before), Some(_)) => {
                 self.miswrite_instance(instance, before, &mut transaction);
             }
             _ => {}
@@ -112,7 +116,12 @@ impl MistakenStore {
     }
 
     /// Changes an instance that is replaced.
-    fn miswrite_instance(&self, instance: &Written, before: &Value, transaction: &mut Transaction) {
+    fn miswrite_instance(
+        &self,
+        instance: &RecordChange,
+        before: &Value,
+        transaction: &mut Transaction,
+    ) {
         let puts = transaction.writes.iter_mut();
         let mut values = puts.filter_map(|write| match write {
             Write::Put(id, value) if *id == instance.id => Some(value),
@@ -130,13 +139,13 @@ impl MistakenStore {
                 keep("/consent");
             }
             // It is assumed for the server alone.
-            (Actor::Instances, Mistake::ConsentAssumed) => keep("/consent"),
+            (Actor::InstanceController, Mistake::ConsentAssumed) => keep("/consent"),
             (Actor::Service, Mistake::EventLost) => keep("/events"),
             (Actor::Service, Mistake::GenerationNotRaised) => keep("/generation"),
             (Actor::Service, Mistake::StopNotStored) if instance.is("/intent/power", "stopped") => {
                 keep("/intent/power");
             }
-            (Actor::Instances, Mistake::SettledEarly) => {
+            (Actor::InstanceController, Mistake::SettledEarly) => {
                 let passed = value["status"]["passed_generation"] == value["generation"];
                 if passed && is_null(value, "/deletion") {
                     let generation = value["generation"].clone();
@@ -203,7 +212,7 @@ impl Store for MistakenStore {
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
         match self.miswrite(transaction.clone()).await {
             Altered::Commit(transaction) => self.inner.commit(&transaction).await,
-            Altered::Drop => self.truth().head().await,
+            Altered::Drop => self.oracle().head().await,
             Altered::Split(first, second) => {
                 self.inner.commit(&first).await?;
                 self.inner.commit(&second).await

@@ -1,4 +1,4 @@
-//! Nothing of a tenant's is destroyed without its word.
+//! Rule: no data is destroyed without the tenant's consent.
 
 use fleetwright_compute::instance::{Instance, InstanceId};
 use fleetwright_region::server::{CloudInstance, Field, Power, Server, ServerSpec, Why};
@@ -6,55 +6,56 @@ use fleetwright_region::server::{CloudInstance, Field, Power, Server, ServerSpec
 use super::Rules;
 
 impl Rules {
-    /// The controller of instances asks something of a server: what that destroys was agreed to, by the last word there is.
-    pub(super) async fn server_asked(&self, before: &Server, now: &Server) {
+    /// Checks a server that the instance controller changed: if the change is destructive, the
+    /// tenant's last update consented to it.
+    pub(super) async fn check_server_change(&self, before: &Server, now: &Server) {
         let Some(instance) = self.instance(now.id).await else {
-            self.broken(format!(
-                "server {} is asked for something, and has no instance",
+            self.report(format!(
+                "the desired state of server {} changed although it has no instance",
                 now.id
             ));
             return;
         };
         if now.intent.power == Power::Deleted && before.intent.power != Power::Deleted {
             if instance.deletion.is_none() {
-                self.broken(format!(
-                    "server {} is to go, and its instance is not",
+                self.report(format!(
+                    "server {} is being deleted although its instance is not",
                     now.id
                 ));
             }
             return;
         }
         if now.intent.replaces > before.intent.replaces {
-            self.replaces(&instance, now);
+            self.check_replacement(&instance, now);
         }
         let Some(machine) = before.instance.as_ref().filter(|_| before.spec != now.spec) else {
             return;
         };
         let agreed = self
             .journal
-            .notes(|notes| notes.agreed.get(&instance.id).cloned());
-        if self.destroys(machine, &now.spec) && agreed != Some(untagged(&now.spec)) {
-            self.broken(format!(
-                "server {} is asked for what destroys its machine, and its tenant did not agree",
+            .facts(|facts| facts.last_consent.get(&instance.id).cloned());
+        if self.is_destructive(machine, &now.spec) && agreed != Some(without_tags(&now.spec)) {
+            self.report(format!(
+                "server {} got a destructive change without the tenant's consent",
                 now.id
             ));
         }
     }
 
-    fn replaces(&self, instance: &Instance, now: &Server) {
+    fn check_replacement(&self, instance: &Instance, now: &Server) {
         let asked = self
             .journal
-            .notes(|notes| notes.replaces.get(&instance.id).copied());
+            .facts(|facts| facts.requested_replacements.get(&instance.id).copied());
         if asked.unwrap_or_default() < now.intent.replaces {
-            self.broken(format!(
-                "server {} is replaced, and nobody asked for it",
+            self.report(format!(
+                "server {} is replaced although nobody requested it",
                 now.id
             ));
         }
     }
 
-    /// The region's controller writes down that a machine is to go, or to get another image: both lose a disk.
-    pub(super) async fn machine_ends(&self, before: &Server, now: &Server) {
+    /// Checks a server whose machine will be terminated or reimaged: both lose the root disk.
+    pub(super) async fn check_termination(&self, before: &Server, now: &Server) {
         let Some(machine) = &now.instance else {
             return;
         };
@@ -69,47 +70,48 @@ impl Rules {
         let reimaged = doubts(machine) && !was.is_some_and(doubts);
         let asked = match (ends.map(|ending| ending.why), reimaged) {
             (None, false) => return,
-            (Some(Why::Delete), _) => self.may_go(now).await,
-            (Some(Why::Missing), _) => !self.truth.exists(&machine.id),
+            (Some(Why::Delete), _) => self.deletion_requested(now).await,
+            (Some(Why::Missing), _) => !self.oracle.exists(&machine.id),
             (Some(Why::Failed), _) => !booted,
-            (Some(Why::Replace), _) | (None, true) => !booted || self.was_agreed(now),
+            (Some(Why::Replace), _) | (None, true) => !booted || self.has_consent(now),
         };
         if !asked {
-            self.broken(format!(
-                "machine {} of server {} is to be destroyed ({:?}), and nobody agreed to that",
+            self.report(format!(
+                "machine {} of server {} is terminated or reimaged ({:?}) without consent",
                 machine.id, now.id, ends
             ));
         }
     }
 
-    async fn may_go(&self, server: &Server) -> bool {
+    async fn deletion_requested(&self, server: &Server) -> bool {
         let instance = self.instance(server.id).await;
         let marked = instance.is_none_or(|instance| instance.deletion.is_some());
         let id = InstanceId::from_uuid(server.id.as_uuid());
-        marked || self.journal.notes(|notes| notes.ordered.contains(&id))
+        marked
+            || self
+                .journal
+                .facts(|facts| facts.deleted_by_operator.contains(&id))
     }
 
-    /// Whether a tenant ever agreed to what a server is asked for, or asked for another machine.
-    fn was_agreed(&self, server: &Server) -> bool {
+    /// Returns whether the tenant ever consented to the server's spec, or requested a replacement.
+    fn has_consent(&self, server: &Server) -> bool {
         let launched = server.launch.as_ref().map(|launch| launch.replaces);
         if launched.is_some_and(|replaces| server.intent.replaces > replaces) {
             return true;
         }
         let id = InstanceId::from_uuid(server.id.as_uuid());
-        let wanted = untagged(&server.spec);
-        let ever = self
-            .journal
-            .notes(|notes| notes.agreed_ever.get(&id).cloned());
+        let wanted = without_tags(&server.spec);
+        let ever = self.journal.facts(|facts| facts.consents.get(&id).cloned());
         ever.is_some_and(|ever| ever.contains(&wanted))
     }
 
-    fn destroys(&self, machine: &CloudInstance, wanted: &ServerSpec) -> bool {
+    fn is_destructive(&self, machine: &CloudInstance, wanted: &ServerSpec) -> bool {
         let plan = machine.plan_to(wanted, &self.verbs);
         plan.destructive().next().is_some()
     }
 }
 
-fn untagged(spec: &ServerSpec) -> ServerSpec {
+fn without_tags(spec: &ServerSpec) -> ServerSpec {
     let mut spec = spec.clone();
     spec.tags = fleetwright::Tags::new();
     spec

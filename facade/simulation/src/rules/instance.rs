@@ -1,4 +1,4 @@
-//! What must hold of the record of an instance, whoever writes it.
+//! Rules for the records of instances.
 
 use fleetwright_compute::instance::Instance;
 use fleetwright_region::{
@@ -8,21 +8,21 @@ use fleetwright_region::{
 };
 use fleetwright_store::{RecordId, Store as _};
 
-use super::{Rules, Written};
+use super::{RecordChange, Rules};
 use crate::store::Actor;
 
 impl Rules {
-    pub(super) async fn of_instance(&self, actor: Actor, write: &Written) {
-        match (write.was::<Instance>(), write.now::<Instance>()) {
-            (None, Some(now)) => self.made(&now).await,
+    pub(super) async fn check_instance_write(&self, actor: Actor, write: &RecordChange) {
+        match (write.before_as::<Instance>(), write.after_as::<Instance>()) {
+            (None, Some(now)) => self.check_created(&now).await,
             (Some(before), Some(now)) => {
-                self.stays(&before, &now);
-                self.asked(&before, &now);
+                self.check_immutable(&before, &now);
+                self.check_generation(&before, &now);
                 if actor == Actor::Service {
-                    self.agreed(&before, &now);
+                    self.remember_consent(&before, &now);
                 }
-                if actor == Actor::Instances {
-                    self.settles(&before, &now).await;
+                if actor == Actor::InstanceController {
+                    self.check_observed_generation(&before, &now).await;
                 }
             }
             (Some(before), None) => self.gone(&before).await,
@@ -30,33 +30,33 @@ impl Rules {
         }
     }
 
-    /// An instance stands in a network that takes it, is told of, and is alone with its name.
-    async fn made(&self, now: &Instance) {
+    /// Checks a new instance: its network is ready, it has an event, and its name is unique.
+    async fn check_created(&self, now: &Instance) {
         let id = now.id;
         if self.network(&now.network.to_string()).await != Some(NetworkState::Ready) {
-            self.broken(format!(
-                "instance {id} is made in a network that takes nothing new"
+            self.report(format!(
+                "instance {id} is created in a network that is not ready"
             ));
         }
         if now.events.is_empty() {
-            self.broken(format!("instance {id} is made, and no event tells of it"));
+            self.report(format!("instance {id} is created without an event"));
         }
         let all: Vec<Instance> = self.all(uses::INSTANCE).await;
         let same = |other: &&Instance| (other.network, &other.name) == (now.network, &now.name);
         if all.iter().filter(same).count() != 1 {
-            self.broken(format!("two instances are called {}", now.name));
+            self.report(format!("two instances have the name {}", now.name));
         }
-        // It is another one than the one of the same name before.
-        self.journal.notes(|notes| {
-            notes.agreed.remove(&id);
-            notes.agreed_ever.remove(&id);
-            notes.replaces.remove(&id);
-            notes.ordered.remove(&id);
+        // Facts about an earlier instance of the same name do not apply.
+        self.journal.facts(|facts| {
+            facts.last_consent.remove(&id);
+            facts.consents.remove(&id);
+            facts.requested_replacements.remove(&id);
+            facts.deleted_by_operator.remove(&id);
         });
     }
 
-    /// What never changes does not.
-    fn stays(&self, before: &Instance, now: &Instance) {
+    /// Checks that immutable fields stay as they are and that generations do not fall.
+    fn check_immutable(&self, before: &Instance, now: &Instance) {
         let fixed = |one: &Instance| {
             let tenant = (one.organization, one.project);
             let place = (one.region.clone(), one.network, one.name.clone());
@@ -64,111 +64,124 @@ impl Rules {
             (one.id, one.server, tenant, place, birth)
         };
         if fixed(before) != fixed(now) {
-            self.broken(format!("instance {} became another one", now.id));
+            self.report(format!("an immutable field of instance {} changed", now.id));
         }
         if before.deletion.is_some() && before.deletion != now.deletion {
-            self.broken(format!("the deletion of instance {} changes", now.id));
+            self.report(format!("the deletion mark of instance {} changed", now.id));
         }
         if now.generation < before.generation
             || now.status.observed_generation > now.generation
             || now.status.observed_generation < before.status.observed_generation
         {
-            self.broken(format!("instance {} goes back in time", now.id));
+            self.report(format!(
+                "a generation of instance {} fell, or was observed before it existed",
+                now.id
+            ));
         }
     }
 
-    /// What is newly asked for is another generation, and each generation has its event.
-    fn asked(&self, before: &Instance, now: &Instance) {
+    /// Checks that a changed desired state has a new generation, and each new generation an event.
+    fn check_generation(&self, before: &Instance, now: &Instance) {
         let wishes = |one: &Instance| (one.wish(), one.deletion.is_some());
         let raised = now.generation > before.generation;
         if wishes(before) != wishes(now) && !raised {
-            self.broken(format!(
-                "something else is asked of instance {}, and its generation is the same",
+            self.report(format!(
+                "the desired state of instance {} changed without a new generation",
                 now.id
             ));
         }
         let grown =
             now.events.len() > before.events.len() || now.events.last() != before.events.last();
         if raised && !grown {
-            self.broken(format!(
+            self.report(format!(
                 "generation {} of instance {} has no event",
                 now.generation, now.id
             ));
         }
     }
 
-    /// What the tenant agrees to with this change: as the call says that brought it about.
-    fn agreed(&self, before: &Instance, now: &Instance) {
+    /// Remembers what the tenant consented to, as the call said that made the change.
+    fn remember_consent(&self, before: &Instance, now: &Instance) {
         if now.generation == before.generation {
             return;
         }
-        self.journal.notes(|notes| {
-            let call = notes.asking.as_ref();
+        self.journal.facts(|facts| {
+            let call = facts.pending_update.as_ref();
             let Some(call) = call.filter(|call| call.id == now.id && call.spec == now.spec) else {
                 return;
             };
-            let spec = untagged(now);
+            let spec = without_tags(now);
             match call.consent {
                 Consent::Destroy => {
-                    notes.agreed.insert(now.id, spec.clone());
-                    notes.agreed_ever.entry(now.id).or_default().push(spec);
+                    facts.last_consent.insert(now.id, spec.clone());
+                    facts.consents.entry(now.id).or_default().push(spec);
                 }
-                Consent::KeepEverything => drop(notes.agreed.remove(&now.id)),
+                Consent::KeepEverything => drop(facts.last_consent.remove(&now.id)),
             }
         });
     }
 
-    /// A generation that counts as true is.
-    async fn settles(&self, before: &Instance, now: &Instance) {
+    /// Checks that an observed generation is really applied.
+    async fn check_observed_generation(&self, before: &Instance, now: &Instance) {
         if now.status.observed_generation == before.status.observed_generation {
             return;
         }
         let done = |server: &Server| {
             server.observed_generation == server.generation && now.wish().holds_for(server)
         };
-        let meddled = self.journal.notes(|notes| notes.ordered.contains(&now.id));
+        let meddled = self
+            .journal
+            .facts(|facts| facts.deleted_by_operator.contains(&now.id));
         let server = self.server(now.server).await;
         if !meddled && !server.as_ref().is_some_and(done) {
-            self.broken(format!(
-                "instance {} counts as what is asked for, and its server is not",
+            self.report(format!(
+                "the generation of instance {} is marked observed although its server has not applied it",
                 now.id
             ));
         }
     }
 
-    /// What is gone was asked to go, and its server went first, with its key.
+    /// Checks a removed instance: its deletion was requested, and its server and key were removed
+    /// before.
     async fn gone(&self, before: &Instance) {
         let id = before.id;
         if before.deletion.is_none() {
-            self.broken(format!("instance {id} is gone, and nobody asked for that"));
+            self.report(format!(
+                "instance {id} is removed although nobody deleted it"
+            ));
         }
         if self.server(before.server).await.is_some() {
-            self.broken(format!("instance {id} is gone, and its server is not"));
+            self.report(format!("instance {id} is removed before its server"));
         }
         if self.has("server-key", &before.server.to_string()).await {
-            self.broken(format!("instance {id} is gone, and its key is not"));
+            self.report(format!("instance {id} is removed before its server's key"));
         }
     }
 
-    /// A server is made for an instance that is there, is not going, and has none that is missed.
-    pub(super) async fn server_made(&self, server: &Server) {
+    /// Checks a new server: its instance exists, is not being deleted, and has not lost a server
+    /// that it did not ask to replace.
+    pub(super) async fn check_server_created(&self, server: &Server) {
         let id: ServerId = server.id;
         let Some(instance) = self.instance(id).await else {
-            self.broken(format!("server {id} is made, and has no instance"));
+            self.report(format!(
+                "server {id} is created although it has no instance"
+            ));
             return;
         };
         if instance.deletion.is_some() {
-            self.broken(format!("server {id} is made for an instance that is going"));
+            self.report(format!(
+                "server {id} is created for an instance that is being deleted"
+            ));
         }
         let missed = instance.status.server;
         if missed.is_some_and(|link| instance.intent.replaces <= link.replaces) {
-            self.broken(format!(
-                "server {id} is made again, and nobody asked for another one"
+            self.report(format!(
+                "server {id} is created again although nobody requested a replacement"
             ));
         }
     }
 
-    /// How far a network is, if it is there.
+    /// Returns the state of a network, if it exists.
     pub async fn network(&self, id: &str) -> Option<NetworkState> {
         let id = RecordId::new(uses::NETWORK, id).ok()?;
         let record = self.store.get(&id).await.ok()??;
@@ -176,7 +189,7 @@ impl Rules {
         Some(network.state)
     }
 
-    /// Whether there is such a record.
+    /// Returns whether a record exists.
     pub async fn has(&self, kind: &str, key: &str) -> bool {
         let Ok(id) = RecordId::new(kind, key) else {
             return false;
@@ -185,8 +198,8 @@ impl Rules {
     }
 }
 
-/// What a server of an instance is asked to be, but for its tags, of which nothing is lost.
-fn untagged(instance: &Instance) -> fleetwright_region::server::ServerSpec {
+/// Returns the server spec of an instance without tags, whose change destroys nothing.
+fn without_tags(instance: &Instance) -> fleetwright_region::server::ServerSpec {
     let none = fleetwright::Tags::new();
     instance.spec.server(instance.network, &none)
 }

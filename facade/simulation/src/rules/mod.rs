@@ -1,9 +1,9 @@
-//! What must hold at every step.
+//! The rules that hold at every step.
 
+mod change;
 mod consent;
 mod instance;
-mod money;
-mod written;
+mod quota;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -18,49 +18,49 @@ use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Kind, MemoryStore, Query, Store, Table};
 use serde::de::DeserializeOwned;
 
-pub use written::Written;
+pub use change::RecordChange;
 
 use crate::{
-    fault::Site,
+    fault::FaultPoint,
+    fixtures::Fixtures,
     journal::{Complete, Journal},
+    oracle::Oracle,
     store::Actor,
-    town::Town,
-    truth::Truth,
 };
 
-/// The shortest time between a call that failed and the next one for the same server: what the controller is told to wait at
-/// least.
-pub const BACKOFF: Duration = Duration::from_secs(1);
+/// The shortest time between a failed call and the next one for the same server: the controller's
+/// configured minimum.
+pub const MIN_BACKOFF: Duration = Duration::from_secs(1);
 
-/// Checks the rules that hold all the time.
+/// Checks the rules that hold at every step.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The store that outlives the processes.
     pub store: MemoryStore,
-    /// The servers in it.
+    /// Its servers.
     pub servers: Table<Server>,
-    /// The instances in it.
+    /// Its instances.
     pub instances: Table<Instance>,
-    /// The cloud as it is.
-    pub truth: Truth,
-    /// Where a broken rule is told.
+    /// The cloud's real state.
+    pub oracle: Oracle,
+    /// Where a broken rule is reported.
     pub journal: Arc<Journal>,
-    /// The calendar.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// What instances stand on.
-    pub town: Arc<Town>,
-    /// What the cloud can do.
+    /// The networks and other dependencies of instances.
+    pub fixtures: Arc<Fixtures>,
+    /// The optional verbs that the cloud supports.
     pub verbs: Arc<BTreeSet<OptionalVerb>>,
 }
 
 impl Rules {
-    /// Over the store that outlives the processes.
+    /// Creates the rules over the store that outlives the processes.
     pub fn new(
         store: &MemoryStore,
-        truth: Truth,
+        oracle: Oracle,
         journal: Arc<Journal>,
         clock: Arc<dyn Clock>,
-        town: Arc<Town>,
+        fixtures: Arc<Fixtures>,
         verbs: BTreeSet<OptionalVerb>,
     ) -> Result<Self, fleetwright_store::Invalid> {
         let shared: Arc<dyn Store> = Arc::new(store.clone());
@@ -68,38 +68,38 @@ impl Rules {
             store: store.clone(),
             servers: Table::new(Arc::clone(&shared))?,
             instances: Table::new(shared)?,
-            truth,
+            oracle,
             journal,
             clock,
-            town,
+            fixtures,
             verbs: Arc::new(verbs),
         })
     }
 
-    /// Something was committed.
-    pub async fn written(&self, actor: Actor, site: Site, written: &[Written]) {
-        if site == Site::Beat && self.journal.notes(|notes| notes.list_failed) {
-            self.broken("the pulse goes on, and nothing was looked at");
+    /// Checks a commit.
+    pub async fn check_commit(&self, actor: Actor, point: FaultPoint, written: &[RecordChange]) {
+        if point == FaultPoint::WriteScan && self.journal.facts(|facts| facts.list_failed) {
+            self.report("a scan is recorded although its list failed");
         }
         for write in written {
             match write.kind() {
-                uses::INSTANCE => self.of_instance(actor, write).await,
-                uses::SERVER => self.of_server(actor, site, write).await,
+                uses::INSTANCE => self.check_instance_write(actor, write).await,
+                uses::SERVER => self.of_server(actor, point, write).await,
                 _ => {}
             }
         }
         let paid = [uses::INSTANCE, "allocation", "quota-account"];
         if written.iter().any(|write| paid.contains(&write.kind())) {
-            self.money().await;
+            self.check_charges().await;
         }
     }
 
-    /// A rule is broken.
-    fn broken(&self, rule: impl Into<String>) {
-        self.journal.violated(rule);
+    /// Reports a broken rule.
+    fn report(&self, rule: impl Into<String>) {
+        self.journal.report_violation(rule);
     }
 
-    /// All records of a kind.
+    /// Returns all readable records of a kind.
     pub async fn all<T: DeserializeOwned>(&self, kind: &str) -> Vec<T> {
         let Ok(kind) = Kind::new(kind) else {
             return Vec::new();
@@ -112,126 +112,131 @@ impl Rules {
             .collect()
     }
 
-    async fn of_server(&self, actor: Actor, site: Site, write: &Written) {
-        match (write.was::<Server>(), write.now::<Server>()) {
-            (None, Some(server)) => self.server_made(&server).await,
+    async fn of_server(&self, actor: Actor, point: FaultPoint, write: &RecordChange) {
+        match (write.before_as::<Server>(), write.after_as::<Server>()) {
+            (None, Some(server)) => self.check_server_created(&server).await,
             (Some(before), Some(server)) => match actor {
-                Actor::Instances => self.server_asked(&before, &server).await,
-                Actor::Region => self.machine_ends(&before, &server).await,
-                Actor::Monitor => self.machine_seen(site, &server),
+                Actor::InstanceController => self.check_server_change(&before, &server).await,
+                Actor::ServerController => self.check_termination(&before, &server).await,
+                Actor::Monitor => self.check_observation(point, &server),
                 Actor::Service
                 | Actor::Operator
                 | Actor::Catalog
-                | Actor::Networks
-                | Actor::Images => {}
+                | Actor::NetworkController
+                | Actor::SnapshotController => {}
             },
             (Some(_) | None, None) => {}
         }
     }
 
-    /// The monitor says what it saw: it is true.
-    fn machine_seen(&self, site: Site, server: &Server) {
+    /// Checks an observation: a machine that is reported missing does not exist.
+    fn check_observation(&self, point: FaultPoint, server: &Server) {
         let Some(seen) = server.seen() else {
             return;
         };
         let missing = matches!(seen.presence, Presence::Missing(_));
-        if site == Site::Observe && missing && self.truth.exists(&seen.instance) {
-            self.broken(format!(
-                "machine {} is declared missing, and exists",
+        if point == FaultPoint::WriteObservation && missing && self.oracle.exists(&seen.instance) {
+            self.report(format!(
+                "machine {} is reported missing although it exists",
                 seen.instance
             ));
         }
     }
 
-    /// A launch is about to be sent: it is written down, no machine is, and none of this life has booted.
-    pub async fn launching(&self, config: &InstanceConfig) -> Option<ServerId> {
+    /// Checks a launch that is about to be sent: its token is stored, and no machine of this life
+    /// has booted.
+    pub async fn check_launch(&self, config: &InstanceConfig) -> Option<ServerId> {
         let id: ServerId = config.tags.get(tags::SERVER)?.parse().ok()?;
         let Some(server) = self.server(id).await else {
             self.journal
-                .violated(format!("server {id} is launched, and has no record"));
+                .report_violation(format!("server {id} is launched although it has no record"));
             return Some(id);
         };
         let stored = server.launch.as_ref().map(|launch| &launch.token);
         if stored != config.launch_token.as_ref() {
-            self.journal.violated(format!(
+            self.journal.report_violation(format!(
                 "server {id} is launched with a token that is not stored"
             ));
         }
         if server.has_booted() {
-            self.journal
-                .violated(format!("server {id} had booted, and is launched again"));
+            self.journal.report_violation(format!(
+                "server {id} is launched again although its machine had booted"
+            ));
         }
         Some(id)
     }
 
-    /// A machine is about to be swept.
-    pub fn sweeping(&self, id: &InstanceId) {
+    /// Checks a machine that the monitor is about to terminate: it is an orphan, and the list was
+    /// complete.
+    pub fn check_sweep(&self, id: &InstanceId) {
         let (orphan, list) = self
             .journal
-            .notes(|notes| (notes.orphans.contains(id), notes.list));
+            .facts(|facts| (facts.orphans.contains(id), facts.list));
         if !orphan {
-            self.journal
-                .violated(format!("machine {id} is swept, and is nobody's orphan"));
+            self.journal.report_violation(format!(
+                "machine {id} is swept although it is not an orphan"
+            ));
         }
         if list.is_none_or(|(_, complete)| complete == Complete::No) {
             self.journal
-                .violated(format!("machine {id} is swept after an incomplete list"));
+                .report_violation(format!("machine {id} is swept after an incomplete list"));
         }
     }
 
-    /// A call of the controller about a server is made.
-    pub async fn called(&self, about: Option<ServerId>) {
+    /// Checks a call of the server controller: it comes no sooner after a failure than the backoff
+    /// allows.
+    pub async fn check_backoff(&self, about: Option<ServerId>) {
         let Some(id) = about else { return };
         let failed = self
             .journal
-            .notes(|notes| notes.failed.get(&id.to_string()).copied());
+            .facts(|facts| facts.last_failure.get(&id.to_string()).copied());
         let Some(failed) = failed else { return };
         let Some(server) = self.server(id).await else {
             return;
         };
-        // A failure that could not be written down, or something newly asked for, is no reason to wait.
+        // There is no backoff after a failure that was not stored, nor for a new generation.
         let waits = server
             .retry
             .as_ref()
             .is_some_and(|retry| retry.generation == server.generation);
         let passed = self.clock.now().signed_duration_since(failed);
-        if waits && passed.to_std().unwrap_or_default() < BACKOFF {
-            self.journal.violated(format!(
-                "server {id}: a call that failed is repeated at once"
+        if waits && passed.to_std().unwrap_or_default() < MIN_BACKOFF {
+            self.journal.report_violation(format!(
+                "server {id}: a failed call is repeated without a delay"
             ));
         }
     }
 
-    /// A call of the controller about a server failed.
-    pub fn failed(&self, about: Option<ServerId>) {
+    /// Remembers that a call of the server controller failed.
+    pub fn remember_failure(&self, about: Option<ServerId>) {
         let now = self.clock.now();
         if let Some(id) = about {
             self.journal
-                .notes(|notes| notes.failed.insert(id.to_string(), now));
+                .facts(|facts| facts.last_failure.insert(id.to_string(), now));
         }
     }
 
-    /// A call had its effect.
-    pub fn after(&self, site: Site) {
-        if site != Site::Launch {
+    /// Checks after a launch that no server has two machines.
+    pub fn check_single_machine(&self, point: FaultPoint) {
+        if point != FaultPoint::Launch {
             return;
         }
-        for id in self.town.servers() {
-            let orphans = self.journal.notes(|notes| notes.orphans.clone());
-            let mut live = self.truth.live_of(id);
+        for id in self.fixtures.servers() {
+            let orphans = self.journal.facts(|facts| facts.orphans.clone());
+            let mut live = self.oracle.live_of(id);
             live.retain(|info| !orphans.contains(&info.id));
             if live.len() > 1 {
                 let machines: Vec<_> = live.iter().map(|info| info.id.as_str()).collect();
                 let machines = machines.join(" and ");
                 self.journal
-                    .violated(format!("server {id} has two machines: {machines}"));
+                    .report_violation(format!("server {id} has two machines: {machines}"));
             }
         }
     }
 
-    /// Whose a machine is, by the records.
-    pub async fn owner(&self, machine: &InstanceId) -> Option<ServerId> {
-        for id in self.town.servers() {
+    /// Returns the server whose record names a machine.
+    pub async fn owner_of(&self, machine: &InstanceId) -> Option<ServerId> {
+        for id in self.fixtures.servers() {
             let server = self.server(id).await;
             let named = server.and_then(|server| server.instance);
             if named.is_some_and(|named| named.id == *machine) {
@@ -241,28 +246,28 @@ impl Rules {
         None
     }
 
-    /// A machine is about to be destroyed by the region's controller: that it is to go is written down.
-    pub async fn destroying(&self, machine: &InstanceId, about: Option<ServerId>) {
+    /// Checks a machine that the server controller is about to terminate: the record says so.
+    pub async fn check_terminate(&self, machine: &InstanceId, about: Option<ServerId>) {
         let server = match about {
             Some(id) => self.server(id).await,
             None => None,
         };
         let ending = server.and_then(|server| server.instance);
         if ending.is_none_or(|ending| ending.ending.is_none()) {
-            self.broken(format!(
-                "machine {machine} is destroyed, and no record says that it is to go"
+            self.report(format!(
+                "machine {machine} is terminated although no record says so"
             ));
         }
     }
 
-    /// An instance as it is.
+    /// Returns an instance as it is stored.
     pub async fn instance(&self, server: ServerId) -> Option<Instance> {
         let key = server.key().ok()?;
         let read = self.instances.get(&key).await.ok().flatten();
         read.map(|read| read.value)
     }
 
-    /// A record as it is.
+    /// Returns a server as it is stored.
     pub async fn server(&self, id: ServerId) -> Option<Server> {
         let read = self.servers.get(&id.key().ok()?).await.ok().flatten();
         read.map(|read| read.value)

@@ -1,107 +1,113 @@
-//! What a seed stands for: what is asked of the region, what others do, and what goes wrong.
+//! Scenarios: the requests, external actions and faults that a seed stands for.
 
-mod aim;
 mod op;
+mod target;
 
 use std::{fmt, time::Duration};
 
 use fleetwright::OptionalVerb;
 use fleetwright_chaos::SeededRng;
 
-pub use op::{Change, Op, Word};
+pub use op::{Change, Op, UpdateMode};
 
 use crate::{
-    fault::{self, Fault, Kind, Site},
-    names::FIRST,
+    constants::FIRST_SLOTS,
+    fault::{self, Fault, FaultKind, FaultPoint},
 };
 
 /// A scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Where all chance comes from.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// What happens, and how long after the one before.
+    /// The operations, each with the delay after the one before.
     pub ops: Vec<(Duration, Op)>,
-    /// What goes wrong.
+    /// The injected faults.
     pub faults: Vec<Fault>,
-    /// For how long reads lag.
+    /// The cloud's read lag.
     pub window: Duration,
-    /// How long a call takes.
+    /// The latency of a cloud call.
     pub latency: Duration,
-    /// For how long terminated machines are told of.
+    /// How long the cloud shows terminated machines.
     pub memory: Duration,
-    /// What the cloud cannot do.
+    /// Optional verbs that the cloud does not support.
     pub without: Vec<OptionalVerb>,
 }
 
 impl Scenario {
-    /// The scenario of a seed.
-    pub fn of(seed: u64) -> Self {
-        let mut dice = SeededRng::for_purpose(seed, 1);
-        let (site, kind) = fault::pair(seed);
+    /// Creates the scenario of a seed.
+    pub fn from_seed(seed: u64) -> Self {
+        let mut rng = SeededRng::for_purpose(seed, 1);
+        let (point, kind) = fault::pair(seed);
         let mut ops = Vec::new();
-        let mut timed = |dice: &mut SeededRng, (after, op): aim::Timed| {
-            let gap = op::gap(dice);
+        let mut timed = |rng: &mut SeededRng, (after, op): target::TimedOp| {
+            let gap = op::random_delay(rng);
             ops.push((after.unwrap_or(gap), op));
         };
-        for op in aim::before(site) {
-            timed(&mut dice, op);
+        for op in target::setup_ops(point) {
+            timed(&mut rng, op);
         }
-        for slot in 0..FIRST {
-            timed(&mut dice, (None, Op::Create(slot)));
+        for slot in 0..FIRST_SLOTS {
+            timed(&mut rng, (None, Op::Create(slot)));
         }
-        // What is aimed at comes at once, or after something else.
-        if pick(&mut dice, 3) == 0 {
-            let between = op::random(&mut dice);
-            timed(&mut dice, (None, between));
+        // The target operations come first or after one random operation.
+        if pick(&mut rng, 3) == 0 {
+            let between = op::random_op(&mut rng);
+            timed(&mut rng, (None, between));
         }
-        for op in aim::wishes(site) {
-            timed(&mut dice, op);
+        for op in target::target_ops(point) {
+            timed(&mut rng, op);
         }
-        for _ in 0..2 + pick(&mut dice, 6) {
-            let op = op::random(&mut dice);
-            timed(&mut dice, (None, op));
+        for _ in 0..2 + pick(&mut rng, 6) {
+            let op = op::random_op(&mut rng);
+            timed(&mut rng, (None, op));
         }
-        if pick(&mut dice, 3) > 0 {
-            timed(&mut dice, (None, Op::Recover));
-            let slot = pick(&mut dice, FIRST);
-            timed(&mut dice, (None, Op::Delete(slot)));
+        if pick(&mut rng, 3) > 0 {
+            timed(&mut rng, (None, Op::Recover));
+            let slot = pick(&mut rng, FIRST_SLOTS);
+            timed(&mut rng, (None, Op::Delete(slot)));
         }
-        let nth = turn(&mut dice, site, 2);
-        let mut faults = vec![Fault { site, nth, kind }];
-        if site == Site::FindLaunch {
-            // It is asked for only where the answer of a launch is lost.
-            let (site, kind) = (Site::Launch, Kind::LostReply);
-            faults.extend((1..=3).map(|nth| Fault { site, nth, kind }));
+        let nth = turn(&mut rng, point, 2);
+        let mut faults = vec![Fault { point, nth, kind }];
+        if point == FaultPoint::FindLaunch {
+            // A launch is looked up only if its response was lost.
+            let (point, kind) = (FaultPoint::Launch, FaultKind::LostReply);
+            faults.extend((1..=3).map(|nth| Fault { point, nth, kind }));
         }
-        if site == Site::Status {
-            // Each change of its server has it written again.
-            let kind = Kind::Error;
-            faults.extend((1..=8).map(|nth| Fault { site, nth, kind }));
+        if point == FaultPoint::WriteStatus {
+            // Each change of the server makes the controller write the status again.
+            let kind = FaultKind::Error;
+            faults.extend((1..=8).map(|nth| Fault { point, nth, kind }));
         }
-        for _ in 0..pick(&mut dice, 6) {
-            let (site, kind) = fault::pair(dice.bits() >> 8);
-            let nth = turn(&mut dice, site, 6);
-            faults.push(Fault { site, nth, kind });
+        for _ in 0..pick(&mut rng, 6) {
+            let (point, kind) = fault::pair(rng.bits() >> 8);
+            let nth = turn(&mut rng, point, 6);
+            faults.push(Fault { point, nth, kind });
         }
-        let choose = |dice: &mut SeededRng, from: &[u64]| {
-            let chosen = from.get(pick(dice, from.len())).copied();
+        let choose = |rng: &mut SeededRng, from: &[u64]| {
+            let chosen = from.get(pick(rng, from.len())).copied();
             Duration::from_millis(chosen.unwrap_or_default())
         };
-        let window = choose(&mut dice, &[0, 3000, 6000]);
-        let latency = choose(&mut dice, &[0, 40, 400]);
-        let memory = choose(&mut dice, &[15_000, 3_600_000]);
+        let window = choose(&mut rng, &[0, 3000, 6000]);
+        let latency = choose(&mut rng, &[0, 40, 400]);
+        let memory = choose(&mut rng, &[15_000, 3_600_000]);
         let verbs = [
             OptionalVerb::ResizeInstance,
             OptionalVerb::ReimageInstance,
             OptionalVerb::UpdateTags,
             OptionalVerb::RebootInstance,
         ];
-        let wanted = [Site::Resize, Site::Reimage, Site::Retag, Site::Reboot];
+        let wanted = [
+            FaultPoint::Resize,
+            FaultPoint::Reimage,
+            FaultPoint::Retag,
+            FaultPoint::Reboot,
+        ];
         let without = verbs.into_iter().zip(wanted);
-        let needed =
-            |wanted: Site| wanted == site || (site == Site::Attempt && wanted == Site::Reimage);
-        let without = without.filter(|(_, wanted)| !needed(*wanted) && pick(&mut dice, 4) == 0);
+        let needed = |wanted: FaultPoint| {
+            wanted == point || (point == FaultPoint::BeginChange && wanted == FaultPoint::Reimage)
+        };
+        let without = without.filter(|(_, wanted)| !needed(*wanted) && pick(&mut rng, 4) == 0);
         Self {
             seed,
             ops,
@@ -114,29 +120,33 @@ impl Scenario {
     }
 }
 
-/// Which time it goes wrong: one of the first. What is done all the time goes wrong at any time.
-fn turn(dice: &mut SeededRng, site: Site, most: usize) -> u64 {
-    let often = [Site::ReadService, Site::ReadInstances, Site::ReadRegion];
-    let steady = [
-        Site::WatchInstances,
-        Site::WatchRegion,
-        Site::List,
-        Site::Beat,
+/// Chooses which run of a step gets the fault: an early one, but any one of a background step.
+fn turn(rng: &mut SeededRng, point: FaultPoint, most: usize) -> u64 {
+    let often = [
+        FaultPoint::ReadService,
+        FaultPoint::ReadInstances,
+        FaultPoint::ReadRegion,
     ];
-    let most = if often.contains(&site) {
+    let steady = [
+        FaultPoint::WatchInstances,
+        FaultPoint::WatchRegion,
+        FaultPoint::List,
+        FaultPoint::WriteScan,
+    ];
+    let most = if often.contains(&point) {
         150
-    } else if steady.contains(&site) {
+    } else if steady.contains(&point) {
         30
     } else {
         most
     };
-    1 + pick(dice, most) as u64
+    1 + pick(rng, most) as u64
 }
 
-/// One of the first `count` numbers.
-pub fn pick(dice: &mut SeededRng, count: usize) -> usize {
-    let bits = dice.bits() >> 11;
-    // It is below `count`.
+/// Returns a number below `count`, or 0.
+pub fn pick(rng: &mut SeededRng, count: usize) -> usize {
+    let bits = rng.bits() >> 11;
+    // The remainder is below `count`, a usize.
     (bits % (count.max(1) as u64)) as usize
 }
 
@@ -144,7 +154,7 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: reads lag {:?}, calls take {:?}, without {:?}",
+            "seed {}: read lag {:?}, call latency {:?}, unsupported verbs {:?}",
             self.seed, self.window, self.latency, self.without
         )?;
         for (gap, op) in &self.ops {

@@ -1,21 +1,22 @@
-//! What is asked for, and what others do.
+//! The operations of a scenario.
 
 use std::time::Duration;
 
 use fleetwright_chaos::SeededRng;
 
 use super::pick;
-use crate::names::SLOTS;
+use crate::constants::SLOT_COUNT;
 
-/// Something that is asked for, or that somebody else does. A number is that of an instance's place.
+/// A request of a tenant or operator, or an external action. A `usize` is a slot unless documented
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is what its name says")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Op {
     Create(usize),
-    /// Everybody asks for their instances at once, each twice.
-    Crowd,
-    Update(usize, Change, Word),
-    /// Several things at once.
+    /// Every tenant creates all its instances at once, each one twice.
+    CreateAllAtOnce,
+    Update(usize, Change, UpdateMode),
+    /// Several requests for one instance at once.
     Race(usize),
     Stop(usize),
     Start(usize),
@@ -23,41 +24,41 @@ pub enum Op {
     Replace(usize),
     Delete(usize),
     Snapshot(usize),
-    /// The key and the console are looked at.
-    Look(usize),
-    /// Those who may not try everything.
+    /// The tenant reads key and console.
+    ReadKeyAndConsole(usize),
+    /// Principals without permission try every call.
     Probe(usize),
-    /// A network is asked to go, with what stands in it.
-    Condemn(usize),
-    /// A flavor is taken from the catalog.
-    Retire,
-    /// It is offered again.
-    Offer,
-    /// An operator deletes a server behind its owner's back.
-    Order(usize),
-    OutsideStop(usize),
-    OutsideStart(usize),
-    OutsideTerminate(usize),
-    OutsideRetag(usize),
-    /// A machine of another region that carries the server's tag.
+    /// The tenant deletes a network (by index) with its instances.
+    DeleteNetwork(usize),
+    /// An operator removes a flavor from the catalog.
+    RetireFlavor,
+    /// An operator adds that flavor again.
+    OfferFlavor,
+    /// An operator deletes a server directly.
+    DeleteServer(usize),
+    ExternalStop(usize),
+    ExternalStart(usize),
+    ExternalTerminate(usize),
+    ExternalRetag(usize),
+    /// Launches a machine of another region that carries the server's tag.
     Decoy(usize),
-    /// A machine with the region's tag that no server claims.
+    /// Launches a machine with the region's tag that no server claims.
     Orphan,
-    /// A machine of somebody else.
+    /// Launches a machine that has nothing to do with the façade.
     Foreign,
-    /// So many of the next launches end before they boot.
-    Doom(usize),
-    /// No more machines than these.
+    /// Makes this many of the next launches fail before they boot.
+    FailBoots(usize),
+    /// Limits the cloud to this many machines.
     Capacity(u64),
-    /// The second zone cannot be reached.
-    CutOff,
-    /// Everything can be reached and there is room again.
+    /// Makes the second zone unreachable.
+    CutOffZone,
+    /// Makes every zone reachable and removes the capacity limit.
     Recover,
 }
 
-/// What is to be changed of an instance, and to what: the same if it is asked again.
+/// A change of an instance's spec. Applying it twice has the effect of applying it once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is what its name says")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Change {
     Small,
     Large,
@@ -71,57 +72,57 @@ pub enum Change {
     Private,
     Authority,
     UserData(usize),
-    Words(usize),
+    Description(usize),
 }
 
-/// How an update is asked for.
+/// How an update is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// Whatever it destroys.
-    Agreed,
-    /// Only if it destroys nothing.
-    Keep,
-    /// Only what it would take is asked for.
-    Dry,
+pub enum UpdateMode {
+    /// With consent to destroy data.
+    WithConsent,
+    /// Without consent.
+    WithoutConsent,
+    /// As a dry run that returns the plan.
+    PlanOnly,
 }
 
-/// Any.
-pub(super) fn random(dice: &mut SeededRng) -> Op {
-    let slot = pick(dice, SLOTS);
-    match pick(dice, 42) {
+/// Returns a random operation.
+pub(super) fn random_op(rng: &mut SeededRng) -> Op {
+    let slot = pick(rng, SLOT_COUNT);
+    match pick(rng, 42) {
         0 | 1 => Op::Stop(slot),
         2 | 3 => Op::Start(slot),
         4 => Op::Reboot(slot),
         5 | 6 => Op::Replace(slot),
         7 | 8 => Op::Delete(slot),
-        9..=18 => update(dice, slot),
-        19 => Op::OutsideStop(slot),
-        20 => Op::OutsideStart(slot),
-        21 => Op::OutsideTerminate(slot),
-        22 => Op::OutsideRetag(slot),
+        9..=18 => update(rng, slot),
+        19 => Op::ExternalStop(slot),
+        20 => Op::ExternalStart(slot),
+        21 => Op::ExternalTerminate(slot),
+        22 => Op::ExternalRetag(slot),
         23 => Op::Decoy(slot),
         24 => Op::Orphan,
         25 => Op::Foreign,
-        26 => Op::Doom(1 + pick(dice, 4)),
-        27 => Op::Capacity(pick(dice, 2) as u64),
-        28 => Op::CutOff,
+        26 => Op::FailBoots(1 + pick(rng, 4)),
+        27 => Op::Capacity(pick(rng, 2) as u64),
+        28 => Op::CutOffZone,
         29 => Op::Recover,
         30 => Op::Snapshot(slot),
-        31 => Op::Look(slot),
+        31 => Op::ReadKeyAndConsole(slot),
         32 => Op::Probe(slot),
-        33 => Op::Condemn(pick(dice, 3)),
-        34 => Op::Retire,
-        35 => Op::Offer,
-        36 => Op::Order(slot),
-        37 => Op::Crowd,
+        33 => Op::DeleteNetwork(pick(rng, 3)),
+        34 => Op::RetireFlavor,
+        35 => Op::OfferFlavor,
+        36 => Op::DeleteServer(slot),
+        37 => Op::CreateAllAtOnce,
         38 | 39 => Op::Race(slot),
         _ => Op::Create(slot),
     }
 }
 
-fn update(dice: &mut SeededRng, slot: usize) -> Op {
-    let number = pick(dice, 3);
-    let change = match pick(dice, 16) {
+fn update(rng: &mut SeededRng, slot: usize) -> Op {
+    let number = pick(rng, 3);
+    let change = match pick(rng, 16) {
         0 => Change::Small,
         1 | 2 => Change::Large,
         3 | 4 => Change::Gpu,
@@ -133,24 +134,24 @@ fn update(dice: &mut SeededRng, slot: usize) -> Op {
         11 | 12 => Change::Public,
         13 => Change::Private,
         14 => Change::Authority,
-        _ if number == 0 => Change::Words(number),
+        _ if number == 0 => Change::Description(number),
         _ => Change::UserData(number),
     };
-    let word = match pick(dice, 8) {
-        0..=3 => Word::Agreed,
-        4..=6 => Word::Keep,
-        _ => Word::Dry,
+    let mode = match pick(rng, 8) {
+        0..=3 => UpdateMode::WithConsent,
+        4..=6 => UpdateMode::WithoutConsent,
+        _ => UpdateMode::PlanOnly,
     };
-    Op::Update(slot, change, word)
+    Op::Update(slot, change, mode)
 }
 
-/// Mostly at once or soon, sometimes so late that all has settled.
-pub(super) fn gap(dice: &mut SeededRng) -> Duration {
-    let most = match pick(dice, 4) {
+/// Returns a random delay: mostly short, sometimes long enough for everything to settle.
+pub(super) fn random_delay(rng: &mut SeededRng) -> Duration {
+    let most = match pick(rng, 4) {
         0 => 100,
         1 => 3_000,
         2 => 15_000,
         _ => 60_000,
     };
-    dice.up_to(Duration::from_millis(most))
+    rng.up_to(Duration::from_millis(most))
 }

@@ -1,6 +1,7 @@
-//! The store as a process sees it: each commit, each read and each change that is shown is a step at which something may go wrong.
+//! The store as a process uses it: each commit, read and watch event is a step at which a fault may
+//! be injected.
 
-mod site;
+mod point;
 mod watch;
 
 use std::{sync::Arc, time::Duration};
@@ -12,93 +13,99 @@ use fleetwright_store::{
 };
 
 use crate::{
-    fault::{Kind, Site},
+    fault::{FaultKind, FaultPoint},
     journal::Journal,
-    rules::{Rules, Written},
+    rules::{RecordChange, Rules},
 };
 use watch::FaultySource;
 
-/// Who reads and writes.
+/// The part of the process that reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// The service of instances.
+    /// The instance service.
     Service,
-    /// An operator, past the service.
+    /// An operator who bypasses the service.
     Operator,
     /// The catalog.
     Catalog,
-    /// The controller of instances.
-    Instances,
-    /// The keeper of networks.
-    Networks,
-    /// The region's controller.
-    Region,
-    /// The region's monitor.
+    /// The instance controller.
+    InstanceController,
+    /// The network controller.
+    NetworkController,
+    /// The server controller.
+    ServerController,
+    /// The monitor.
     Monitor,
-    /// The region's maker of images.
-    Images,
+    /// The snapshot controller.
+    SnapshotController,
 }
 
 impl Actor {
-    /// What its reads are.
-    fn reads(self) -> Option<Site> {
+    /// Returns the fault point of its reads.
+    fn reads(self) -> Option<FaultPoint> {
         match self {
-            Self::Service => Some(Site::ReadService),
-            Self::Instances => Some(Site::ReadInstances),
-            Self::Networks => Some(Site::ReadNetworks),
-            Self::Region | Self::Monitor | Self::Images => Some(Site::ReadRegion),
-            // What it reads when a process begins would not let it begin.
+            Self::Service => Some(FaultPoint::ReadService),
+            Self::InstanceController => Some(FaultPoint::ReadInstances),
+            Self::NetworkController => Some(FaultPoint::ReadNetworks),
+            Self::ServerController | Self::Monitor | Self::SnapshotController => {
+                Some(FaultPoint::ReadRegion)
+            }
+            // A failed read at the start would only keep the process from starting.
             Self::Catalog | Self::Operator => None,
         }
     }
 
-    /// What its watches are.
-    fn watches(self) -> Option<Site> {
+    /// Returns the fault point of its watch events.
+    fn watches(self) -> Option<FaultPoint> {
         match self {
-            Self::Instances => Some(Site::WatchInstances),
-            Self::Networks => Some(Site::WatchNetworks),
-            Self::Region | Self::Images | Self::Catalog => Some(Site::WatchRegion),
+            Self::InstanceController => Some(FaultPoint::WatchInstances),
+            Self::NetworkController => Some(FaultPoint::WatchNetworks),
+            Self::ServerController | Self::SnapshotController | Self::Catalog => {
+                Some(FaultPoint::WatchRegion)
+            }
             Self::Service | Self::Operator | Self::Monitor => None,
         }
     }
 }
 
-/// A handle of one part of one process.
+/// The handle of one part of one process.
 #[derive(Debug)]
 pub struct FaultyStore {
-    /// Who reads and writes.
+    /// The part of the process that reads and writes.
     pub actor: Actor,
     /// The store that outlives the process.
     pub inner: MemoryStore,
-    /// Where steps are counted.
+    /// Counts steps and injects faults.
     pub journal: Arc<Journal>,
-    /// What must hold of what is written.
+    /// The rules that every commit must keep.
     pub rules: Rules,
 }
 
 impl FaultyStore {
-    /// What goes wrong with a read.
+    /// Injects a fault into a read.
     async fn read(&self) -> Result<()> {
         self.journal.pause(Duration::ZERO).await;
-        let Some(site) = self.actor.reads() else {
+        let Some(point) = self.actor.reads() else {
             return Ok(());
         };
-        match self.journal.strike(site) {
-            Some(Kind::CrashBefore | Kind::CrashAfter) => {
-                self.journal.die().await;
+        match self.journal.next_fault(point) {
+            Some(FaultKind::CrashBefore | FaultKind::CrashAfter) => {
+                self.journal.crash().await;
                 Ok(())
             }
-            Some(Kind::Error | Kind::LostRequest | Kind::LostReply) => Err(unavailable()),
+            Some(FaultKind::Error | FaultKind::LostRequest | FaultKind::LostReply) => {
+                Err(unavailable())
+            }
             None => Ok(()),
         }
     }
 
-    /// How everything that a transaction writes was before it.
-    pub(crate) async fn before(&self, transaction: &Transaction) -> Vec<Written> {
+    /// Returns what a transaction changes, with the values before it.
+    pub(crate) async fn before(&self, transaction: &Transaction) -> Vec<RecordChange> {
         let mut written = Vec::new();
         for write in &transaction.writes {
             let before = self.inner.get(write.id()).await.ok().flatten();
-            written.push(Written::new(write, before.map(|record| record.value)));
+            written.push(RecordChange::new(write, before.map(|record| record.value)));
         }
         written
     }
@@ -137,24 +144,24 @@ impl Store for FaultyStore {
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
         self.journal.pause(Duration::from_millis(30)).await;
         let written = self.before(transaction).await;
-        let site = site::of(self.actor, &written);
-        let fault = self.journal.strike(site);
+        let point = point::of(self.actor, &written);
+        let fault = self.journal.next_fault(point);
         match fault {
-            Some(Kind::CrashBefore) => self.journal.die().await,
-            Some(Kind::Error) => return Err(unavailable()),
-            Some(Kind::LostRequest) => return Err(lost()),
-            Some(Kind::CrashAfter | Kind::LostReply) | None => {}
+            Some(FaultKind::CrashBefore) => self.journal.crash().await,
+            Some(FaultKind::Error) => return Err(unavailable()),
+            Some(FaultKind::LostRequest) => return Err(lost()),
+            Some(FaultKind::CrashAfter | FaultKind::LostReply) | None => {}
         }
-        let answer = self.inner.commit(transaction).await;
-        if answer.is_ok() {
-            self.rules.written(self.actor, site, &written).await;
+        let result = self.inner.commit(transaction).await;
+        if result.is_ok() {
+            self.rules.check_commit(self.actor, point, &written).await;
         }
         match fault {
-            Some(Kind::CrashAfter) => self.journal.die().await,
-            Some(Kind::LostReply) => return Err(lost()),
-            Some(Kind::CrashBefore | Kind::Error | Kind::LostRequest) | None => {}
+            Some(FaultKind::CrashAfter) => self.journal.crash().await,
+            Some(FaultKind::LostReply) => return Err(lost()),
+            Some(FaultKind::CrashBefore | FaultKind::Error | FaultKind::LostRequest) | None => {}
         }
-        answer
+        result
     }
 
     async fn head(&self) -> Result<Revision> {
@@ -163,10 +170,10 @@ impl Store for FaultyStore {
 
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
         let inner = self.inner.watch(after, interest).await?;
-        let Some(site) = self.actor.watches() else {
+        let Some(point) = self.actor.watches() else {
             return Ok(inner);
         };
-        let source = FaultySource::new(inner, site, Arc::clone(&self.journal));
+        let source = FaultySource::new(inner, point, Arc::clone(&self.journal));
         Ok(Watch::new(source, after))
     }
 

@@ -1,4 +1,4 @@
-//! A watch as a process sees it: what it is shown may fail to come, or come to an end.
+//! A watch as a process uses it: an event may fail to arrive, and the watch may end.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use tokio::sync::Mutex;
 
 use super::unavailable;
 use crate::{
-    fault::{Kind, Site},
+    fault::{FaultKind, FaultPoint},
     journal::Journal,
 };
 
-/// Hands out the commits of another watch, one by one.
+/// Passes on the commits of another watch, one by one.
 pub(super) struct FaultySource {
     inner: Mutex<(Watch, Option<Commit>)>,
-    site: Site,
+    point: FaultPoint,
     journal: Arc<Journal>,
 }
 
 impl FaultySource {
-    pub(super) fn new(watch: Watch, site: Site, journal: Arc<Journal>) -> Self {
+    pub(super) fn new(watch: Watch, point: FaultPoint, journal: Arc<Journal>) -> Self {
         Self {
             inner: Mutex::new((watch, None)),
-            site,
+            point,
             journal,
         }
     }
@@ -34,20 +34,20 @@ impl Source for FaultySource {
     async fn batch(&self, after: Revision) -> Result<Batch> {
         let mut inner = self.inner.lock().await;
         let (watch, held) = &mut *inner;
-        // What failed to come is kept for who asks again.
+        // A commit that was not delivered is kept for the next call.
         let commit = match held.take() {
             Some(commit) => commit,
             None => watch.next().await?,
         };
-        let kind = self.journal.strike(self.site);
+        let kind = self.journal.next_fault(self.point);
         if kind.is_some() {
             *held = Some(commit.clone());
         }
         match kind {
-            Some(Kind::CrashBefore | Kind::CrashAfter) => self.journal.die().await,
-            Some(Kind::Error | Kind::LostReply) => return Err(unavailable()),
-            // It is slower than the store remembers.
-            Some(Kind::LostRequest) => {
+            Some(FaultKind::CrashBefore | FaultKind::CrashAfter) => self.journal.crash().await,
+            Some(FaultKind::Error | FaultKind::LostReply) => return Err(unavailable()),
+            // The watch is behind what the store still keeps.
+            Some(FaultKind::LostRequest) => {
                 return Err(StoreError::Compacted {
                     asked: after,
                     oldest: commit.revision,

@@ -1,4 +1,4 @@
-//! A run: one process after another over a store and a cloud that outlive them.
+//! One run: process after process over a store and a cloud that outlive them.
 
 mod process;
 
@@ -20,53 +20,53 @@ pub use process::Process;
 
 use crate::{
     check::Check,
-    client::{Client, Promised},
+    client::{Client, Expected},
+    fixtures::{Fixtures, SeededEntropy},
     journal::{Journal, Outcome},
     mistake::Mistake,
+    oracle::Oracle,
     rules::Rules,
     scenario::Scenario,
-    town::{Seeded, Town},
-    truth::Truth,
 };
 
-/// 2026-01-01T00:00:00Z: where the cloud's calendar begins, and so must ours.
+/// 2026-01-01T00:00:00Z: the memory cloud's clock starts here, and ours must too.
 const NEW_YEAR: i64 = 1_767_225_600;
-/// How long the world has to settle once nobody meddles any more.
+/// How many rounds the system has to settle after the last operation.
 const ROUNDS: usize = 120;
 const ROUND: Duration = Duration::from_secs(10);
 
-/// Something that cannot happen in a program whose constants are right.
-pub type Broken = Box<dyn std::error::Error + Send + Sync>;
+/// A setup error: it cannot happen while the constants of this crate are right.
+pub type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs a scenario from its beginning to its end, with a mistake if one is chosen.
+/// Runs a scenario to its end, with a mistake if one is given.
 pub fn run(scenario: &Scenario, mistake: Option<Mistake>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build();
     let outcome = runtime
-        .map_err(Broken::from)
+        .map_err(SetupError::from)
         .and_then(|runtime| runtime.block_on(simulate(scenario, mistake)));
     outcome.unwrap_or_else(|error| Outcome {
-        violation: Some(format!("the simulation cannot be run: {error}")),
+        violation: Some(format!("cannot run the simulation: {error}")),
         ..Outcome::default()
     })
 }
 
-/// What outlives the processes.
+/// Everything that outlives the processes.
 struct World<'a> {
     scenario: &'a Scenario,
     cloud: MemoryCloud,
     store: MemoryStore,
     entropy: Arc<dyn Entropy>,
     journal: Arc<Journal>,
-    truth: Truth,
+    oracle: Oracle,
     rules: Rules,
     clock: Arc<dyn Clock>,
     mistake: Option<Mistake>,
 }
 
-async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outcome, Broken> {
+async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outcome, SetupError> {
     let epoch = DateTime::<Utc>::from_timestamp(NEW_YEAR, 0).unwrap_or_default();
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(epoch));
     let mut builder = MemoryCloud::builder()
@@ -80,16 +80,16 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
     let cloud = builder.build();
     let verbs = cloud.provisioner().capabilities().verbs.clone();
     let store = MemoryStore::new(schema::add_all_kinds(Schema::builder()).build()?);
-    let entropy: Arc<dyn Entropy> = Arc::new(Seeded::new(scenario.seed));
-    let town = Town::found(Arc::new(store.clone()), Arc::clone(&entropy)).await?;
+    let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(scenario.seed));
+    let fixtures = Fixtures::create(Arc::new(store.clone()), Arc::clone(&entropy)).await?;
     let journal = Arc::new(Journal::new(scenario.seed, &scenario.faults));
-    let truth = Truth::new(cloud.clone());
+    let oracle = Oracle::new(cloud.clone());
     let rules = Rules::new(
         &store,
-        truth.clone(),
+        oracle.clone(),
         Arc::clone(&journal),
         Arc::clone(&clock),
-        Arc::new(town),
+        Arc::new(fixtures),
         verbs,
     )?;
     let world = World {
@@ -98,7 +98,7 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
         store,
         entropy,
         journal,
-        truth,
+        oracle,
         rules,
         clock,
         mistake,
@@ -108,37 +108,37 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
 }
 
 impl World<'_> {
-    async fn live(&self) -> Result<(), Broken> {
+    async fn live(&self) -> Result<(), SetupError> {
         let mut client = Client {
             done: 0,
-            promised: Promised::default(),
-            truth: self.truth.clone(),
+            expected: Expected::default(),
+            oracle: self.oracle.clone(),
             rules: self.rules.clone(),
-            town: Arc::clone(&self.rules.town),
+            fixtures: Arc::clone(&self.rules.fixtures),
             journal: Arc::clone(&self.journal),
-            dice: SeededRng::for_purpose(self.scenario.seed, 3),
+            rng: SeededRng::for_purpose(self.scenario.seed, 3),
         };
         loop {
             let settled = tokio::select! {
                 biased;
-                () = self.journal.death() => false,
+                () = self.journal.wait_for_crash() => false,
                 settled = self.process(&mut client) => { settled?; true }
             };
-            if settled || self.journal.is_violated() {
+            if settled || self.journal.has_violation() {
                 return Ok(());
             }
-            sleep(self.journal.revive()).await;
-            self.check(&client.promised).status().await;
+            sleep(self.journal.restart()).await;
+            self.check(&client.expected).status().await;
         }
     }
 
-    /// One process, from its start until the world has settled.
-    async fn process(&self, client: &mut Client) -> Result<(), Broken> {
+    /// Runs one process until everything has settled.
+    async fn process(&self, client: &mut Client) -> Result<(), SetupError> {
         let process = self.open().await?;
         let story = async {
             client.ask(self.scenario, &process).await;
-            client.relent(&process).await;
-            self.settle(&client.promised).await;
+            client.end_disruptions(&process).await;
+            self.settle(&client.expected).await;
         };
         tokio::select! {
             biased;
@@ -148,13 +148,13 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Waits until everything is as it was asked for, twice in a row.
-    async fn settle(&self, promised: &Promised) {
+    /// Waits until everything is as requested in two consecutive rounds, or reports what is not.
+    async fn settle(&self, expected: &Expected) {
         let mut last = Ok(());
         let mut in_a_row = 0;
         for _ in 0..ROUNDS {
             sleep(ROUND).await;
-            let check = self.check(promised);
+            let check = self.check(expected);
             check.status().await;
             last = check.settled().await;
             in_a_row = if last.is_ok() { in_a_row + 1 } else { 0 };
@@ -163,14 +163,15 @@ impl World<'_> {
             }
         }
         if let Err(problem) = last {
-            self.journal.violated(format!("never settled: {problem}"));
+            self.journal
+                .report_violation(format!("did not settle: {problem}"));
         }
     }
 
-    fn check<'c>(&'c self, promised: &'c Promised) -> Check<'c> {
+    fn check<'c>(&'c self, expected: &'c Expected) -> Check<'c> {
         Check {
             rules: &self.rules,
-            promised,
+            expected,
             retags: self.rules.verbs.contains(&OptionalVerb::UpdateTags),
         }
     }

@@ -1,4 +1,4 @@
-//! One process of the whole façade, opened over the store and the cloud that outlive it.
+//! One process with the whole façade, over a store and a cloud that outlive it.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -23,28 +23,28 @@ use fleetwright_region::{
 use fleetwright_store::Store;
 use tokio::time::sleep;
 
-use super::{Broken, World};
+use super::{SetupError, World};
 use crate::{
     cloud::FaultyCloud,
+    constants,
     mistake::{Mistake, MistakenCloud, MistakenDependencies, MistakenStore},
-    names,
-    rules::BACKOFF,
+    rules::MIN_BACKOFF,
     store::{Actor, FaultyStore},
 };
 
-/// What the private keys of servers are sealed with. It opens nothing else.
+/// Encrypts the private keys of servers. A test key.
 const KEYS: &str = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-/// A process, with all its parts.
+/// A process with all its parts.
 #[derive(Debug)]
 pub struct Process {
-    /// What tenants call.
+    /// The service that tenants call.
     pub instances: Instances,
-    /// Their networks.
+    /// The service of networks.
     pub networks: Arc<Networks>,
-    /// The catalog in force.
+    /// The catalog.
     pub catalog: Arc<CatalogKeeper>,
-    /// What operators call.
+    /// The service of servers, for operators.
     pub servers: Servers,
     controller: InstanceController,
     keeper: NetworkKeeper,
@@ -54,11 +54,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// Works until it is dropped.
+    /// Runs all controllers until the future is dropped.
     pub(super) async fn run(&self) {
         let follow = async {
             loop {
-                // The error is for a log: it is followed on.
+                // A real process would log the error and continue.
                 let _ = self.catalog.follow().await;
                 sleep(Duration::from_secs(2)).await;
             }
@@ -76,12 +76,12 @@ impl Process {
 }
 
 impl World<'_> {
-    /// A new process.
-    pub(super) async fn open(&self) -> Result<Process, Broken> {
+    /// Starts a new process.
+    pub(super) async fn open(&self) -> Result<Process, SetupError> {
         let (catalog, _) = CatalogKeeper::open(self.store(Actor::Catalog)).await?;
         let catalog = Arc::new(catalog);
         let networks = self.networks(Actor::Service)?;
-        let (service, instances) = (Actor::Service, Actor::Instances);
+        let (service, instances) = (Actor::Service, Actor::InstanceController);
         let parts = Parts::new(
             self.store(service),
             Arc::clone(&self.clock),
@@ -101,8 +101,8 @@ impl World<'_> {
             compute_principal()?,
         )?;
         let keeper = NetworkKeeper::new(
-            self.store(Actor::Networks),
-            self.networks(Actor::Networks)?,
+            self.store(Actor::NetworkController),
+            self.networks(Actor::NetworkController)?,
             Arc::clone(&self.clock),
             compute_principal()?,
         )?;
@@ -137,18 +137,18 @@ impl World<'_> {
             actor,
             inner: Arc::new(self.cloud.provisioner()),
             journal: Arc::clone(&self.journal),
-            truth: self.truth.clone(),
+            oracle: self.oracle.clone(),
             rules: self.rules.clone(),
             clock: Arc::clone(&self.clock),
         });
         match self.mistake {
-            Some(mistake) => Arc::new(MistakenCloud::new(inner, mistake, self.truth.clone())),
+            Some(mistake) => Arc::new(MistakenCloud::new(inner, mistake, self.oracle.clone())),
             None => inner,
         }
     }
 
-    fn networks(&self, actor: Actor) -> Result<Arc<Networks>, Broken> {
-        let regions = BTreeSet::from([names::region()]);
+    fn networks(&self, actor: Actor) -> Result<Arc<Networks>, SetupError> {
+        let regions = BTreeSet::from([constants::region()]);
         let networks = Networks::new(self.store(actor), regions, self.entropy.clone())?;
         Ok(Arc::new(networks))
     }
@@ -157,7 +157,7 @@ impl World<'_> {
         &self,
         actor: Actor,
         catalog: &Arc<CatalogKeeper>,
-    ) -> Result<Arc<dyn Ground>, Broken> {
+    ) -> Result<Arc<dyn Ground>, SetupError> {
         let networks = self.networks(actor)?;
         let groups = SecurityGroups::new(
             self.store(actor),
@@ -176,28 +176,31 @@ impl World<'_> {
         })
     }
 
-    fn keys(&self, actor: Actor) -> Result<SshKeys, Broken> {
+    fn keys(&self, actor: Actor) -> Result<SshKeys, SetupError> {
         let keyring = Arc::new(KEYS.parse()?);
         let keys = ServerKeys::new(self.store(actor), keyring, self.entropy.clone())?;
         Ok(SshKeys::OnePerServer(keys))
     }
 
-    fn servers(&self, actor: Actor, catalog: &Arc<CatalogKeeper>) -> Result<Servers, Broken> {
+    fn servers(&self, actor: Actor, catalog: &Arc<CatalogKeeper>) -> Result<Servers, SetupError> {
         let (store, clock) = (self.store(actor), Arc::clone(&self.clock));
         let (ground, keys) = (self.ground(actor, catalog)?, self.keys(actor)?);
         let servers = Servers::new(store, clock, ground, keys)?;
-        Ok(servers.with_region(names::region(), (*self.rules.verbs).clone()))
+        Ok(servers.with_region(constants::region(), (*self.rules.verbs).clone()))
     }
 
-    fn ledger(&self, actor: Actor) -> Result<Ledger, Broken> {
-        Ok(Ledger::new(self.store(actor), Arc::new(names::quota()))?)
+    fn ledger(&self, actor: Actor) -> Result<Ledger, SetupError> {
+        Ok(Ledger::new(
+            self.store(actor),
+            Arc::new(constants::quota()),
+        )?)
     }
 
-    fn machines(&self, catalog: &Arc<CatalogKeeper>) -> Result<Machines, Broken> {
+    fn machines(&self, catalog: &Arc<CatalogKeeper>) -> Result<Machines, SetupError> {
         let (store, clock) = (self.store(Actor::Service), Arc::clone(&self.clock));
         let keys = self.keys(Actor::Service)?;
         let machines = Machines::new(store, clock, Arc::clone(catalog), keys)?;
-        Ok(machines.with_region(names::region(), self.handle(Actor::Service)))
+        Ok(machines.with_region(constants::region(), self.handle(Actor::Service)))
     }
 
     fn instance_rules(&self) -> InstanceRules {
@@ -208,11 +211,11 @@ impl World<'_> {
         rules
     }
 
-    fn region(&self, catalog: &Arc<CatalogKeeper>) -> Result<Controller, Broken> {
+    fn region(&self, catalog: &Arc<CatalogKeeper>) -> Result<Controller, SetupError> {
         let mut rules = controller::Rules::default();
         rules.boot_patience = Duration::from_secs(120);
         rules.end_patience = Duration::from_secs(30);
-        rules.first_backoff = BACKOFF;
+        rules.first_backoff = MIN_BACKOFF;
         rules.max_backoff = Duration::from_secs(20);
         rules.refused_backoff = Duration::from_secs(30);
         if self.mistake == Some(Mistake::BackoffIgnored) {
@@ -220,18 +223,18 @@ impl World<'_> {
             rules.max_backoff = Duration::ZERO;
             rules.refused_backoff = Duration::ZERO;
         }
-        let planner = RegionPlanner::new(Arc::clone(catalog), &self.rules.town.mapping())?;
+        let planner = RegionPlanner::new(Arc::clone(catalog), &self.rules.fixtures.mapping())?;
         let controller = Controller::new(
-            names::region(),
-            self.store(Actor::Region),
-            self.handle(Actor::Region),
+            constants::region(),
+            self.store(Actor::ServerController),
+            self.handle(Actor::ServerController),
             Arc::new(planner),
             Arc::clone(&self.clock),
         )?;
         Ok(controller.with_rules(rules))
     }
 
-    fn monitor(&self) -> Result<Monitor, Broken> {
+    fn monitor(&self) -> Result<Monitor, SetupError> {
         let mut policy = Policy::default();
         policy.tick = Duration::from_secs(2);
         policy.stuck_after = Duration::from_secs(60);
@@ -242,7 +245,7 @@ impl World<'_> {
         policy.sweep = Sweep::Destroy;
         policy.limit = Limit::new(12, 50);
         let monitor = Monitor::new(
-            names::region(),
+            constants::region(),
             self.store(Actor::Monitor),
             self.handle(Actor::Monitor),
             Arc::clone(&self.clock),
@@ -250,14 +253,14 @@ impl World<'_> {
         Ok(monitor.with_policy(policy))
     }
 
-    fn images(&self, catalog: &Arc<CatalogKeeper>) -> Result<Snapshots, Broken> {
+    fn images(&self, catalog: &Arc<CatalogKeeper>) -> Result<Snapshots, SetupError> {
         let mut rules = SnapshotRules::default();
         rules.max_backoff = Duration::from_secs(20);
         let images = Snapshots::new(
-            names::region(),
-            self.store(Actor::Images),
+            constants::region(),
+            self.store(Actor::SnapshotController),
             Arc::clone(catalog),
-            self.handle(Actor::Images),
+            self.handle(Actor::SnapshotController),
             Arc::clone(&self.clock),
         )?;
         Ok(images.with_rules(rules))

@@ -1,4 +1,4 @@
-//! What others do to machines and to the cloud.
+//! External actors: what they do to machines and to the cloud.
 
 use fleetwright::{InstanceConfig, InstanceId, TagChange, Zone};
 use fleetwright_memory::{Capacity, Operator};
@@ -6,49 +6,49 @@ use fleetwright_region::controller::tags;
 
 use super::Client;
 use crate::{
-    names,
+    constants,
     scenario::{Op, pick},
 };
 
 impl Client {
-    pub(super) async fn meddle(&mut self, op: Op) {
+    pub(super) async fn act_externally(&mut self, op: Op) {
         match op {
-            Op::OutsideStop(slot) => {
+            Op::ExternalStop(slot) => {
                 let stop = |operator: &Operator, machine: &_| operator.stop(machine);
-                self.touch(slot, stop).await;
+                self.on_machine(slot, stop).await;
             }
-            Op::OutsideStart(slot) => {
+            Op::ExternalStart(slot) => {
                 let start = |operator: &Operator, machine: &_| operator.start(machine);
-                self.touch(slot, start).await;
+                self.on_machine(slot, start).await;
             }
-            Op::OutsideTerminate(slot) => {
+            Op::ExternalTerminate(slot) => {
                 let terminate = |operator: &Operator, machine: &_| operator.terminate(machine);
-                if self.touch(slot, terminate).await {
-                    self.journal.notes(|notes| notes.destroyed += 1);
+                if self.on_machine(slot, terminate).await {
+                    self.journal.facts(|facts| facts.external_terminations += 1);
                 }
             }
-            Op::OutsideRetag(slot) => {
+            Op::ExternalRetag(slot) => {
                 let mut change = TagChange::new();
                 change.remove = [tags::REGION, tags::SERVER].map(str::to_owned).into();
                 let retag =
                     |operator: &Operator, machine: &_| operator.update_tags(machine, &change);
-                self.touch(slot, retag).await;
+                self.on_machine(slot, retag).await;
             }
             Op::Decoy(slot) => {
-                let server = self.town.server(slot).to_string();
+                let server = self.fixtures.server(slot).to_string();
                 self.foreign(&[(tags::REGION, "elsewhere"), (tags::SERVER, &server)]);
             }
             Op::Foreign => self.foreign(&[("somebody", "else")]),
             Op::Orphan => self.orphan(),
-            Op::Doom(count) => self.journal.notes(|notes| notes.doomed = count),
+            Op::FailBoots(count) => self.journal.facts(|facts| facts.failing_boots = count),
             Op::Capacity(machines) => {
                 let limit = vec![Capacity::of(machines)];
-                self.truth.operator().set_capacity(limit);
+                self.oracle.operator().set_capacity(limit);
             }
-            Op::CutOff => zone(|zone| self.truth.operator().cut_off(zone)),
+            Op::CutOffZone => zone(|zone| self.oracle.operator().cut_off(zone)),
             Op::Recover => self.recover(),
             Op::Create(_)
-            | Op::Crowd
+            | Op::CreateAllAtOnce
             | Op::Update(..)
             | Op::Race(_)
             | Op::Stop(_)
@@ -57,59 +57,61 @@ impl Client {
             | Op::Replace(_)
             | Op::Delete(_)
             | Op::Snapshot(_)
-            | Op::Look(_)
+            | Op::ReadKeyAndConsole(_)
             | Op::Probe(_)
-            | Op::Condemn(_)
-            | Op::Retire
-            | Op::Offer
-            | Op::Order(_) => {}
+            | Op::DeleteNetwork(_)
+            | Op::RetireFlavor
+            | Op::OfferFlavor
+            | Op::DeleteServer(_) => {}
         }
     }
 
-    /// What others do to an instance's machine. A cloud that refuses it to them is no news; whether it did not.
-    async fn touch(
+    /// Lets the external actor act on an instance's machine. Returns whether there is one and the
+    /// cloud accepted.
+    async fn on_machine(
         &self,
         slot: usize,
         act: impl FnOnce(&Operator, &InstanceId) -> fleetwright::Result<()> + Send,
     ) -> bool {
-        let server = self.rules.server(self.town.server(slot)).await;
+        let server = self.rules.server(self.fixtures.server(slot)).await;
         match server.and_then(|server| server.instance) {
-            Some(machine) => act(&self.truth.operator(), &machine.id).is_ok(),
+            Some(machine) => act(&self.oracle.operator(), &machine.id).is_ok(),
             None => false,
         }
     }
 
-    /// Everything can be reached, and there is room.
+    /// Makes every zone reachable and removes every limit.
     pub(super) fn recover(&self) {
-        let operator = self.truth.operator();
+        let operator = self.oracle.operator();
         operator.set_capacity(Vec::new());
         zone(|zone| operator.reconnect(zone));
-        self.journal.notes(|notes| notes.doomed = 0);
+        self.journal.facts(|facts| facts.failing_boots = 0);
     }
 
     fn foreign(&self, tags: &[(&str, &str)]) {
         if let Some(id) = self.launch(tags) {
-            self.journal.notes(|notes| notes.foreign.insert(id));
+            self.journal.facts(|facts| facts.foreign.insert(id));
         }
     }
 
-    /// An orphan of a server that never was, or of a machine that a server no longer has.
+    /// Launches an orphan: of a server that never existed, or with an incarnation that its server
+    /// does not have.
     fn orphan(&mut self) {
-        let server = match pick(&mut self.dice, 2) {
+        let server = match pick(&mut self.rng, 2) {
             0 => self
-                .town
-                .server(pick(&mut self.dice, names::SLOTS))
+                .fixtures
+                .server(pick(&mut self.rng, constants::SLOT_COUNT))
                 .to_string(),
             _ => uuid::Uuid::from_u128(77).to_string(),
         };
-        let region = names::region();
+        let region = constants::region();
         let tags = [
             (tags::REGION, region.as_str()),
             (tags::SERVER, &server),
             (tags::MACHINE, "999"),
         ];
         if let Some(id) = self.launch(&tags) {
-            self.journal.notes(|notes| notes.orphans.insert(id));
+            self.journal.facts(|facts| facts.orphans.insert(id));
         }
     }
 
@@ -119,13 +121,13 @@ impl Client {
             builder = builder.tag(*key, *value);
         }
         let config = builder.build().ok()?;
-        let launched = self.truth.operator().launch(&config).ok()?;
+        let launched = self.oracle.operator().launch(&config).ok()?;
         Some(launched.id)
     }
 }
 
 fn zone(change: impl FnOnce(Zone)) {
-    // A constant of this program.
+    // The name is a constant of this program.
     if let Ok(zone) = Zone::new("mem-b") {
         change(zone);
     }

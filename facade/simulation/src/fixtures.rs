@@ -1,4 +1,5 @@
-//! What stands before anybody asks for an instance: a catalog, networks, groups, an authority.
+//! The fixtures of a run: catalog, networks, security groups and an SSH authority, created before
+//! the first operation.
 
 use std::{
     collections::BTreeSet,
@@ -24,53 +25,56 @@ use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::Store;
 
 use crate::{
-    names::{self, NETWORKS, PLACES},
-    world::Broken,
+    constants::{self, NETWORKS, SLOTS},
+    world::SetupError,
 };
 
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAy6fJc6yBCQTw1DopXqb20HM2tM0UvQcjhH2mQNCtjX";
 
-/// Bytes that follow from the seed: keys that are worth nothing, and a history that replays.
+/// Entropy from the seed, so that a run can be repeated. The keys are worthless.
 #[derive(Debug)]
-pub struct Seeded(Mutex<SeededRng>);
+pub struct SeededEntropy(Mutex<SeededRng>);
 
-impl Seeded {
-    /// Of a seed.
+impl SeededEntropy {
+    /// Creates the entropy of a seed.
     pub fn new(seed: u64) -> Self {
         Self(Mutex::new(SeededRng::for_purpose(seed, 4)))
     }
 }
 
-impl Entropy for Seeded {
+impl Entropy for SeededEntropy {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
-        let mut dice = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rng = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for chunk in bytes.chunks_mut(8) {
-            let drawn = dice.bits().to_le_bytes();
+            let drawn = rng.bits().to_le_bytes();
             chunk.copy_from_slice(&drawn[..chunk.len()]);
         }
         Ok(())
     }
 }
 
-/// What instances stand on.
+/// The networks and other dependencies of instances.
 #[derive(Clone, Debug)]
-pub struct Town {
+pub struct Fixtures {
     /// The networks, in the order of [`NETWORKS`].
     pub networks: Vec<NetworkId>,
-    /// A group of each network.
+    /// A security group of each network.
     pub groups: Vec<SecurityGroupId>,
-    /// The authority of the first tenant.
+    /// The SSH authority of the first tenant.
     pub authority: SshAuthorityId,
 }
 
-impl Town {
-    /// Founds it in an empty store.
-    pub async fn found(store: Arc<dyn Store>, entropy: Arc<dyn Entropy>) -> Result<Self, Broken> {
-        let who = names::operator();
+impl Fixtures {
+    /// Creates the fixtures in an empty store.
+    pub async fn create(
+        store: Arc<dyn Store>,
+        entropy: Arc<dyn Entropy>,
+    ) -> Result<Self, SetupError> {
+        let who = constants::operator();
         let (catalog, _) = CatalogKeeper::open(Arc::clone(&store)).await?;
-        catalog.load(&names::catalog(true)).await?;
-        let regions = BTreeSet::from([names::region()]);
+        catalog.load(&constants::catalog(true)).await?;
+        let regions = BTreeSet::from([constants::region()]);
         let networks = Networks::new(Arc::clone(&store), regions, Arc::clone(&entropy))?;
         let networks = Arc::new(networks);
         let groups = SecurityGroups::new(
@@ -80,29 +84,29 @@ impl Town {
         )?;
         let (mut made, mut grouped) = (Vec::new(), Vec::new());
         for (index, tenant) in NETWORKS.into_iter().enumerate() {
-            let (organization, project) = names::tenant(tenant);
+            let (organization, project) = constants::tenant(tenant);
             let new = NewNetwork {
                 organization,
                 project,
-                region: names::region(),
-                name: names::name(&format!("net-{index}")),
+                region: constants::region(),
+                name: constants::name(&format!("net-{index}")),
                 prefix: "10.0.0.0/16".parse()?,
                 dns: Vec::new(),
             };
             let network = networks.create(&who, &new).await?.value.id;
             let new = NewSecurityGroup {
                 network,
-                name: names::name("web"),
+                name: constants::name("web"),
                 rules: Rules::default(),
             };
             grouped.push(groups.create(&who, &new).await?.value.id);
             made.push(network);
         }
-        let (organization, project) = names::tenant(0);
+        let (organization, project) = constants::tenant(0);
         let new = NewSshAuthority {
             organization,
             project,
-            name: names::name("ca"),
+            name: constants::name("ca"),
             public_key: AuthorityKey::new(KEY)?,
         };
         let authorities = SshAuthorities::new(store, entropy)?;
@@ -113,43 +117,43 @@ impl Town {
         })
     }
 
-    /// The instance of a place.
+    /// Returns the id of a slot's instance.
     pub fn id(&self, slot: usize) -> InstanceId {
-        let place = PLACES[slot];
-        InstanceId::derive(self.networks[place.network], &names::name(place.name))
+        let place = SLOTS[slot];
+        InstanceId::derive(self.networks[place.network], &constants::name(place.name))
     }
 
-    /// Its server.
+    /// Returns the id of a slot's server.
     pub fn server(&self, slot: usize) -> ServerId {
         self.id(slot).server()
     }
 
-    /// All servers that there may be.
+    /// Returns the ids of all servers that may exist.
     pub fn servers(&self) -> impl Iterator<Item = ServerId> {
-        (0..names::SLOTS).map(|slot| self.server(slot))
+        (0..constants::SLOT_COUNT).map(|slot| self.server(slot))
     }
 
-    /// The place of an instance.
+    /// Returns the slot of an instance.
     pub fn slot(&self, id: InstanceId) -> Option<usize> {
-        (0..names::SLOTS).find(|slot| self.id(*slot) == id)
+        (0..constants::SLOT_COUNT).find(|slot| self.id(*slot) == id)
     }
 
-    /// What an instance is asked to be at first.
+    /// Returns the first request for a slot's instance.
     pub fn new_instance(&self, slot: usize) -> NewInstance {
-        let place = PLACES[slot];
-        let spec = InstanceSpec::new(names::flavor("small"), names::image("linux"));
-        let tenant = names::tenant(place.tenant);
+        let place = SLOTS[slot];
+        let spec = InstanceSpec::new(constants::flavor("small"), constants::image("linux"));
+        let tenant = constants::tenant(place.tenant);
         let network = self.networks[place.network];
-        NewInstance::new(names::name(place.name), tenant, network, spec)
+        NewInstance::new(constants::name(place.name), tenant, network, spec)
     }
 
-    /// What the region's cloud calls everything. The second network is in the second zone.
+    /// Returns the region's mapping file. The second network is in the second zone.
     pub fn mapping(&self) -> String {
         let mut text = format!(
             "region = \"{}\"\nprovider = \"memory\"\n\
              flavors = {{ small = \"small\", large = \"large\", gpu = \"gpu\" }}\n\
              images = {{ linux = \"linux\", bsd = \"bsd\" }}\n",
-            names::region()
+            constants::region()
         );
         for (index, network) in self.networks.iter().enumerate() {
             let zone = if index == 1 { "mem-b" } else { "mem-a" };

@@ -1,4 +1,4 @@
-//! The truth about the cloud, past every handle and every lag.
+//! The oracle: the cloud's real state, without read lag and faults.
 
 use std::{
     collections::BTreeMap,
@@ -9,17 +9,17 @@ use fleetwright::{InstanceId, InstanceInfo, LaunchToken};
 use fleetwright_memory::{MemoryCloud, Operator};
 use fleetwright_region::{controller::tags, server::ServerId};
 
-use crate::names;
+use crate::constants;
 
-/// Looks at the account from outside.
+/// Reads and changes the account without going through a provisioner.
 #[derive(Clone, Debug)]
-pub struct Truth {
+pub struct Oracle {
     cloud: MemoryCloud,
     tokens: Arc<Mutex<BTreeMap<LaunchToken, ServerId>>>,
 }
 
-impl Truth {
-    /// About this account.
+impl Oracle {
+    /// Creates the oracle of an account.
     pub fn new(cloud: MemoryCloud) -> Self {
         Self {
             cloud,
@@ -27,7 +27,7 @@ impl Truth {
         }
     }
 
-    /// A launch with this token is sent for a server.
+    /// Remembers for which server a token is sent.
     pub fn launched(&self, token: &LaunchToken, server: ServerId) {
         self.tokens().insert(token.clone(), server);
     }
@@ -36,31 +36,32 @@ impl Truth {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is such a machine.
+    /// Returns whether the machine exists and is not terminated.
     pub fn exists(&self, id: &InstanceId) -> bool {
         let found = self.cloud.oracle().instance(id);
-        found.is_some_and(|truth| !truth.info.state.is_final())
+        found.is_some_and(|machine| !machine.info.state.is_final())
     }
 
-    /// A machine as it is.
+    /// Returns the machine as it really is.
     pub fn machine(&self, id: &InstanceId) -> Option<InstanceInfo> {
-        self.cloud.oracle().instance(id).map(|truth| truth.info)
+        self.cloud.oracle().instance(id).map(|machine| machine.info)
     }
 
-    /// The machines that are neither destroyed nor being so, each with the server that it was launched for.
+    /// Returns the machines that are neither terminating nor terminated, each with the server it
+    /// was launched for.
     pub fn live(&self) -> Vec<(InstanceInfo, Option<ServerId>)> {
         let all = self.cloud.oracle().instances().into_iter();
-        let live = all.filter(|truth| !truth.info.state.is_ending());
-        live.map(|truth| {
-            let token = truth.token.as_ref();
+        let live = all.filter(|machine| !machine.info.state.is_ending());
+        live.map(|machine| {
+            let token = machine.token.as_ref();
             let by_token = token.and_then(|token| self.tokens().get(token).copied());
-            let server = by_token.or_else(|| tagged(&truth.info));
-            (truth.info, server)
+            let server = by_token.or_else(|| tagged(&machine.info));
+            (machine.info, server)
         })
         .collect()
     }
 
-    /// The live machines of a server.
+    /// Returns the live machines of a server.
     pub fn live_of(&self, id: ServerId) -> Vec<InstanceInfo> {
         let live = self.live().into_iter();
         live.filter(|(_, server)| *server == Some(id))
@@ -68,26 +69,26 @@ impl Truth {
             .collect()
     }
 
-    /// The server that a token was made for.
+    /// Returns the server that a token belongs to.
     pub fn server_of(&self, token: &LaunchToken) -> Option<ServerId> {
         self.tokens().get(token).copied()
     }
 
-    /// The names of the images that were made here.
+    /// Returns the names of all images of the account.
     pub fn images(&self) -> Vec<String> {
         let all = self.cloud.oracle().images().into_iter();
         all.map(|image| image.name).collect()
     }
 
-    /// What others can do.
+    /// Returns the external actor of the account.
     pub fn operator(&self) -> Operator {
         self.cloud.operator()
     }
 }
 
-/// The server that a machine of the region is tagged with.
+/// Returns the server in the tags of one of the region's machines.
 fn tagged(info: &InstanceInfo) -> Option<ServerId> {
-    let ours = info.tags.get(tags::REGION) == Some(names::region().as_str());
+    let ours = info.tags.get(tags::REGION) == Some(constants::region().as_str());
     let server = info.tags.get(tags::SERVER)?.parse().ok()?;
     ours.then_some(server)
 }

@@ -1,4 +1,4 @@
-//! What is charged is what there is, after every commit.
+//! Rule: after every commit, quota is charged for exactly the instances that exist.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,16 @@ use fleetwright_region::uses;
 use serde_json::Value;
 
 use super::Rules;
-use crate::names;
+use crate::constants;
 
-/// How much of each kind, without those of which there is none.
+/// Amounts by quota kind, without zeros.
 type Sum = BTreeMap<String, u64>;
 
 impl Rules {
-    /// Each instance has its allocation and each allocation its instance, for what its spec costs; each account has used the sum
-    /// of them, and no more than its limit.
-    pub(super) async fn money(&self) {
+    /// Each instance has one allocation for the price of its spec, each allocation has an instance,
+    /// and each account has used the sum
+    /// of them and no more than its limit.
+    pub(super) async fn check_charges(&self) {
         let instances: Vec<Instance> = self.all(uses::INSTANCE).await;
         let allocations: Vec<Allocation> = self.all("allocation").await;
         let mut used: BTreeMap<String, Sum> = BTreeMap::new();
@@ -27,17 +28,17 @@ impl Rules {
                 .iter()
                 .find(|paid| paid.pays_for.key.as_str() == id);
             let Some(paid) = paid else {
-                self.broken(format!("instance {id} is not paid for"));
+                self.report(format!("instance {id} is not charged"));
                 continue;
             };
             if sum(&paid.amounts) != price {
-                self.broken(format!(
-                    "instance {id} costs {price:?} and pays {:?}",
+                self.report(format!(
+                    "instance {id} costs {price:?} and is charged {:?}",
                     paid.amounts
                 ));
             }
             if (paid.organization, paid.project) != (instance.organization, instance.project) {
-                self.broken(format!("instance {id} is paid for by somebody else"));
+                self.report(format!("instance {id} is charged to another tenant"));
             }
             let (organization, project) = (instance.organization, instance.project);
             for account in [
@@ -51,12 +52,12 @@ impl Rules {
             }
         }
         if allocations.len() > instances.len() {
-            self.broken("something is paid for that is not there");
+            self.report("an allocation has no instance");
         }
-        self.accounts(&used).await;
+        self.check_accounts(&used).await;
     }
 
-    async fn accounts(&self, used: &BTreeMap<String, Sum>) {
+    async fn check_accounts(&self, used: &BTreeMap<String, Sum>) {
         let accounts: Vec<Value> = self.all("quota-account").await;
         let mut seen = 0;
         for account in &accounts {
@@ -75,31 +76,31 @@ impl Rules {
             let recorded = account.pointer("/used").map(sum).unwrap_or_default();
             let expected = used.get(&key).cloned().unwrap_or_default();
             if recorded != expected {
-                self.broken(format!(
-                    "account {key} says {recorded:?}, and {expected:?} is used"
+                self.report(format!(
+                    "account {key} records {recorded:?} although {expected:?} is used"
                 ));
             }
             seen += usize::from(used.contains_key(&key));
             let limits = [
-                ("servers", names::SERVERS),
-                ("gpus", names::GPUS),
-                ("public-ips", names::ADDRESSES),
+                ("servers", constants::SERVER_QUOTA),
+                ("gpus", constants::GPU_QUOTA),
+                ("public-ips", constants::PUBLIC_IP_QUOTA),
             ];
             let over =
                 |(kind, limit): &(&str, u64)| recorded.get(*kind).is_some_and(|used| used > limit);
             if limits.iter().any(over) {
-                self.broken(format!("account {key} uses more than it may: {recorded:?}"));
+                self.report(format!("account {key} exceeds its quota: {recorded:?}"));
             }
         }
         if seen < used.len() {
-            self.broken("an account that is used is not there");
+            self.report("a used account does not exist");
         }
     }
 }
 
 fn price(spec: &InstanceSpec) -> Sum {
     let gpus = if spec.flavor.as_str() == "gpu" {
-        names::GPUS
+        constants::GPU_QUOTA
     } else {
         0
     };

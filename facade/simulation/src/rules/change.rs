@@ -1,4 +1,4 @@
-//! One record as a transaction changes it.
+//! The change of one record in a transaction.
 
 use fleetwright_store::{RecordId, Write};
 use serde::de::DeserializeOwned;
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 /// A record before and after a commit.
 #[derive(Clone, Debug)]
-pub struct Written {
-    /// Which.
+pub struct RecordChange {
+    /// The record.
     pub id: RecordId,
-    /// How it was, if it was there.
+    /// Its value before, if it existed.
     pub before: Option<Value>,
-    /// How it is, if it is there.
+    /// Its value after, if it exists.
     pub after: Option<Value>,
 }
 
-impl Written {
-    /// What a write does to a record that was so.
+impl RecordChange {
+    /// Creates the change that a write makes to a record with this value.
     pub fn new(write: &Write, before: Option<Value>) -> Self {
         let after = match write {
             Write::Put(_, value) => Some(value.clone()),
@@ -29,12 +29,12 @@ impl Written {
         }
     }
 
-    /// What sort of record it is.
+    /// Returns the record's kind.
     pub fn kind(&self) -> &str {
         self.id.kind.as_str()
     }
 
-    /// Whether a part is another one now.
+    /// Returns whether the value at a JSON pointer changes.
     pub fn differs(&self, path: &str) -> bool {
         let part = |value: &'_ Option<Value>| {
             value
@@ -46,25 +46,25 @@ impl Written {
         known(part(&self.before)) != known(part(&self.after))
     }
 
-    /// Whether there is such a part now.
+    /// Returns whether there is a value at a JSON pointer afterwards.
     pub fn has(&self, path: &str) -> bool {
         let part = self.after.as_ref().and_then(|value| value.pointer(path));
         part.is_some_and(|part| !part.is_null())
     }
 
-    /// Whether a part is this text now.
+    /// Returns whether the value at a JSON pointer is this text afterwards.
     pub fn is(&self, path: &str, text: &str) -> bool {
         let part = self.after.as_ref().and_then(|value| value.pointer(path));
         part.and_then(Value::as_str) == Some(text)
     }
 
-    /// As it was, if it was there and can be read.
-    pub fn was<T: DeserializeOwned>(&self) -> Option<T> {
+    /// Returns the record before, if it existed and can be parsed.
+    pub fn before_as<T: DeserializeOwned>(&self) -> Option<T> {
         read(self.before.as_ref())
     }
 
-    /// As it is, if it is there and can be read.
-    pub fn now<T: DeserializeOwned>(&self) -> Option<T> {
+    /// Returns the record after, if it exists and can be parsed.
+    pub fn after_as<T: DeserializeOwned>(&self) -> Option<T> {
         read(self.after.as_ref())
     }
 }

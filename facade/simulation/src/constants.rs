@@ -1,4 +1,4 @@
-//! The fixed things of every run: names, tenants, people, what is offered.
+//! The constants of every run: names, tenants, principals, quota and catalog.
 
 use std::{fmt::Display, sync::LazyLock};
 
@@ -12,51 +12,52 @@ use fleetwright_region::{
 };
 use uuid::Uuid;
 
-/// How many places for an instance a scenario is about.
-pub const SLOTS: usize = 5;
-/// How many of them are asked for at first: one more is too many for its tenant.
-pub const FIRST: usize = 4;
-/// How many servers an organization may have.
-pub const SERVERS: u64 = 3;
-/// How many graphics processors: those of one machine.
-pub const GPUS: u64 = 4;
-/// How many public addresses.
-pub const ADDRESSES: u64 = 1;
+/// How many slots for instances a scenario has.
+pub const SLOT_COUNT: usize = 5;
+/// How many of them are created at first: one more exceeds the tenant's quota.
+pub const FIRST_SLOTS: usize = 4;
+/// The quota of servers of an organization.
+pub const SERVER_QUOTA: u64 = 3;
+/// The quota of GPUs of an organization: those of one machine.
+pub const GPU_QUOTA: u64 = 4;
+/// The quota of public addresses of an organization.
+pub const PUBLIC_IP_QUOTA: u64 = 1;
 
-static REGION: LazyLock<RegionId> = LazyLock::new(|| known(RegionId::new("here")));
+static REGION: LazyLock<RegionId> = LazyLock::new(|| valid(RegionId::new("here")));
 
 #[expect(clippy::panic, reason = "the names are constants of this program")]
-fn known<T, E: Display>(name: Result<T, E>) -> T {
+fn valid<T, E: Display>(name: Result<T, E>) -> T {
     name.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The region.
+/// Returns the region.
 pub fn region() -> RegionId {
     REGION.clone()
 }
 
-/// Where an instance stands, and what it is called there.
+/// A slot for an instance: its tenant, network and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Which tenant.
+pub struct Slot {
+    /// The number of the tenant.
     pub tenant: usize,
-    /// Which network.
+    /// The index of the network.
     pub network: usize,
-    /// Its name.
+    /// The instance's name.
     pub name: &'static str,
 }
 
-/// The places. The third stands in the second zone; the fourth is another tenant's, and has a name that is taken elsewhere.
-pub const PLACES: [Place; SLOTS] = [
-    place(0, 0, "a"),
-    place(0, 0, "b"),
-    place(0, 1, "c"),
-    place(1, 2, "a"),
-    place(0, 0, "d"),
+/// The slots. The third is in the second zone; the fourth belongs to another tenant and has a name
+/// that is used elsewhere.
+pub const SLOTS: [Slot; SLOT_COUNT] = [
+    slot(0, 0, "a"),
+    slot(0, 0, "b"),
+    slot(0, 1, "c"),
+    slot(1, 2, "a"),
+    slot(0, 0, "d"),
 ];
 
-const fn place(tenant: usize, network: usize, name: &'static str) -> Place {
-    Place {
+const fn slot(tenant: usize, network: usize, name: &'static str) -> Slot {
+    Slot {
         tenant,
         network,
         name,
@@ -66,69 +67,72 @@ const fn place(tenant: usize, network: usize, name: &'static str) -> Place {
 /// The tenant of each network.
 pub const NETWORKS: [usize; 3] = [0, 0, 1];
 
-/// A tenant.
+/// Returns a tenant by number.
 pub fn tenant(number: usize) -> (OrganizationId, ProjectId) {
     let id = |base: u128| Uuid::from_u128(base + number as u128);
     (id(0x100).into(), id(0x200).into())
 }
 
-/// A name that is one.
+/// Returns a valid name.
 pub fn name(text: &str) -> Name {
-    known(Name::new(text))
+    valid(Name::new(text))
 }
 
-/// A flavor.
+/// Returns a flavor's id.
 pub fn flavor(text: &str) -> FlavorId {
-    known(FlavorId::new(text))
+    valid(FlavorId::new(text))
 }
 
-/// An image.
+/// Returns an image's id.
 pub fn image(text: &str) -> ImageId {
-    known(ImageId::new(text))
+    valid(ImageId::new(text))
 }
 
-/// The image that is made of the instance in a place.
+/// Returns the id for the snapshot of a slot's instance.
 pub fn snapshot(slot: usize) -> ImageId {
-    image(&format!("made-of-{slot}"))
+    image(&format!("snapshot-of-{slot}"))
 }
 
-/// Whoever works in a tenant's project.
+/// Returns the user of a tenant's project.
 pub fn user(tenant: usize) -> Principal {
     with_role("user", "project-user", tenant)
 }
 
-/// Whoever looks at a tenant's project.
+/// Returns the reader of a tenant's project.
 pub fn reader(tenant: usize) -> Principal {
     with_role("reader", "project-reader", tenant)
 }
 
 fn with_role(called: &str, role: &str, number: usize) -> Principal {
     let (organization, project) = tenant(number);
-    let actor = Actor::User(known(ActorName::new(format!("{called}-{number}"))));
-    let role = known(RoleName::new(role));
+    let actor = Actor::User(valid(ActorName::new(format!("{called}-{number}"))));
+    let role = valid(RoleName::new(role));
     let binding = Binding::new(role, Scope::Project(organization, project));
-    known(Roles::built_in().principal(actor, &[binding]))
+    valid(Roles::built_in().principal(actor, &[binding]))
 }
 
-/// Whoever may do and see everything.
+/// Returns an operator with every permission.
 pub fn operator() -> Principal {
-    Principal::service(known(ActorName::new("operator")), Permission::all())
+    Principal::service(valid(ActorName::new("operator")), Permission::all())
 }
 
-/// What there is for each organization: so little that it is used up.
+/// Returns the quota of each organization: small enough to be exhausted.
 pub fn quota() -> QuotaKinds {
     QuotaKinds::standard()
-        .with(QuotaKind::servers(), Defaults::organization(SERVERS))
-        .with(QuotaKind::gpus(), Defaults::organization(GPUS))
-        .with(QuotaKind::public_ips(), Defaults::organization(ADDRESSES))
+        .with(QuotaKind::servers(), Defaults::organization(SERVER_QUOTA))
+        .with(QuotaKind::gpus(), Defaults::organization(GPU_QUOTA))
+        .with(
+            QuotaKind::public_ips(),
+            Defaults::organization(PUBLIC_IP_QUOTA),
+        )
 }
 
-/// The flavor that is retired for a while.
-pub const RETIRED: &str = "large";
+/// The flavor that operators remove and add.
+pub const RETIRED_FLAVOR: &str = "large";
 
-/// What is offered, with or without the flavor that is retired for a while.
-pub fn catalog(whole: bool) -> String {
-    let large = if whole { LARGE } else { "" };
+/// Returns the catalog, with or without [`RETIRED_FLAVOR`].
+pub fn catalog(with_large: bool) -> String {
+    let large = if with_large { LARGE } else { "" };
     format!("{CATALOG}{large}")
 }
 

@@ -1,0 +1,110 @@
+//! Finds the fault point of a transaction by what it changes: the code under test has no hooks for
+//! it.
+
+use fleetwright_region::{monitor::Pulse, uses};
+use fleetwright_store::Document as _;
+
+use super::Actor;
+use crate::{fault::FaultPoint, rules::RecordChange};
+
+/// Returns the fault point of a transaction.
+pub(super) fn of(actor: Actor, written: &[RecordChange]) -> FaultPoint {
+    let find = |kind: &str| written.iter().find(|write| write.kind() == kind);
+    if let Some(instance) = find(uses::INSTANCE) {
+        return check_instance_write(actor, instance, find("allocation").is_some());
+    }
+    if let Some(server) = find(uses::SERVER) {
+        return of_server(actor, server);
+    }
+    if let Some(network) = find(uses::NETWORK) {
+        return if network.after.is_some() {
+            FaultPoint::DeleteNetwork
+        } else {
+            FaultPoint::RemoveNetwork
+        };
+    }
+    if find(uses::SECURITY_GROUP).is_some() {
+        return FaultPoint::RemoveNetwork;
+    }
+    if find("flavor").is_some() {
+        return FaultPoint::LoadCatalog;
+    }
+    if let Some(image) = find("image") {
+        return if image.before.is_none() {
+            FaultPoint::RequestImage
+        } else {
+            FaultPoint::UpdateImage
+        };
+    }
+    if find(Pulse::KIND).is_some() {
+        return FaultPoint::WriteScan;
+    }
+    // A charge without the record that it is for.
+    match actor {
+        Actor::Service => FaultPoint::Recharge,
+        Actor::InstanceController => FaultPoint::RemoveInstance,
+        Actor::Operator
+        | Actor::Catalog
+        | Actor::NetworkController
+        | Actor::ServerController
+        | Actor::Monitor
+        | Actor::SnapshotController => FaultPoint::RecordResult,
+    }
+}
+
+fn check_instance_write(actor: Actor, instance: &RecordChange, paid: bool) -> FaultPoint {
+    match (&instance.before, &instance.after) {
+        (_, None) => FaultPoint::RemoveInstance,
+        (None, Some(_)) => FaultPoint::Create,
+        (Some(_), Some(_)) if actor == Actor::NetworkController => FaultPoint::MarkByNetwork,
+        (Some(_), Some(_)) if actor == Actor::InstanceController => FaultPoint::WriteStatus,
+        (Some(_), Some(_)) if paid => FaultPoint::Recharge,
+        (Some(_), Some(_)) if instance.differs("/deletion") => FaultPoint::MarkDeleted,
+        (Some(_), Some(_)) if instance.differs("/modified") || instance.differs("/intent") => {
+            FaultPoint::Update
+        }
+        (Some(_), Some(_)) => FaultPoint::RecordAccess,
+    }
+}
+
+fn of_server(actor: Actor, server: &RecordChange) -> FaultPoint {
+    if server.after.is_none() {
+        return FaultPoint::RemoveServer;
+    }
+    match actor {
+        Actor::Service | Actor::Operator | Actor::Catalog => FaultPoint::OperatorWrite,
+        Actor::InstanceController | Actor::NetworkController if server.before.is_none() => {
+            FaultPoint::CreateServer
+        }
+        Actor::InstanceController | Actor::NetworkController
+            if server.is("/intent/power", "deleted") =>
+        {
+            FaultPoint::DeleteServer
+        }
+        Actor::InstanceController | Actor::NetworkController => FaultPoint::ApplyToServer,
+        Actor::Monitor => FaultPoint::WriteObservation,
+        Actor::ServerController | Actor::SnapshotController => of_machine(server),
+    }
+}
+
+fn of_machine(server: &RecordChange) -> FaultPoint {
+    if server.differs("/launch/incarnation") {
+        FaultPoint::BeginLaunch
+    } else if server.differs("/instance/id") {
+        FaultPoint::RecordMachine
+    } else if server.differs("/launch/sent_at") && server.has("/launch/sent_at") {
+        FaultPoint::ResendLaunch
+    } else if server.differs("/instance/ending/accepted_at")
+        && server.has("/instance/ending/accepted_at")
+    {
+        FaultPoint::TerminationAccepted
+    } else if server.differs("/instance/ending") {
+        FaultPoint::BeginTermination
+    } else if server.differs("/instance/acted") {
+        FaultPoint::RecordChange
+    } else if server.differs("/instance/doubt") && !server.differs("/retry") {
+        FaultPoint::BeginChange
+    } else {
+        FaultPoint::RecordResult
+    }
+}
