@@ -1,29 +1,36 @@
-//! Where an instance is, and the names that launches give. Pure.
+//! Ids and names of instances. Pure.
 //!
-//! Owns the form of ids and names. An id carries project, zone, name and number, because every call
-//! needs the zone, a person looks for the name, and only the number is never used again.
+//! Owns the format of both. An id contains project, zone, name and number: every call needs the zone,
+//! people search for the name, and only the number is never reused.
+//!
+//! - id: `gce://my-project/us-central1-a/fw-0123456789abcdef01234567/4711`
+//! - name of a launch: `fw-` and 24 hexadecimal digits, derived from the token or random
+//! - name in a batch: the same, with `-0`, `-1` and so on
 
 use fleetwright::{InstanceId, LaunchToken, Zone};
 use uuid::Uuid;
 
-/// What an id starts with, as in Kubernetes' provider ids.
+/// The scheme of an id, as in the provider ids of Kubernetes.
 const SCHEME: &str = "gce://";
 
-/// What the names of launches start with.
+/// The prefix of every name that a launch creates.
 const PREFIX: &str = "fw-";
 
-/// All that an id carries.
+/// The parts of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
+    /// The id of the project.
     pub(crate) project: String,
+    /// The zone by name, such as `us-central1-a`.
     pub(crate) zone: String,
+    /// The name, which another instance can get after this one is deleted.
     pub(crate) name: String,
-    /// Compute Engine's own id. It takes it wherever it takes the name, and means one instance by it.
+    /// Compute Engine's own id, which is never reused. Calls accept it in place of the name.
     pub(crate) number: u64,
 }
 
 impl Address {
-    /// What `id` says, if it is one of ours.
+    /// Parses an id. Returns `None` for an id that this crate did not issue.
     pub(crate) fn parse(id: &InstanceId) -> Option<Self> {
         let parts: Vec<_> = id.as_str().strip_prefix(SCHEME)?.split('/').collect();
         let [project, zone, name, number] = parts[..] else {
@@ -39,6 +46,7 @@ impl Address {
         })
     }
 
+    /// Formats the id. Returns `None` if it exceeds the length of an [`InstanceId`].
     pub(crate) fn id(&self) -> Option<InstanceId> {
         let Self {
             project,
@@ -50,7 +58,8 @@ impl Address {
     }
 }
 
-/// The name of what a token launches; `item` is its place in a batch.
+/// Returns the name of a token's instance. `item` is the index in a batch; `None` means a single launch.
+/// The same token always gives the same names.
 pub(crate) fn name_of(token: &LaunchToken, item: Option<u32>) -> String {
     let stem = short(token.derive("gcp-name"));
     match item {
@@ -59,44 +68,44 @@ pub(crate) fn name_of(token: &LaunchToken, item: Option<u32>) -> String {
     }
 }
 
-/// A name that nobody else has.
+/// Returns a unique name, for a launch without a token.
 pub(crate) fn random_name() -> String {
     format!("{PREFIX}{}", short(Uuid::new_v4()))
 }
 
-/// Ninety bits of chance are enough to tell names apart, and leave room for many in a filter.
+/// Shortens a digest to 96 bits: enough to be unique, and short enough for many names in one filter.
 fn short(digest: Uuid) -> String {
     let mut text = digest.simple().to_string();
     text.truncate(24);
     text
 }
 
-/// The expression that matches the names of all that a token launched, alone or in a batch.
+/// Returns the regular expression that matches all names of a token, of single launches and of batches.
 pub(crate) fn pattern_of(token: &LaunchToken) -> String {
     format!("{}(-[0-9]+)?", name_of(token, None))
 }
 
-/// The last part of a URL or path: Compute Engine shows zones, types and networks as URLs, and takes
-/// some of them by name only.
+/// Returns the last part of a URL or path. Compute Engine returns zones, types and networks as URLs, and
+/// accepts some of them only by name.
 pub(crate) fn last_part(url: &str) -> &str {
     url.rsplit('/').next().unwrap_or(url)
 }
 
-/// The region of a zone: `us-central1` of `us-central1-a`.
+/// Returns the region of a zone: `us-central1` for `us-central1-a`.
 pub(crate) fn region_of(zone: &Zone) -> &str {
     let name = zone.as_str();
     name.rsplit_once('-').map_or(name, |(region, _)| region)
 }
 
-/// Whether `text` is a name as Compute Engine takes it: at most 63 of `a-z0-9-`, a letter in front, no
-/// hyphen at the end.
+/// Whether `text` is a valid name: at most 63 of `a-z0-9-`, with a letter at the start and no hyphen at
+/// the end.
 pub(crate) fn is_name(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let starts_well = text.starts_with(|first: char| first.is_ascii_lowercase());
     starts_well && text.len() <= 63 && !text.ends_with('-') && text.bytes().all(inside)
 }
 
-/// Whether `text` is a project id, with or without a domain in front.
+/// Whether `text` is a valid project id, with or without a domain prefix.
 pub(crate) fn is_project(text: &str) -> bool {
     let inside = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
@@ -109,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_goes_both_ways_and_nothing_else_is_one() {
+    fn ids_round_trip_and_malformed_ids_are_refused() {
         let address = Address {
             project: "example.com:fleet-1".to_owned(),
             zone: "us-central1-a".to_owned(),
@@ -142,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_s_names_are_names_and_its_pattern_finds_them_only() {
+    fn token_names_are_valid_and_match_only_their_pattern() {
         let (token, other) = (
             LaunchToken::new("golden").unwrap(),
             LaunchToken::new("Golden").unwrap(),
@@ -158,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_and_zones_are_taken_apart() {
+    fn urls_zones_and_names_are_parsed() {
         assert_eq!(last_part("https://x/zones/us-central1-a"), "us-central1-a");
         assert_eq!(last_part("us-central1-a"), "us-central1-a");
         let zone = Zone::new("europe-west4-b").unwrap();

@@ -1,8 +1,16 @@
-//! Stopping, starting and terminating: what operations forbid, and what a refusal means.
+//! Stopping, starting and terminating.
 //!
-//! Compute Engine changes one instance by one call. Whether an instance may be changed is asked of its
-//! operations, with one list for many: they are never behind, and a delete that is repeated on an
-//! instance that is being deleted is refused as if the caller were too fast.
+//! Owns the meaning of a refused change. Compute Engine changes one instance per call. Before that, one
+//! list of operations for many instances shows which of them may be changed: operations never lag, and a
+//! repeated delete is refused as if the caller were too fast. An instance must never be changed through
+//! its name, only through its number.
+//!
+//! 1. List the operations of all instances, 100 per call.
+//! 2. An instance that is being deleted, was deleted, or was never created is not changed: a terminate
+//!    succeeds, a stop or start fails with a wrong state.
+//! 3. Send the change. A start waits `launch_wait` for its operation to fail.
+//! 4. A refusal is explained by a read: not found may mean that the instance has just ended, and a
+//!    conflict may mean that it is already in the requested state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,24 +25,27 @@ use crate::{
     GcpProvisioner,
     address::Address,
     error::{ErrorContext, Failure, GcpFailure as _},
-    history::{self, Fate},
-    read::fate_of,
+    history::{self, History},
+    read::summary_of,
     state::SUSPENDED,
 };
 
-/// A call that changes instances.
+/// A call that changes the power state of instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
+    /// `instances.delete`. Succeeds for an instance that has ended.
     Terminate,
+    /// `instances.stop`. Disks are kept.
     Stop,
+    /// `instances.start`, or `instances.resume` for a suspended instance.
     Start,
 }
 
 impl Change {
-    /// The state that it needs, in words.
+    /// The state that the call needs, for error messages.
     const fn needed(self) -> &'static str {
         match self {
-            Self::Terminate => "there",
+            Self::Terminate => "not terminated",
             Self::Stop => "running",
             Self::Start => "stopped",
         }
@@ -42,57 +53,59 @@ impl Change {
 }
 
 impl GcpProvisioner {
-    /// Changes many, one by one in what becomes of them.
-    pub(crate) async fn changed(
+    /// Changes many instances and returns one result for each. Retries those that do not show yet because
+    /// they were just launched.
+    pub(crate) async fn change_all(
         &self,
         operation: Operation,
         change: Change,
         ids: &[InstanceId],
     ) -> Vec<Result<()>> {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
-            Box::pin(async move { self.changed_once(operation, change, &ids).await })
+            Box::pin(async move { self.change_once(operation, change, &ids).await })
         };
-        // One that is named twice is changed once: the second call would be refused.
+        // An id that occurs twice is changed once: Compute Engine would refuse the second call.
         let each: BTreeSet<_> = ids.iter().cloned().collect();
         let each: Vec<_> = each.into_iter().collect();
-        let answers = self
+        let results = self
             .fresh
             .retry_not_found(&each, &self.capabilities, once)
             .await;
-        let answers: BTreeMap<_, _> = each.into_iter().zip(answers).collect();
-        self.in_order(&self.call(operation), ids, &answers)
+        let results: BTreeMap<_, _> = each.into_iter().zip(results).collect();
+        self.in_order(&self.call(operation), ids, &results)
     }
 
-    /// The answers for `ids`, each where it is asked for.
+    /// Returns the results in the order of `ids`.
     fn in_order(
         &self,
         call: &Call,
         ids: &[InstanceId],
-        answers: &BTreeMap<InstanceId, Result<()>>,
+        results: &BTreeMap<InstanceId, Result<()>>,
     ) -> Vec<Result<()>> {
-        let answer = |id| answers.get(id).cloned();
+        let result = |id| results.get(id).cloned();
         let each = ids
             .iter()
-            .map(|id| answer(id).unwrap_or_else(|| Err(self.missing(call, id))));
+            .map(|id| result(id).unwrap_or_else(|| Err(self.missing(call, id))));
         each.collect()
     }
 
-    /// Changes many zone by zone, so that one that cannot be reached takes no other with it.
-    async fn changed_apart(
+    /// Changes many instances zone by zone, so that a zone that does not respond affects no other.
+    async fn change_by_zone(
         &self,
         operation: Operation,
         change: Change,
         ids: &[InstanceId],
     ) -> Vec<Result<()>> {
-        let mut answers = BTreeMap::new();
-        for some in self.by_zone(ids).into_values() {
-            let changed = Box::pin(self.changed_once(operation, change, &some)).await;
-            answers.extend(some.into_iter().zip(changed));
+        let mut results = BTreeMap::new();
+        for some in self.group_by_zone(ids).into_values() {
+            let changed = Box::pin(self.change_once(operation, change, &some)).await;
+            results.extend(some.into_iter().zip(changed));
         }
-        self.in_order(&self.call(operation), ids, &answers)
+        self.in_order(&self.call(operation), ids, &results)
     }
 
-    async fn changed_once(
+    /// Changes many instances, after one list of their operations.
+    async fn change_once(
         &self,
         operation: Operation,
         change: Change,
@@ -107,8 +120,8 @@ impl GcpProvisioner {
         numbers.dedup();
         let histories = match self.histories(zones, &numbers).await {
             Ok(histories) => histories,
-            Err(failure) if failure.is_breakdown() && self.by_zone(ids).len() > 1 => {
-                return self.changed_apart(operation, change, ids).await;
+            Err(failure) if failure.is_unavailable() && self.group_by_zone(ids).len() > 1 => {
+                return self.change_by_zone(operation, change, ids).await;
             }
             Err(failure) => {
                 let error = failure.into_error(&call, ErrorContext::default());
@@ -120,29 +133,30 @@ impl GcpProvisioner {
             .iter()
             .zip(&at)
             .map(|(id, at)| {
-                let fate = at.as_ref().map(|at| fate_of(&histories, at.number));
-                self.changed_one(&call, change, id, at.as_ref(), fate)
+                let history = at.as_ref().map(|at| summary_of(&histories, at.number));
+                self.change_one(&call, change, id, at.as_ref(), history)
             })
             .collect();
         let width = self.options.concurrency.get() as usize;
         stream::iter(each).buffered(width).collect().await
     }
 
-    async fn changed_one(
+    /// Changes one instance, unless its operations show that it has ended.
+    async fn change_one(
         &self,
         call: &Call,
         change: Change,
         id: &InstanceId,
         at: Option<&Address>,
-        fate: Option<Fate>,
+        history: Option<History>,
     ) -> Result<()> {
-        let (Some(at), Some(fate)) = (at, fate) else {
+        let (Some(at), Some(history)) = (at, history) else {
             return Err(self.missing(call, id));
         };
-        let ended = match fate {
-            Fate::Going => Some(CloudInstanceState::Terminating),
-            Fate::Gone(_) | Fate::Failed(_) => Some(CloudInstanceState::Terminated),
-            Fate::Unknown | Fate::Coming | Fate::Made(_) => None,
+        let ended = match history {
+            History::Deleting => Some(CloudInstanceState::Terminating),
+            History::Deleted(_) | History::CreateFailed(_) => Some(CloudInstanceState::Terminated),
+            History::Empty | History::Creating | History::Created(_) => None,
         };
         match (change, ended) {
             (Change::Terminate, Some(_)) => return Ok(()),
@@ -157,15 +171,15 @@ impl GcpProvisioner {
             Change::Start => self.client.start(at).await,
         };
         match sent {
-            Ok(operation) => self.accepted(call, change, id, at, operation).await,
-            Err(failure) if failure.is_not_found() => self.absent(call, change, id).await,
-            Err(failure) => self.refused(call, change, id, at, failure).await,
+            Ok(operation) => self.await_accepted(call, change, id, at, operation).await,
+            Err(failure) if failure.is_not_found() => self.handle_not_found(call, change, id).await,
+            Err(failure) => self.explain_refusal(call, change, id, at, failure).await,
         }
     }
 
-    /// A change that was accepted. A start is followed for a while: that there is no machine is only
-    /// said later.
-    async fn accepted(
+    /// Waits for the operation of a start, because Compute Engine reports missing capacity only there. Other
+    /// changes are done when they are accepted.
+    async fn await_accepted(
         &self,
         call: &Call,
         change: Change,
@@ -175,20 +189,21 @@ impl GcpProvisioner {
     ) -> Result<()> {
         let operation = match change {
             Change::Start => {
-                let patience = self.options.launch_wait;
-                self.await_operation(&at.zone, operation, patience).await
+                let timeout = self.options.launch_wait;
+                self.await_operation(&at.zone, operation, timeout).await
             }
             Change::Terminate | Change::Stop => operation,
         };
         match history::failure(&operation) {
-            Some(failure) => self.refused(call, change, id, at, failure).await,
+            Some(failure) => self.explain_refusal(call, change, id, at, failure).await,
             None => Ok(()),
         }
     }
 
-    /// A change of something that is not there: it may have ended since.
-    async fn absent(&self, call: &Call, change: Change, id: &InstanceId) -> Result<()> {
-        // A read may show it alive for a while.
+    /// Returns the result of a change that Compute Engine refused as not found: the instance may have ended
+    /// in the meantime.
+    async fn handle_not_found(&self, call: &Call, change: Change, id: &InstanceId) -> Result<()> {
+        // A stale read may show it alive.
         let ended = |info: &InstanceInfo| info.state.is_ending();
         let read = self.read_until(call.operation(), id, ended).await;
         let info = read.map_err(|error| error.with_effect(Effect::None))?;
@@ -202,8 +217,10 @@ impl GcpProvisioner {
         }
     }
 
-    /// What a refused change means, which may take a look at the instance.
-    async fn refused(
+    /// Returns the result of a change that Compute Engine refused. If the refusal may be about the state of the
+    /// instance, a read decides: a change that has happened already succeeds, one that the state forbids is a
+    /// conflict or a wrong state.
+    async fn explain_refusal(
         &self,
         call: &Call,
         change: Change,
@@ -212,7 +229,8 @@ impl GcpProvisioner {
         failure: Failure,
     ) -> Result<()> {
         if change == Change::Stop && failure.is_about_local_ssds() {
-            let instead = "set GcpOptions::discard_local_ssds to lose what is on its local SSDs";
+            let instead =
+                "set GcpOptions::discard_local_ssds to discard the content of its local SSDs";
             let problem = Problem::NotOffered {
                 instead: instead.to_owned(),
             };
@@ -223,7 +241,7 @@ impl GcpProvisioner {
         if change == Change::Terminate || !by_state {
             return Err(error);
         }
-        // What would have let the change pass is of the past, and not taken for an answer.
+        // A state that would have allowed the change is a stale read, and is read again.
         let explained = |info: &InstanceInfo| match (change, info.state) {
             (_, CloudInstanceState::Terminating | CloudInstanceState::Terminated)
             | (Change::Start, CloudInstanceState::Stopping)
@@ -238,36 +256,36 @@ impl GcpProvisioner {
                 Err(call.wrong_state(id, info.state, change.needed()))
             }
             (Change::Start, CloudInstanceState::Stopped) if is_suspended(&info) => {
-                self.resumed(call, id, at).await
+                self.resume(call, id, at).await
             }
             (Change::Start, CloudInstanceState::Pending | CloudInstanceState::Running)
             | (Change::Stop, CloudInstanceState::Stopped | CloudInstanceState::Stopping) => Ok(()),
             (Change::Start, CloudInstanceState::Stopping)
             | (Change::Stop, CloudInstanceState::Pending) => {
                 let message =
-                    format!("instance {id} is between two states; try again when it is not");
+                    format!("instance {id} is changing its state; retry when that is done");
                 let retry = RetryAdvice::After(self.capabilities.poll_interval);
                 let error = call.conflict(&message, retry);
                 Err(error.with_scope(Scope::Instance(id.clone())))
             }
-            // Its state does not explain it.
+            // The state does not explain the refusal.
             (Change::Start, CloudInstanceState::Stopped)
             | (Change::Stop, CloudInstanceState::Running)
             | (Change::Terminate, _) => Err(error),
         }
     }
 
-    /// Starts what was suspended, with its memory as it was.
-    async fn resumed(&self, call: &Call, id: &InstanceId, at: &Address) -> Result<()> {
-        let told = |failure: Failure| failure.into_error(call, self.about(id, at));
-        let operation = self.client.resume(at).await.map_err(told)?;
-        let patience = self.options.launch_wait;
-        let operation = self.await_operation(&at.zone, operation, patience).await;
-        history::failure(&operation).map_or(Ok(()), |failure| Err(told(failure)))
+    /// Starts a suspended instance, with its memory as it was.
+    async fn resume(&self, call: &Call, id: &InstanceId, at: &Address) -> Result<()> {
+        let to_error = |failure: Failure| failure.into_error(call, self.about(id, at));
+        let operation = self.client.resume(at).await.map_err(to_error)?;
+        let timeout = self.options.launch_wait;
+        let operation = self.await_operation(&at.zone, operation, timeout).await;
+        history::failure(&operation).map_or(Ok(()), |failure| Err(to_error(failure)))
     }
 
-    /// Reads instances that were just started, past what a lagging read shows of before.
-    pub(crate) async fn started(
+    /// Reads an instance that was just started, until the read is not from before the start.
+    pub(crate) async fn read_started(
         &self,
         operation: Operation,
         id: &InstanceId,
@@ -281,6 +299,7 @@ impl GcpProvisioner {
     }
 }
 
+/// Whether the instance is suspended, which only its native state shows.
 fn is_suspended(info: &InstanceInfo) -> bool {
     info.native_state.as_deref() == Some(SUSPENDED)
 }

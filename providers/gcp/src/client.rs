@@ -1,7 +1,7 @@
-//! Compute Engine's calls, one method each. The only file that names the SDK's clients.
+//! Compute Engine's calls, one method each. The only module that names the SDK's clients.
 //!
-//! Owns how a call is sent and how its failure is read. It repeats nothing: the SDK's own retries and
-//! pollers are off, because what may be repeated, and when, is decided in one place above.
+//! Owns how a call is sent and how its failure is read. It repeats nothing: the SDK's retries and pollers
+//! are off, because the callers decide what is repeated, and when.
 
 use std::time::Duration;
 
@@ -25,43 +25,50 @@ use crate::{
     error::{Cause, Failure},
 };
 
-type Answer<T> = Result<T, Failure>;
+/// The result of one native call.
+type CallResult<T> = Result<T, Failure>;
 
-/// The most that a page may be asked to hold.
+/// The largest page that Compute Engine returns.
 const LARGEST_PAGE: u32 = 500;
 
-/// The warning of a scope that does not answer.
+/// The warning of a zone that does not respond.
 const UNREACHABLE: &str = "UNREACHABLE";
 
-/// A page of instances with the scopes that could not be seen, and the token of the next one.
+/// A page of instances.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
+    /// The instances, in no order.
     pub(crate) instances: Vec<Instance>,
-    pub(crate) unseen: Vec<String>,
+    /// The zones that the page does not include because they did not respond.
+    pub(crate) unreachable: Vec<String>,
+    /// The token of the next page.
     pub(crate) next: Option<String>,
 }
 
-/// Where a list looks.
+/// Where a list reads.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Look<'a> {
-    /// In one zone.
+pub(crate) enum ListScope<'a> {
+    /// One zone.
     Zone(&'a str),
-    /// In all zones of the project.
-    Everywhere,
+    /// All zones of the project.
+    AllZones,
 }
 
-/// Compute Engine in one project.
+/// The calls of one project. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct GcpClient {
     project: String,
     instances: Instances,
+    /// Operations of one zone.
     operations: ZoneOperations,
-    everywhere: GlobalOperations,
+    /// Operations of all zones.
+    global_operations: GlobalOperations,
     images: Images,
-    patience: Duration,
+    /// The timeout of one call.
+    timeout: Duration,
 }
 
-/// Builds one of the SDK's clients, without its retries.
+/// Builds one of the SDK's clients without its retries.
 macro_rules! client {
     ($client:ident, $endpoint:expr, $credentials:expr) => {{
         let builder = $client::builder().with_retry_policy(NeverRetry);
@@ -73,10 +80,10 @@ macro_rules! client {
     }};
 }
 
-/// Sends one of the SDK's requests, for as long as the patience lasts.
+/// Sends one of the SDK's requests with the timeout of the client.
 macro_rules! send {
     ($self:ident, $request:expr) => {
-        match tokio::time::timeout($self.patience, $request.send()).await {
+        match tokio::time::timeout($self.timeout, $request.send()).await {
             Ok(answer) => answer.map_err(failure),
             Err(_) => Err(Failure::new(Cause::TimedOut, "no response came in time")),
         }
@@ -84,56 +91,58 @@ macro_rules! send {
 }
 
 impl GcpClient {
-    /// A client of `project`. A call may take `patience` at most.
+    /// Creates a client of `project`. `timeout` limits each call.
     pub(crate) async fn new(
         project: &str,
         credentials: Credentials,
         endpoint: Option<&str>,
-        patience: Duration,
+        timeout: Duration,
     ) -> BuildResult<Self> {
         Ok(Self {
             project: project.to_owned(),
             instances: client!(Instances, endpoint, credentials),
             operations: client!(ZoneOperations, endpoint, credentials),
-            everywhere: client!(GlobalOperations, endpoint, credentials),
+            global_operations: client!(GlobalOperations, endpoint, credentials),
             images: client!(Images, endpoint, credentials),
-            patience,
+            timeout,
         })
     }
 
+    /// The id of the project.
     pub(crate) fn project(&self) -> &str {
         &self.project
     }
 
+    /// Sends the creation of an instance. Compute Engine treats inserts with the same request id as one.
     pub(crate) async fn insert(
         &self,
         zone: &str,
         instance: Instance,
         request_id: &str,
-    ) -> Answer<Operation> {
+    ) -> CallResult<Operation> {
         let call = self.instances.insert().set_project(&self.project);
         let call = call.set_zone(zone).set_request_id(request_id);
         send!(self, call.set_body(instance))
     }
 
-    /// The instance in `zone` with this name or number.
-    pub(crate) async fn get(&self, zone: &str, instance: &str) -> Answer<Instance> {
+    /// Reads the instance in `zone` with this name or number.
+    pub(crate) async fn get(&self, zone: &str, instance: &str) -> CallResult<Instance> {
         let call = self.instances.get().set_project(&self.project);
         send!(self, call.set_zone(zone).set_instance(instance))
     }
 
-    /// One page of what `filter` selects.
+    /// Reads one page of the instances that `filter` selects, after the page token `after`.
     pub(crate) async fn page(
         &self,
-        look: Look<'_>,
+        scope: ListScope<'_>,
         filter: &str,
         size: usize,
         after: Option<&str>,
-    ) -> Answer<Page> {
+    ) -> CallResult<Page> {
         let size = u32::try_from(size).map_or(LARGEST_PAGE, |size| size.min(LARGEST_PAGE));
-        let (filter, after) = (some(filter), after.map(ToOwned::to_owned));
-        let page = match look {
-            Look::Zone(zone) => {
+        let (filter, after) = (non_empty(filter), after.map(ToOwned::to_owned));
+        let page = match scope {
+            ListScope::Zone(zone) => {
                 let call = self
                     .instances
                     .list()
@@ -143,11 +152,11 @@ impl GcpClient {
                 let list = send!(self, call.set_or_clear_page_token(after.clone()))?;
                 Page {
                     instances: list.items,
-                    unseen: Vec::new(),
+                    unreachable: Vec::new(),
                     next: list.next_page_token,
                 }
             }
-            Look::Everywhere => {
+            ListScope::AllZones => {
                 let call = self.instances.aggregated_list().set_project(&self.project);
                 let call = call.set_or_clear_filter(filter).set_max_results(size);
                 let list = send!(self, call.set_or_clear_page_token(after.clone()))?;
@@ -158,11 +167,13 @@ impl GcpClient {
                         .and_then(|warning| warning.code.as_ref());
                     code.and_then(|code| code.name()) == Some(UNREACHABLE)
                 });
-                let unseen = unreachable
+                let unreachable = unreachable
                     .map(|(scope, _)| scope)
                     .chain(&list.unreachables);
                 Page {
-                    unseen: unseen.map(|scope| last_part(scope).to_owned()).collect(),
+                    unreachable: unreachable
+                        .map(|scope| last_part(scope).to_owned())
+                        .collect(),
                     instances: list
                         .items
                         .into_values()
@@ -172,31 +183,36 @@ impl GcpClient {
                 }
             }
         };
-        let next = onward(after.as_deref(), page.next)?;
+        let next = next_page_token(after.as_deref(), page.next)?;
         Ok(Page { next, ..page })
     }
 
-    /// Every operation that `filter` selects; one place that cannot be seen fails it.
-    pub(crate) async fn operations(&self, look: Look<'_>, filter: &str) -> Answer<Vec<Operation>> {
+    /// Lists every operation that `filter` selects. Fails if a zone did not respond.
+    pub(crate) async fn operations(
+        &self,
+        scope: ListScope<'_>,
+        filter: &str,
+    ) -> CallResult<Vec<Operation>> {
         let (mut all, mut after) = (Vec::new(), None::<String>);
         loop {
-            let (some, next) = self.operations_page(look, filter, after.clone()).await?;
+            let (some, next) = self.operations_page(scope, filter, after.clone()).await?;
             all.extend(some);
-            match onward(after.as_deref(), next)? {
+            match next_page_token(after.as_deref(), next)? {
                 Some(next) => after = Some(next),
                 None => return Ok(all),
             }
         }
     }
 
+    /// Reads one page of operations, and the token of the next one.
     async fn operations_page(
         &self,
-        look: Look<'_>,
+        scope: ListScope<'_>,
         filter: &str,
         after: Option<String>,
-    ) -> Answer<(Vec<Operation>, Option<String>)> {
-        match look {
-            Look::Zone(zone) => {
+    ) -> CallResult<(Vec<Operation>, Option<String>)> {
+        match scope {
+            ListScope::Zone(zone) => {
                 let call = self
                     .operations
                     .list()
@@ -206,30 +222,36 @@ impl GcpClient {
                 let list = send!(self, call)?;
                 Ok((list.items, list.next_page_token))
             }
-            Look::Everywhere => {
-                let call = self.everywhere.aggregated_list().set_project(&self.project);
+            ListScope::AllZones => {
+                let call = self
+                    .global_operations
+                    .aggregated_list()
+                    .set_project(&self.project);
                 let call = call.set_filter(filter).set_or_clear_page_token(after);
                 let list = send!(self, call)?;
-                let dark = list.items.iter().filter(|(_, scope)| {
+                let unreachable = list.items.iter().filter(|(_, scope)| {
                     let warning = scope.warning.as_ref();
                     let code = warning.and_then(|warning| warning.code.as_ref());
                     code.and_then(|code| code.name()) == Some(UNREACHABLE)
                 });
-                let dark = dark.map(|(scope, _)| scope).chain(&list.unreachables);
-                whole(dark.map(String::as_str))?;
+                let unreachable = unreachable
+                    .map(|(scope, _)| scope)
+                    .chain(&list.unreachables);
+                require_complete(unreachable.map(String::as_str))?;
                 let all = list.items.into_values().flat_map(|one| one.operations);
                 Ok((all.collect(), list.next_page_token))
             }
         }
     }
 
-    /// Waits for an operation, for as long as Compute Engine likes; it need not be over then.
-    pub(crate) async fn wait(&self, zone: &str, operation: &str) -> Answer<Operation> {
+    /// Waits for an operation as long as Compute Engine keeps the call open. The operation may still run then.
+    pub(crate) async fn wait(&self, zone: &str, operation: &str) -> CallResult<Operation> {
         let call = self.operations.wait().set_project(&self.project);
         send!(self, call.set_zone(zone).set_operation(operation))
     }
 
-    pub(crate) async fn delete(&self, at: &Address) -> Answer<Operation> {
+    /// Sends the deletion of an instance.
+    pub(crate) async fn delete(&self, at: &Address) -> CallResult<Operation> {
         let call = self.instances.delete().set_project(&self.project);
         send!(
             self,
@@ -237,14 +259,20 @@ impl GcpClient {
         )
     }
 
-    pub(crate) async fn stop(&self, at: &Address, discard_local_ssds: bool) -> Answer<Operation> {
+    /// Sends the stop of an instance. One with local SSDs is stopped only with `discard_local_ssds`.
+    pub(crate) async fn stop(
+        &self,
+        at: &Address,
+        discard_local_ssds: bool,
+    ) -> CallResult<Operation> {
         let call = self.instances.stop().set_project(&self.project);
         let call = call.set_zone(&at.zone).set_instance(at.number.to_string());
         let discard = discard_local_ssds.then_some(true);
         send!(self, call.set_or_clear_discard_local_ssd(discard))
     }
 
-    pub(crate) async fn start(&self, at: &Address) -> Answer<Operation> {
+    /// Sends the start of a stopped instance.
+    pub(crate) async fn start(&self, at: &Address) -> CallResult<Operation> {
         let call = self.instances.start().set_project(&self.project);
         send!(
             self,
@@ -252,7 +280,8 @@ impl GcpClient {
         )
     }
 
-    pub(crate) async fn resume(&self, at: &Address) -> Answer<Operation> {
+    /// Sends the start of a suspended instance.
+    pub(crate) async fn resume(&self, at: &Address) -> CallResult<Operation> {
         let call = self.instances.resume().set_project(&self.project);
         send!(
             self,
@@ -260,7 +289,8 @@ impl GcpClient {
         )
     }
 
-    pub(crate) async fn reset(&self, at: &Address) -> Answer<Operation> {
+    /// Sends a reboot.
+    pub(crate) async fn reset(&self, at: &Address) -> CallResult<Operation> {
         let call = self.instances.reset().set_project(&self.project);
         send!(
             self,
@@ -268,25 +298,26 @@ impl GcpClient {
         )
     }
 
-    /// Puts `body` in the place of the labels that its fingerprint is of.
+    /// Replaces all labels, if the fingerprint in `body` is still current.
     pub(crate) async fn set_labels(
         &self,
         at: &Address,
         body: InstancesSetLabelsRequest,
-    ) -> Answer<Operation> {
+    ) -> CallResult<Operation> {
         let call = self.instances.set_labels().set_project(&self.project);
         let call = call.set_zone(&at.zone).set_instance(at.number.to_string());
         send!(self, call.set_body(body))
     }
 
-    /// Puts `body` in the place of the metadata that its fingerprint is of.
-    pub(crate) async fn set_metadata(&self, at: &Address, body: Metadata) -> Answer<Operation> {
+    /// Replaces all metadata, if the fingerprint in `body` is still current.
+    pub(crate) async fn set_metadata(&self, at: &Address, body: Metadata) -> CallResult<Operation> {
         let call = self.instances.set_metadata().set_project(&self.project);
         let call = call.set_zone(&at.zone).set_instance(at.number.to_string());
         send!(self, call.set_body(body))
     }
 
-    pub(crate) async fn set_machine_type(&self, at: &Address, to: &str) -> Answer<Operation> {
+    /// Changes the type of a stopped instance.
+    pub(crate) async fn set_machine_type(&self, at: &Address, to: &str) -> CallResult<Operation> {
         let call = self.instances.set_machine_type().set_project(&self.project);
         let call = call.set_zone(&at.zone).set_instance(at.number.to_string());
         let body = InstancesSetMachineTypeRequest::new();
@@ -294,8 +325,8 @@ impl GcpClient {
         send!(self, call.set_body(body.set_machine_type(path)))
     }
 
-    /// What the first serial port wrote.
-    pub(crate) async fn console(&self, at: &Address) -> Answer<String> {
+    /// Reads the output of the first serial port.
+    pub(crate) async fn console(&self, at: &Address) -> CallResult<String> {
         let call = self
             .instances
             .get_serial_port_output()
@@ -305,35 +336,41 @@ impl GcpClient {
         Ok(output.contents.unwrap_or_default())
     }
 
-    /// An image of this project.
-    pub(crate) async fn image(&self, name: &str) -> Answer<Image> {
+    /// Reads an image of this project.
+    pub(crate) async fn image(&self, name: &str) -> CallResult<Image> {
         let call = self.images.get().set_project(&self.project);
         send!(self, call.set_image(name))
     }
 
-    /// Makes an image, also of a disk that is in use.
-    pub(crate) async fn make_image(&self, image: Image, request_id: &str) -> Answer<Operation> {
+    /// Creates an image, also from a disk that is in use.
+    pub(crate) async fn insert_image(
+        &self,
+        image: Image,
+        request_id: &str,
+    ) -> CallResult<Operation> {
         let call = self.images.insert().set_project(&self.project);
         let call = call.set_force_create(true).set_request_id(request_id);
         send!(self, call.set_body(image))
     }
 }
 
-/// Refuses a list that leaves out some places: what is not in it may be there.
-pub(crate) fn whole<'a>(mut dark: impl Iterator<Item = &'a str>) -> Answer<()> {
-    dark.next().map_or(Ok(()), |scope| {
+/// Refuses a list that omits zones: an instance that is not listed may exist there.
+pub(crate) fn require_complete<'a>(
+    mut unreachable: impl Iterator<Item = &'a str>,
+) -> CallResult<()> {
+    unreachable.next().map_or(Ok(()), |scope| {
         let message = format!("{} cannot be reached", last_part(scope));
         Err(Failure::new(Cause::Responded(503), message))
     })
 }
 
-fn some(text: &str) -> Option<String> {
+/// Returns `text`, or `None` if it is empty.
+fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The token of the page after the one that was asked for with `after`. One that leads back to the same
-/// page would have us go in circles, or miss what comes after it.
-fn onward(after: Option<&str>, next: Option<String>) -> Answer<Option<String>> {
+/// Returns the token of the next page. Refuses one that leads back to the same page, which would loop.
+fn next_page_token(after: Option<&str>, next: Option<String>) -> CallResult<Option<String>> {
     let next = next.filter(|token| !token.is_empty());
     if next.is_some() && next.as_deref() == after {
         let message = "the token of a page leads back to the same page";
@@ -342,41 +379,41 @@ fn onward(after: Option<&str>, next: Option<String>) -> Answer<Option<String>> {
     Ok(next)
 }
 
-/// Why a client could not be built, without what it carries.
-pub(crate) fn unbuilt(error: &BuildError) -> &'static str {
+/// Why a client could not be built. Contains nothing from the configuration.
+pub(crate) fn build_error_message(error: &BuildError) -> &'static str {
     if error.is_default_credentials() {
-        "no credentials were found for Compute Engine; see how application default credentials are set up"
+        "no credentials were found for Compute Engine; set up application default credentials"
     } else {
-        "a client of Compute Engine could not be made; check the endpoint"
+        "a client of Compute Engine could not be created; check the endpoint"
     }
 }
 
-/// What the SDK's error says, without what it carries: headers and bodies stay here.
+/// Converts an error of the SDK. Headers and bodies are not kept.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
 fn failure(error: Error) -> Failure {
     let retry_after = error
         .http_headers()
         .and_then(|headers| headers.get("retry-after"))
-        .and_then(|value| wait_of(value.to_str().ok()?.trim()));
+        .and_then(|value| parse_retry_after(value.to_str().ok()?.trim()));
     let status = error.status();
     let details = status.map(|status| status.details.as_slice());
     let reason = details.unwrap_or_default().iter().find_map(|detail| {
         if let StatusDetails::ErrorInfo(info) = detail {
-            return some(&info.reason);
+            return non_empty(&info.reason);
         }
         None
     });
-    let told = status
+    let message = status
         .map(|status| status.message.as_str())
         .filter(|text| !text.is_empty());
-    let (cause, otherwise) = cause(&error);
-    Failure::new(cause, told.unwrap_or(otherwise))
+    let (cause, fallback) = cause(&error);
+    Failure::new(cause, message.unwrap_or(fallback))
         .with_code(reason.unwrap_or_default())
         .with_retry_after(retry_after)
 }
 
-/// How long a reply asks to wait: in seconds, or until a date.
-fn wait_of(text: &str) -> Option<Duration> {
+/// Parses a retry delay, which is given in seconds or as a date.
+fn parse_retry_after(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
@@ -385,28 +422,35 @@ fn wait_of(text: &str) -> Option<Duration> {
     Some(left.to_std().unwrap_or_default())
 }
 
+/// Returns how a call failed, and a message for failures without one.
 fn cause(error: &Error) -> (Cause, &'static str) {
     if error.is_authentication() {
         if error.is_transient_and_before_rpc() {
             return (
                 Cause::CredentialsUnavailable,
-                "credentials cannot be had just now",
+                "credentials for Compute Engine cannot be obtained at the moment",
             );
         }
-        let message = "no credentials for Compute Engine could be had";
+        let message = "no credentials for Compute Engine were found";
         return (Cause::NoCredentials, message);
     }
     if let Some(status) = error.http_status_code() {
-        return (Cause::Responded(status), "Compute Engine gives no reason");
+        return (Cause::Responded(status), "Compute Engine gave no reason");
     }
     if error.is_transient_and_before_rpc() {
-        return (Cause::NotConnected, "Compute Engine cannot be connected to");
+        return (
+            Cause::NotConnected,
+            "no connection to Compute Engine could be made",
+        );
     }
     if error.is_timeout() {
-        return (Cause::TimedOut, "no answer came in time");
+        return (Cause::TimedOut, "Compute Engine did not respond in time");
     }
     if error.is_deserialization() {
-        return (Cause::Unreadable, "Compute Engine's answer cannot be read");
+        return (
+            Cause::Unreadable,
+            "the response of Compute Engine cannot be read",
+        );
     }
     if error.is_serialization() || error.is_binding() {
         return (Cause::NotSent, "the request could not be built");

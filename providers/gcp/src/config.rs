@@ -243,7 +243,7 @@ impl GcpLaunchConfig {
             check_network_tag("network_tags", tag)?;
         }
         for (key, value) in &self.labels {
-            if !labels::fits(key, value) {
+            if !labels::fits_label(key, value) {
                 let expected = "a label: lowercase letters, digits, _ and -, at most 63, a letter in \
                                 front of the key, which starts with neither goog nor fwx-";
                 let field = format!("labels[{key:?}]");

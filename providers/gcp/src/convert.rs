@@ -1,4 +1,11 @@
-//! Compute Engine's instances as the shared view, and the filters that select them. Pure.
+//! Conversion between Compute Engine's documents and the shared types, and list filters. Pure.
+//!
+//! Owns the meaning of each native field. It decides nothing about calls.
+//!
+//! - The external address of a stopped instance is not reported: Compute Engine releases it.
+//! - Image and tags come from metadata, because an instance has no field for them.
+//! - Filters use Compute Engine's two filter languages: `name eq "(...)"` matches a whole name by regular
+//!   expression, `labels.key = "value"` compares.
 
 use std::time::Duration;
 
@@ -11,11 +18,11 @@ use google_cloud_compute_v1::model::{Instance, Operation};
 
 use crate::{
     address::{Address, last_part},
-    history::{self, Fate},
+    history::{self, History},
     labels, metadata, state,
 };
 
-/// Where an instance is; the error says what is missing of an answer that cannot be understood.
+/// Returns the address of an instance. The error says what is missing in the response.
 pub(crate) fn address(project: &str, native: &Instance) -> Result<Address, String> {
     let name = native.name.clone().ok_or("an instance without a name")?;
     let zone = native.zone.as_deref().map(last_part);
@@ -29,10 +36,12 @@ pub(crate) fn address(project: &str, native: &Instance) -> Result<Address, Strin
     })
 }
 
-/// The shared view; the error says what is missing of an answer that cannot be understood.
+/// Converts an instance. The error says what is missing in the response.
 pub(crate) fn info(project: &str, native: &Instance) -> Result<InstanceInfo, String> {
     let at = address(project, native)?;
-    let id = at.id().ok_or_else(|| format!("{} makes no id", at.name))?;
+    let id = at
+        .id()
+        .ok_or_else(|| format!("{} has no valid id", at.name))?;
     let name = native.status.as_ref().and_then(|status| status.name());
     let name = name.ok_or_else(|| format!("{id} has no state"))?;
     let normal = state::normalize(name);
@@ -53,7 +62,7 @@ pub(crate) fn info(project: &str, native: &Instance) -> Result<InstanceInfo, Str
     info.public_ip = outside.and_then(|text| text.parse().ok());
     info.launch_time = native.creation_timestamp.as_deref().and_then(history::time);
     let items = native.metadata.as_ref();
-    info.tags = labels::read(&native.labels, metadata::value(items, metadata::TAGS));
+    info.tags = labels::decode(&native.labels, metadata::value(items, metadata::TAGS));
     info.image = metadata::value(items, metadata::IMAGE).and_then(|text| ImageId::new(text).ok());
     let of_type = native.machine_type.as_deref().map(last_part);
     info.instance_type = of_type.and_then(|text| InstanceType::new(text).ok());
@@ -61,34 +70,38 @@ pub(crate) fn info(project: &str, native: &Instance) -> Result<InstanceInfo, Str
     Ok(info)
 }
 
-/// An instance that is being deleted, which Compute Engine shows as stopping.
-pub(crate) fn going(mut info: InstanceInfo) -> InstanceInfo {
+/// Marks an instance as terminating. Compute Engine reports one that is being deleted as stopping.
+pub(crate) fn mark_terminating(mut info: InstanceInfo) -> InstanceInfo {
     info.state = CloudInstanceState::Terminating;
     info.public_ip = None;
     info
 }
 
-/// An instance that is not there, as its operations tell of it. For `window` after something happened
-/// to it, that it is not shown proves nothing.
-pub(crate) fn absent(at: &Address, fate: &Fate, window: Duration) -> Option<InstanceInfo> {
-    let (state, reason) = match fate {
-        Fate::Unknown => return None,
-        Fate::Coming => (CloudInstanceState::Pending, None),
-        Fate::Going => (CloudInstanceState::Terminating, None),
-        Fate::Gone(reason) => (CloudInstanceState::Terminated, Some(reason.clone())),
-        Fate::Failed(failure) => (
+/// Returns what operations say about an instance that does not exist. Returns `None` if that proves nothing:
+/// without operations, or within `window` after the last one.
+pub(crate) fn absent_info(
+    at: &Address,
+    history: &History,
+    window: Duration,
+) -> Option<InstanceInfo> {
+    let (state, reason) = match history {
+        History::Empty => return None,
+        History::Creating => (CloudInstanceState::Pending, None),
+        History::Deleting => (CloudInstanceState::Terminating, None),
+        History::Deleted(reason) => (CloudInstanceState::Terminated, Some(reason.clone())),
+        History::CreateFailed(failure) => (
             CloudInstanceState::Terminated,
             Some(history::reason(failure)),
         ),
-        Fate::Made(past) => {
-            let since = past
-                .since
+        History::Created(activity) => {
+            let since = activity
+                .last_change
                 .map(|since| (Utc::now() - since).to_std().unwrap_or_default());
             if since.is_some_and(|since| since < window) {
                 return None;
             }
-            let untold = || "gone without a record of its end".to_owned();
-            let reason = past.preempted.clone().unwrap_or_else(untold);
+            let no_record = || "gone: no record of its end".to_owned();
+            let reason = activity.preemption.clone().unwrap_or_else(no_record);
             (CloudInstanceState::Terminated, Some(reason))
         }
     };
@@ -98,29 +111,29 @@ pub(crate) fn absent(at: &Address, fate: &Fate, window: Duration) -> Option<Inst
     Some(info)
 }
 
-/// An instance whose name another one has by now.
-pub(crate) fn replaced(at: &Address) -> Option<InstanceInfo> {
+/// Returns an instance as terminated because another one has its name.
+pub(crate) fn replaced_info(at: &Address) -> Option<InstanceInfo> {
     let mut info = InstanceInfo::new(at.id()?, CloudInstanceState::Terminated);
     info.state_reason = Some("gone: another instance has its name".to_owned());
     info.placement.zone = Zone::new(&at.zone).ok();
     Some(info)
 }
 
-/// The fingerprint of the config that an instance was launched with.
+/// Returns the fingerprint of the config that an instance was launched with.
 pub(crate) fn fingerprint(native: &Instance) -> Option<Fingerprint> {
     let text = metadata::value(native.metadata.as_ref(), metadata::CONFIG)?;
     Some(Fingerprint::from_uuid(text.parse().ok()?))
 }
 
-/// Whose launch an instance was: the digest of a token.
+/// Returns the owner mark of an instance: the digest of its launch token.
 pub(crate) fn owner(native: &Instance) -> Option<&str> {
     metadata::value(native.metadata.as_ref(), metadata::OWNER)
 }
 
-/// What Compute Engine can select by itself of a filter. The rest is left to us: states where one is
-/// pending, since states that nobody knows are pending too, and of a tag that no label can hold
-/// whether it is that one or one that looks alike.
-pub(crate) fn filter(filter: &InstanceFilter) -> String {
+/// Returns the part of a filter that Compute Engine can evaluate. The caller evaluates the filter again,
+/// for two reasons: unknown native states count as pending and cannot be selected, and different tags can
+/// have the same placeholder label.
+pub(crate) fn list_filter(filter: &InstanceFilter) -> String {
     let mut terms: Vec<_> = filter
         .tags
         .iter()
@@ -141,19 +154,19 @@ pub(crate) fn filter(filter: &InstanceFilter) -> String {
     terms.join(" ")
 }
 
-/// A filter for instances with one of these names.
-pub(crate) fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+/// Returns a filter for instances with one of these names.
+pub(crate) fn name_filter<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<_> = names.into_iter().collect();
-    matching(&names.join("|"))
+    name_pattern_filter(&names.join("|"))
 }
 
-/// A filter for instances whose whole name matches an expression.
-pub(crate) fn matching(expression: &str) -> String {
+/// Returns a filter for instances whose name matches a regular expression completely.
+pub(crate) fn name_pattern_filter(expression: &str) -> String {
     format!("name eq \"({expression})\"")
 }
 
-/// A filter for operations on these instances.
-pub(crate) fn about(numbers: &[u64]) -> String {
+/// Returns a filter for operations on the instances with these numbers.
+pub(crate) fn operations_on(numbers: &[u64]) -> String {
     let terms: Vec<_> = numbers
         .iter()
         .map(|number| format!("(targetId = {number})"))
@@ -161,13 +174,13 @@ pub(crate) fn about(numbers: &[u64]) -> String {
     terms.join(" OR ")
 }
 
-/// A filter for operations on instances whose whole name matches an expression.
-pub(crate) fn about_named(expression: &str) -> String {
+/// Returns a filter for operations on instances whose name matches a regular expression completely.
+pub(crate) fn operations_on_names(expression: &str) -> String {
     format!("targetLink eq \".*/instances/({expression})\"")
 }
 
-/// Where an operation's instance is.
-pub(crate) fn target(project: &str, operation: &Operation) -> Option<Address> {
+/// Returns the address of the instance that an operation is about.
+pub(crate) fn operation_target(project: &str, operation: &Operation) -> Option<Address> {
     let link = operation.target_link.as_deref()?;
     let (rest, name) = link.rsplit_once("/instances/")?;
     Some(Address {
@@ -178,6 +191,7 @@ pub(crate) fn target(project: &str, operation: &Operation) -> Option<Address> {
     })
 }
 
+/// Returns where an instance runs: zone, network, network tags and market.
 fn placement(zone: &str, native: &Instance) -> Placement {
     let mut placement = Placement::default();
     placement.zone = Zone::new(zone).ok();
@@ -202,7 +216,7 @@ fn placement(zone: &str, native: &Instance) -> Placement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Past;
+    use crate::history::LastActivity;
     use fleetwright::InstanceId;
     use google_cloud_compute_v1::model::{
         AccessConfig, Metadata, NetworkInterface, Scheduling, Tags as NetworkTags,
@@ -228,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_is_shown_with_all_that_compute_engine_tells() {
+    fn instance_converts_with_all_native_fields() {
         let items = [
             metadata::item(metadata::IMAGE, "debian"),
             metadata::item(metadata::TAGS, r#"{"Team":"Blue"}"#),
@@ -257,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_instances_are_shown_as_they_are_or_refused() {
+    fn unknown_states_convert_and_incomplete_instances_are_refused() {
         let unknown = info("p", &instance("DEFROSTING")).unwrap();
         assert_eq!(unknown.state, CloudInstanceState::Pending);
         assert_eq!(unknown.native_state.as_deref(), Some("DEFROSTING"));
@@ -272,56 +286,62 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_shown_as_its_operations_tell() {
+    fn absent_instance_follows_its_operations() {
         let at =
             Address::parse(&InstanceId::new("gce://p/us-central1-a/fw-1/42").unwrap()).unwrap();
         let window = Duration::from_secs(20);
-        let state = |fate: &Fate| absent(&at, fate, window).map(|info| info.state);
-        assert_eq!(state(&Fate::Unknown), None);
-        assert_eq!(state(&Fate::Coming), Some(CloudInstanceState::Pending));
-        assert_eq!(state(&Fate::Going), Some(CloudInstanceState::Terminating));
-        let gone = absent(&at, &Fate::Gone("deleted".to_owned()), window).unwrap();
+        let state = |history: &History| absent_info(&at, history, window).map(|info| info.state);
+        assert_eq!(state(&History::Empty), None);
+        assert_eq!(state(&History::Creating), Some(CloudInstanceState::Pending));
+        assert_eq!(
+            state(&History::Deleting),
+            Some(CloudInstanceState::Terminating)
+        );
+        let gone = absent_info(&at, &History::Deleted("deleted".to_owned()), window).unwrap();
         assert_eq!(gone.state, CloudInstanceState::Terminated);
         assert_eq!(gone.state_reason.as_deref(), Some("deleted"));
         let made = |since| {
-            state(&Fate::Made(Past {
-                since: Some(since),
-                preempted: None,
+            state(&History::Created(LastActivity {
+                last_change: Some(since),
+                preemption: None,
             }))
         };
-        assert_eq!(made(Utc::now()), None, "it may only not be shown yet");
+        assert_eq!(made(Utc::now()), None, "a read may not show it yet");
         let long_ago = Utc::now() - 2 * window;
         assert_eq!(made(long_ago), Some(CloudInstanceState::Terminated));
-        assert_eq!(replaced(&at).unwrap().state, CloudInstanceState::Terminated);
+        assert_eq!(
+            replaced_info(&at).unwrap().state,
+            CloudInstanceState::Terminated
+        );
     }
 
     #[test]
-    fn an_operation_s_instance_is_found() {
+    fn operation_target_is_parsed() {
         let operation = Operation::new()
             .set_target_id(42_u64)
             .set_target_link(format!("{PREFIX}/zones/us-central1-a/instances/fw-1"));
-        let id = target("p", &operation).unwrap().id().unwrap();
+        let id = operation_target("p", &operation).unwrap().id().unwrap();
         assert_eq!(id.as_str(), "gce://p/us-central1-a/fw-1/42");
-        assert_eq!(target("p", &Operation::new()), None);
-        assert_eq!(about(&[1, 2]), "(targetId = 1) OR (targetId = 2)");
+        assert_eq!(operation_target("p", &Operation::new()), None);
+        assert_eq!(operations_on(&[1, 2]), "(targetId = 1) OR (targetId = 2)");
     }
 
     #[test]
-    fn a_filter_selects_on_the_server_what_it_can() {
+    fn filter_contains_what_the_server_can_evaluate() {
         let filtered = InstanceFilter::tagged("fleet", "blue").unwrap();
-        assert_eq!(filter(&filtered), "(labels.fleet = \"blue\")");
+        assert_eq!(list_filter(&filtered), "(labels.fleet = \"blue\")");
         let odd = InstanceFilter::tagged("Fleet", "").unwrap();
         assert!(
-            filter(&odd).starts_with("(labels.fwx-fleet-"),
+            list_filter(&odd).starts_with("(labels.fwx-fleet-"),
             "{}",
-            filter(&odd)
+            list_filter(&odd)
         );
         let stopped = filtered.in_state(CloudInstanceState::Stopped);
         assert_eq!(
-            filter(&stopped),
+            list_filter(&stopped),
             "(labels.fleet = \"blue\") ((status = \"STOPPED\") OR (status = \"SUSPENDED\") OR \
              (status = \"TERMINATED\"))"
         );
-        assert_eq!(named(["a", "b-1"]), "name eq \"(a|b-1)\"");
+        assert_eq!(name_filter(["a", "b-1"]), "name eq \"(a|b-1)\"");
     }
 }

@@ -1,7 +1,10 @@
 //! Compute Engine's failures. Pure.
 //!
-//! Owns which failures the provider handles itself, and the scope of an error. An operation that failed has
-//! undone what it began. What a code means is in `reason`.
+//! Owns which failures the provider handles itself, and the scope of an error. A failed operation has
+//! undone what it began, so its error has no effect. [`crate::reason`] owns the meaning of codes.
+//!
+//! Scopes: missing capacity is about type, zone and market; missing addresses about the network; quota
+//! about the account, because Google's message does not say reliably which one is used up.
 
 use std::time::Duration;
 
@@ -11,19 +14,19 @@ use fleetwright_provider_support::{Class, Service};
 
 use crate::reason::{Kind, field_of, kind_of, missing};
 
-/// What the path of metadata has in it where a message names a field.
+/// The path of metadata in a message that names a field.
 const METADATA: &str = "metadata.items";
 
 /// A call to Compute Engine that failed.
 pub(crate) type Failure = fleetwright_provider_support::Failure<ComputeEngine>;
 
-/// Compute Engine's errors.
+/// The service, for the shared failure type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ComputeEngine {}
 
 impl Service for ComputeEngine {
     const NAME: &'static str = "Compute Engine";
-    /// Rates are counted by the minute, in slices.
+    /// Rates are limited per minute.
     const RETRY_DELAY: Duration = Duration::from_secs(5);
     const UNDOES_FAILED_OPERATIONS: bool = true;
 
@@ -54,27 +57,27 @@ impl Service for ComputeEngine {
     }
 }
 
-/// What the provider asks of a failure, beyond the shared error.
+/// What the provider needs to know about a failure, beyond the shared error.
 pub(crate) trait GcpFailure {
-    /// Whether there is nothing where the call looked.
+    /// Whether the resource of the call does not exist.
     fn is_not_found(&self) -> bool;
 
-    /// Whether the name is taken.
+    /// Whether another resource has the name.
     fn is_taken(&self) -> bool;
 
-    /// Whether somebody else changed the thing since it was read.
+    /// Whether another actor changed the resource since it was read.
     fn is_stale(&self) -> bool;
 
-    /// Whether a stop was refused because it would lose local disks.
+    /// Whether a stop was refused because it would discard local SSDs.
     fn is_about_local_ssds(&self) -> bool;
 
-    /// Whether the service refused because of what the thing is just now, as far as the answer tells.
+    /// Whether the call may have been refused because of the state of the instance.
     fn may_be_about_state(&self) -> bool;
 
-    /// Whether the service broke down or cannot be reached, as far as the answer tells.
-    fn is_breakdown(&self) -> bool;
+    /// Whether the service failed, or a zone of it did not respond.
+    fn is_unavailable(&self) -> bool;
 
-    /// Whether the same call may have an answer in a moment.
+    /// Whether a repetition of the same call can succeed soon.
     fn may_pass(&self) -> bool;
 }
 
@@ -106,7 +109,7 @@ impl GcpFailure for Failure {
         match kind_of(code, status, &self.message) {
             Kind::Conflict | Kind::Invalid => true,
             Kind::Other => status < 500,
-            // What was there when it was accepted may have been deleted since.
+            // The instance may have been deleted since the call was accepted.
             Kind::NotFound => matches!(self.cause, Cause::OperationFailed(_)),
             Kind::Capacity
             | Kind::NoAddress
@@ -117,7 +120,7 @@ impl GcpFailure for Failure {
         }
     }
 
-    fn is_breakdown(&self) -> bool {
+    fn is_unavailable(&self) -> bool {
         matches!(self.cause, Cause::Responded(500..=599))
     }
 
@@ -137,6 +140,7 @@ impl GcpFailure for Failure {
     }
 }
 
+/// Returns the offering of a launch, for a capacity error.
 fn offering(context: &ErrorContext<'_>) -> Scope {
     let zone = context.zone.cloned();
     let Some(config) = context.config else {
@@ -149,7 +153,7 @@ fn offering(context: &ErrorContext<'_>) -> Scope {
     }
 }
 
-/// Addresses are of the subnetwork, whatever the type: another one of the same network has none either.
+/// Returns the network of a launch. Its addresses are used up for every instance type.
 fn network(context: &ErrorContext<'_>) -> Scope {
     let network = context.network.cloned();
     network.map_or_else(|| offering(context), Scope::Network)
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_decides_and_a_status_only_without_one() {
+    fn code_decides_before_status() {
         let cases = [
             (403, "quotaExceeded", "", ErrorKind::Quota),
             (403, "rateLimitExceeded", "", ErrorKind::Throttled),
@@ -219,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_failed_left_nothing() {
+    fn failed_operation_has_no_effect() {
         let cases = [
             ("ZONE_RESOURCE_POOL_EXHAUSTED", "", ErrorKind::Capacity),
             (
@@ -256,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_deleted_since_is_about_its_state_and_what_was_never_there_is_not() {
+    fn not_found_in_an_operation_may_be_about_state() {
         for (cause, about_state) in [
             (Cause::OperationFailed(Some(404)), true),
             (Cause::OperationFailed(Some(400)), true),
@@ -268,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn capacity_says_what_and_where() {
+    fn capacity_error_names_the_offering() {
         let config = InstanceConfig::builder("debian", "n2-standard-4")
             .build()
             .unwrap();
@@ -296,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn throttling_keeps_the_time_that_is_asked_for() {
+    fn throttling_keeps_the_retry_delay() {
         let mut failure = failed(Cause::Responded(403), "rateLimitExceeded", "slow down");
         let retry = |failure: &Failure| {
             let error = failure
@@ -313,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_arrived_and_what_nobody_knows_are_told_apart() {
+    fn unsent_calls_and_lost_responses_have_different_effects() {
         let cases = [
             (Cause::TimedOut, ErrorKind::Timeout, Effect::Unknown),
             (Cause::Disconnected, ErrorKind::Unavailable, Effect::Unknown),

@@ -1,76 +1,82 @@
-//! What operations tell of an instance that is not there, or not there for long. Pure.
+//! The history of an instance in its operations. Pure.
 //!
-//! Owns how a fate is read from them. Compute Engine keeps no record of a deleted instance, and shows
-//! one that is being deleted like one that is being stopped; only its operations know.
+//! Owns how operations are summed up. Compute Engine keeps no record of a deleted instance, and reports
+//! one that is being deleted like one that is being stopped; only its operations know the difference.
 
 use chrono::{DateTime, Utc};
 use google_cloud_compute_v1::model::{Operation, operation::Status};
 
 use crate::error::{Cause, Failure};
 
-/// What became of an instance, as far as its operations tell.
+/// What the operations of an instance say about it.
 #[derive(Clone, Debug)]
-pub(crate) enum Fate {
-    /// No operation names it: it never was, or that was long ago.
-    Unknown,
-    /// It is being made.
-    Coming,
-    /// It could not be made.
-    Failed(Failure),
+pub(crate) enum History {
+    /// No operation is about it: it never existed, or its operations have expired.
+    Empty,
+    /// It is being created.
+    Creating,
+    /// Its creation failed. It never existed, and its name is free.
+    CreateFailed(Failure),
     /// It is being deleted.
-    Going,
-    /// It is gone, with the reason.
-    Gone(String),
-    /// It was made, and nothing says that it is gone.
-    Made(Past),
+    Deleting,
+    /// It was deleted, with the reason.
+    Deleted(String),
+    /// It was created, and no operation deleted it.
+    Created(LastActivity),
 }
 
-/// What is known of an instance that was made.
+/// What operations say about an instance that was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Past {
-    /// When something last happened to it.
-    pub(crate) since: Option<DateTime<Utc>>,
-    /// That it was preempted, which ends some and stops others.
-    pub(crate) preempted: Option<String>,
+pub(crate) struct LastActivity {
+    /// When its last operation ended.
+    pub(crate) last_change: Option<DateTime<Utc>>,
+    /// The message of its preemption, which deletes some instances and stops others.
+    pub(crate) preemption: Option<String>,
 }
 
-/// The fate of the one instance that all of `operations` are about.
-pub(crate) fn fate<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> Fate {
-    let (mut past, mut seen, mut coming) = (Past::default(), false, false);
-    let (mut made, mut failed, mut going, mut gone) = (false, None, false, false);
+/// Sums up `operations`, which must all be about one instance. Their order does not matter.
+pub(crate) fn summarize<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> History {
+    let (mut activity, mut any, mut creating) = (LastActivity::default(), false, false);
+    let (mut created, mut failed, mut deleting, mut deleted) = (false, None, false, false);
     for operation in operations {
         let done = is_over(operation);
-        seen = true;
+        any = true;
         match (kind(operation), done, failure(operation)) {
             (Kind::Insert, true, Some(failure)) => failed = Some(failure),
-            (Kind::Insert, true, None) => made = true,
-            (Kind::Insert, false, _) => coming = true,
-            (Kind::Delete, true, None) => gone = true,
-            (Kind::Delete, false, _) => going = true,
-            (Kind::Preempted, ..) => past.preempted = Some(message(operation)),
+            (Kind::Insert, true, None) => created = true,
+            (Kind::Insert, false, _) => creating = true,
+            (Kind::Delete, true, None) => deleted = true,
+            (Kind::Delete, false, _) => deleting = true,
+            (Kind::Preempted, ..) => activity.preemption = Some(message(operation)),
             (Kind::Delete | Kind::Other, ..) => {}
         }
-        past.since = past.since.max(end(operation));
+        activity.last_change = activity.last_change.max(end(operation));
     }
-    // A delete that overtakes an insert fails it: it ended because somebody wanted it to. And of two
-    // inserts of one name the second fails, and says nothing of what the first has made.
+    // A delete makes a concurrent insert fail; the instance then was deleted on purpose. Of two inserts
+    // of one name the second fails, which says nothing about the instance of the first.
     match failed {
-        _ if gone => Fate::Gone("deleted".to_owned()),
-        _ if going => Fate::Going,
-        Some(failure) if !made && !coming => Fate::Failed(failure),
-        _ if coming => Fate::Coming,
-        _ if seen => Fate::Made(past),
-        _ => Fate::Unknown,
+        _ if deleted => History::Deleted("deleted".to_owned()),
+        _ if deleting => History::Deleting,
+        Some(failure) if !created && !creating => History::CreateFailed(failure),
+        _ if creating => History::Creating,
+        _ if any => History::Created(activity),
+        _ => History::Empty,
     }
 }
 
+/// The kinds of operations that matter here.
 enum Kind {
+    /// Creates the instance.
     Insert,
+    /// Deletes it.
     Delete,
+    /// A system event: Google preempted it.
     Preempted,
+    /// Anything else, such as a stop. Proves that the instance existed.
     Other,
 }
 
+/// Returns the kind of an operation.
 fn kind(operation: &Operation) -> Kind {
     match operation.operation_type.as_deref().unwrap_or_default() {
         "insert" | "bulkInsert" => Kind::Insert,
@@ -80,30 +86,33 @@ fn kind(operation: &Operation) -> Kind {
     }
 }
 
+/// Returns the reason of a preemption.
 fn message(operation: &Operation) -> String {
-    let said = operation.status_message.as_deref();
-    said.map_or_else(
+    let text = operation.status_message.as_deref();
+    text.map_or_else(
         || "preempted".to_owned(),
         |text| format!("preempted: {text}"),
     )
 }
 
+/// Returns when an operation ended.
 fn end(operation: &Operation) -> Option<DateTime<Utc>> {
     operation.end_time.as_deref().and_then(time)
 }
 
-/// A time as Compute Engine writes it.
+/// Parses a time of Compute Engine.
 pub(crate) fn time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?;
     Some(time.with_timezone(&Utc))
 }
 
-/// Whether an operation is over, for better or worse.
+/// Whether an operation is done, successfully or not.
 pub(crate) fn is_over(operation: &Operation) -> bool {
     operation.status == Some(Status::Done)
 }
 
-/// Whether an operation is over and done for, and why. The SDK answers such an operation like any other.
+/// Returns why an operation failed. `None` if it runs or has succeeded. The SDK returns a failed operation
+/// like any other.
 pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
     if !is_over(operation) {
         return None;
@@ -115,14 +124,14 @@ pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
             .as_ref()
             .map(|error| error.errors.as_slice());
         let errors = errors.unwrap_or_default();
-        let told: Vec<_> = errors
+        let messages: Vec<_> = errors
             .iter()
             .filter_map(|error| error.message.as_deref())
             .collect();
-        let message = if told.is_empty() {
+        let message = if messages.is_empty() {
             operation.http_error_message.clone().unwrap_or_default()
         } else {
-            told.join("; ")
+            messages.join("; ")
         };
         let status = operation.http_error_status_code;
         let status = status.and_then(|code| code.try_into().ok()).unwrap_or(400);
@@ -133,7 +142,7 @@ pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
     })
 }
 
-/// The reason of a launch that failed, as the shared view shows it.
+/// Returns the state reason of an instance whose creation failed: code and message.
 pub(crate) fn reason(failure: &Failure) -> String {
     match (&failure.code, failure.safe_message()) {
         (Some(code), "") => code.clone(),
@@ -162,48 +171,62 @@ mod tests {
     }
 
     #[test]
-    fn a_fate_is_read_from_all_operations_in_any_order() {
+    fn operations_are_summed_up_in_any_order() {
         let insert = operation("insert", Status::Done);
         let stop = operation("stop", Status::Done).set_end_time("2026-01-02T03:04:05.678-07:00");
         let deleting = operation("delete", Status::Running);
         let deleted = operation("delete", Status::Done);
         let preempted = operation("compute.instances.preempted", Status::Done);
         let undeleted = failed("delete", &["RESOURCE_NOT_READY"]);
-        assert!(matches!(fate([]), Fate::Unknown));
+        assert!(matches!(summarize([]), History::Empty));
         assert!(matches!(
-            fate([&operation("insert", Status::Pending)]),
-            Fate::Coming
+            summarize([&operation("insert", Status::Pending)]),
+            History::Creating
         ));
-        assert!(matches!(fate([&deleting, &insert]), Fate::Going));
-        assert!(matches!(fate([&insert, &deleted]), Fate::Gone(reason) if reason == "deleted"));
-        assert!(matches!(fate([&deleted, &stop, &insert]), Fate::Gone(_)));
-        let Fate::Made(past) = fate([&preempted, &insert]) else {
+        assert!(matches!(summarize([&deleting, &insert]), History::Deleting));
+        assert!(
+            matches!(summarize([&insert, &deleted]), History::Deleted(reason) if reason == "deleted")
+        );
+        assert!(matches!(
+            summarize([&deleted, &stop, &insert]),
+            History::Deleted(_)
+        ));
+        let History::Created(activity) = summarize([&preempted, &insert]) else {
             panic!("a preemption alone may have stopped it")
         };
-        assert_eq!(past.preempted.as_deref(), Some("preempted"));
-        assert!(matches!(fate([&undeleted, &insert]), Fate::Made(_)));
+        assert_eq!(activity.preemption.as_deref(), Some("preempted"));
+        assert!(matches!(
+            summarize([&undeleted, &insert]),
+            History::Created(_)
+        ));
         let overtaken = failed("insert", &["RESOURCE_NOT_FOUND"]);
         for both in [[&overtaken, &deleted], [&deleted, &overtaken]] {
-            assert!(matches!(fate(both), Fate::Gone(_)), "its token is spent");
+            assert!(
+                matches!(summarize(both), History::Deleted(_)),
+                "its token is spent"
+            );
         }
         let second = failed("insert", &["RESOURCE_ALREADY_EXISTS"]);
         for both in [[&second, &insert], [&insert, &second]] {
-            assert!(matches!(fate(both), Fate::Made(_)), "the first is there");
+            assert!(
+                matches!(summarize(both), History::Created(_)),
+                "the first one exists"
+            );
         }
-        let Fate::Made(past) = fate([&insert, &stop]) else {
-            panic!("it was made")
+        let History::Created(activity) = summarize([&insert, &stop]) else {
+            panic!("it was created")
         };
-        let since = past.since.unwrap().to_rfc3339();
-        assert_eq!(since, "2026-01-02T10:04:05.678+00:00");
+        let last_change = activity.last_change.unwrap().to_rfc3339();
+        assert_eq!(last_change, "2026-01-02T10:04:05.678+00:00");
     }
 
     #[test]
-    fn a_failed_operation_is_a_failure_with_all_it_says() {
+    fn failed_operation_keeps_code_messages_and_name() {
         let both = failed(
             "insert",
             &["ZONE_RESOURCE_POOL_EXHAUSTED", "QUOTA_EXCEEDED"],
         );
-        let Fate::Failed(why) = fate([&both]) else {
+        let History::CreateFailed(why) = summarize([&both]) else {
             panic!("it failed")
         };
         assert_eq!(why.cause, Cause::OperationFailed(Some(503)));

@@ -1,92 +1,93 @@
-//! The caller's tags as labels and metadata. Pure.
+//! Tags as labels and metadata. Pure.
 //!
-//! Owns how tags of any key and value are kept exactly. One that a label can hold is that label. Any
-//! other is kept as it is in one metadata item, and has beside it a label that stands in for it, so that
-//! Compute Engine can select by it and a person can recognize it: its key is `fwx-`, what is left of the
-//! tag's key and the start of a digest of both, its value what is left of the tag's value.
+//! Owns how tags with any key and value are stored exactly. A tag that is a valid label is stored as that
+//! label. Any other tag is stored in one metadata item, and gets a placeholder label, so that Compute
+//! Engine can filter by it and people can recognize it: its key is `fwx-`, the readable part of the tag's
+//! key and the start of a digest of key and value; its value is the readable part of the tag's value.
 
 use std::collections::{BTreeMap, HashMap};
 
 use fleetwright::Tags;
 use uuid::Uuid;
 
-/// What the keys of labels that stand for another tag start with.
-const STAND_IN: &str = "fwx-";
+/// The prefix of the keys of placeholder labels.
+const PLACEHOLDER_PREFIX: &str = "fwx-";
 
-/// What the keys of Google's own labels start with.
-const GOOGLES: &str = "goog";
+/// The prefix of the keys of Google's own labels.
+const GOOGLE_PREFIX: &str = "goog";
 
-/// How much of a tag's key is left to read in the label that stands in for it.
-const READABLE_KEY: usize = 40;
+/// How many characters of a tag's key a placeholder label contains at most.
+const READABLE_KEY_LENGTH: usize = 40;
 
-/// The longest value of a label.
-const LONGEST: usize = 63;
+/// The longest key and the longest value of a label, in characters.
+const MAX_LABEL_LENGTH: usize = 63;
 
-/// Tags as Compute Engine keeps them.
+/// Tags as Compute Engine stores them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct EncodedTags {
+    /// One label per tag: the tag itself or its placeholder.
     pub(crate) labels: BTreeMap<String, String>,
-    /// The tags that no label can hold, as a JSON object.
+    /// The tags that are not valid labels, as a JSON object.
     pub(crate) originals: Option<String>,
 }
 
-/// `tags` as labels and metadata.
-pub(crate) fn written(tags: &Tags) -> Written {
+/// Encodes tags as labels and metadata.
+pub(crate) fn encode(tags: &Tags) -> EncodedTags {
     let labels = tags.iter().map(|(key, value)| label(key, value)).collect();
     let odd: BTreeMap<_, _> = tags
         .iter()
-        .filter(|(key, value)| !fits(key, value))
+        .filter(|(key, value)| !fits_label(key, value))
         .collect();
     let originals = (!odd.is_empty()).then(|| serde_json::json!(odd).to_string());
-    Written { labels, originals }
+    EncodedTags { labels, originals }
 }
 
-/// The tags that labels and metadata say. A label that somebody sets by hand is a tag like any other.
-pub(crate) fn read(labels: &HashMap<String, String>, originals: Option<&str>) -> Tags {
+/// Decodes the tags in labels and metadata. A label that people set by hand is a tag like any other.
+pub(crate) fn decode(labels: &HashMap<String, String>, originals: Option<&str>) -> Tags {
     let originals = originals.and_then(|text| serde_json::from_str(text).ok());
     let mut tags: BTreeMap<String, String> = originals.unwrap_or_default();
     let shown = labels
         .iter()
-        .filter(|(key, _)| !stands_in(key) && !key.starts_with(GOOGLES));
+        .filter(|(key, _)| !is_placeholder(key) && !key.starts_with(GOOGLE_PREFIX));
     tags.extend(shown.map(|(key, value)| (key.clone(), value.clone())));
     Tags::from_observed(tags)
 }
 
-/// The label by which an instance with this tag is found.
+/// Returns the label by which an instance with this tag is found.
 pub(crate) fn label(key: &str, value: &str) -> (String, String) {
-    if fits(key, value) {
+    if fits_label(key, value) {
         return (key.to_owned(), value.to_owned());
     }
     let both = format!("{}:{key}{value}", key.len());
     let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, both.as_bytes())
         .simple()
         .to_string();
-    let (name, digest) = (readable(key, READABLE_KEY), &digest[..16]);
+    let (name, digest) = (readable(key, READABLE_KEY_LENGTH), &digest[..16]);
     (
-        format!("{STAND_IN}{name}-{digest}"),
-        readable(value, LONGEST),
+        format!("{PLACEHOLDER_PREFIX}{name}-{digest}"),
+        readable(value, MAX_LABEL_LENGTH),
     )
 }
 
-/// Whether a label stands in for a tag that no label can hold.
-pub(crate) fn stands_in(key: &str) -> bool {
-    key.starts_with(STAND_IN)
+/// Whether a label is the placeholder of a tag that is not a valid label.
+pub(crate) fn is_placeholder(key: &str) -> bool {
+    key.starts_with(PLACEHOLDER_PREFIX)
 }
 
-/// Whether a label can hold a tag as it is, without being taken for a label of ours or Google's.
-pub(crate) fn fits(key: &str, value: &str) -> bool {
+/// Whether a tag is a valid label, and cannot be confused with a placeholder or one of Google's labels.
+pub(crate) fn fits_label(key: &str, value: &str) -> bool {
     let inside = |text: &str| {
         let byte = |byte: u8| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
         };
-        text.len() <= LONGEST && text.bytes().all(byte)
+        text.len() <= MAX_LABEL_LENGTH && text.bytes().all(byte)
     };
     let starts_well = key.starts_with(|first: char| first.is_ascii_lowercase());
-    let taken = stands_in(key) || key.starts_with(GOOGLES);
+    let taken = is_placeholder(key) || key.starts_with(GOOGLE_PREFIX);
     starts_well && !taken && inside(key) && inside(value)
 }
 
-/// What a label can hold of `text`, for a person to recognize.
+/// Returns the part of `text` that a label can contain, for people to recognize.
 fn readable(text: &str, most: usize) -> String {
     let mut slug = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -116,50 +117,50 @@ mod tests {
         first && key.len() <= 63 && value.len() <= 63 && inside(key) && inside(value)
     }
 
-    fn back(written: &Written) -> Tags {
-        let labels = written.labels.clone().into_iter().collect();
-        read(&labels, written.originals.as_deref())
+    fn back(encoded: &EncodedTags) -> Tags {
+        let labels = encoded.labels.clone().into_iter().collect();
+        decode(&labels, encoded.originals.as_deref())
     }
 
     #[test]
-    fn what_fits_is_a_label_and_the_rest_can_be_recognized() {
+    fn valid_labels_are_kept_and_other_tags_get_placeholders() {
         let tags = Tags::new()
             .with("fleet-id", "blue")
             .and_then(|tags| tags.with("ManagedBy", "the Kit"))
             .and_then(|tags| tags.with("team", "Zürich"))
             .unwrap();
-        let written = written(&tags);
-        let labels: Vec<_> = written.labels.iter().collect();
+        let encoded = encode(&tags);
+        let labels: Vec<_> = encoded.labels.iter().collect();
         assert_eq!(labels[0].0, "fleet-id");
         assert!(labels[1].0.starts_with("fwx-managedby-"), "{labels:?}");
         assert_eq!(labels[1].1, "the-kit");
         assert_eq!(labels[2].1, "z-rich");
         assert_eq!(
-            written.originals.as_deref(),
+            encoded.originals.as_deref(),
             Some(r#"{"ManagedBy":"the Kit","team":"Zürich"}"#)
         );
-        assert_eq!(back(&written), tags);
+        assert_eq!(back(&encoded), tags);
     }
 
     #[test]
-    fn labels_of_others_are_told_from_tags() {
+    fn placeholders_and_google_labels_are_not_tags() {
         let labels = [
             ("goog-gke-node", ""),
             ("fwx-team-000000000000", "x"),
             ("team", "red"),
         ];
         let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let tags = read(&HashMap::from(labels), Some(r#"{"team":"Zürich"}"#));
+        let tags = decode(&HashMap::from(labels), Some(r#"{"team":"Zürich"}"#));
         let tags: Vec<_> = tags.iter().collect();
         assert_eq!(tags, [("team", "red")], "what somebody sets by hand counts");
-        assert_eq!(read(&HashMap::new(), Some("no JSON")), Tags::new());
+        assert_eq!(decode(&HashMap::new(), Some("no JSON")), Tags::new());
     }
 
     #[test]
-    fn taken_keys_stand_in_for_themselves() {
+    fn reserved_keys_get_placeholders() {
         for key in ["goog-x", "fwx-a", "Team", "9lives", "a b", &"k".repeat(64)] {
             let (label, _) = label(key, "v");
-            assert!(label.starts_with(STAND_IN), "{key} is {label}");
+            assert!(label.starts_with(PLACEHOLDER_PREFIX), "{key} is {label}");
         }
         assert_ne!(label("Team", "v").0, label("tEam", "v").0);
         assert_ne!(
@@ -176,17 +177,17 @@ mod tests {
         ) {
             let mut tags = Tags::new();
             for (key, value) in pairs {
-                // What the core refuses is not ours to keep.
+                // The core refuses this tag.
                 if let Ok(with) = tags.clone().with(key, value) {
                     tags = with;
                 }
             }
-            let written = written(&tags);
-            for (key, value) in &written.labels {
+            let encoded = encode(&tags);
+            for (key, value) in &encoded.labels {
                 prop_assert!(is_native_label(key, value), "{key}={value}");
             }
-            prop_assert_eq!(written.labels.len(), tags.len());
-            prop_assert_eq!(back(&written), tags);
+            prop_assert_eq!(encoded.labels.len(), tags.len());
+            prop_assert_eq!(back(&encoded), tags);
         }
     }
 }

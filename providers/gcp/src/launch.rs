@@ -2,6 +2,10 @@
 //!
 //! Owns the insert of an instance: its request id, how long its operation is awaited, and the result. It
 //! must never send an insert under a request id whose attempt has failed.
+//!
+//! What makes a launch repeatable, from weak to strong: the request id, which Google remembers for an
+//! undocumented time; the list of instances and operations by name, which a replay reads first; and the
+//! name itself, of which Compute Engine allows one per zone.
 
 use std::num::NonZeroU32;
 
@@ -27,7 +31,7 @@ use crate::{
     token::TokenLaunches,
 };
 
-/// One call of `launch_instance` or `launch_instances`.
+/// One call of `launch_instance` or `launch_instances`, with all that its steps need.
 struct GcpLaunch<'a> {
     gcp: &'a GcpProvisioner,
     config: &'a InstanceConfig,
@@ -80,6 +84,7 @@ impl LaunchCalls for GcpLaunch<'_> {
     type Accepted = NativeOperation;
     type Native = Instance;
 
+    /// Reads until operations know no instance that the list does not show, then compares the marks.
     async fn find_by_token(&self, token: &LaunchToken) -> Result<TokenLaunches> {
         let call = self.context.call;
         let read = || -> BoxFuture<'_, _> { Box::pin(self.gcp.find_token_launches(call, token)) };
@@ -98,6 +103,7 @@ impl LaunchCalls for GcpLaunch<'_> {
         known.by_name.get(name).cloned()
     }
 
+    /// Sends the insert. A taken name is reported as such, because it may be this launch's own instance.
     async fn create(
         &self,
         name: &str,
@@ -233,12 +239,14 @@ impl GcpLaunch<'_> {
         Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
     }
 
+    /// Returns the error of a name that is taken by an instance that no read shows.
     fn name_taken(&self, name: &str) -> fleetwright::ProvisionError {
         let message = format!("the name {name} is taken, but no read shows the instance yet");
         let retry = RetryAdvice::After(self.gcp.capabilities.poll_interval);
         self.context.call.conflict(&message, retry)
     }
 
+    /// Turns a failed insert into the error of this launch, with offering and network.
     fn launch_error(&self, failure: Failure) -> fleetwright::ProvisionError {
         let context = ErrorContext {
             config: Some(self.config),

@@ -1,4 +1,15 @@
 #![doc = include_str!("../README.md")]
+//! ## Modules
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `provisioner`, `options`, `config` | the public types |
+//! | `launch`, `token`, `plan` | launches: the sequence of calls, what a token has launched, the request |
+//! | `change`, `verbs`, `operations` | changes: power state, optional verbs, waiting for operations |
+//! | `read`, `list`, `history` | reads: by id, by filter, and the history of instances that do not exist |
+//! | `convert`, `state`, `labels`, `metadata`, `address` | pure conversions |
+//! | `error`, `reason` | failures and the meaning of native codes |
+//! | `client` | the calls of the SDK |
 
 mod address;
 mod change;

@@ -1,7 +1,8 @@
-//! Listing: page by page over all our zones, with a gap for each that cannot be seen.
+//! Listing: page by page over all configured zones, with a gap for each zone that did not respond.
 //!
-//! Owns what a list falls back to. Where a list of all zones breaks down, nobody says for which of them, so
-//! each of ours is asked; if none answers, the list has failed.
+//! Owns the fallback of a list. If a list of all zones fails, the response does not say because of which
+//! zone, so each configured zone is listed on its own. If none responds, the list fails. A list must
+//! never omit a zone silently.
 
 use std::{collections::BTreeSet, slice};
 
@@ -14,59 +15,65 @@ use futures_util::{StreamExt as _, stream};
 use crate::{
     GcpProvisioner,
     address::last_part,
-    client::{Look, Page},
+    client::{ListScope, Page},
     convert,
     error::{ErrorContext, Failure, GcpFailure as _},
 };
 
 impl GcpProvisioner {
+    /// Lists the instances that `filter` selects.
     pub(crate) fn pages<'a>(
         &'a self,
         operation: Operation,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let step = move |at: Option<At<'a>>| async move {
-            let at = at?;
+        let step = move |cursor: Option<Cursor<'a>>| async move {
+            let cursor = cursor?;
             let call = self.call(operation);
-            Some(self.next_page(&call, filter, at).await)
+            Some(self.next_page(&call, filter, cursor).await)
         };
-        stream::unfold(Some(At::start(self.look())), step)
+        stream::unfold(Some(Cursor::start(self.list_scope())), step)
             .flat_map(stream::iter)
             .boxed()
     }
 
+    /// Reads the page at `cursor`. Returns its items, and the cursor of the next page.
     async fn next_page<'a>(
         &'a self,
         call: &Call,
         filter: &InstanceFilter,
-        mut at: At<'a>,
-    ) -> (Vec<Result<ListItem>>, Option<At<'a>>) {
-        let natively = convert::filter(filter);
+        mut cursor: Cursor<'a>,
+    ) -> (Vec<Result<ListItem>>, Option<Cursor<'a>>) {
+        let native_filter = convert::list_filter(filter);
         let size = self.options.page_size.get();
         let read = self
             .client
-            .page(at.look, &natively, size, at.after.as_deref())
+            .page(cursor.scope, &native_filter, size, cursor.after.as_deref())
             .await;
-        match (read, at.look) {
+        match (read, cursor.scope) {
             (Ok(page), _) => {
                 let next = page.next.clone();
-                match self.shown(call, filter, page).await {
-                    Ok(seen) if next.is_some() => {
-                        at.after = next;
-                        (seen, Some(at))
+                match self.page_items(call, filter, page).await {
+                    Ok(items) if next.is_some() => {
+                        cursor.after = next;
+                        (items, Some(cursor))
                     }
-                    Ok(seen) => self.onward(at, seen),
+                    Ok(items) => self.advance(cursor, items),
                     Err(error) => (vec![Err(error)], None),
                 }
             }
-            // Nobody says which zone it is that cannot be seen, so each is asked.
-            (Err(failure), Look::Everywhere) if failure.is_breakdown() && at.after.is_none() => {
-                (Vec::new(), At::zone_by_zone(&self.launch.zones))
+            // The response does not say which zone failed, so each is listed on its own.
+            (Err(failure), ListScope::AllZones)
+                if failure.is_unavailable() && cursor.after.is_none() =>
+            {
+                (Vec::new(), Cursor::zone_by_zone(&self.launch.zones))
             }
-            (Err(failure), Look::Zone(zone)) if failure.is_breakdown() && at.one_of_many => {
+            (Err(failure), ListScope::Zone(zone))
+                if failure.is_unavailable() && cursor.one_of_many =>
+            {
                 let error = failure.into_error(call, ErrorContext::default());
-                at.gaps.push((zone, error));
-                self.onward(at, Vec::new())
+                cursor.gaps.push((zone, error));
+                self.advance(cursor, Vec::new())
             }
             (Err(failure), _) => (
                 vec![Err(failure.into_error(call, ErrorContext::default()))],
@@ -75,36 +82,36 @@ impl GcpProvisioner {
         }
     }
 
-    /// Goes on to the next zone, or ends with the zones that could not be seen. If that is all of them,
-    /// nothing was seen at all, and the list has failed.
-    fn onward<'a>(
+    /// Continues with the next zone, or ends the list with a gap for each zone that did not respond. If no zone
+    /// responded, the list fails.
+    fn advance<'a>(
         &self,
-        at: At<'a>,
-        mut seen: Vec<Result<ListItem>>,
-    ) -> (Vec<Result<ListItem>>, Option<At<'a>>) {
-        match at.onward() {
-            Ok(next) => (seen, Some(next)),
+        cursor: Cursor<'a>,
+        mut items: Vec<Result<ListItem>>,
+    ) -> (Vec<Result<ListItem>>, Option<Cursor<'a>>) {
+        match cursor.advance() {
+            Ok(next) => (items, Some(next)),
             Err(gaps) if gaps.len() == self.launch.zones.len() => {
-                seen.extend(gaps.into_iter().next().map(|(_, error)| Err(error)));
-                (seen, None)
+                items.extend(gaps.into_iter().next().map(|(_, error)| Err(error)));
+                (items, None)
             }
             Err(gaps) => {
                 let gaps = gaps.into_iter();
-                seen.extend(gaps.filter_map(|(zone, error)| self.gap(zone, error)));
-                (seen, None)
+                items.extend(gaps.filter_map(|(zone, error)| self.gap(zone, error)));
+                (items, None)
             }
         }
     }
 
-    /// What a page shows of our zones, and the gaps in it.
-    async fn shown(
+    /// Converts the instances of a page that are in configured zones, and adds its gaps.
+    async fn page_items(
         &self,
         call: &Call,
         filter: &InstanceFilter,
         mut page: Page,
     ) -> Result<Vec<Result<ListItem>>> {
-        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
-        // What is elsewhere is nothing to us, however odd; what says no zone may be anywhere.
+        let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
+        // An instance in another zone is ignored, even if it is malformed. One without a zone is not.
         page.instances.retain(|native| {
             let zone = native.zone.as_deref().map(last_part);
             let mut zones = self.launch.zones.iter();
@@ -114,23 +121,25 @@ impl GcpProvisioner {
         let stopping = ours
             .iter()
             .filter(|info| info.state == CloudInstanceState::Stopping);
-        let at: Vec<_> = stopping.filter_map(|info| self.address(&info.id)).collect();
-        let numbers: Vec<_> = at.iter().map(|at| at.number).collect();
-        let zones = at.iter().map(|at| at.zone.as_str());
-        let histories = self.histories(zones, &numbers).await.map_err(told)?;
-        let infos = ours.into_iter().map(|info| self.judged(info, &histories));
+        let addresses: Vec<_> = stopping.filter_map(|info| self.address(&info.id)).collect();
+        let numbers: Vec<_> = addresses.iter().map(|at| at.number).collect();
+        let zones = addresses.iter().map(|at| at.zone.as_str());
+        let histories = self.histories(zones, &numbers).await.map_err(to_error)?;
+        let infos = ours
+            .into_iter()
+            .map(|info| self.mark_deleting(info, &histories));
         let infos = infos
             .filter(|info| filter.matches(info))
             .map(|info| Ok(ListItem::from(info)));
-        let unseen: BTreeSet<_> = page.unseen.iter().collect();
-        let gaps = unseen.into_iter().filter_map(|zone| {
-            let error = call.unavailable(Effect::None, &format!("zone {zone} cannot be reached"));
+        let unreachable: BTreeSet<_> = page.unreachable.iter().collect();
+        let gaps = unreachable.into_iter().filter_map(|zone| {
+            let error = call.unavailable(Effect::None, &format!("zone {zone} does not respond"));
             self.gap(zone, error)
         });
         Ok(infos.chain(gaps).collect())
     }
 
-    /// That one of our zones could not be seen.
+    /// Returns the gap of a zone, or `None` if the zone is not configured.
     fn gap(&self, zone: &str, error: ProvisionError) -> Option<Result<ListItem>> {
         let zone = self
             .launch
@@ -142,24 +151,29 @@ impl GcpProvisioner {
     }
 }
 
-/// Where a list has got to.
+/// The position of a list.
 #[derive(Debug)]
-struct At<'a> {
-    look: Look<'a>,
+struct Cursor<'a> {
+    /// Where the current page is read.
+    scope: ListScope<'a>,
+    /// The token of the current page; `None` for the first one.
     after: Option<String>,
-    /// The zones that come after this one.
+    /// The zones that are still to be listed.
     rest: slice::Iter<'a, Zone>,
+    /// Whether zones are listed one by one.
     one_of_many: bool,
-    /// The zones that could not be seen.
+    /// The zones that did not respond.
     gaps: Gaps<'a>,
 }
 
+/// Zones that did not respond, with the error of each.
 type Gaps<'a> = Vec<(&'a str, ProvisionError)>;
 
-impl<'a> At<'a> {
-    fn start(look: Look<'a>) -> Self {
+impl<'a> Cursor<'a> {
+    /// Starts at the first page of a scope.
+    fn start(scope: ListScope<'a>) -> Self {
         Self {
-            look,
+            scope,
             after: None,
             rest: [].iter(),
             one_of_many: false,
@@ -167,19 +181,20 @@ impl<'a> At<'a> {
         }
     }
 
+    /// Starts at the first of `zones`. `None` if there is none.
     fn zone_by_zone(zones: &'a [Zone]) -> Option<Self> {
-        let mut start = Self::start(Look::Everywhere);
+        let mut start = Self::start(ListScope::AllZones);
         start.rest = zones.iter();
         start.one_of_many = true;
-        start.onward().ok()
+        start.advance().ok()
     }
 
-    /// The next zone, or the gaps if there is none.
-    fn onward(mut self) -> std::result::Result<Self, Gaps<'a>> {
+    /// Moves to the next zone. Returns the gaps if there is none.
+    fn advance(mut self) -> std::result::Result<Self, Gaps<'a>> {
         let Some(zone) = self.rest.next() else {
             return Err(self.gaps);
         };
-        self.look = Look::Zone(zone.as_str());
+        self.scope = ListScope::Zone(zone.as_str());
         self.after = None;
         Ok(self)
     }

@@ -1,4 +1,6 @@
-//! What an instance's metadata carries: user data, and what Compute Engine has no field for. Pure.
+//! The metadata of an instance: user data, and values for which Compute Engine has no field. Pure.
+//!
+//! Owns the keys. A launch config cannot set a key that this crate uses.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use fleetwright::{InvalidValue, Problem, UserData};
@@ -8,22 +10,30 @@ use crate::UserDataAs;
 
 /// The fingerprint of the config that the instance was launched with.
 pub(crate) const CONFIG: &str = "fleetwright-config";
-/// The image as the launch named it: an instance does not show it, and its disk shows another name.
+/// The image as the launch named it. An instance does not have it, and its disk has another name for it.
 pub(crate) const IMAGE: &str = "fleetwright-image";
-/// Whose launch it was: a digest of the launch token.
+/// The owner mark: a digest of the launch token.
 pub(crate) const OWNER: &str = "fleetwright-token";
-/// The tags that no label can hold.
+/// The tags that are not valid labels, as JSON.
 pub(crate) const TAGS: &str = "fleetwright-tags";
 
-const OURS: &str = "fleetwright-";
+/// The prefix of the keys that this crate uses.
+const OWN_PREFIX: &str = "fleetwright-";
+/// The key that cloud-init reads.
 const USER_DATA: &str = "user-data";
+/// The key that tells cloud-init about base64.
 const ENCODING: &str = "user-data-encoding";
+/// The key that Google's guest agent runs.
 const STARTUP_SCRIPT: &str = "startup-script";
 
-/// The largest value of one item is 256 KiB; as base64, this fits.
+/// The largest user data in bytes. As base64 it fits into one item, which has at most 256 KiB.
 pub(crate) const MAX_USER_DATA_BYTES: usize = 192 * 1024;
 
-/// The items of a launch's user data. Compute Engine takes text only; cloud-init reads base64 if told.
+/// Returns the items of user data. Values are text; other bytes are base64, which cloud-init decodes.
+///
+/// # Errors
+///
+/// If a startup script is not text.
 pub(crate) fn user_data(data: &UserData, how: UserDataAs) -> Result<Vec<Items>, InvalidValue> {
     let text = std::str::from_utf8(data.as_bytes()).ok();
     let plain = text.filter(|text| text.chars().all(is_plain));
@@ -44,16 +54,17 @@ pub(crate) fn user_data(data: &UserData, how: UserDataAs) -> Result<Vec<Items>, 
     }
 }
 
-/// Whether a character goes through metadata unchanged.
+/// Whether metadata transports a character unchanged.
 fn is_plain(c: char) -> bool {
     !c.is_control() || matches!(c, '\n' | '\t')
 }
 
+/// Creates an item.
 pub(crate) fn item(key: &str, value: &str) -> Items {
     Items::new().set_key(key).set_value(value)
 }
 
-/// The value of `key`.
+/// Returns the value of `key`.
 pub(crate) fn value<'a>(metadata: Option<&'a Metadata>, key: &str) -> Option<&'a str> {
     let items = metadata.map(|metadata| metadata.items.as_slice());
     let found = items
@@ -63,7 +74,7 @@ pub(crate) fn value<'a>(metadata: Option<&'a Metadata>, key: &str) -> Option<&'a
     found.and_then(|item| item.value.as_deref())
 }
 
-/// `metadata` with another value of `key`, or without it.
+/// Returns `metadata` with another value of `key`, or without the key. Keeps the fingerprint.
 pub(crate) fn with(metadata: Option<&Metadata>, key: &str, value: Option<&str>) -> Metadata {
     let mut changed = metadata.cloned().unwrap_or_default();
     changed
@@ -73,7 +84,7 @@ pub(crate) fn with(metadata: Option<&Metadata>, key: &str, value: Option<&str>) 
     changed
 }
 
-/// Whether a launch config may set this key.
+/// Checks that a launch config may set this key.
 pub(crate) fn check_key(key: &str) -> Result<(), InvalidValue> {
     let field = || format!("metadata[{key:?}]");
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -81,7 +92,7 @@ pub(crate) fn check_key(key: &str) -> Result<(), InvalidValue> {
         let expected = "a metadata key: letters, digits, _ and -, at most 127";
         return Err(InvalidValue::new(field(), Problem::Malformed { expected }));
     }
-    if key.starts_with(OURS) || [USER_DATA, ENCODING, STARTUP_SCRIPT].contains(&key) {
+    if key.starts_with(OWN_PREFIX) || [USER_DATA, ENCODING, STARTUP_SCRIPT].contains(&key) {
         let prefix = key.to_owned();
         return Err(InvalidValue::new(field(), Problem::Reserved { prefix }));
     }
@@ -99,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn text_goes_as_it_is_and_other_bytes_as_base64() {
+    fn text_is_unchanged_and_other_bytes_are_base64() {
         let text = "#cloud-config\nhostname: zürich\n";
         let read_text = read(text.as_bytes(), UserDataAs::CloudInit).unwrap();
         assert_eq!(read_text, [(USER_DATA.to_owned(), text.to_owned())]);
@@ -111,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_startup_script_is_text() {
+    fn startup_script_must_be_text() {
         let script = read(b"#!/bin/sh\n", UserDataAs::StartupScript).unwrap();
         assert_eq!(script[0].0, STARTUP_SCRIPT);
         let refused = read(b"\x1f\x8b", UserDataAs::StartupScript).unwrap_err();
@@ -119,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_user_data_fits_one_item() {
+    fn largest_user_data_fits_one_item() {
         let data = UserData::new(vec![0; MAX_USER_DATA_BYTES]).unwrap();
         let items = user_data(&data, UserDataAs::CloudInit).unwrap();
         assert_eq!(items[0].value.as_ref().unwrap().len(), 256 * 1024);
     }
 
     #[test]
-    fn items_are_replaced_and_taken_away() {
+    fn items_are_replaced_and_removed() {
         let one = with(None, "a", Some("1"));
         let two = with(Some(&one), "b", Some("2"));
         let changed = with(Some(&two), "a", Some("3"));

@@ -2,6 +2,9 @@
 //!
 //! Owns how often an operation is polled and for how long. It decides nothing: the caller reads from the
 //! returned operation whether it succeeded, failed or is still running.
+//!
+//! `zoneOperations.wait` returns when the operation is done or after about two minutes, whichever comes
+//! first, so it is repeated until the timeout.
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use crate::metadata::MAX_USER_DATA_BYTES;
 pub(crate) const MAX_LABELS: usize = 64;
 
 /// How many names one filter contains. This keeps the URL below 6,000 bytes.
-const NAMES_IN_A_LIST: usize = 170;
+const NAMES_PER_FILTER: usize = 170;
 
 /// How a provisioner behaves, independent of what it launches. The defaults fit Compute Engine itself;
 /// change them for an emulator.
@@ -87,7 +87,7 @@ impl GcpOptions {
         declared.token_after_terminate = self.operations_kept;
         declared.terminated_visible = self.operations_kept;
         declared.page_size = self.page_size;
-        declared.batch_size = size(NAMES_IN_A_LIST);
+        declared.batch_size = size(NAMES_PER_FILTER);
         declared.batch_launch = BatchLaunch::Partial;
         declared.poll_interval = self.poll_interval;
         declared.placement = PlacementField::ALL.into_iter().collect();

@@ -1,7 +1,21 @@
-//! A launch as Compute Engine is asked for it. Pure.
+//! The request of a launch. Pure.
 //!
-//! Owns how a config and what only Compute Engine knows become one request. It adds nothing that
-//! neither says, but for what keeps a launch from leaking: disks go with their instance.
+//! Owns how an instance config and the launch config become one request. It adds nothing that neither
+//! requests, except that every disk is deleted with its instance, so that a launch leaks nothing.
+//!
+//! Precedence: a value of the instance config overrides that of the launch config, which overrides
+//! Compute Engine's default. Tags of the launch override labels of the launch config by key. The security
+//! groups of the launch replace the network tags of the launch config as a whole.
+//!
+//! Metadata of every instance:
+//!
+//! | key | value |
+//! | --- | --- |
+//! | `fleetwright-config` | the fingerprint |
+//! | `fleetwright-token` | the owner mark, a digest of the launch token |
+//! | `fleetwright-image` | the image as the launch named it |
+//! | `fleetwright-tags` | tags that are not valid labels |
+//! | `user-data` or `startup-script` | the user data |
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
@@ -23,19 +37,27 @@ use crate::{
     labels, metadata,
 };
 
-/// All that a launch says of each of its instances but the name.
+/// The request of a launch, without the name of the instance.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
+    /// The zone of all instances of the launch.
     pub(crate) zone: Zone,
+    /// The subnetwork or network, for errors about its addresses.
     pub(crate) network: Option<NetworkId>,
+    /// The fingerprint of config and count.
     pub(crate) fingerprint: Fingerprint,
-    /// The digest of the token, by which we know what is ours.
+    /// The owner mark: the digest of the launch token.
     pub(crate) owner: Option<String>,
+    /// The request body without a name.
     body: Instance,
 }
 
 impl Plan {
-    /// The request for each of `count` of `config`.
+    /// Creates the request for `count` instances of `config`.
+    ///
+    /// # Errors
+    ///
+    /// The first value that Compute Engine could not accept.
     pub(crate) fn new(
         launch: &GcpLaunchConfig,
         config: &InstanceConfig,
@@ -69,18 +91,18 @@ impl Plan {
         })
     }
 
-    /// The request for the instance of this name.
+    /// Returns the request for the instance with this name.
     pub(crate) fn named(&self, name: &str) -> Instance {
         self.body.clone().set_name(name)
     }
 }
 
-/// What an instance carries to show whose launch it was. It does not give the token away.
+/// Returns the owner mark of a token. It does not reveal the token.
 pub(crate) fn owner(token: &LaunchToken) -> String {
     token.derive("gcp-owner").to_string()
 }
 
-/// An image as Compute Engine finds it: a bare name is one of the project's own.
+/// Returns the path of an image. A name without a path is an image of the project.
 pub(crate) fn image_path(project: &str, image: &str) -> String {
     if image.contains('/') {
         image.to_owned()
@@ -89,24 +111,27 @@ pub(crate) fn image_path(project: &str, image: &str) -> String {
     }
 }
 
+/// Returns the zone of a launch, which must be one of the configured zones.
 fn zone(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Result<Zone, InvalidValue> {
     let zone = config.placement.zone.as_ref().or(launch.zones.first());
-    let seen = zone.filter(|zone| launch.zones.contains(zone));
-    seen.cloned().ok_or_else(|| {
+    let configured = zone.filter(|zone| launch.zones.contains(zone));
+    configured.cloned().ok_or_else(|| {
         let zones: Vec<_> = launch.zones.iter().map(ToString::to_string).collect();
-        let instead = format!("use one of the zones that are listed: {}", zones.join(", "));
+        let instead = format!("use one of the configured zones: {}", zones.join(", "));
         InvalidValue::new("placement.zone", Problem::NotOffered { instead })
     })
 }
 
+/// Returns the labels of the launch config and the tags of the launch.
 fn all_labels(launch: &GcpLaunchConfig, config: &InstanceConfig) -> BTreeMap<String, String> {
     let mut labels = launch.labels.clone();
-    // A tag of the launch itself counts, also where another label stands in for it.
+    // A tag of the launch overrides a label, also if it is stored under a placeholder.
     labels.retain(|key, _| config.tags.get(key).is_none());
-    labels.extend(labels::written(&config.tags).labels);
+    labels.extend(labels::encode(&config.tags).labels);
     labels
 }
 
+/// Returns the metadata: marks, image, tags, user data and that of the launch config.
 fn items(
     launch: &GcpLaunchConfig,
     config: &InstanceConfig,
@@ -119,7 +144,7 @@ fn items(
         metadata::item(metadata::IMAGE, config.image.as_str()),
     ];
     items.extend(owner.map(|owner| metadata::item(metadata::OWNER, owner)));
-    let originals = labels::written(&config.tags).originals;
+    let originals = labels::encode(&config.tags).originals;
     items.extend(originals.map(|text| metadata::item(metadata::TAGS, &text)));
     if let Some(data) = &config.user_data {
         items.extend(metadata::user_data(data, launch.user_data)?);
@@ -133,7 +158,7 @@ fn items(
     Ok(Metadata::new().set_items(items))
 }
 
-/// The boot disk and the local SSDs; all of them go with the instance.
+/// Returns the boot disk and the local SSDs. All are deleted with the instance.
 fn disks(
     launch: &GcpLaunchConfig,
     config: &InstanceConfig,
@@ -162,18 +187,18 @@ fn disks(
     std::iter::once(boot).chain(ssds).collect()
 }
 
-/// The network card, and the subnetwork or network by which its addresses are counted.
+/// Returns the network interface, and the subnetwork or network that its address comes from.
 fn network_card(
     launch: &GcpLaunchConfig,
     config: &InstanceConfig,
     zone: &Zone,
 ) -> (NetworkInterface, Option<NetworkId>) {
-    let asked = config
+    let requested = config
         .placement
         .network
         .as_ref()
         .map(|network| network.as_str());
-    let subnetwork = asked.or(launch.subnetwork.as_deref());
+    let subnetwork = requested.or(launch.subnetwork.as_deref());
     let is_network = |path: &str| path.contains("/networks/");
     let (network, subnetwork) = match subnetwork {
         Some(path) if is_network(path) => (Some(path), None),
@@ -196,7 +221,7 @@ fn network_card(
     });
     let counted = subnetwork.as_ref().or(network.as_ref());
     let counted = counted.and_then(|path| NetworkId::new(path).ok());
-    // With neither, Compute Engine wants to be told that the default one is meant.
+    // Without both, the request must name the default network.
     let default =
         (network.is_none() && subnetwork.is_none()).then(|| "global/networks/default".to_owned());
     let outside = config
@@ -215,25 +240,25 @@ fn network_card(
     (card, counted)
 }
 
-/// What firewall rules go by here.
+/// Returns the network tags, which firewall rules select instances by.
 fn network_tags(
     launch: &GcpLaunchConfig,
     config: &InstanceConfig,
 ) -> Result<Vec<String>, InvalidValue> {
-    let asked = &config.placement.security_groups;
-    for tag in asked {
+    let requested = &config.placement.security_groups;
+    for tag in requested {
         check_network_tag("placement.security_groups", tag)?;
     }
-    let tags = if asked.is_empty() {
+    let tags = if requested.is_empty() {
         &launch.network_tags
     } else {
-        asked
+        requested
     };
     Ok(tags.iter().map(ToString::to_string).collect())
 }
 
-/// How the instance is scheduled, if that differs from Compute Engine's own choice. Spot instances and
-/// those with accelerators cannot be moved, and spot instances are not started again by themselves.
+/// Returns the scheduling if it differs from Compute Engine's default. Spot instances and those with
+/// accelerators cannot move to another host, and spot instances are not restarted automatically.
 fn scheduling(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Option<Scheduling> {
     let spot = config.placement.market == Some(Market::Spot);
     let cannot_move = spot || !launch.accelerators.is_empty();
@@ -265,6 +290,7 @@ fn scheduling(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Option<Sched
     )
 }
 
+/// Returns the service account as a list of at most one.
 fn service_accounts(launch: &GcpLaunchConfig) -> Vec<NativeAccount> {
     let account = launch.service_account.as_ref();
     let native = account.map(|account| {
@@ -276,6 +302,7 @@ fn service_accounts(launch: &GcpLaunchConfig) -> Vec<NativeAccount> {
     native.into_iter().collect()
 }
 
+/// Returns the shielded options if any is set.
 fn shielded(launch: &GcpLaunchConfig) -> Option<ShieldedInstanceConfig> {
     let options = &launch.shielded;
     let said = [
@@ -291,6 +318,7 @@ fn shielded(launch: &GcpLaunchConfig) -> Option<ShieldedInstanceConfig> {
     })
 }
 
+/// Returns the accelerators with their types as paths of the zone.
 fn accelerators(launch: &GcpLaunchConfig, zone: &Zone) -> Vec<AcceleratorConfig> {
     let native = |(kind, count): (&String, &u32)| {
         let path = format!("zones/{zone}/acceleratorTypes/{}", address::last_part(kind));
@@ -324,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_launch_says_only_what_it_must() {
+    fn minimal_launch_requests_only_what_is_needed() {
         let body = body(&launch(), &config());
         assert_eq!(
             body.machine_type.as_deref(),
@@ -344,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_said_is_asked_for() {
+    fn every_option_reaches_the_request() {
         let mut launch = launch();
         launch.service_account = Some(ServiceAccount::new("ci@example.com"));
         launch.disk_type = Some("pd-ssd".to_owned());
@@ -370,11 +398,7 @@ mod tests {
             Some("zones/us-central1-b/diskTypes/pd-ssd")
         );
         assert_eq!(boot.disk_size_gb, Some(20));
-        assert_eq!(
-            boot.labels.len(),
-            2,
-            "disks can be found by the same labels"
-        );
+        assert_eq!(boot.labels.len(), 2, "disks have the same labels");
         assert!(body.disks.iter().all(|disk| disk.auto_delete == Some(true)));
         let card = &body.network_interfaces[0];
         assert_eq!(
@@ -403,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spot_instance_ends_as_it_is_told() {
+    fn spot_instance_has_the_configured_termination() {
         let mut config = config();
         config.placement.market = Some(Market::Spot);
         let mut launch = launch();
@@ -423,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn images_and_networks_are_found_by_name_and_by_path() {
+    fn images_and_networks_are_accepted_by_name_and_path() {
         assert_eq!(image_path("p", "mine"), "projects/p/global/images/mine");
         let family = "projects/debian-cloud/global/images/family/debian-12";
         assert_eq!(image_path("p", family), family);
@@ -438,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_that_nobody_lists_and_a_tag_that_is_none_are_refused() {
+    fn unconfigured_zones_and_invalid_network_tags_are_refused() {
         let mut config = config();
         config.placement.zone = Some(Zone::new("europe-west4-a").unwrap());
         let refused = Plan::new(&launch(), &config, NonZeroU32::MIN).unwrap_err();

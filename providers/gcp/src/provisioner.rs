@@ -18,7 +18,7 @@ use crate::{
     GcpLaunchConfig, GcpOptions,
     address::Address,
     change::Change,
-    client::{GcpClient, unbuilt},
+    client::{GcpClient, build_error_message},
     error::{ErrorContext, Failure},
     history,
     token::TokenLaunches,
@@ -64,8 +64,8 @@ impl GcpProvisioner {
     ///
     /// An unauthenticated error if there are no credentials, and those of [`new`](Self::new).
     pub async fn from_env(launch: GcpLaunchConfig) -> Result<Self> {
-        let made = credentials::Builder::default().build();
-        let credentials = made.map_err(|_| {
+        let built = credentials::Builder::default().build();
+        let credentials = built.map_err(|_| {
             let message = "no credentials were found for Compute Engine; set up application default \
                            credentials";
             call_of(Operation::DescribeInstance).unauthenticated(message)
@@ -91,7 +91,8 @@ impl GcpProvisioner {
         let client = GcpClient::new(&launch.project, credentials, endpoint, options.call_timeout);
         let client = client.await;
         Ok(Self {
-            client: client.map_err(|error| call.unexpected(Effect::None, unbuilt(&error)))?,
+            client: client
+                .map_err(|error| call.unexpected(Effect::None, build_error_message(&error)))?,
             capabilities: options.capabilities(launch.labels.len()),
             launch,
             options,
@@ -100,10 +101,12 @@ impl GcpProvisioner {
         })
     }
 
+    /// Returns the context of errors of an operation.
     pub(crate) fn call(&self, operation: Operation) -> Call {
         Call::new(self.capabilities.provider.as_str(), operation)
     }
 
+    /// Returns the error context of an instance.
     pub(crate) fn about<'a>(&'a self, id: &'a InstanceId, at: &Address) -> ErrorContext<'a> {
         ErrorContext {
             instance: Some(id),
@@ -133,23 +136,28 @@ impl fmt::Debug for GcpProvisioner {
 }
 
 /// Returns the result of a batch of one.
-fn only<T>(call: &Call, answers: Vec<Result<T>>) -> Result<T> {
+fn only<T>(call: &Call, results: Vec<Result<T>>) -> Result<T> {
     let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
-    answers.into_iter().next().unwrap_or_else(lost)
+    results.into_iter().next().unwrap_or_else(lost)
 }
 
 #[async_trait]
 impl InstanceProvisioner for GcpProvisioner {
+    /// Declared from the options; constant for the life of the handle.
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
 
+    /// With a token one list of instances and one of operations by name; then `instances.insert`, and
+    /// `zoneOperations.wait` for up to `launch_wait`.
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
         let launched = self.launch_all(&call, config, NonZeroU32::MIN).await?;
         only(&call, launched.into_iter().map(Ok).collect())
     }
 
+    /// The same lists once for the batch, then one insert each, `concurrency` at a time. A batch can be
+    /// launched partly; the error then carries the survivors.
     async fn launch_instances(
         &self,
         config: &InstanceConfig,
@@ -159,43 +167,50 @@ impl InstanceProvisioner for GcpProvisioner {
             .await
     }
 
+    /// One list of operations, then `instances.delete`. Disks are deleted with the instance.
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
         let ids = slice::from_ref(id);
-        let answers = self.changed(operation, Change::Terminate, ids).await;
-        only(&self.call(operation), answers)
+        let results = self.change_all(operation, Change::Terminate, ids).await;
+        only(&self.call(operation), results)
     }
 
+    /// One list of operations, then `instances.stop`. Disks are kept and billed.
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::StopInstance;
-        let answers = self
-            .changed(operation, Change::Stop, slice::from_ref(id))
+        let results = self
+            .change_all(operation, Change::Stop, slice::from_ref(id))
             .await;
-        only(&self.call(operation), answers)
+        only(&self.call(operation), results)
     }
 
+    /// One list of operations, then `instances.start`, or `instances.resume` for a suspended instance. Waits
+    /// `launch_wait` for missing capacity.
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         let operation = Operation::StartInstance;
-        let answers = self
-            .changed(operation, Change::Start, slice::from_ref(id))
+        let results = self
+            .change_all(operation, Change::Start, slice::from_ref(id))
             .await;
-        only(&self.call(operation), answers)?;
-        self.started(operation, id).await
+        only(&self.call(operation), results)?;
+        self.read_started(operation, id).await
     }
 
+    /// `instances.get`, and a list of operations if the instance is stopping or not found.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let info = self.one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
     }
 
+    /// `instances.list` for one zone, `instances.aggregatedList` for several. Fails if a zone does not respond.
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let operation = Operation::ListInstances;
         collect_complete(&self.call(operation), self.pages(operation, filter)).await
     }
 
+    /// One list of instances and one of operations by name.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
-        // What operations tell of and no read shows yet is waited for.
+        // An instance that operations know and no read shows yet is waited for.
         let read = || -> BoxFuture<'_, _> { Box::pin(self.find_token_launches(&call, token)) };
         let settled = |known: &TokenLaunches| !known.has_hidden || !known.by_name.is_empty();
         let known = read_until(&self.capabilities, read, settled).await?;
@@ -204,32 +219,37 @@ impl InstanceProvisioner for GcpProvisioner {
         ))
     }
 
+    /// One list of operations for 100 instances, then one `instances.delete` each.
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.changed(Operation::TerminateInstances, Change::Terminate, ids)
+        self.change_all(Operation::TerminateInstances, Change::Terminate, ids)
             .await
     }
 
+    /// One list of operations for 100 instances, then one `instances.stop` each.
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.changed(Operation::StopInstances, Change::Stop, ids)
+        self.change_all(Operation::StopInstances, Change::Stop, ids)
             .await
     }
 
+    /// One list of operations for 100 instances, then one start and one read each.
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         let operation = Operation::StartInstances;
-        let changed = self.changed(operation, Change::Start, ids).await;
+        let changed = self.change_all(operation, Change::Start, ids).await;
         let each = ids.iter().zip(changed).map(|(id, answer)| async move {
             answer?;
-            self.started(operation, id).await
+            self.read_started(operation, id).await
         });
         futures_util::future::join_all(each).await
     }
 
+    /// One list by name for up to 170 instances, and one of operations for those that are stopping or not found.
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        let infos = self.described(Operation::DescribeInstances, ids).await;
+        let infos = self.describe_all(Operation::DescribeInstances, ids).await;
         let status = |info: Result<InstanceInfo>| info.map(InstanceStatus::from);
         infos.into_iter().map(status).collect()
     }
 
+    /// Like [`list_instances`](InstanceProvisioner::list_instances), page by page. A zone that does not respond is a gap.
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
@@ -237,31 +257,35 @@ impl InstanceProvisioner for GcpProvisioner {
         self.pages(Operation::StreamInstances, filter)
     }
 
+    /// `instances.setLabels`, and `instances.setMetadata` for tags that are not valid labels, until done.
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let call = self.call(Operation::UpdateTags);
-        self.retagged(&call, id, change).await
+        self.retag(&call, id, change).await
     }
 
+    /// `instances.reset`. Compute Engine has no other reboot, so soft and hard are the same.
     async fn reboot_instance(&self, id: &InstanceId, _: Reboot) -> Result<()> {
         let running = [CloudInstanceState::Running];
-        let ready = self.ready(Operation::RebootInstance, id, &running, "running");
-        let (call, at) = ready.await?;
-        let told = |failure: Failure| failure.into_error(&call, self.about(id, &at));
-        let operation = self.client.reset(&at).await.map_err(told)?;
-        let patience = self.options.launch_wait;
-        let operation = self.await_operation(&at.zone, operation, patience).await;
-        history::failure(&operation).map_or(Ok(()), |failure| Err(told(failure)))
+        let checked = self.require_state(Operation::RebootInstance, id, &running, "running");
+        let (call, at) = checked.await?;
+        let to_error = |failure: Failure| failure.into_error(&call, self.about(id, &at));
+        let operation = self.client.reset(&at).await.map_err(to_error)?;
+        let timeout = self.options.launch_wait;
+        let operation = self.await_operation(&at.zone, operation, timeout).await;
+        history::failure(&operation).map_or(Ok(()), |failure| Err(to_error(failure)))
     }
 
+    /// `instances.setMachineType` of a stopped instance, until done.
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let stopped = [CloudInstanceState::Stopped];
-        let ready = self.ready(Operation::ResizeInstance, id, &stopped, "stopped");
-        let (call, at) = ready.await?;
+        let checked = self.require_state(Operation::ResizeInstance, id, &stopped, "stopped");
+        let (call, at) = checked.await?;
         let sent = self.client.set_machine_type(&at, to.as_str()).await;
-        let told = |failure: Failure| failure.into_error(&call, ErrorContext::default());
-        self.done(&at, sent).await.map_err(told)
+        let to_error = |failure: Failure| failure.into_error(&call, ErrorContext::default());
+        self.await_change(&at, sent).await.map_err(to_error)
     }
 
+    /// `instances.getSerialPortOutput` of the first port.
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         let operation = Operation::ConsoleOutput;
         let call = self.call(operation);
@@ -275,15 +299,18 @@ impl InstanceProvisioner for GcpProvisioner {
         Ok(ConsoleOutput::new(text))
     }
 
+    /// No call: the URL of Google's serial console for the instance.
     async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
         let running = [CloudInstanceState::Running];
-        let ready = self.ready(Operation::ConsoleSession, id, &running, "running");
-        let (_, at) = ready.await?;
+        let checked = self.require_state(Operation::ConsoleSession, id, &running, "running");
+        let (_, at) = checked.await?;
         Ok(ConsoleSession::new(Self::console_url(&at)))
     }
 
+    /// `images.get`, then `images.insert` from the boot disk. An image of the same name and instance is returned
+    /// as the result of an earlier attempt.
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         let call = self.call(Operation::SnapshotImage);
-        self.imaged(&call, id, request).await
+        self.snapshot_boot_disk(&call, id, request).await
     }
 }

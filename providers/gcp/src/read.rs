@@ -1,4 +1,16 @@
-//! Reading: instances by id and by name, and what operations tell of the others.
+//! Reading: instances by id and by name, and the histories of those that do not exist.
+//!
+//! Owns which native calls a read needs. A zone that does not respond must never affect instances of
+//! another zone, and an incomplete list proves nothing about an instance that is not in it.
+//!
+//! | read | native calls |
+//! | --- | --- |
+//! | one instance | `instances.get` by number; if it is not found, another one by name |
+//! | many | one list by name for up to 170 of them |
+//! | stopping or not found | in addition one list of operations for up to 100 of them |
+//!
+//! An instance that does not exist is terminated if its operations or another instance with its name prove
+//! it. Otherwise it is not found, which may only mean that it does not show yet.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,92 +28,95 @@ use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 use crate::{
     GcpProvisioner,
     address::Address,
-    client::{Look, whole},
+    client::{ListScope, require_complete},
     convert,
     error::{ErrorContext, Failure, GcpFailure as _},
-    history::{self, Fate},
+    history::{self, History},
 };
 
-/// How many instances operations are asked about at once: what keeps the URL below four thousand bytes.
-const NUMBERS_IN_A_LIST: usize = 100;
+/// How many instances one list of operations is about. This keeps the URL below 4,000 bytes.
+const NUMBERS_PER_FILTER: usize = 100;
 
-/// How much of a filter the names of instances are at most: ours are short, those of others need not be.
-const BYTES_OF_NAMES: usize = 5900;
+/// The largest part of a filter that names take, in bytes. Names of other owners can be long.
+const MAX_NAME_FILTER_BYTES: usize = 5900;
 
-/// What was found, by id.
+/// Instances by id.
 type Found = BTreeMap<InstanceId, InstanceInfo>;
 
-/// Operations by the number of the instance that they are about.
+/// Operations by the number of their instance.
 pub(crate) type Histories = HashMap<u64, Vec<NativeOperation>>;
 
-/// The fate of an instance, by what was read of its operations.
-pub(crate) fn fate_of(histories: &Histories, number: u64) -> Fate {
-    history::fate(histories.get(&number).into_iter().flatten())
+/// Sums up the operations of one instance.
+pub(crate) fn summary_of(histories: &Histories, number: u64) -> History {
+    history::summarize(histories.get(&number).into_iter().flatten())
 }
 
 impl GcpProvisioner {
-    /// The address in an id of ours: one of another project is nobody's here.
+    /// Returns the address in an id of this project, or `None` for any other id.
     pub(crate) fn address(&self, id: &InstanceId) -> Option<Address> {
         Address::parse(id).filter(|at| at.project == self.client.project())
     }
 
-    /// The instances by id, each as it is or not found.
-    pub(crate) async fn described(
+    /// Describes many instances. Retries those that do not show yet because they were just launched.
+    pub(crate) async fn describe_all(
         &self,
         operation: Operation,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceInfo>> {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
-            Box::pin(async move { self.described_once(operation, &ids).await })
+            Box::pin(async move { self.describe_once(operation, &ids).await })
         };
         self.fresh
             .retry_not_found(ids, &self.capabilities, once)
             .await
     }
 
-    async fn described_once(
+    /// Describes many instances, with lists of as many as one filter can contain.
+    async fn describe_once(
         &self,
         operation: Operation,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceInfo>> {
         let call = self.call(operation);
-        let mut answers = Vec::with_capacity(ids.len());
+        let mut results = Vec::with_capacity(ids.len());
         for some in chunks(ids, self.capabilities.batch_size.get()) {
-            answers.extend(self.each_found(&call, some).await);
+            results.extend(self.find_each(&call, some).await);
         }
-        answers
+        results
     }
 
-    /// Each of `ids`. Where a list breaks down, zones are asked one by one, so that one that cannot be
-    /// reached takes no other with it.
-    async fn each_found(&self, call: &Call, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        let answer = |found: &Result<Found>, id: &InstanceId| match found {
+    /// Describes the instances of one filter. If the list fails, each zone is read on its own.
+    async fn find_each(&self, call: &Call, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
+        let result_for = |found: &Result<Found>, id: &InstanceId| match found {
             Ok(found) => {
                 let info = found.get(id).cloned();
                 info.ok_or_else(|| self.missing(call, id))
             }
             Err(error) => Err(error.clone()),
         };
-        let together = self.found(call, ids).await;
-        let groups = self.by_zone(ids);
+        let together = self.find_by_id(call, ids).await;
+        let groups = self.group_by_zone(ids);
         let broken = |error: &ProvisionError| error.kind() == ErrorKind::Unavailable;
         if groups.len() < 2 || !together.as_ref().is_err_and(broken) {
-            return ids.iter().map(|id| answer(&together, id)).collect();
+            return ids.iter().map(|id| result_for(&together, id)).collect();
         }
         let mut apart = BTreeMap::new();
         for (zone, some) in groups {
-            apart.insert(zone, self.found(call, &some).await);
+            apart.insert(zone, self.find_by_id(call, &some).await);
         }
         let each = ids.iter().map(|id| {
             let zone = self.address(id).map(|at| at.zone);
             let found = zone.and_then(|zone| apart.get(&zone));
-            found.map_or_else(|| Err(self.missing(call, id)), |found| answer(found, id))
+            found.map_or_else(
+                || Err(self.missing(call, id)),
+                |found| result_for(found, id),
+            )
         });
         each.collect()
     }
 
-    /// The ids of ours among `ids`, by zone.
-    pub(crate) fn by_zone(&self, ids: &[InstanceId]) -> BTreeMap<String, Vec<InstanceId>> {
+    /// Groups the ids of this project by zone.
+    pub(crate) fn group_by_zone(&self, ids: &[InstanceId]) -> BTreeMap<String, Vec<InstanceId>> {
         let mut groups = BTreeMap::<_, Vec<_>>::new();
         for id in ids {
             if let Some(at) = self.address(id) {
@@ -111,45 +126,48 @@ impl GcpProvisioner {
         groups
     }
 
-    /// Those of `ids` that are there, or of which operations tell.
-    async fn found(&self, call: &Call, ids: &[InstanceId]) -> Result<Found> {
-        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
+    /// Returns those of `ids` that exist, or that operations know.
+    async fn find_by_id(&self, call: &Call, ids: &[InstanceId]) -> Result<Found> {
+        let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
         let wanted: BTreeMap<_, _> = ids
             .iter()
             .filter_map(|id| Some((self.address(id)?.number, self.address(id)?)))
             .collect();
-        let natives = self.natives(&wanted).await.map_err(told)?;
+        let natives = self.read_natives(&wanted).await.map_err(to_error)?;
         let mut infos = self.infos(call, &natives)?;
         infos.retain(|info| ids.contains(&info.id));
-        let seen: BTreeSet<_> = natives.iter().filter_map(|native| native.id).collect();
-        let unclear = |info: &InstanceInfo| info.state == CloudInstanceState::Stopping;
-        let mut asked: Vec<_> = wanted
+        let shown: BTreeSet<_> = natives.iter().filter_map(|native| native.id).collect();
+        let is_stopping = |info: &InstanceInfo| info.state == CloudInstanceState::Stopping;
+        let mut unclear_numbers: Vec<_> = wanted
             .keys()
             .copied()
-            .filter(|number| !seen.contains(number))
+            .filter(|number| !shown.contains(number))
             .collect();
-        let stopping = infos.iter().filter(|info| unclear(info));
-        asked.extend(stopping.filter_map(|info| Some(self.address(&info.id)?.number)));
+        let stopping = infos.iter().filter(|info| is_stopping(info));
+        unclear_numbers.extend(stopping.filter_map(|info| Some(self.address(&info.id)?.number)));
         let zones = wanted.values().map(|at| at.zone.as_str());
-        let histories = self.histories(zones, &asked).await.map_err(told)?;
+        let histories = self
+            .histories(zones, &unclear_numbers)
+            .await
+            .map_err(to_error)?;
         let mut found: BTreeMap<_, _> = infos
             .into_iter()
-            .map(|info| (info.id.clone(), self.judged(info, &histories)))
+            .map(|info| (info.id.clone(), self.mark_deleting(info, &histories)))
             .collect();
-        // A name is of one zone: in another, it is another instance's.
+        // A name is unique only within its zone.
         let there = natives.iter().filter_map(|native| {
             let at = convert::address(self.client.project(), native).ok()?;
             Some((at.zone, at.name))
         });
         let names: BTreeSet<_> = there.collect();
-        for at in wanted.values().filter(|at| !seen.contains(&at.number)) {
-            let fate = fate_of(&histories, at.number);
+        for at in wanted.values().filter(|at| !shown.contains(&at.number)) {
+            let history = summary_of(&histories, at.number);
             let window = self.capabilities.consistency_window;
-            let absent = convert::absent(at, &fate, window);
+            let absent = convert::absent_info(at, &history, window);
             let taken = || {
                 names
                     .contains(&(at.zone.clone(), at.name.clone()))
-                    .then(|| convert::replaced(at))
+                    .then(|| convert::replaced_info(at))
                     .flatten()
             };
             found.extend(absent.or_else(taken).map(|info| (info.id.clone(), info)));
@@ -157,9 +175,12 @@ impl GcpProvisioner {
         Ok(found)
     }
 
-    /// The instances at these addresses, and those that have the name of one: with one call by number
-    /// for one, and one list by name for many.
-    async fn natives(&self, wanted: &BTreeMap<u64, Address>) -> Result<Vec<Instance>, Failure> {
+    /// Reads the instances at these addresses, or those that have their names now: a single one by number and
+    /// then by name, many with one list by name.
+    async fn read_natives(
+        &self,
+        wanted: &BTreeMap<u64, Address>,
+    ) -> Result<Vec<Instance>, Failure> {
         let mut each = wanted.values();
         let (Some(first), None) = (each.next(), each.next()) else {
             let names = wanted.values().map(|at| at.name.as_str());
@@ -167,7 +188,9 @@ impl GcpProvisioner {
             if wanted.is_empty() {
                 return Ok(Vec::new());
             }
-            return self.all(look_at(zones), &convert::named(names)).await;
+            return self
+                .list_all(scope_of(zones), &convert::name_filter(names))
+                .await;
         };
         match self
             .client
@@ -186,16 +209,20 @@ impl GcpProvisioner {
         }
     }
 
-    /// Everything that `filter` selects, page by page; one place that cannot be seen fails it.
-    pub(crate) async fn all(&self, look: Look<'_>, filter: &str) -> Result<Vec<Instance>, Failure> {
+    /// Lists every instance that `filter` selects. Fails if a zone did not respond.
+    pub(crate) async fn list_all(
+        &self,
+        scope: ListScope<'_>,
+        filter: &str,
+    ) -> Result<Vec<Instance>, Failure> {
         let (mut all, mut after) = (Vec::new(), None::<String>);
         loop {
             let size = self.options.page_size.get();
             let page = self
                 .client
-                .page(look, filter, size, after.as_deref())
+                .page(scope, filter, size, after.as_deref())
                 .await?;
-            whole(page.unseen.iter().map(String::as_str))?;
+            require_complete(page.unreachable.iter().map(String::as_str))?;
             all.extend(page.instances);
             match page.next {
                 Some(next) => after = Some(next),
@@ -204,50 +231,58 @@ impl GcpProvisioner {
         }
     }
 
-    /// Everything that `filter` selects of our zones. What is somewhere else need not be seen.
-    pub(crate) async fn all_of_ours(&self, filter: &str) -> Result<Vec<Instance>, Failure> {
-        let read = self.all(self.look(), filter).await;
-        if !(read.as_ref().is_err_and(Failure::is_breakdown) && self.has_many_zones()) {
+    /// Lists every instance that `filter` selects in the configured zones. Other zones need not respond.
+    pub(crate) async fn list_own_zones(&self, filter: &str) -> Result<Vec<Instance>, Failure> {
+        let read = self.list_all(self.list_scope(), filter).await;
+        if !(read.as_ref().is_err_and(Failure::is_unavailable) && self.has_many_zones()) {
             return read;
         }
         let mut all = Vec::new();
         for zone in &self.launch.zones {
-            all.extend(self.all(Look::Zone(zone.as_str()), filter).await?);
+            all.extend(
+                self.list_all(ListScope::Zone(zone.as_str()), filter)
+                    .await?,
+            );
         }
         Ok(all)
     }
 
-    /// The same of operations.
-    pub(crate) async fn operations_of_ours(
+    /// Lists every operation that `filter` selects in the configured zones. Other zones need not respond.
+    pub(crate) async fn operations_in_own_zones(
         &self,
         filter: &str,
     ) -> Result<Vec<NativeOperation>, Failure> {
-        let read = self.client.operations(self.look(), filter).await;
-        if !(read.as_ref().is_err_and(Failure::is_breakdown) && self.has_many_zones()) {
+        let read = self.client.operations(self.list_scope(), filter).await;
+        if !(read.as_ref().is_err_and(Failure::is_unavailable) && self.has_many_zones()) {
             return read;
         }
         let mut all = Vec::new();
         for zone in &self.launch.zones {
-            let look = Look::Zone(zone.as_str());
-            all.extend(self.client.operations(look, filter).await?);
+            let scope = ListScope::Zone(zone.as_str());
+            all.extend(self.client.operations(scope, filter).await?);
         }
         Ok(all)
     }
 
+    /// Whether more than one zone is configured.
     fn has_many_zones(&self) -> bool {
         self.launch.zones.len() > 1
     }
 
-    /// The operations on these instances.
+    /// Lists the operations on these instances.
     pub(crate) async fn histories<'z>(
         &self,
         zones: impl IntoIterator<Item = &'z str>,
         numbers: &[u64],
     ) -> Result<Histories, Failure> {
         let mut histories = Histories::new();
-        let look = look_at(zones);
-        for some in numbers.chunks(NUMBERS_IN_A_LIST) {
-            for operation in self.client.operations(look, &convert::about(some)).await? {
+        let scope = scope_of(zones);
+        for some in numbers.chunks(NUMBERS_PER_FILTER) {
+            for operation in self
+                .client
+                .operations(scope, &convert::operations_on(some))
+                .await?
+            {
                 let number = operation.target_id.unwrap_or_default();
                 histories.entry(number).or_default().push(operation);
             }
@@ -255,25 +290,27 @@ impl GcpProvisioner {
         Ok(histories)
     }
 
-    /// An instance as it is shown, once it is known whether it is being deleted.
-    pub(crate) fn judged(&self, info: InstanceInfo, histories: &Histories) -> InstanceInfo {
+    /// Marks a stopping instance as terminating if its operations delete it.
+    pub(crate) fn mark_deleting(&self, info: InstanceInfo, histories: &Histories) -> InstanceInfo {
         let number = self
             .address(&info.id)
             .map(|at| at.number)
             .unwrap_or_default();
         let stopping = info.state == CloudInstanceState::Stopping;
-        match fate_of(histories, number) {
-            Fate::Going | Fate::Gone(_) | Fate::Failed(_) if stopping => convert::going(info),
-            Fate::Unknown
-            | Fate::Coming
-            | Fate::Going
-            | Fate::Gone(_)
-            | Fate::Failed(_)
-            | Fate::Made(_) => info,
+        match summary_of(histories, number) {
+            History::Deleting | History::Deleted(_) | History::CreateFailed(_) if stopping => {
+                convert::mark_terminating(info)
+            }
+            History::Empty
+            | History::Creating
+            | History::Deleting
+            | History::Deleted(_)
+            | History::CreateFailed(_)
+            | History::Created(_) => info,
         }
     }
 
-    /// An instance as it is shown, once its operations are asked whether it is being deleted.
+    /// Reads the operations of a stopping instance, and marks it as terminating if they delete it.
     pub(crate) async fn resolve_stopping(
         &self,
         call: &Call,
@@ -284,22 +321,24 @@ impl GcpProvisioner {
             return Ok(info);
         };
         let histories = self.histories([at.zone.as_str()], &[at.number]).await;
-        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
-        Ok(self.judged(info, &histories.map_err(told)?))
+        let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
+        Ok(self.mark_deleting(info, &histories.map_err(to_error)?))
     }
 
+    /// Returns the error for an id that no read shows.
     pub(crate) fn missing(&self, call: &Call, id: &InstanceId) -> ProvisionError {
         call.not_found_yet(id, self.capabilities.consistency_window)
     }
 
+    /// Describes one instance.
     pub(crate) async fn one(&self, operation: Operation, id: &InstanceId) -> Result<InstanceInfo> {
-        let mut answers = self.described(operation, slice::from_ref(id)).await;
-        answers
+        let mut results = self.describe_all(operation, slice::from_ref(id)).await;
+        results
             .pop()
             .unwrap_or_else(|| Err(self.missing(&self.call(operation), id)))
     }
 
-    /// Reads one until the answer is `enough` or cannot be of the past any more.
+    /// Reads an instance until the result is `enough`, or cannot be stale any more.
     pub(crate) async fn read_until(
         &self,
         operation: Operation,
@@ -310,7 +349,7 @@ impl GcpProvisioner {
         read_until(&self.capabilities, read, enough).await
     }
 
-    /// An instance that an optional verb is about, in one of the states that the verb needs.
+    /// Reads the instance of an optional verb until it is in one of the states that the verb needs.
     pub(crate) async fn in_state(
         &self,
         operation: Operation,
@@ -323,25 +362,26 @@ impl GcpProvisioner {
         read_until_state(&self.capabilities, &call, id, (states, needed), read).await
     }
 
+    /// Converts many instances. Fails if one is malformed.
     pub(crate) fn infos(&self, call: &Call, natives: &[Instance]) -> Result<Vec<InstanceInfo>> {
         let info = |native| convert::info(self.client.project(), native);
         let infos: std::result::Result<_, _> = natives.iter().map(info).collect();
-        infos.map_err(|wrong| call.unexpected(Effect::Unknown, &wrong))
+        infos.map_err(|problem| call.unexpected(Effect::Unknown, &problem))
     }
 
-    /// Where everything that is launched here can be.
-    pub(crate) fn look(&self) -> Look<'_> {
-        look_at(self.launch.zones.iter().map(Zone::as_str))
+    /// The scope of all configured zones.
+    pub(crate) fn list_scope(&self) -> ListScope<'_> {
+        scope_of(self.launch.zones.iter().map(Zone::as_str))
     }
 }
 
-/// `ids` in parts of at most `most`, each with a filter by name that fits a URL.
+/// Splits `ids` into parts of at most `most`, each with a name filter that fits into a URL.
 fn chunks(ids: &[InstanceId], most: usize) -> Vec<&[InstanceId]> {
     let name = |id: &InstanceId| Address::parse(id).map_or(0, |at| at.name.len() + 1);
     let (mut parts, mut from, mut bytes) = (Vec::new(), 0, 0);
     for (at, id) in ids.iter().enumerate() {
         bytes += name(id);
-        if at - from >= most || bytes > BYTES_OF_NAMES {
+        if at - from >= most || bytes > MAX_NAME_FILTER_BYTES {
             parts.push(&ids[from..at]);
             (from, bytes) = (at, name(id));
         }
@@ -350,11 +390,11 @@ fn chunks(ids: &[InstanceId], most: usize) -> Vec<&[InstanceId]> {
     parts
 }
 
-/// One zone if that is enough.
-pub(crate) fn look_at<'z>(zones: impl IntoIterator<Item = &'z str>) -> Look<'z> {
+/// Returns the scope that includes all `zones`: one zone if all are the same.
+pub(crate) fn scope_of<'z>(zones: impl IntoIterator<Item = &'z str>) -> ListScope<'z> {
     let mut zones = zones.into_iter();
     match zones.next() {
-        Some(first) if zones.all(|zone| zone == first) => Look::Zone(first),
-        Some(_) | None => Look::Everywhere,
+        Some(first) if zones.all(|zone| zone == first) => ListScope::Zone(first),
+        Some(_) | None => ListScope::AllZones,
     }
 }

@@ -1,24 +1,44 @@
-//! What Compute Engine's codes and words mean. Pure.
+//! The meaning of Compute Engine's error codes and messages. Pure.
 //!
-//! Owns the list of them. Codes come with a refusal or in a failed operation, in two spellings; what is
-//! wrong with a launch is told in words only.
+//! Owns the list of codes. They come with a refusal or in a failed operation, in two spellings. Which
+//! value of a launch is wrong is only in the message.
+//!
+//! A code has priority over the status: status 403 alone can mean permissions, quota or rate. Examples:
+//!
+//! | code | kind |
+//! | --- | --- |
+//! | `ZONE_RESOURCE_POOL_EXHAUSTED`, `stockout` | capacity |
+//! | `IP_SPACE_EXHAUSTED` | no address |
+//! | `quotaExceeded`, `QUOTA_EXCEEDED` | quota |
+//! | `rateLimitExceeded`, `OPERATION_RATE_EXCEEDED` | throttled |
+//! | `resourceNotReady`, `conditionNotMet` | conflict |
 
 /// What a failure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// The resource does not exist.
     NotFound,
+    /// The zone has no capacity for the offering.
     Capacity,
+    /// The subnetwork has no free address.
     NoAddress,
+    /// A quota of the project is used up.
     Quota,
+    /// Too many calls or operations.
     Throttled,
+    /// The credentials were refused.
     Unauthenticated,
+    /// The credentials do not allow the call.
     Forbidden,
+    /// Another operation or change excludes the call.
     Conflict,
+    /// A value of the request was refused.
     Invalid,
+    /// The code has no meaning of its own; the status decides.
     Other,
 }
 
-/// What a code means; one that is not listed is judged by its status.
+/// Returns the meaning of a code. The status decides for a code that is not listed.
 pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
     match code {
         "ZONE_RESOURCE_POOL_EXHAUSTED"
@@ -28,7 +48,7 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
         | "VM_MIN_COUNT_NOT_REACHED"
         | "stockout"
         | "STOCKOUT" => Kind::Capacity,
-        // A spot instance that was preempted before it was made.
+        // A spot instance that was preempted before it was created.
         "UNSUPPORTED_OPERATION" if message.to_lowercase().contains("preempt") => Kind::Capacity,
         "IP_SPACE_EXHAUSTED" | "IP_SPACE_EXHAUSTED_WITH_DETAILS" => Kind::NoAddress,
         "quotaExceeded" | "QUOTA_EXCEEDED" | "limitExceeded" | "LIMIT_EXCEEDED" => Kind::Quota,
@@ -58,7 +78,7 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
         | "conditionNotMet"
         | "CONDITION_NOT_MET" => Kind::Conflict,
         "notFound" | "RESOURCE_NOT_FOUND" => Kind::NotFound,
-        // Machines that a zone does not have at all.
+        // A machine type that the zone does not offer.
         "invalid" | "INVALID_ARGUMENT" | "INVALID_FIELD_VALUE"
             if message.contains("does not exist in zone") =>
         {
@@ -76,6 +96,7 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
     }
 }
 
+/// Returns the meaning of a status without a known code.
 fn of_status(status: u16) -> Kind {
     match status {
         401 => Kind::Unauthenticated,
@@ -87,7 +108,7 @@ fn of_status(status: u16) -> Kind {
     }
 }
 
-/// What a launch named that does not exist, by the path in Compute Engine's words.
+/// Returns the field of a launch that names a resource that does not exist, by the path in the message.
 pub(crate) fn missing(message: &str) -> &'static str {
     let parts = [
         ("/images/", "image"),
@@ -102,7 +123,7 @@ pub(crate) fn missing(message: &str) -> &'static str {
     found.map_or("config", |(_, field)| field)
 }
 
-/// What Compute Engine complains about, by the field in its words.
+/// Returns the field of a launch that Compute Engine refused, by the native field in the message.
 pub(crate) fn field_of(message: &str) -> &'static str {
     let words = [
         ("machineType", "instance type"),
@@ -125,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_or_wrong_is_named() {
+    fn messages_name_the_missing_or_invalid_field() {
         for (message, field) in [
             (
                 "The resource 'projects/p/global/images/x' was not found",

@@ -1,9 +1,18 @@
-//! Compute Engine's names of states, in the shared words. Pure.
+//! Compute Engine's states as shared states. Pure.
+//!
+//! Owns the table of states. An unknown state is never reported as ended.
+//!
+//! | native | shared |
+//! | --- | --- |
+//! | PROVISIONING, STAGING, PENDING, REPAIRING, unknown | pending |
+//! | RUNNING | running |
+//! | STOPPING, PENDING_STOP, SUSPENDING, DEPROVISIONING | stopping, or terminating if an operation deletes it |
+//! | TERMINATED, STOPPED, SUSPENDED | stopped |
 
 use fleetwright::CloudInstanceState;
 
-/// The shared state of Compute Engine's `name`. There, TERMINATED is a machine that is off and keeps its
-/// disks; what is deleted has no state at all. One that nobody knows is pending: not ready, not gone.
+/// Returns the shared state of a native state. TERMINATED is an instance that is off and keeps its disks; a
+/// deleted one has no state at all. An unknown state is pending: not ready, and not ended.
 pub(crate) fn normalize(name: &str) -> CloudInstanceState {
     match name {
         "RUNNING" => CloudInstanceState::Running,
@@ -15,16 +24,16 @@ pub(crate) fn normalize(name: &str) -> CloudInstanceState {
     }
 }
 
-/// Off, with its memory kept: it comes back by a resume, not by a start.
+/// Off, with its memory kept. A resume starts it, not a start.
 pub(crate) const SUSPENDED: &str = "SUSPENDED";
 
-/// What the states that a filter wants are called, if all of them have names: states that nobody knows
-/// are pending too, so pending cannot be asked for by name.
+/// Returns the native names of shared states, for a filter. `None` if they include pending, because every
+/// unknown native state counts as pending.
 pub(crate) fn natives(wanted: &[CloudInstanceState]) -> Option<Vec<&'static str>> {
     let names = wanted.iter().map(|state| match state {
         CloudInstanceState::Pending => None,
         CloudInstanceState::Running => Some(&["RUNNING"][..]),
-        // What is being deleted is stopping by name.
+        // An instance that is being deleted has the name of a stopping one.
         CloudInstanceState::Stopping | CloudInstanceState::Terminating => {
             Some(&["STOPPING", "PENDING_STOP", "SUSPENDING", "DEPROVISIONING"][..])
         }
@@ -43,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_native_state_has_its_word_and_unknown_ones_are_pending() {
+    fn native_states_are_mapped_and_unknown_ones_are_pending() {
         let cases = [
             ("PROVISIONING", CloudInstanceState::Pending),
             ("STAGING", CloudInstanceState::Pending),
@@ -67,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_s_names_mean_that_state() {
+    fn native_names_map_back_to_their_state() {
         for state in CloudInstanceState::ALL {
             let names = natives(&[state]);
             assert_eq!(names.is_none(), state == CloudInstanceState::Pending);

@@ -2,6 +2,12 @@
 //!
 //! Owns how the two lists are joined. A list of instances can lag and forgets deleted instances; the
 //! operations know inserts and deletions that it does not show. Reads only.
+//!
+//! 1. List the instances whose name matches the token, in all configured zones.
+//! 2. List the operations on such names, and sum them up for each instance.
+//! 3. Failed inserts: their names are free, and their operations change the next request id.
+//! 4. Instances with the owner mark: one per name, terminating if operations delete them.
+//! 5. Instances that only operations know: ended ones spend the token, others are hidden and awaited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +19,7 @@ use crate::{
     address::Address,
     convert,
     error::{ErrorContext, Failure},
-    history::{self, Fate},
+    history::{self, History},
     plan::owner,
 };
 
@@ -33,10 +39,11 @@ pub(crate) struct TokenLaunches {
     pub(crate) has_hidden: bool,
 }
 
-/// The operations of one instance, read as a whole.
+/// The summed-up operations of one instance.
 struct Target {
     address: Address,
-    fate: Fate,
+    /// What all its operations say together.
+    history: History,
 }
 
 impl GcpProvisioner {
@@ -55,7 +62,7 @@ impl GcpProvisioner {
         let mut has_hidden = false;
         for target in absent_targets(&natives, targets) {
             let window = self.capabilities.consistency_window;
-            let absent = convert::absent(&target.address, &target.fate, window);
+            let absent = convert::absent_info(&target.address, &target.history, window);
             has_hidden |= absent.as_ref().is_none_or(|info| !info.state.is_ending());
             let name = target.address.name;
             if let Some(info) = absent.filter(|info| is_preferred(info, by_name.get(&name))) {
@@ -74,7 +81,9 @@ impl GcpProvisioner {
     /// Lists the instances with a name of the token. Sorted by zone, last one first, so that a replay
     /// returns the same one of two twins each time.
     async fn list_token_instances(&self, call: &Call, pattern: &str) -> Result<Vec<Instance>> {
-        let natives = self.all_of_ours(&convert::matching(pattern)).await;
+        let natives = self
+            .list_own_zones(&convert::name_pattern_filter(pattern))
+            .await;
         let mut natives = natives.map_err(|failure| unread(call, failure))?;
         natives.sort_by(|one, other| other.zone.cmp(&one.zone));
         Ok(natives)
@@ -87,12 +96,12 @@ impl GcpProvisioner {
             return Ok(Vec::new());
         }
         let operations = self
-            .operations_of_ours(&convert::about_named(pattern))
+            .operations_in_own_zones(&convert::operations_on_names(pattern))
             .await;
         let operations = operations.map_err(|failure| unread(call, failure))?;
         let mut by_number = BTreeMap::<u64, (Address, Vec<NativeOperation>)>::new();
         for operation in operations {
-            if let Some(address) = convert::target(self.client.project(), &operation) {
+            if let Some(address) = convert::operation_target(self.client.project(), &operation) {
                 let entry = by_number.entry(address.number);
                 let (_, operations) = entry.or_insert_with(|| (address, Vec::new()));
                 operations.push(operation);
@@ -100,7 +109,7 @@ impl GcpProvisioner {
         }
         let targets = by_number.into_values().map(|(address, operations)| Target {
             address,
-            fate: history::fate(&operations),
+            history: history::summarize(&operations),
         });
         Ok(targets.collect())
     }
@@ -114,7 +123,7 @@ fn unread(call: &Call, failure: Failure) -> fleetwright::ProvisionError {
 fn failed_attempts(targets: &[Target]) -> BTreeMap<String, BTreeSet<String>> {
     let mut attempts = BTreeMap::<String, BTreeSet<String>>::new();
     for target in targets {
-        let Fate::Failed(failure) = &target.fate else {
+        let History::CreateFailed(failure) = &target.history else {
             continue;
         };
         if let Some(operation) = &failure.request_id {
@@ -135,7 +144,7 @@ fn owned_instances(
 ) -> (BTreeMap<String, InstanceInfo>, Vec<InstanceInfo>) {
     let deleted: BTreeSet<_> = targets
         .iter()
-        .filter(|target| matches!(target.fate, Fate::Going | Fate::Gone(_)))
+        .filter(|target| matches!(target.history, History::Deleting | History::Deleted(_)))
         .map(|target| target.address.number)
         .collect();
     let (mut by_name, mut twins) = (BTreeMap::new(), Vec::new());
@@ -145,7 +154,7 @@ fn owned_instances(
         }
         let is_deleted = native.id.is_some_and(|number| deleted.contains(&number));
         let info = if is_deleted {
-            convert::going(info)
+            convert::mark_terminating(info)
         } else {
             info
         };
@@ -160,7 +169,7 @@ fn owned_instances(
 fn absent_targets(natives: &[Instance], targets: Vec<Target>) -> impl Iterator<Item = Target> {
     let shown: BTreeSet<_> = natives.iter().filter_map(|native| native.id).collect();
     targets.into_iter().filter(move |target| {
-        let failed = matches!(target.fate, Fate::Failed(_));
+        let failed = matches!(target.history, History::CreateFailed(_));
         !failed && !shown.contains(&target.address.number)
     })
 }

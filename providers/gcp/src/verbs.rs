@@ -1,4 +1,7 @@
-//! The optional verbs.
+//! The optional verbs: tags, images and the console.
+//!
+//! Owns the order of steps in a change of tags. Between any two steps an instance must be found by its old
+//! or its new tags.
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, ImageId, InstanceId, InvalidValue, Operation, Problem,
@@ -18,11 +21,11 @@ use crate::{
     options::MAX_LABELS,
 };
 
-/// The label that says which instance an image was made of.
+/// The label of an image with the number of its source instance.
 const SOURCE_LABEL: &str = "fwx-source";
 
-/// How often a change of tags begins anew because somebody else changed them at the same time.
-const RACES: u32 = 5;
+/// How often a change of tags starts again because another actor changed them at the same time.
+const MAX_RACES: u32 = 5;
 
 /// The states in which an instance can be changed.
 const ALIVE: [CloudInstanceState; 4] = [
@@ -33,15 +36,14 @@ const ALIVE: [CloudInstanceState; 4] = [
 ];
 
 impl GcpProvisioner {
-    /// An id that an optional verb has just read by.
+    /// Returns the address in an id, or a not-found error.
     pub(crate) fn at(&self, call: &Call, id: &InstanceId) -> Result<Address> {
         self.address(id).ok_or_else(|| self.missing(call, id))
     }
 
-    /// Changes tags. Labels first get all that the old and the new tags need, then the originals are
-    /// replaced at once, then the labels lose what is old: whenever it ends in between, the instance is
-    /// found by its tags, and a repetition finishes it.
-    pub(crate) async fn retagged(
+    /// Changes tags in three steps: add the labels that the new tags need, replace the metadata, remove the old
+    /// labels. If it ends in between, the instance is still found by its tags, and a repetition completes it.
+    pub(crate) async fn retag(
         &self,
         call: &Call,
         id: &InstanceId,
@@ -51,10 +53,10 @@ impl GcpProvisioner {
         self.in_state(call.operation(), id, &ALIVE, "not terminated")
             .await?;
         let mut begun = false;
-        for _ in 0..RACES {
-            match self.retagged_once(call, id, &at, change, &mut begun).await {
+        for _ in 0..MAX_RACES {
+            match self.retag_once(call, id, &at, change, &mut begun).await {
                 Err(Retag::Raced) => sleep(self.capabilities.poll_interval).await,
-                // Some of it may be there already.
+                // The first steps may have been applied.
                 Err(Retag::Failed(error)) if begun => {
                     return Err(error.with_effect(Effect::Unknown));
                 }
@@ -63,7 +65,7 @@ impl GcpProvisioner {
             }
         }
         let retry = RetryAdvice::After(self.capabilities.consistency_window);
-        let error = call.conflict("somebody else keeps changing the tags", retry);
+        let error = call.conflict("another actor keeps changing the tags; retry later", retry);
         Err(if begun {
             error.with_effect(Effect::Unknown)
         } else {
@@ -71,7 +73,8 @@ impl GcpProvisioner {
         })
     }
 
-    async fn retagged_once(
+    /// Reads the instance and applies the steps once.
+    async fn retag_once(
         &self,
         call: &Call,
         id: &InstanceId,
@@ -86,28 +89,28 @@ impl GcpProvisioner {
             Retag::Failed(error.with_effect(Effect::None))
         })?;
         let originals = metadata::value(native.metadata.as_ref(), metadata::TAGS);
-        let before = labels::read(&native.labels, originals);
+        let before = labels::decode(&native.labels, originals);
         let invalid = |value| Retag::Failed(call.invalid(value));
         let after = change.apply(&before).map_err(invalid)?;
         self.capabilities.tags.check(&after).map_err(invalid)?;
         let Some(steps) = Steps::new(&native, &before, &after) else {
             return Ok(());
         };
-        let told = |failure: Failure| {
+        let to_error = |failure: Failure| {
             if failure.is_stale() {
                 return Retag::Raced;
             }
             Retag::Failed(failure.into_error(call, about))
         };
         let Some(originals) = steps.originals else {
-            self.relabelled(at, &native, steps.last)
+            self.replace_labels(at, &native, steps.last)
                 .await
-                .map_err(told)?;
+                .map_err(to_error)?;
             return Ok(());
         };
-        self.relabelled(at, &native, steps.first)
+        self.replace_labels(at, &native, steps.first)
             .await
-            .map_err(told)?;
+            .map_err(to_error)?;
         *begun = true;
         let items = metadata::with(
             native.metadata.as_ref(),
@@ -115,14 +118,17 @@ impl GcpProvisioner {
             originals.as_deref(),
         );
         let sent = self.client.set_metadata(at, items).await;
-        self.done(at, sent).await.map_err(told)?;
-        // The fingerprint of the labels is another one by now.
+        self.await_change(at, sent).await.map_err(to_error)?;
+        // The first step has changed the fingerprint of the labels.
         let read = self.client.get(&at.zone, &at.number.to_string()).await;
-        let native = read.map_err(told)?;
-        self.relabelled(at, &native, steps.last).await.map_err(told)
+        let native = read.map_err(to_error)?;
+        self.replace_labels(at, &native, steps.last)
+            .await
+            .map_err(to_error)
     }
 
-    async fn relabelled(
+    /// Replaces all labels, if they have not changed since `native` was read.
+    async fn replace_labels(
         &self,
         at: &Address,
         native: &Instance,
@@ -132,17 +138,17 @@ impl GcpProvisioner {
             .set_or_clear_label_fingerprint(native.label_fingerprint.clone())
             .set_labels(labels);
         let sent = self.client.set_labels(at, body).await;
-        self.done(at, sent).await
+        self.await_change(at, sent).await
     }
 
-    /// A small change, followed to its end. One whose end nobody sees is no success.
-    pub(crate) async fn done(
+    /// Waits until a change is done. A change whose end cannot be read fails with a timeout.
+    pub(crate) async fn await_change(
         &self,
         at: &Address,
         sent: std::result::Result<NativeOperation, Failure>,
     ) -> std::result::Result<(), Failure> {
-        let patience = self.options.call_timeout;
-        let operation = self.await_operation(&at.zone, sent?, patience).await;
+        let timeout = self.options.call_timeout;
+        let operation = self.await_operation(&at.zone, sent?, timeout).await;
         if !history::is_over(&operation) {
             let failure = Failure::new(Cause::TimedOut, "the operation did not end in time");
             return Err(failure.with_request_id(operation.name));
@@ -150,8 +156,8 @@ impl GcpProvisioner {
         history::failure(&operation).map_or(Ok(()), Err)
     }
 
-    /// Makes an image of the boot disk, or finds the one that was made before.
-    pub(crate) async fn imaged(
+    /// Creates an image of the boot disk, or returns the one that an earlier attempt created.
+    pub(crate) async fn snapshot_boot_disk(
         &self,
         call: &Call,
         id: &InstanceId,
@@ -163,16 +169,16 @@ impl GcpProvisioner {
             return Err(call.invalid(value));
         }
         let at = self.at(call, id)?;
-        let told = |failure: Failure| failure.into_error(call, self.about(id, &at));
+        let to_error = |failure: Failure| failure.into_error(call, self.about(id, &at));
         let states = [CloudInstanceState::Running, CloudInstanceState::Stopped];
         self.in_state(call.operation(), id, &states, "running or stopped")
             .await?;
         match self.client.image(&request.name).await {
-            Ok(image) => self.same_image(call, &at, &request.name, &image)?,
+            Ok(image) => self.check_source(call, &at, &request.name, &image)?,
             Err(failure) if failure.is_not_found() => {
-                self.new_image(call, &at, request).await?;
+                self.create_image(call, &at, request).await?;
             }
-            Err(failure) => return Err(told(failure).with_effect(Effect::None)),
+            Err(failure) => return Err(to_error(failure).with_effect(Effect::None)),
         }
         let path = format!(
             "projects/{}/global/images/{}",
@@ -182,7 +188,8 @@ impl GcpProvisioner {
         ImageId::new(path).map_err(|error| call.unexpected(Effect::Done, &error.to_string()))
     }
 
-    fn same_image(&self, call: &Call, at: &Address, name: &str, image: &Image) -> Result<()> {
+    /// Checks that an image was created from this instance.
+    fn check_source(&self, call: &Call, at: &Address, name: &str, image: &Image) -> Result<()> {
         if image.labels.get(SOURCE_LABEL) == Some(&at.number.to_string()) {
             return Ok(());
         }
@@ -190,38 +197,44 @@ impl GcpProvisioner {
         Err(call.conflict(&message, RetryAdvice::Never))
     }
 
-    async fn new_image(&self, call: &Call, at: &Address, request: &SnapshotRequest) -> Result<()> {
-        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
+    /// Creates the image, with a label that names its source.
+    async fn create_image(
+        &self,
+        call: &Call,
+        at: &Address,
+        request: &SnapshotRequest,
+    ) -> Result<()> {
+        let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
         let read = self.client.get(&at.zone, &at.number.to_string()).await;
-        let native = read.map_err(|failure| told(failure).with_effect(Effect::None))?;
+        let native = read.map_err(|failure| to_error(failure).with_effect(Effect::None))?;
         let boot = native.disks.iter().find(|disk| disk.boot == Some(true));
         let disk = boot.and_then(|disk| disk.source.clone());
-        let diskless = || call.unexpected(Effect::None, "the instance shows no boot disk");
-        let written = labels::written(&request.tags);
+        let no_disk = || call.unexpected(Effect::None, "the instance has no boot disk");
+        let encoded = labels::encode(&request.tags);
         let image = Image::new()
             .set_name(&request.name)
-            .set_source_disk(disk.ok_or_else(diskless)?)
-            .set_labels(written.labels)
-            .set_or_clear_description(written.originals);
+            .set_source_disk(disk.ok_or_else(no_disk)?)
+            .set_labels(encoded.labels)
+            .set_or_clear_description(encoded.originals);
         let mut image = image;
         image
             .labels
             .insert(SOURCE_LABEL.to_owned(), at.number.to_string());
         let request_id = Uuid::new_v4().to_string();
-        match self.client.make_image(image, &request_id).await {
+        match self.client.insert_image(image, &request_id).await {
             Ok(operation) => {
-                history::failure(&operation).map_or(Ok(()), |failure| Err(told(failure)))
+                history::failure(&operation).map_or(Ok(()), |failure| Err(to_error(failure)))
             }
-            // Somebody made it at the same time.
+            // A concurrent call has created it.
             Err(failure) if failure.is_taken() => {
-                let image = self.client.image(&request.name).await.map_err(told)?;
-                self.same_image(call, at, &request.name, &image)
+                let image = self.client.image(&request.name).await.map_err(to_error)?;
+                self.check_source(call, at, &request.name, &image)
             }
-            Err(failure) => Err(told(failure)),
+            Err(failure) => Err(to_error(failure)),
         }
     }
 
-    /// Where a person gets to the serial console.
+    /// Returns the URL of the serial console in a browser.
     pub(crate) fn console_url(at: &Address) -> String {
         let Address {
             project,
@@ -234,8 +247,8 @@ impl GcpProvisioner {
         )
     }
 
-    /// Sends a verb that needs an instance in one of `states`.
-    pub(crate) async fn ready(
+    /// Checks that an instance is in one of `states`, which `needed` describes. Returns call and address.
+    pub(crate) async fn require_state(
         &self,
         operation: Operation,
         id: &InstanceId,
@@ -251,45 +264,47 @@ impl GcpProvisioner {
 
 /// Why a change of tags did not happen.
 enum Retag {
-    /// Somebody else changed something in between; nothing more than an addition was done.
+    /// Another actor changed the tags in between. At most, labels were added.
     Raced,
+    /// Anything else.
     Failed(fleetwright::ProvisionError),
 }
 
+/// Labels by key.
 type Labels = std::collections::HashMap<String, String>;
 
 /// The steps of a change of tags.
 #[derive(Debug, PartialEq, Eq)]
 struct Steps {
-    /// The labels that both the old and the new tags need.
+    /// The labels of the first step, which both the old and the new tags need.
     first: Labels,
-    /// The new originals, if they change.
+    /// The new metadata item, if it changes.
     originals: Option<Option<String>>,
     /// The labels that the new tags need.
     last: Labels,
 }
 
 impl Steps {
-    /// What takes `native` from one set of tags to the other, if anything does.
+    /// Returns the steps that change the tags of `native`, or `None` if nothing changes.
     fn new(native: &Instance, before: &Tags, after: &Tags) -> Option<Self> {
-        let (old, new) = (labels::written(before), labels::written(after));
+        let (old, new) = (labels::encode(before), labels::encode(after));
         let mut last = native.labels.clone();
-        last.retain(|key, _| !old.labels.contains_key(key) && !labels::stands_in(key));
+        last.retain(|key, _| !old.labels.contains_key(key) && !labels::is_placeholder(key));
         last.extend(new.labels);
-        // Where there is no room for both, those that are going are not all kept till the end.
+        // If both do not fit into the limit, some old labels are removed in the first step.
         let mut first = last.clone();
-        let going = native
+        let removed = native
             .labels
             .iter()
             .filter(|(key, _)| !last.contains_key(*key));
         let room = MAX_LABELS.saturating_sub(last.len());
         first.extend(
-            going
+            removed
                 .take(room)
                 .map(|(key, value)| (key.clone(), value.clone())),
         );
-        let kept = metadata::value(native.metadata.as_ref(), metadata::TAGS);
-        let originals = (kept != new.originals.as_deref()).then_some(new.originals);
+        let current = metadata::value(native.metadata.as_ref(), metadata::TAGS);
+        let originals = (current != new.originals.as_deref()).then_some(new.originals);
         let same = originals.is_none() && last == native.labels;
         (!same).then_some(Self {
             first,
@@ -310,17 +325,17 @@ mod tests {
     }
 
     fn instance(tags: &Tags) -> Instance {
-        let written = labels::written(tags);
-        let items = written
+        let encoded = labels::encode(tags);
+        let items = encoded
             .originals
             .map(|text| metadata::item(metadata::TAGS, &text));
         Instance::new()
-            .set_labels(written.labels)
+            .set_labels(encoded.labels)
             .set_metadata(Metadata::new().set_items(items))
     }
 
     #[test]
-    fn tags_that_fit_labels_change_in_one_step() {
+    fn valid_labels_change_in_one_step() {
         let (before, after) = (
             tags(&[("a", "1"), ("b", "2")]),
             tags(&[("a", "3"), ("c", "4")]),
@@ -336,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_keeps_the_instance_found_by_its_tags() {
+    fn instance_is_found_by_its_tags_after_every_step() {
         let (before, after) = (
             tags(&[("Team", "Blue"), ("a", "1")]),
             tags(&[("Team", "Red")]),
@@ -346,7 +361,7 @@ mod tests {
         let originals = steps.originals.clone().flatten();
         for labels in [&steps.first, &steps.last] {
             assert_eq!(
-                labels::read(labels, originals.as_deref()).get("Team"),
+                labels::decode(labels, originals.as_deref()).get("Team"),
                 Some("Red")
             );
         }
@@ -354,23 +369,23 @@ mod tests {
             let (key, value) = labels::label("Team", value);
             assert_eq!(steps.first.get(&key), Some(&value));
         }
-        assert_eq!(labels::read(&steps.last, originals.as_deref()), after);
+        assert_eq!(labels::decode(&steps.last, originals.as_deref()), after);
         let gone = Steps::new(&native, &before, &Tags::new()).unwrap();
         assert_eq!((gone.last.len(), gone.originals), (0, Some(None)));
     }
 
     #[test]
-    fn what_others_labelled_stays() {
+    fn labels_of_other_actors_are_kept() {
         let native = instance(&tags(&[("a", "1")]));
         let native = native.set_labels([("a", "1"), ("goog-x", "y")]);
-        let before = labels::read(&native.labels, None);
+        let before = labels::decode(&native.labels, None);
         let steps = Steps::new(&native, &before, &tags(&[("b", "2")])).unwrap();
         assert_eq!(steps.last.get("goog-x").map(String::as_str), Some("y"));
         assert_eq!(steps.last.len(), 2);
     }
 
     #[test]
-    fn a_console_is_that_of_the_instance() {
+    fn console_url_names_the_instance() {
         let at =
             Address::parse(&InstanceId::new("gce://p/us-central1-a/fw-1/42").unwrap()).unwrap();
         assert!(GcpProvisioner::console_url(&at).contains("/projects/p/zones/us-central1-a/"));
