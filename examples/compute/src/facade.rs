@@ -87,11 +87,24 @@ impl Facade {
         let region = planner.mapping().region.clone();
 
         let regions = BTreeSet::from([region.clone()]);
-        let networks = Networks::new(Arc::clone(&store), regions, entropy.clone())?;
+        let networks = Networks::new(
+            Arc::clone(&store),
+            regions,
+            entropy.clone(),
+            &fleetwright_compute::schema::references(),
+        )?;
         let networks = Arc::new(networks);
-        let groups =
-            SecurityGroups::new(Arc::clone(&store), Arc::clone(&networks), entropy.clone())?;
-        let authorities = SshAuthorities::new(Arc::clone(&store), entropy)?;
+        let groups = SecurityGroups::new(
+            Arc::clone(&store),
+            Arc::clone(&networks),
+            entropy.clone(),
+            &fleetwright_compute::schema::references(),
+        )?;
+        let authorities = SshAuthorities::new(
+            Arc::clone(&store),
+            entropy,
+            &fleetwright_compute::schema::references(),
+        )?;
         let ground: Arc<dyn Ground> = Arc::new(TenantGround::new(
             Arc::clone(&networks),
             Arc::new(groups),

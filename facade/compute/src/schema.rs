@@ -1,9 +1,42 @@
 //! The kinds of records that are kept here, and by what they are found.
 
-use fleetwright_region::uses::Use;
+use fleetwright_region::references::{Reference, ReferenceTarget, References};
 use fleetwright_store::{Document as _, SchemaBuilder};
 
 use crate::instance::Instance;
+
+/// The kind of the records of instances.
+pub const INSTANCE_KIND: &str = "instance";
+
+/// An instance is in one network, before it has a server and after it has none.
+pub const INSTANCE_NETWORK: Reference = Reference {
+    from: INSTANCE_KIND,
+    to: ReferenceTarget::Network,
+    path: "/network",
+};
+/// An instance has any number of security groups.
+pub const INSTANCE_SECURITY_GROUPS: Reference = Reference {
+    from: INSTANCE_KIND,
+    to: ReferenceTarget::SecurityGroup,
+    path: "/spec/networking/security_groups",
+};
+/// An instance trusts at most one SSH certificate authority.
+pub const INSTANCE_SSH_AUTHORITY: Reference = Reference {
+    from: INSTANCE_KIND,
+    to: ReferenceTarget::SshAuthority,
+    path: "/spec/ssh_authority",
+};
+const INSTANCE_REFERENCES: [Reference; 3] = [
+    INSTANCE_NETWORK,
+    INSTANCE_SECURITY_GROUPS,
+    INSTANCE_SSH_AUTHORITY,
+];
+
+/// Returns all references of the façade: the region's and those of instances. The region's services on a store with
+/// [every kind](add_all_kinds) are built with these.
+pub fn references() -> References {
+    References::default().with(INSTANCE_REFERENCES)
+}
 
 /// The unique index of an instance's name in its network, whatever its id is.
 pub const NAME_INDEX: &str = "name";
@@ -24,9 +57,9 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
         .index(PROJECT_INDEX, ["/organization", "/project"])
         .index(ORGANIZATION_INDEX, ["/organization"])
         .index(REGION_INDEX, ["/region"]);
-    let instance = Use::INSTANCE_NETWORK.declare(instance);
-    let instance = Use::INSTANCE_SECURITY_GROUPS.declare(instance);
-    Use::INSTANCE_SSH_AUTHORITY.declare(instance)
+    INSTANCE_REFERENCES
+        .into_iter()
+        .fold(instance, |builder, reference| reference.declare(builder))
 }
 
 /// Adds everything that a store for the whole façade has.

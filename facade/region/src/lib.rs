@@ -10,6 +10,7 @@ pub mod monitor;
 #[doc(hidden)]
 pub mod name;
 pub mod network;
+pub mod references;
 pub mod schema;
 pub mod secret;
 pub mod server;
@@ -17,4 +18,3 @@ pub mod snapshot;
 pub mod tags;
 #[cfg(test)]
 mod testing;
-pub mod uses;

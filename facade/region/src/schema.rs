@@ -1,13 +1,22 @@
-//! The kinds of records that are kept here, and by what they are found.
+//! The kinds of records of this crate, with their indexes.
 
 use fleetwright_store::{Document, SchemaBuilder};
 
 use crate::{
     catalog::{Flavor, Image},
+    references::Reference,
     secret::ServerKey,
     server,
-    uses::{NETWORK, SECURITY_GROUP, SSH_AUTHORITY, Use},
 };
+
+/// The kind of the records of servers.
+pub const SERVER_KIND: &str = "server";
+/// The kind of the records of networks.
+pub const NETWORK_KIND: &str = "network";
+/// The kind of the records of security groups.
+pub const SECURITY_GROUP_KIND: &str = "security-group";
+/// The kind of the records of SSH certificate authorities.
+pub const SSH_AUTHORITY_KIND: &str = "ssh-authority";
 
 /// The index that holds one record for each name in its scope.
 pub(crate) const BY_NAME: &str = "name";
@@ -19,8 +28,8 @@ pub(crate) const BY_MAKING: &str = "making";
 /// The index by which networks that are going are found.
 pub(crate) const BY_STATE: &str = "state";
 
-/// Adds every kind of this crate: the catalog, networks and what is around them, servers with their keys, and the pulses of
-/// monitors. A store for any part of a region has all of them, so that what one part uses, another does not delete.
+/// Adds every kind of this crate: the catalog, networks with their groups and authorities, servers with their keys, and the scans of
+/// monitors. A store for any part of a region has all of them, so that no part deletes a record that another part uses.
 #[must_use]
 pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     const PROJECT: [&str; 2] = ["/organization", "/project"];
@@ -29,17 +38,17 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
         .kind(Image::KIND)
         .index(BY_MAKING, ["/origin/made/region", "/state"]);
     let builder = builder
-        .kind(NETWORK)
+        .kind(NETWORK_KIND)
         .unique(BY_NAME, ["/organization", "/project", "/region", "/name"])
         .index(BY_PROJECT, PROJECT)
         .index(BY_STATE, ["/state"]);
     let builder = builder
-        .kind(SECURITY_GROUP)
+        .kind(SECURITY_GROUP_KIND)
         .unique(BY_NAME, ["/network", "/name"])
         .index(BY_PROJECT, PROJECT);
-    let builder = Use::SECURITY_GROUP_NETWORK
+    let builder = Reference::SECURITY_GROUP_NETWORK
         .declare(builder)
-        .kind(SSH_AUTHORITY)
+        .kind(SSH_AUTHORITY_KIND)
         .unique(BY_NAME, ["/organization", "/project", "/name"])
         .index(BY_PROJECT, PROJECT)
         .kind(ServerKey::KIND);

@@ -14,9 +14,9 @@ use fleetwright_cloud_init::UserDataError;
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     ids::SshAuthorityId,
+    schema::SSH_AUTHORITY_KIND,
     secret::SshKeys,
     server::{Anywhere, Phase, ServerError, ServerView, Servers},
-    uses::SSH_AUTHORITY,
 };
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::json;
@@ -41,7 +41,7 @@ fn plain(town: &Town) -> Servers {
 }
 
 fn record(id: SshAuthorityId) -> RecordId {
-    RecordId::new(SSH_AUTHORITY, id.to_string()).unwrap()
+    RecordId::new(SSH_AUTHORITY_KIND, id.to_string()).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

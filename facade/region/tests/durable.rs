@@ -12,8 +12,8 @@ use fleetwright_region::{
     name::Name,
     network::{Deletion, IfUsed, NetworkState, Networks, NewNetwork},
     schema,
+    schema::SERVER_KIND,
     secret::{Keyring, ServerKeys},
-    uses::SERVER,
 };
 use fleetwright_runtime::entropy::OsEntropy;
 use fleetwright_store::{RecordId, Schema, Store, Transaction};
@@ -89,11 +89,17 @@ async fn a_network_that_was_going_still_is_and_a_key_still_opens() {
         let text = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
         Arc::new(text.parse().unwrap())
     };
-    let server = RecordId::new(SERVER, "s-1").unwrap();
+    let server = RecordId::new(SERVER_KIND, "s-1").unwrap();
     let (network, public) = {
         let store = open(&path).await;
         let entropy = Arc::new(OsEntropy);
-        let networks = Networks::new(Arc::clone(&store), regions.clone(), entropy.clone()).unwrap();
+        let networks = Networks::new(
+            Arc::clone(&store),
+            regions.clone(),
+            entropy.clone(),
+            &fleetwright_region::references::References::default(),
+        )
+        .unwrap();
         let new = NewNetwork {
             organization: organization(),
             project: project(),
@@ -120,7 +126,13 @@ async fn a_network_that_was_going_still_is_and_a_key_still_opens() {
         (made.value.id, public)
     };
     let store = open(&path).await;
-    let networks = Networks::new(Arc::clone(&store), regions, Arc::new(OsEntropy)).unwrap();
+    let networks = Networks::new(
+        Arc::clone(&store),
+        regions,
+        Arc::new(OsEntropy),
+        &fleetwright_region::references::References::default(),
+    )
+    .unwrap();
     let going = networks.deleting(&user()).await.unwrap();
     assert_eq!(going.items[0].value.state, NetworkState::Deleting);
     let keys = ServerKeys::new(Arc::clone(&store), keyring(), Arc::new(OsEntropy)).unwrap();

@@ -4,7 +4,6 @@ use fleetwright_identity::{OrganizationId, Principal, ProjectId};
 use fleetwright_region::{
     ids::RegionId,
     server::{ListServers, Owner, Phase, ServerError, ServerId, ServerView},
-    uses,
 };
 use fleetwright_runtime::Action;
 use fleetwright_store::Key;
@@ -56,7 +55,7 @@ impl Controller {
 
     async fn is_orphan(&self, view: &ServerView) -> Result<bool, ComputeError> {
         let owner = &view.server.owner;
-        if owner.kind != uses::INSTANCE {
+        if owner.kind != crate::schema::INSTANCE_KIND {
             return Ok(false);
         }
         let Ok(key) = Key::new(owner.id.as_str()) else {

@@ -1,6 +1,5 @@
 //! Whom to look at: by an instance's own change, and by its server's, which names its owner. Nothing is listed for an event.
 
-use fleetwright_region::uses;
 use fleetwright_store::{
     Commit, Interest, Kind, Query, Record, RecordId, Revision, StoreError, Watch,
 };
@@ -53,7 +52,7 @@ pub(super) fn keys_of(commit: &Commit) -> Vec<InstanceId> {
     let ids = commit.changes.iter().filter_map(|change| {
         let record = change.record();
         match record.id.kind.as_str() {
-            uses::INSTANCE => id_of(record.id.key.as_str()),
+            crate::schema::INSTANCE_KIND => id_of(record.id.key.as_str()),
             _ => owner_of(record),
         }
     });
@@ -64,7 +63,7 @@ pub(super) fn keys_of(commit: &Commit) -> Vec<InstanceId> {
 fn owner_of(record: &Record) -> Option<InstanceId> {
     let part = |path| record.value.pointer(path).and_then(|part| part.as_str());
     match (part("/owner/kind"), part("/owner/id")) {
-        (Some(uses::INSTANCE), Some(id)) => {
+        (Some(crate::schema::INSTANCE_KIND), Some(id)) => {
             let found = id_of(id);
             if found.is_none() {
                 unreadable(&record.id, "its owner has no id of an instance");

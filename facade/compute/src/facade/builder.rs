@@ -214,13 +214,23 @@ impl FacadeBuilder {
         let planned = plan_regions(self.regions, &catalog)?;
 
         let ids: BTreeSet<_> = planned.iter().map(|region| region.id.clone()).collect();
-        let networks = Arc::new(Networks::new(store.clone(), ids, entropy.clone())?);
+        let networks = Arc::new(Networks::new(
+            store.clone(),
+            ids,
+            entropy.clone(),
+            &crate::schema::references(),
+        )?);
         let security_groups = Arc::new(SecurityGroups::new(
             store.clone(),
             networks.clone(),
             entropy.clone(),
+            &crate::schema::references(),
         )?);
-        let ssh_authorities = Arc::new(SshAuthorities::new(store.clone(), entropy.clone())?);
+        let ssh_authorities = Arc::new(SshAuthorities::new(
+            store.clone(),
+            entropy.clone(),
+            &crate::schema::references(),
+        )?);
         let dependencies: Arc<dyn Ground> = Arc::new(TenantGround::new(
             networks.clone(),
             security_groups.clone(),

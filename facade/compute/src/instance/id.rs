@@ -6,7 +6,6 @@ use fleetwright_region::{
     ids::NetworkId,
     name::Name,
     server::{Owner, ServerId},
-    uses,
 };
 use fleetwright_store::{Invalid, Key};
 use serde::{Deserialize, Serialize};
@@ -54,7 +53,7 @@ impl InstanceId {
 
     /// What the server has as its owner.
     pub fn owner(&self) -> Owner {
-        Owner::new(uses::INSTANCE, self.to_string())
+        Owner::new(crate::schema::INSTANCE_KIND, self.to_string())
     }
 }
 

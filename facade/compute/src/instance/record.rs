@@ -19,7 +19,6 @@ use fleetwright_region::{
     ids::{NetworkId, RegionId},
     name::Name,
     server::{Consent, Intent, ServerId, Wish},
-    uses,
 };
 use fleetwright_store::Document;
 use serde::{Deserialize, Serialize};
@@ -81,7 +80,7 @@ pub struct Instance {
 }
 
 impl Document for Instance {
-    const KIND: &'static str = uses::INSTANCE;
+    const KIND: &'static str = crate::schema::INSTANCE_KIND;
 }
 
 /// Who changed what is asked, and when.

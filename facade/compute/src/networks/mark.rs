@@ -1,6 +1,6 @@
 //! Marking everything that stands in a network, one transaction for each.
 
-use fleetwright_region::{ids::NetworkId, uses::Use};
+use fleetwright_region::ids::NetworkId;
 use fleetwright_store::{Query, StoreError, Transaction, Versioned};
 use metrics::counter;
 
@@ -84,7 +84,7 @@ impl NetworkKeeper {
     }
 
     fn standing(&self, network: NetworkId) -> Result<Query, ComputeError> {
-        let (kind, index) = Use::INSTANCE_NETWORK.names()?;
+        let (kind, index) = crate::schema::INSTANCE_NETWORK.names()?;
         Ok(Query::by(kind, index, network.to_string().as_str()))
     }
 }

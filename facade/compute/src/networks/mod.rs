@@ -18,7 +18,6 @@ use fleetwright_identity::Principal;
 use fleetwright_region::{
     ids::NetworkId,
     network::{Deletion, NetworkState, Networks, RecordError},
-    uses::{self, Use},
 };
 use fleetwright_runtime::{Action, Runner, clock::Clock, watch_keys};
 use fleetwright_store::{
@@ -65,7 +64,7 @@ impl NetworkKeeper {
         clock: Arc<dyn Clock>,
         service: Principal,
     ) -> Result<Self, Invalid> {
-        Use::INSTANCE_NETWORK.is_in(store.schema())?;
+        crate::schema::INSTANCE_NETWORK.check_schema(store.schema())?;
         Ok(Self {
             instances: Table::new(Arc::clone(&store))?,
             store,
@@ -162,7 +161,10 @@ impl NetworkKeeper {
             counter!("fleetwright_compute_unreadable_total").increment(1);
             tracing::warn!(record = %damaged.id, reason = %damaged.reason, "a network that is going cannot be read");
         }
-        let kinds = [Kind::new(uses::NETWORK)?, self.instances.kind().clone()];
+        let kinds = [
+            Kind::new(fleetwright_region::schema::NETWORK_KIND)?,
+            self.instances.kind().clone(),
+        ];
         let watch = self.store.watch(head, Interest::kinds(kinds)).await?;
         let ids = going.items.iter().map(|found| found.value.id).collect();
         Ok((ids, watch))
@@ -180,11 +182,13 @@ impl NetworkKeeper {
 /// The networks that a commit asks to go, and those that an instance has left.
 fn keys_of(commit: &Commit) -> Vec<NetworkId> {
     let ids = commit.changes.iter().filter_map(|change| match change {
-        Change::Put(record) if record.id.kind.as_str() == uses::NETWORK => {
+        Change::Put(record)
+            if record.id.kind.as_str() == fleetwright_region::schema::NETWORK_KIND =>
+        {
             let deleting = text(record, "/state") == Some("deleting");
             deleting.then(|| text(record, "/id"))?
         }
-        Change::Deleted(record) if record.id.kind.as_str() == uses::INSTANCE => {
+        Change::Deleted(record) if record.id.kind.as_str() == crate::schema::INSTANCE_KIND => {
             text(record, "/network")
         }
         Change::Put(_) | Change::Deleted(_) => None,

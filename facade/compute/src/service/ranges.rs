@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use fleetwright_identity::{GrantedScopes, OrganizationId, ProjectId, Scope};
-use fleetwright_region::{network::RecordError, uses::Use};
+use fleetwright_region::network::RecordError;
 use fleetwright_store::{
     Cursor, Damaged, IndexName, IndexValue, Key, Query, Store as _, TypedPage, Versioned,
 };
@@ -164,7 +164,7 @@ impl Instances {
         wanted: &ListInstances,
         reach: &GrantedScopes,
     ) -> Result<Vec<(IndexName, IndexValue)>, ComputeError> {
-        let (_, index) = Use::INSTANCE_NETWORK.names()?;
+        let (_, index) = crate::schema::INSTANCE_NETWORK.names()?;
         let mut ranges = Vec::new();
         for network in &wanted.networks {
             let seen = match reach {

@@ -14,7 +14,8 @@ use super::{
 use crate::{
     ids::SshAuthorityId,
     name::Name,
-    uses::{SSH_AUTHORITY, Use},
+    references::{ReferenceTarget, References},
+    schema::SSH_AUTHORITY_KIND,
 };
 
 /// Who signs the keys of those who log in to the servers of a project.
@@ -54,9 +55,13 @@ pub struct SshAuthorities {
 }
 
 impl SshAuthorities {
-    /// The authorities of a store. Fails if its schema lacks them, or an index of one that uses them.
-    pub fn new(store: Arc<dyn Store>, entropy: Arc<dyn Entropy>) -> Result<Self, Invalid> {
-        let shelf = Shelf::new(store)?;
+    /// The authorities of a store. Fails if its schema lacks them, or does not match the references.
+    pub fn new(
+        store: Arc<dyn Store>,
+        entropy: Arc<dyn Entropy>,
+        references: &References,
+    ) -> Result<Self, Invalid> {
+        let shelf = Shelf::new(store, references)?;
         Ok(Self { shelf, entropy })
     }
 
@@ -133,14 +138,14 @@ impl SshAuthorities {
 }
 
 impl Document for SshAuthority {
-    const KIND: &'static str = SSH_AUTHORITY;
+    const KIND: &'static str = SSH_AUTHORITY_KIND;
 }
 
 impl Kept for SshAuthority {
     type Id = SshAuthorityId;
     const WHAT: &'static str = "SSH certificate authority";
     const RESOURCE: Resource = Resource::SshCertificateAuthorities;
-    const USES: &'static [Use] = Use::OF_SSH_AUTHORITIES;
+    const TARGET: ReferenceTarget = ReferenceTarget::SshAuthority;
 
     fn id(&self) -> SshAuthorityId {
         self.id

@@ -14,7 +14,8 @@ use super::{
 use crate::{
     ids::{NetworkId, SecurityGroupId},
     name::Name,
-    uses::{SECURITY_GROUP, Use},
+    references::{Reference, ReferenceTarget, References},
+    schema::SECURITY_GROUP_KIND,
 };
 
 /// How many groups a network may have: all of them go in one transaction with it.
@@ -63,9 +64,10 @@ impl SecurityGroups {
         store: Arc<dyn Store>,
         networks: Arc<Networks>,
         entropy: Arc<dyn Entropy>,
+        references: &References,
     ) -> Result<Self, Invalid> {
         Ok(Self {
-            shelf: Shelf::new(store)?,
+            shelf: Shelf::new(store, references)?,
             networks,
             entropy,
         })
@@ -197,7 +199,7 @@ impl SecurityGroups {
     }
 
     async fn check_room(&self, network: NetworkId) -> Result<(), RecordError> {
-        let (_, index) = Use::SECURITY_GROUP_NETWORK.names()?;
+        let (_, index) = Reference::SECURITY_GROUP_NETWORK.names()?;
         let table = &self.shelf.table;
         let page = table.list(&table.by(&index, network.to_string())).await?;
         if page.items.len() + page.damaged.len() >= MAX_GROUPS {
@@ -212,14 +214,14 @@ impl SecurityGroups {
 }
 
 impl Document for SecurityGroup {
-    const KIND: &'static str = SECURITY_GROUP;
+    const KIND: &'static str = SECURITY_GROUP_KIND;
 }
 
 impl Kept for SecurityGroup {
     type Id = SecurityGroupId;
     const WHAT: &'static str = "security group";
     const RESOURCE: Resource = Resource::SecurityGroups;
-    const USES: &'static [Use] = Use::OF_SECURITY_GROUPS;
+    const TARGET: ReferenceTarget = ReferenceTarget::SecurityGroup;
 
     fn id(&self) -> SecurityGroupId {
         self.id

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     ids::{NetworkId, RegionId},
+    references::{Reference, ReferenceTarget, References},
     schema::BY_STATE,
-    uses::Use,
 };
 
 /// How many groups one transaction deletes, with two checks each.
@@ -44,26 +44,29 @@ pub enum Deletion {
 #[derive(Debug)]
 pub struct Networks {
     shelf: Shelf<Network>,
-    /// Who stands in a network and goes before it, and who has its groups.
-    standing: Vec<Use>,
-    grouped: Vec<Use>,
+    /// The references to networks, except those of security groups, which are deleted with their network.
+    to_networks: Vec<Reference>,
+    to_groups: Vec<Reference>,
     regions: BTreeSet<RegionId>,
     entropy: Arc<dyn Entropy>,
 }
 
 impl Networks {
-    /// The networks of a store, in these regions. Fails if the store's schema lacks them, or an index of one that uses
-    /// them: then a network in use could be deleted.
+    /// The networks of a store, in these regions. Fails if the store's schema lacks them, or does not match the references: then a
+    /// network in use could be deleted.
     pub fn new(
         store: Arc<dyn Store>,
         regions: BTreeSet<RegionId>,
         entropy: Arc<dyn Entropy>,
+        references: &References,
     ) -> Result<Self, Invalid> {
-        let standing = [Use::SERVER_NETWORK, Use::INSTANCE_NETWORK];
+        let to_networks = references.to(ReferenceTarget::Network);
         Ok(Self {
-            standing: Use::found_in(&standing, store.schema())?,
-            grouped: Use::found_in(Use::OF_SECURITY_GROUPS, store.schema())?,
-            shelf: Shelf::new(store)?,
+            to_networks: to_networks
+                .filter(|reference| *reference != Reference::SECURITY_GROUP_NETWORK)
+                .collect(),
+            to_groups: references.to(ReferenceTarget::SecurityGroup).collect(),
+            shelf: Shelf::new(store, references)?,
             regions,
             entropy,
         })
@@ -218,12 +221,12 @@ impl Networks {
         let id = found.value.id.to_string();
         let unused = || {
             let mut transaction = Transaction::new();
-            for used in &self.standing {
-                transaction = transaction.check(used.absent(id.as_str())?);
+            for reference in &self.to_networks {
+                transaction = transaction.check(reference.absent(id.as_str())?);
             }
             Ok::<_, StoreError>(transaction)
         };
-        let (kind, index) = Use::SECURITY_GROUP_NETWORK.names()?;
+        let (kind, index) = Reference::SECURITY_GROUP_NETWORK.names()?;
         let query = Query::by(kind, index, id.as_str());
         // By their records, whether or not they can be read: a damaged group goes with its network too.
         let groups = self.shelf.store.list_all(&query).await?;
@@ -238,8 +241,8 @@ impl Networks {
         let groups: Vec<_> = readable.chain(damaged).collect();
         let mut transaction = unused()?;
         for (count, (group, revision)) in (1..).zip(groups) {
-            for used in &self.grouped {
-                transaction = transaction.check(used.absent(group.key.as_str())?);
+            for reference in &self.to_groups {
+                transaction = transaction.check(reference.absent(group.key.as_str())?);
             }
             transaction = transaction.remove(group, revision);
             if count % GROUPS_AT_ONCE == 0 {

@@ -11,7 +11,8 @@ use super::{Prefix, shelf::Kept};
 use crate::{
     ids::{NetworkId, RegionId},
     name::Name,
-    uses::{NETWORK, Use},
+    references::ReferenceTarget,
+    schema::NETWORK_KIND,
 };
 
 /// How many name servers a network may have.
@@ -164,14 +165,14 @@ fn check_prefix(prefix: Prefix) -> Result<(), BadNetwork> {
 }
 
 impl Document for Network {
-    const KIND: &'static str = NETWORK;
+    const KIND: &'static str = NETWORK_KIND;
 }
 
 impl Kept for Network {
     type Id = NetworkId;
     const WHAT: &'static str = "network";
     const RESOURCE: Resource = Resource::Networks;
-    const USES: &'static [Use] = Use::OF_NETWORKS;
+    const TARGET: ReferenceTarget = ReferenceTarget::Network;
 
     fn id(&self) -> NetworkId {
         self.id

@@ -12,8 +12,8 @@ use super::RecordError;
 use crate::{
     ids::{NetworkId, RegionId},
     name::Name,
+    references::{Reference, ReferenceTarget, References},
     schema::BY_PROJECT,
-    uses::Use,
 };
 
 /// How often something is begun again because somebody else was faster.
@@ -26,8 +26,8 @@ pub(super) trait Kept: Document + Clone + Send + Sync {
     const WHAT: &'static str;
     /// What permissions are about.
     const RESOURCE: Resource;
-    /// Who may stand on it.
-    const USES: &'static [Use];
+    /// What references to it refer to.
+    const TARGET: ReferenceTarget;
 
     fn id(&self) -> Self::Id;
     fn name(&self) -> &Name;
@@ -92,16 +92,19 @@ pub struct Listed<T> {
 pub(super) struct Shelf<T> {
     pub(super) table: Table<T>,
     pub(super) store: Arc<dyn Store>,
-    /// Who may stand on it in this store.
-    uses: Vec<Use>,
+    /// The references to records of this kind.
+    references: Vec<Reference>,
 }
 
 impl<T: Kept> Shelf<T> {
-    /// Fails if the store's schema lacks the kind, or the index of one that may stand on it.
-    pub(super) fn new(store: Arc<dyn Store>) -> Result<Self, Invalid> {
-        let uses = Use::found_in(T::USES, store.schema())?;
-        let table = Table::new(Arc::clone(&store))?;
-        Ok(Self { table, store, uses })
+    /// Fails if the store's schema lacks the kind, or does not match the references.
+    pub(super) fn new(store: Arc<dyn Store>, references: &References) -> Result<Self, Invalid> {
+        references.check_schema(store.schema())?;
+        Ok(Self {
+            table: Table::new(Arc::clone(&store))?,
+            store,
+            references: references.to(T::TARGET).collect(),
+        })
     }
 
     /// A record that the principal may do something to.
@@ -154,8 +157,8 @@ impl<T: Kept> Shelf<T> {
         for _ in 0..ATTEMPTS {
             let found = self.find(principal, Verb::Delete, id).await?;
             let mut transaction = Transaction::new();
-            for used in &self.uses {
-                transaction = transaction.check(used.absent(id.to_string())?);
+            for reference in &self.references {
+                transaction = transaction.check(reference.absent(id.to_string())?);
             }
             let transaction = self.table.remove(transaction, &found);
             match self.store.commit(&transaction).await {

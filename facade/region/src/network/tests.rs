@@ -40,12 +40,28 @@ fn over(store: Arc<dyn Store>) -> World {
         RegionId::new("north").unwrap(),
         RegionId::new("south").unwrap(),
     ]);
-    let networks = Networks::new(Arc::clone(&store), regions, entropy.clone()).unwrap();
+    let networks = Networks::new(
+        Arc::clone(&store),
+        regions,
+        entropy.clone(),
+        &crate::references::References::default(),
+    )
+    .unwrap();
     let networks = Arc::new(networks);
-    let groups = SecurityGroups::new(Arc::clone(&store), Arc::clone(&networks), entropy.clone());
+    let groups = SecurityGroups::new(
+        Arc::clone(&store),
+        Arc::clone(&networks),
+        entropy.clone(),
+        &crate::references::References::default(),
+    );
     World {
         groups: groups.unwrap(),
-        authorities: SshAuthorities::new(Arc::clone(&store), entropy).unwrap(),
+        authorities: SshAuthorities::new(
+            Arc::clone(&store),
+            entropy,
+            &crate::references::References::default(),
+        )
+        .unwrap(),
         networks,
         store,
     }
@@ -229,7 +245,13 @@ async fn what_cannot_be_a_network_is_told_why() {
             .items,
         []
     );
-    let dry = Networks::new(store(), [new_network("a").region].into(), Arc::new(Dry)).unwrap();
+    let dry = Networks::new(
+        store(),
+        [new_network("a").region].into(),
+        Arc::new(Dry),
+        &crate::references::References::default(),
+    )
+    .unwrap();
     let error = dry.create(&user(), &new_network("blue")).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -376,6 +398,11 @@ fn a_schema_without_the_uses_is_refused() {
         .kind("server")
         .build();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(schema.unwrap()));
-    let error = SshAuthorities::new(store, Arc::new(Dry)).unwrap_err();
+    let error = SshAuthorities::new(
+        store,
+        Arc::new(Dry),
+        &crate::references::References::default(),
+    )
+    .unwrap_err();
     assert_eq!(error.to_string(), "kind server has no index ssh-authority");
 }

@@ -8,7 +8,7 @@ use fleetwright_store::{Cursor, IndexName, IndexValue, Query, Scalar};
 use super::{PROJECT_INDEX, REGION_INDEX, ServerError, ServerView, Servers};
 use crate::{
     ids::{NetworkId, RegionId},
-    uses::Use,
+    references::Reference,
 };
 
 /// Which servers are listed.
@@ -66,7 +66,7 @@ impl Servers {
     /// The narrowest index that has everything that is wanted and may be seen.
     fn query(&self, wanted: &ListServers, reach: &GrantedScopes) -> Result<Query, ServerError> {
         if let Some(network) = &wanted.network {
-            let (_, index) = Use::SERVER_NETWORK.names()?;
+            let (_, index) = Reference::SERVER_NETWORK.names()?;
             return Ok(self.table.by(&index, network.to_string().as_str()));
         }
         let only = match reach {

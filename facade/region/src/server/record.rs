@@ -26,7 +26,7 @@ use super::{
     Booted, CloudInstance, Condition, ConditionKind, Drift, Event, EventKind, Launch, Observed,
     Owner, ServerId, ServerSpec, Writer,
 };
-use crate::{ids::RegionId, uses};
+use crate::{ids::RegionId, schema::SERVER_KIND};
 
 /// A server, hidden behind its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ pub struct Server {
 }
 
 impl Document for Server {
-    const KIND: &'static str = uses::SERVER;
+    const KIND: &'static str = SERVER_KIND;
 }
 
 /// What is asked to be done with a server: wishes that hold until they are changed.

@@ -3,7 +3,7 @@
 use fleetwright_store::{Document as _, SchemaBuilder};
 
 use super::Server;
-use crate::{monitor::Pulse, uses::Use};
+use crate::{monitor::Pulse, references::Reference};
 
 /// The unique index of a server's owner: kind, id.
 pub const OWNER_INDEX: &str = "owner";
@@ -23,7 +23,9 @@ pub(crate) fn add_to_schema(builder: SchemaBuilder) -> SchemaBuilder {
         .unique(INSTANCE_INDEX, ["/region", "/instance/id"])
         .index(REGION_INDEX, ["/region"])
         .index(PROJECT_INDEX, ["/organization", "/project"]);
-    let server = Use::SERVER_NETWORK.declare(server);
-    let server = Use::SERVER_SECURITY_GROUPS.declare(server);
-    Use::SERVER_SSH_AUTHORITY.declare(server).kind(Pulse::KIND)
+    let server = Reference::SERVER_NETWORK.declare(server);
+    let server = Reference::SERVER_SECURITY_GROUPS.declare(server);
+    Reference::SERVER_SSH_AUTHORITY
+        .declare(server)
+        .kind(Pulse::KIND)
 }

@@ -190,11 +190,26 @@ impl Town {
         let catalog = Arc::new(catalog);
         let entropy = Arc::new(OsEntropy);
         let regions = BTreeSet::from([north(), south()]);
-        let networks = Networks::new(Arc::clone(&store), regions, entropy.clone());
+        let networks = Networks::new(
+            Arc::clone(&store),
+            regions,
+            entropy.clone(),
+            &fleetwright_region::references::References::default(),
+        );
         let networks = Arc::new(networks.unwrap());
-        let groups = SecurityGroups::new(store.clone(), networks.clone(), entropy.clone());
+        let groups = SecurityGroups::new(
+            store.clone(),
+            networks.clone(),
+            entropy.clone(),
+            &fleetwright_region::references::References::default(),
+        );
         let groups = Arc::new(groups.unwrap());
-        let authorities = SshAuthorities::new(Arc::clone(&store), entropy).unwrap();
+        let authorities = SshAuthorities::new(
+            Arc::clone(&store),
+            entropy,
+            &fleetwright_region::references::References::default(),
+        )
+        .unwrap();
         let authorities = Arc::new(authorities);
         let keyring = Arc::new(KEYS.parse().unwrap());
         let keys = ServerKeys::new(Arc::clone(&store), keyring, for_keys).unwrap();
