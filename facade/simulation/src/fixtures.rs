@@ -75,12 +75,18 @@ impl Fixtures {
         let (catalog, _) = CatalogKeeper::open(Arc::clone(&store)).await?;
         catalog.load(&constants::catalog(true)).await?;
         let regions = BTreeSet::from([constants::region()]);
-        let networks = Networks::new(Arc::clone(&store), regions, Arc::clone(&entropy))?;
+        let networks = Networks::new(
+            Arc::clone(&store),
+            regions,
+            Arc::clone(&entropy),
+            &fleetwright_compute::schema::references(),
+        )?;
         let networks = Arc::new(networks);
         let groups = SecurityGroups::new(
             Arc::clone(&store),
             Arc::clone(&networks),
             Arc::clone(&entropy),
+            &fleetwright_compute::schema::references(),
         )?;
         let (mut made, mut grouped) = (Vec::new(), Vec::new());
         for (index, tenant) in NETWORKS.into_iter().enumerate() {
@@ -109,7 +115,8 @@ impl Fixtures {
             name: constants::name("ca"),
             public_key: AuthorityKey::new(KEY)?,
         };
-        let authorities = SshAuthorities::new(store, entropy)?;
+        let authorities =
+            SshAuthorities::new(store, entropy, &fleetwright_compute::schema::references())?;
         Ok(Self {
             networks: made,
             groups: grouped,

@@ -1,7 +1,8 @@
 //! A store that changes what one part reads or writes.
 
 use async_trait::async_trait;
-use fleetwright_region::uses;
+use fleetwright_compute::schema::INSTANCE_KIND;
+use fleetwright_region::schema::SERVER_KIND;
 use fleetwright_store::{
     Check, Interest, MemoryStore, Page, Query, Record, RecordId, Result, Revision, Schema, Store,
     Transaction, Watch, Write,
@@ -46,13 +47,13 @@ impl MistakenStore {
     async fn misread(&self, record: &mut Record) {
         let kind = record.id.kind.as_str();
         let value = &mut record.value;
-        if kind == uses::INSTANCE && self.is(Actor::InstanceController, Mistake::ConsentAssumed) {
+        if kind == INSTANCE_KIND && self.is(Actor::InstanceController, Mistake::ConsentAssumed) {
             set(value, "/consent", "destroy".into());
         }
-        if kind == uses::INSTANCE
+        if kind == INSTANCE_KIND
             && self.is(Actor::InstanceController, Mistake::MissingServerRecreated)
         {
-            let server = RecordId::new(uses::SERVER, record.id.key.as_str());
+            let server = RecordId::new(SERVER_KIND, record.id.key.as_str());
             let found = match &server {
                 Ok(id) => self.oracle().get(id).await.ok().flatten(),
                 Err(_) => None,
@@ -61,7 +62,7 @@ impl MistakenStore {
                 set(value, "/status/server", Value::Null);
             }
         }
-        let launching = kind == uses::SERVER && is_null(value, "/instance");
+        let launching = kind == SERVER_KIND && is_null(value, "/instance");
         if launching && self.is(Actor::Monitor, Mistake::SweepUnsettled) {
             set(value, "/launch", Value::Null);
         }
@@ -72,7 +73,7 @@ impl MistakenStore {
         let written = self.inner.before(&transaction).await;
         let find = |kind: &str| written.iter().find(|write| write.kind() == kind);
         let actor = self.inner.actor;
-        if let Some(server) = find(uses::SERVER) {
+        if let Some(server) = find(SERVER_KIND) {
             let changed = server.before.is_some() && server.after.is_some();
             let launch = self.is(Actor::ServerController, Mistake::TokenNotStored)
                 && server.differs("/launch/incarnation");
@@ -83,7 +84,7 @@ impl MistakenStore {
                 return Altered::Drop;
             }
         }
-        let Some(instance) = find(uses::INSTANCE) else {
+        let Some(instance) = find(INSTANCE_KIND) else {
             return Altered::Commit(transaction);
         };
         if self.is(Actor::NetworkController, Mistake::NetworkInstancesKept) {
@@ -159,7 +160,7 @@ impl MistakenStore {
 
 /// What charges, and everything else.
 fn split(transaction: Transaction) -> (Transaction, Transaction) {
-    let charges = |id: &RecordId| id.kind.as_str() != uses::INSTANCE;
+    let charges = |id: &RecordId| id.kind.as_str() != INSTANCE_KIND;
     let (paid, writes) = transaction
         .writes
         .into_iter()

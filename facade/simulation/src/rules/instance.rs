@@ -1,10 +1,11 @@
 //! Rules for the records of instances.
 
 use fleetwright_compute::instance::Instance;
+use fleetwright_compute::schema::INSTANCE_KIND;
+use fleetwright_region::schema::NETWORK_KIND;
 use fleetwright_region::{
     network::{Network, NetworkState},
     server::{Consent, Server, ServerId},
-    uses,
 };
 use fleetwright_store::{RecordId, Store as _};
 
@@ -41,7 +42,7 @@ impl Rules {
         if now.events.is_empty() {
             self.report(format!("instance {id} is created without an event"));
         }
-        let all: Vec<Instance> = self.all(uses::INSTANCE).await;
+        let all: Vec<Instance> = self.all(INSTANCE_KIND).await;
         let same = |other: &&Instance| (other.network, &other.name) == (now.network, &now.name);
         if all.iter().filter(same).count() != 1 {
             self.report(format!("two instances have the name {}", now.name));
@@ -183,7 +184,7 @@ impl Rules {
 
     /// Returns the state of a network, if it exists.
     pub async fn network(&self, id: &str) -> Option<NetworkState> {
-        let id = RecordId::new(uses::NETWORK, id).ok()?;
+        let id = RecordId::new(NETWORK_KIND, id).ok()?;
         let record = self.store.get(&id).await.ok()??;
         let network: Network = serde_json::from_value(record.value).ok()?;
         Some(network.state)

@@ -9,10 +9,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fleetwright::{InstanceConfig, InstanceId, OptionalVerb};
 use fleetwright_compute::instance::Instance;
+use fleetwright_compute::schema::INSTANCE_KIND;
+use fleetwright_region::schema::SERVER_KIND;
 use fleetwright_region::{
     controller::tags,
     server::{Presence, Server, ServerId},
-    uses,
 };
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Kind, MemoryStore, Query, Store, Table};
@@ -83,12 +84,12 @@ impl Rules {
         }
         for write in written {
             match write.kind() {
-                uses::INSTANCE => self.check_instance_write(actor, write).await,
-                uses::SERVER => self.of_server(actor, point, write).await,
+                INSTANCE_KIND => self.check_instance_write(actor, write).await,
+                SERVER_KIND => self.of_server(actor, point, write).await,
                 _ => {}
             }
         }
-        let paid = [uses::INSTANCE, "allocation", "quota-account"];
+        let paid = [INSTANCE_KIND, "allocation", "quota-account"];
         if written.iter().any(|write| paid.contains(&write.kind())) {
             self.check_charges().await;
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fleetwright::PublicAddress;
 use fleetwright_compute::instance::{Instance, InstanceSpec};
+use fleetwright_compute::schema::INSTANCE_KIND;
 use fleetwright_identity::Allocation;
-use fleetwright_region::uses;
 use serde_json::Value;
 
 use super::Rules;
@@ -19,7 +19,7 @@ impl Rules {
     /// and each account has used the sum
     /// of them and no more than its limit.
     pub(super) async fn check_charges(&self) {
-        let instances: Vec<Instance> = self.all(uses::INSTANCE).await;
+        let instances: Vec<Instance> = self.all(INSTANCE_KIND).await;
         let allocations: Vec<Allocation> = self.all("allocation").await;
         let mut used: BTreeMap<String, Sum> = BTreeMap::new();
         for instance in &instances {

@@ -1,7 +1,9 @@
 //! Finds the fault point of a transaction by what it changes: the code under test has no hooks for
 //! it.
 
-use fleetwright_region::{monitor::Pulse, uses};
+use fleetwright_compute::schema::INSTANCE_KIND;
+use fleetwright_region::monitor::Pulse;
+use fleetwright_region::schema::{NETWORK_KIND, SECURITY_GROUP_KIND, SERVER_KIND};
 use fleetwright_store::Document as _;
 
 use super::Actor;
@@ -10,20 +12,20 @@ use crate::{fault::FaultPoint, rules::RecordChange};
 /// Returns the fault point of a transaction.
 pub(super) fn of(actor: Actor, written: &[RecordChange]) -> FaultPoint {
     let find = |kind: &str| written.iter().find(|write| write.kind() == kind);
-    if let Some(instance) = find(uses::INSTANCE) {
+    if let Some(instance) = find(INSTANCE_KIND) {
         return check_instance_write(actor, instance, find("allocation").is_some());
     }
-    if let Some(server) = find(uses::SERVER) {
+    if let Some(server) = find(SERVER_KIND) {
         return of_server(actor, server);
     }
-    if let Some(network) = find(uses::NETWORK) {
+    if let Some(network) = find(NETWORK_KIND) {
         return if network.after.is_some() {
             FaultPoint::DeleteNetwork
         } else {
             FaultPoint::RemoveNetwork
         };
     }
-    if find(uses::SECURITY_GROUP).is_some() {
+    if find(SECURITY_GROUP_KIND).is_some() {
         return FaultPoint::RemoveNetwork;
     }
     if find("flavor").is_some() {

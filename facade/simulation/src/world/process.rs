@@ -149,7 +149,12 @@ impl World<'_> {
 
     fn networks(&self, actor: Actor) -> Result<Arc<Networks>, SetupError> {
         let regions = BTreeSet::from([constants::region()]);
-        let networks = Networks::new(self.store(actor), regions, self.entropy.clone())?;
+        let networks = Networks::new(
+            self.store(actor),
+            regions,
+            self.entropy.clone(),
+            &fleetwright_compute::schema::references(),
+        )?;
         Ok(Arc::new(networks))
     }
 
@@ -163,8 +168,13 @@ impl World<'_> {
             self.store(actor),
             Arc::clone(&networks),
             self.entropy.clone(),
+            &fleetwright_compute::schema::references(),
         )?;
-        let authorities = SshAuthorities::new(self.store(actor), self.entropy.clone())?;
+        let authorities = SshAuthorities::new(
+            self.store(actor),
+            self.entropy.clone(),
+            &fleetwright_compute::schema::references(),
+        )?;
         let (groups, authorities) = (Arc::new(groups), Arc::new(authorities));
         let ground = TenantGround::new(networks, groups, authorities, Arc::clone(catalog));
         let inner = Arc::new(ground);
