@@ -49,7 +49,7 @@ impl Cloud for Azure {
     type Output = ApiResponse;
 
     fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Operation, Request), Refusal> {
-        let request = Request::read(request, &engine.knobs)?;
+        let request = Request::read(request, &engine.core.knobs)?;
         let operation = request.operation.ok_or_else(Refusal::internal)?;
         Ok((operation, request))
     }
@@ -85,7 +85,7 @@ impl Cloud for Azure {
     }
 
     fn retry_after(engine: &Engine, seconds: u64) -> String {
-        match engine.knobs.retry_after {
+        match engine.core.knobs.retry_after {
             RetryAfter::Seconds => seconds.to_string(),
             RetryAfter::Date => {
                 let then = engine.now().saturating_add(Duration::from_secs(seconds));

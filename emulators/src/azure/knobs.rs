@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::catalog::{
     Location, MarketplaceImage, ResourceGroup, SecurityGroup, SizeSpec, VirtualNetwork,
 };
-use crate::cloud::CommonKnobs;
+use crate::cloud::impl_common_knobs;
 pub use crate::cloud::{
     knobs::{Capacity, Counts, LateFailure, LimitCheck, Market, Throttle},
     lag::Lag,
@@ -190,12 +190,4 @@ impl Default for Timing {
     }
 }
 
-impl CommonKnobs for Knobs {
-    fn seed_mut(&mut self) -> &mut u64 {
-        &mut self.seed
-    }
-
-    fn throttle(&self) -> &BTreeMap<String, Throttle> {
-        &self.throttle
-    }
-}
+impl_common_knobs!(Knobs);

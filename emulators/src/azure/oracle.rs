@@ -180,7 +180,7 @@ impl Oracle {
             images: images.collect(),
             operations_in_progress: going_on.count(),
             calls,
-            records_read: engine.records_read,
+            records_read: engine.core.records_read,
             unused_faults,
         }
     }

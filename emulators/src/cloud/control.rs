@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{Cloud, Operation, RefusalInfo as _, fault::FaultRule, service::Service};
-use crate::server::{Delivery, HttpRequest, HttpResponse};
+use crate::server::{HttpRequest, HttpResponse};
 
 const ROOT: &str = "/_emulator";
 
@@ -55,13 +55,7 @@ pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &HttpRequest) -> H
         Ok(body) => (200, body),
         Err((status, message)) => (status, json!({ "error": message })),
     };
-    HttpResponse {
-        status,
-        content_type: "application/json",
-        headers: Vec::new(),
-        body: body.to_string(),
-        delivery: Delivery::Complete,
-    }
+    HttpResponse::new(status, "application/json", body.to_string())
 }
 
 type Answer<T> = Result<T, (u16, String)>;

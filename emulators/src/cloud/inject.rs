@@ -82,13 +82,7 @@ pub(super) fn lost_before_effect(fault: Option<&Fault>) -> Option<HttpResponse> 
         }) => Delivery::Hang,
         Some(_) | None => return None,
     };
-    Some(HttpResponse {
-        status: 500,
-        content_type: "text/plain",
-        headers: Vec::new(),
-        body: String::new(),
-        delivery,
-    })
+    Some(HttpResponse::new(500, "text/plain", String::new()).with_delivery(delivery))
 }
 
 /// What a fault does to a reply.

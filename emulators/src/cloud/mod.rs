@@ -22,6 +22,7 @@ pub(crate) mod capacity;
 pub(crate) mod clock;
 mod control;
 pub(crate) mod emulator;
+pub(crate) mod engine;
 pub(crate) mod fault;
 pub(crate) mod history;
 pub(crate) mod ids;
@@ -46,6 +47,7 @@ use crate::server::{HttpRequest, HttpResponse};
 use fault::{Fault, FaultRule, InjectedError};
 use inject::CallContext;
 use knobs::Throttle;
+use lag::Lag;
 
 /// A cloud: what it speaks, and what happens in it.
 pub trait Cloud: Debug + Sized + Send + Sync + 'static {
@@ -167,14 +169,46 @@ pub trait Operation:
     fn named(name: &str) -> Option<Self>;
 }
 
-/// Knobs that all clouds have.
+/// The knobs that all clouds have, as the shared code reads and changes them.
 pub trait CommonKnobs: Clone + Debug + Serialize + DeserializeOwned + Send {
-    /// Where all chance comes from.
-    fn seed_mut(&mut self) -> &mut u64;
+    /// The seed of all random choices.
+    fn seed(&self) -> u64;
 
-    /// The token buckets.
+    /// Changes the seed. It takes effect at the next reset.
+    fn set_seed(&mut self, seed: u64);
+
+    /// The lag of reads and writes.
+    fn lag_mut(&mut self) -> &mut Lag;
+
+    /// The token buckets by operation.
     fn throttle(&self) -> &BTreeMap<String, Throttle>;
 }
+
+/// Implements [`CommonKnobs`] for a type with the fields `seed`, `lag` and `throttle`.
+macro_rules! impl_common_knobs {
+    ($knobs:ty) => {
+        impl $crate::cloud::CommonKnobs for $knobs {
+            fn seed(&self) -> u64 {
+                self.seed
+            }
+
+            fn set_seed(&mut self, seed: u64) {
+                self.seed = seed;
+            }
+
+            fn lag_mut(&mut self) -> &mut $crate::cloud::lag::Lag {
+                &mut self.lag
+            }
+
+            fn throttle(
+                &self,
+            ) -> &std::collections::BTreeMap<String, $crate::cloud::knobs::Throttle> {
+                &self.throttle
+            }
+        }
+    };
+}
+pub(crate) use impl_common_knobs;
 
 /// A refusal as records and the control endpoint show it.
 pub trait RefusalInfo: Debug {

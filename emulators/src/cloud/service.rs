@@ -169,8 +169,7 @@ impl<C: Cloud> Service<C> {
 
     pub(super) fn reset(&self, seed: Option<u64>) {
         let mut knobs = self.knobs();
-        let from = knobs.seed_mut();
-        *from = seed.unwrap_or(*from);
+        knobs.set_seed(seed.unwrap_or(knobs.seed()));
         self.clear_faults();
         *self.state() = Inner::new(knobs, &self.clock);
     }

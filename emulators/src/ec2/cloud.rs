@@ -20,7 +20,7 @@ use crate::{
         fault::{self, Fault, InjectedError},
         inject::CallContext,
     },
-    server::{BodyError, Delivery, HttpRequest, HttpResponse},
+    server::{BodyError, HttpRequest, HttpResponse},
 };
 
 /// An EC2 on a socket of this process. Dropping it closes every connection and stops it.
@@ -45,7 +45,7 @@ impl Cloud for Ec2 {
     type Output = String;
 
     fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Action, Self::Call), Refusal> {
-        let (action, params) = understand(request, &engine.knobs)?;
+        let (action, params) = understand(request, &engine.core.knobs)?;
         Ok((action, (action, params)))
     }
 
@@ -77,13 +77,8 @@ impl Cloud for Ec2 {
             Ok(body) => (200, body),
             Err(refusal) => (refusal.status, xml::refusal(&refusal, request_id)),
         };
-        HttpResponse {
-            status,
-            content_type: "text/xml;charset=UTF-8",
-            headers: vec![("x-amzn-requestid", request_id.to_owned())],
-            body,
-            delivery: Delivery::Complete,
-        }
+        HttpResponse::new(status, "text/xml;charset=UTF-8", body)
+            .with_header("x-amzn-requestid", request_id)
     }
 
     fn supports_fault(fault: &Fault) -> bool {

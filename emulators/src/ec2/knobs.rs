@@ -12,7 +12,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec, default_subnets};
-use crate::cloud::CommonKnobs;
+use crate::cloud::impl_common_knobs;
 pub use crate::cloud::{
     knobs::{Capacity, Counts, LateFailure, Market, Throttle},
     lag::Lag,
@@ -155,12 +155,4 @@ impl Default for Timing {
     }
 }
 
-impl CommonKnobs for Knobs {
-    fn seed_mut(&mut self) -> &mut u64 {
-        &mut self.seed
-    }
-
-    fn throttle(&self) -> &BTreeMap<String, Throttle> {
-        &self.throttle
-    }
-}
+impl_common_knobs!(Knobs);

@@ -20,7 +20,7 @@ use crate::{
         fault::{self, Fault, InjectedError},
         inject::CallContext,
     },
-    server::{BodyError, Delivery, HttpRequest, HttpResponse},
+    server::{BodyError, HttpRequest, HttpResponse},
 };
 
 /// A Compute Engine on a socket of this process. Dropping it closes every connection and stops it.
@@ -45,7 +45,7 @@ impl Cloud for Gcp {
     type Output = String;
 
     fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Method, Call), Refusal> {
-        let call = understand(request, &engine.knobs)?;
+        let call = understand(request, &engine.core.knobs)?;
         Ok((call.method, call))
     }
 
@@ -78,13 +78,8 @@ impl Cloud for Gcp {
             Ok(body) => (200, body),
             Err(refusal) => (refusal.status, refusal.document().to_string()),
         };
-        HttpResponse {
-            status,
-            content_type: "application/json; charset=UTF-8",
-            headers: vec![("vary", "Origin, X-Origin, Referer".to_owned())],
-            body,
-            delivery: Delivery::Complete,
-        }
+        HttpResponse::new(status, "application/json; charset=UTF-8", body)
+            .with_header("vary", "Origin, X-Origin, Referer")
     }
 
     fn supports_fault(_fault: &Fault) -> bool {
@@ -93,7 +88,7 @@ impl Cloud for Gcp {
 
     fn injected_refusal(error: InjectedError<'_>, engine: &Engine) -> Refusal {
         match error {
-            InjectedError::Throttled => Refusal::throttled(engine.knobs.throttle_status),
+            InjectedError::Throttled => Refusal::throttled(engine.core.knobs.throttle_status),
             InjectedError::ExpiredCredentials => Refusal::unauthenticated(),
             InjectedError::Forbidden => Refusal::forbidden("projects/any"),
             InjectedError::Capacity => Refusal::stockout("projects/any/zones/any"),

@@ -12,7 +12,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Image, MachineType, Subnetwork, default_subnetworks};
-use crate::cloud::CommonKnobs;
+use crate::cloud::impl_common_knobs;
 pub use crate::cloud::{
     knobs::{Capacity, Counts, LateFailure, LimitCheck, Market, Throttle},
     lag::Lag,
@@ -117,15 +117,7 @@ impl Default for Knobs {
     }
 }
 
-impl CommonKnobs for Knobs {
-    fn seed_mut(&mut self) -> &mut u64 {
-        &mut self.seed
-    }
-
-    fn throttle(&self) -> &BTreeMap<String, Throttle> {
-        &self.throttle
-    }
-}
+impl_common_knobs!(Knobs);
 
 /// How long things take, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -168,7 +168,7 @@ impl Oracle {
                 })
                 .collect(),
             calls,
-            records_read: engine.records_read,
+            records_read: engine.core.records_read,
             unused_faults,
         }
     }

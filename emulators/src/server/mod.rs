@@ -62,6 +62,31 @@ pub struct HttpResponse {
     pub(crate) delivery: Delivery,
 }
 
+impl HttpResponse {
+    /// A response that is delivered completely, without further headers.
+    pub(crate) const fn new(status: u16, content_type: &'static str, body: String) -> Self {
+        Self {
+            status,
+            content_type,
+            headers: Vec::new(),
+            body,
+            delivery: Delivery::Complete,
+        }
+    }
+
+    /// Adds a header.
+    pub(crate) fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Replaces how the response is delivered.
+    pub(crate) fn with_delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
+    }
+}
+
 /// What becomes of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {

@@ -18,7 +18,7 @@ const NETWORKS: &str = "Microsoft.Network/virtualNetworks";
 const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
 
 pub(super) fn groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let groups = context.engine.knobs.resource_groups.iter();
+    let groups = context.engine.core.knobs.resource_groups.iter();
     let items = groups.map(|it| shapes::group(context.request.subscription(), it));
     let items = items.collect();
     context.whole(items)
@@ -36,13 +36,13 @@ pub(super) fn group_exists(context: &Context<'_>) -> Result<ApiResponse, Refusal
 
 fn known_group<'a>(context: &'a Context<'_>) -> Result<&'a ResourceGroup, Refusal> {
     let name = context.request.name(1);
-    let mut groups = context.engine.knobs.resource_groups.iter();
+    let mut groups = context.engine.core.knobs.resource_groups.iter();
     let known = groups.find(|group| same(&group.name, name));
     known.ok_or_else(|| Refusal::no_group(name))
 }
 
 pub(super) fn locations(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let places = context.engine.knobs.locations.iter();
+    let places = context.engine.core.knobs.locations.iter();
     let items = places.map(|it| shapes::location(context.request.subscription(), it));
     let items = items.collect();
     context.whole(items)
@@ -50,7 +50,7 @@ pub(super) fn locations(context: &mut Context<'_>) -> Result<ApiResponse, Refusa
 
 pub(super) fn provider(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let (subscription, name) = (context.request.subscription(), context.request.name(1));
-    let document = shapes::provider(subscription, name, &context.engine.knobs);
+    let document = shapes::provider(subscription, name, &context.engine.core.knobs);
     let document = document.ok_or_else(|| {
         let message = format!("The resource namespace '{name}' is invalid.");
         Refusal::new(404, "InvalidResourceNamespace", message)
@@ -60,7 +60,7 @@ pub(super) fn provider(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
 
 pub(super) fn sizes(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.engine.location(Some(context.request.name(1)))?;
-    let sizes = context.engine.knobs.sizes.iter();
+    let sizes = context.engine.core.knobs.sizes.iter();
     let items = sizes.filter(|size| !size.restricted).map(shapes::size);
     let items = items.collect();
     context.whole(items)
@@ -83,7 +83,7 @@ pub(super) fn skus(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
             Some(plain_location(place))
         }
     };
-    let knobs = &context.engine.knobs;
+    let knobs = &context.engine.core.knobs;
     let mut items = Vec::new();
     for location in &knobs.locations {
         if wanted.as_ref().is_none_or(|it| *it == location.name) {
@@ -108,7 +108,7 @@ fn known_network(context: &Context<'_>) -> Result<Value, Refusal> {
 pub(super) fn networks(context: &mut Context<'_>, reach: Reach) -> Result<ApiResponse, Refusal> {
     context.scope(reach)?;
     let group = context.request.name(1);
-    let known = context.engine.knobs.virtual_networks.iter();
+    let known = context.engine.core.knobs.virtual_networks.iter();
     let known = known.filter(|it| reach == Reach::Subscription || same(&it.resource_group, group));
     let items = known.map(|it| shapes::network(context.request.subscription(), it));
     let items = items.collect();
@@ -140,7 +140,7 @@ fn subnets_of(mut network: Value) -> Vec<Value> {
 
 pub(super) fn security_groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.scope(Reach::Group)?;
-    let known = context.engine.knobs.network_security_groups.iter();
+    let known = context.engine.core.knobs.network_security_groups.iter();
     let known = known.filter(|it| same(&it.resource_group, context.request.name(1)));
     let items = known.map(|it| shapes::security_group(context.request.subscription(), it));
     let items = items.collect();
@@ -150,7 +150,7 @@ pub(super) fn security_groups(context: &mut Context<'_>) -> Result<ApiResponse, 
 pub(super) fn security_group(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let (group, name) = (context.request.name(1), context.request.name(2));
     context.engine.check_group(group)?;
-    let mut known = context.engine.knobs.network_security_groups.iter();
+    let mut known = context.engine.core.knobs.network_security_groups.iter();
     let found = known.find(|it| same(&it.resource_group, group) && same(&it.name, name));
     let found = found.ok_or_else(|| Refusal::no_resource(SECURITY_GROUPS, name, group))?;
     let document = shapes::security_group(context.request.subscription(), found);

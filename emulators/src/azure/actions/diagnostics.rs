@@ -43,7 +43,7 @@ pub(super) fn blob(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
         let message = "The specified blob does not exist.";
         return Err(Refusal::new(404, "BlobNotFound", message));
     };
-    context.engine.records_read += 1;
+    context.engine.core.records_read += 1;
     let mut text = vm.console.join("\r\n");
     text.push_str("\r\n");
     Ok(ApiResponse::text(text))

@@ -39,7 +39,7 @@ impl Context<'_> {
             }
         };
         Ok(PageRequest {
-            most: usize::try_from(self.engine.knobs.page_size.get()).unwrap_or(usize::MAX),
+            most: usize::try_from(self.engine.core.knobs.page_size.get()).unwrap_or(usize::MAX),
             place,
             page_fault: self.context.page_fault,
         })
@@ -61,7 +61,7 @@ impl Context<'_> {
     pub(super) fn page(&self, items: &[Value], next: Option<PagePosition>) -> ApiResponse {
         let mut document = json!({ "value": items });
         if let Some(next) = next {
-            let origin = self.engine.knobs.link_origin.as_ref();
+            let origin = self.engine.core.knobs.link_origin.as_ref();
             let origin = origin.unwrap_or(&self.request.origin);
             document["nextLink"] = Value::String(link(self.request, origin, next));
         }
@@ -76,7 +76,7 @@ impl Context<'_> {
             .zip(items)
             .map(|(place, item)| (place, Some(item)));
         let (page, records_read) = paging.take(numbered.skip_while(|(place, _)| *place <= after));
-        self.engine.records_read += records_read;
+        self.engine.core.records_read += records_read;
         Ok(self.page(&page.items, page.next))
     }
 }

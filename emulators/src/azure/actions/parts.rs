@@ -74,7 +74,7 @@ enum Expand {
 pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(kind);
     context.engine.check_group(&id.group)?;
-    context.engine.records_read += 1;
+    context.engine.core.records_read += 1;
     let expand = match context
         .request
         .param("$expand")
@@ -114,7 +114,7 @@ pub(super) fn delete(
     begin: impl FnOnce(&mut Engine, &Id) -> Result<Option<u64>, Refusal>,
 ) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(kind);
-    context.engine.records_read += 1;
+    context.engine.core.records_read += 1;
     Ok(match begin(context.engine, &id)? {
         None => ApiResponse::bare(204),
         Some(task) => context.begun(task, Begun::Accepted, &Value::Null),
@@ -142,7 +142,7 @@ pub(super) fn list(
         Kind::Nic => part.of(&engine.nics, |nic| parts::nic(nic, None)),
         Kind::VirtualMachine => return Err(Refusal::internal()),
     };
-    context.engine.records_read += records_read;
+    context.engine.core.records_read += records_read;
     Ok(context.page(&page.items, page.next))
 }
 

@@ -37,7 +37,7 @@ impl Context<'_> {
 
     /// The URL of an operation: of its state, or of what it comes to.
     fn url(&self, task: &Task, monitor: bool) -> String {
-        let origin = self.engine.knobs.polling_origin.as_ref();
+        let origin = self.engine.core.knobs.polling_origin.as_ref();
         let monitor = if monitor { "&monitor=true" } else { "" };
         format!(
             "{}/subscriptions/{}/providers/{}/locations/{}/operations/{}?p={}{monitor}&api-version={}",
@@ -52,7 +52,7 @@ impl Context<'_> {
     }
 
     fn come_back(&self, answer: ApiResponse) -> ApiResponse {
-        match self.engine.knobs.poll_after_secs {
+        match self.engine.core.knobs.poll_after_secs {
             None => answer,
             Some(seconds) => answer.header("retry-after", seconds.to_string()),
         }
@@ -61,7 +61,7 @@ impl Context<'_> {
 
 /// How far an operation is.
 pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    context.engine.records_read += 1;
+    context.engine.core.records_read += 1;
     let name = context.request.name(3);
     let task = context.engine.task(name);
     let of = |task: &&Task| {

@@ -60,7 +60,7 @@ pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let order: VmBody = body::read(context.request)?;
     context.engine.check_group(&id.group)?;
-    context.engine.records_read += 1;
+    context.engine.core.records_read += 1;
     let there = context.engine.vms.seq(&id);
     check_preconditions(context, there)?;
     let (task, status) = match there {
@@ -108,7 +108,7 @@ pub(super) fn patch(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
 fn seen(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
     let id = context.vm_id();
     context.engine.check_group(&id.group)?;
-    context.engine.records_read += 1;
+    context.engine.core.records_read += 1;
     let moment = context.engine.moment(context.context.read_lag);
     let seen = context.engine.vms.seen(&id, moment);
     seen.ok_or_else(|| context.engine.missing_vm(&id))
@@ -215,7 +215,7 @@ fn list(
     let (scope, paging) = (context.scope(reach)?, context.paging()?);
     let moment = context.engine.moment(context.context.read_lag);
     let (page, records_read) = context.engine.vms.page(&scope, &paging, moment);
-    context.engine.records_read += records_read;
+    context.engine.core.records_read += records_read;
     let here = page
         .items
         .iter()

@@ -49,7 +49,7 @@ impl Engine {
         if missing.is_none() {
             self.allocate(seq);
         }
-        let takes = self.knobs.timing.boot;
+        let takes = self.core.knobs.timing.boot;
         Ok(self.begin(
             id,
             &plan.location,
@@ -68,7 +68,7 @@ impl Engine {
             vm.provisioning = Provisioning::Creating;
             vm.tags = Arc::new(tags);
         });
-        let takes = self.knobs.timing.boot;
+        let takes = self.core.knobs.timing.boot;
         let planned_failures = late.or(missing);
         self.begin(
             &vm.id,
@@ -81,7 +81,7 @@ impl Engine {
 
     /// Why a creation is going to fail, because a knob says so.
     fn late_failure(&self, size: &str, zone: &str) -> Option<Failure> {
-        let mut rules = self.knobs.late_failures.iter();
+        let mut rules = self.core.knobs.late_failures.iter();
         let rule = rules.find(|rule| rule.strikes(size, zone))?;
         Some(Failure::new(&rule.code, &rule.message))
     }

@@ -151,12 +151,12 @@ impl Engine {
     }
 
     pub(super) fn remove_disk(&mut self, seq: Seq) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.disks.remove(seq, now, window);
     }
 
     pub(super) fn edit_disk(&mut self, seq: Seq, change: impl FnOnce(&mut Disk)) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.disks.edit(seq, now, window, change);
     }
 

@@ -82,7 +82,7 @@ impl Engine {
         image.location.clone_from(&location);
         let (seq, now) = (self.next_seq(), self.now());
         self.images.insert(seq, id, now, image);
-        let takes = self.knobs.timing.image;
+        let takes = self.core.knobs.timing.image;
         let task = self.begin(id, &location, Work::Make(Kind::Image, seq), takes, None);
         Ok((task, true))
     }
@@ -164,7 +164,7 @@ impl Engine {
     }
 
     pub(super) fn edit_image(&mut self, seq: Seq, change: impl FnOnce(&mut Image)) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.images.edit(seq, now, window, change);
     }
 }

@@ -22,7 +22,7 @@ impl Engine {
             let place = (vm.location.clone(), vm.kind());
             *existing.entry(place).or_insert(0) += 1;
             match vm.power {
-                Some(Power::RunningServer | Power::Stopping | Power::Stopped) => {
+                Some(Power::Running | Power::Stopping | Power::Stopped) => {
                     assert!(vm.allocated)
                 }
                 Some(Power::Deallocated) => assert!(!vm.allocated),
@@ -30,7 +30,7 @@ impl Engine {
             }
         }
         let counted = |(kind, count): (&_, u64)| (Clone::clone(kind), count);
-        let machines: BTreeMap<_, _> = self.machines.in_use().map(counted).collect();
+        let machines: BTreeMap<_, _> = self.core.usage.in_use().map(counted).collect();
         assert_eq!(machines, allocated);
         let mut counted = BTreeMap::new();
         for (location, machines) in &self.existing {

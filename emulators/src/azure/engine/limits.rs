@@ -23,7 +23,7 @@ impl Engine {
     /// Why a machine can not be had: refused at once, or going to fail in its operation.
     pub(super) fn limits(&self, wanted: Wanted<'_>) -> Result<Option<Failure>, Refusal> {
         if let Some(message) = self.over_quota(wanted) {
-            match self.knobs.quota_check {
+            match self.core.knobs.quota_check {
                 LimitCheck::Immediate => return Err(Refusal::not_allowed(message)),
                 LimitCheck::InOperation => {
                     return Ok(Some(Failure::new("OperationNotAllowed", message)));
@@ -33,7 +33,7 @@ impl Engine {
         if self.has_machine(wanted) {
             return Ok(None);
         }
-        match self.knobs.capacity_check {
+        match self.core.knobs.capacity_check {
             LimitCheck::Immediate => Err(Refusal::no_sku(&wanted.size.name, wanted.location)),
             LimitCheck::InOperation => Ok(Some(no_machine(wanted))),
         }
@@ -49,14 +49,14 @@ impl Engine {
     pub(super) fn has_machine(&self, wanted: Wanted<'_>) -> bool {
         let zone = wanted.zone.unwrap_or_default().to_owned();
         let kind = (wanted.size.name.clone(), zone, wanted.market);
-        self.machines.free(&self.knobs.capacity, &kind) > 0
+        self.core.usage.free(&self.core.knobs.capacity, &kind) > 0
     }
 
     /// The words about the first quota that a machine would exceed.
     fn over_quota(&self, wanted: Wanted<'_>) -> Option<String> {
         let more = u64::from(wanted.size.cores);
         let place = wanted.location;
-        if let Some(limit) = self.knobs.vm_quota {
+        if let Some(limit) = self.core.knobs.vm_quota {
             let used = self.vms_in(place);
             if used + 1 > limit {
                 return Some(quota_text("virtualMachines", place, limit, used, 1));
@@ -64,7 +64,7 @@ impl Engine {
         }
         match wanted.market {
             Market::Spot => {
-                let limit = self.knobs.spot_vcpu_quota?;
+                let limit = self.core.knobs.spot_vcpu_quota?;
                 let used = self.cores_of(place, |_, market| market == Market::Spot);
                 (used + more > limit)
                     .then(|| quota_text("LowPriorityCores", place, limit, used, more))
@@ -75,7 +75,7 @@ impl Engine {
 
     fn over_regular_quota(&self, wanted: Wanted<'_>, more: u64) -> Option<String> {
         let (place, family) = (wanted.location, &wanted.size.family);
-        if let Some(limit) = self.knobs.family_quota.get(family).copied() {
+        if let Some(limit) = self.core.knobs.family_quota.get(family).copied() {
             let used = self.cores_of_family(place, family);
             if used + more > limit {
                 return Some(quota_text(
@@ -87,7 +87,7 @@ impl Engine {
                 ));
             }
         }
-        let limit = self.knobs.vcpu_quota?;
+        let limit = self.core.knobs.vcpu_quota?;
         let used = self.cores_of(place, |_, market| market == Market::OnDemand);
         (used + more > limit).then(|| quota_text("Total Regional Cores", place, limit, used, more))
     }
@@ -103,7 +103,7 @@ impl Engine {
     /// How many cores of a family a location has.
     pub(crate) fn cores_of_family(&self, location: &str, family: &str) -> u64 {
         self.cores_of(location, |size, market| {
-            let mut sizes = self.knobs.sizes.iter();
+            let mut sizes = self.core.knobs.sizes.iter();
             let spec = sizes.find(|spec| same(&spec.name, size));
             market == Market::OnDemand && spec.is_some_and(|spec| spec.family == family)
         })

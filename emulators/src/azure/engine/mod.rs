@@ -45,7 +45,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use fleetwright_chaos::{Clock, SeededRng};
+use fleetwright_chaos::Clock;
 
 pub(crate) use limits::quota_text;
 
@@ -60,19 +60,15 @@ use super::{
     wire::id::Id,
 };
 use crate::cloud::{
-    self, address_pool::AddressPool, capacity::CapacityUsage, ids::IdGenerator, index::Seq,
-    lag::ReadLag, schedule::Schedule,
+    self, address_pool::AddressPool, capacity::CapacityUsage, engine::EngineCore, ids::IdGenerator,
+    index::Seq, lag::ReadLag,
 };
 
 /// Everything there is.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) knobs: Knobs,
-    schedule: Schedule<Event>,
-    last_seq: Seq,
+    pub(crate) core: EngineCore<Knobs, Event>,
     names: IdGenerator,
-    request_ids: IdGenerator,
-    rng: SeededRng,
     pub(crate) vms: ResourceTable<Vm>,
     pub(crate) nics: ResourceTable<Nic>,
     pub(crate) ips: ResourceTable<PublicIp>,
@@ -80,19 +76,14 @@ pub struct Engine {
     pub(crate) images: ResourceTable<Image>,
     pub(crate) tasks: BTreeMap<u64, Task>,
     task_ids: HashMap<String, u64>,
-    /// CapacityUsage that are allocated.
-    machines: CapacityUsage,
     /// Virtual machines, which quota counts whether they are allocated or not, by location.
     existing: BTreeMap<String, CapacityUsage>,
     pools: BTreeMap<String, AddressPool>,
-    public: AddressPool,
-    /// How many records reads have looked at.
-    pub(crate) records_read: u64,
 }
 
 /// Something that happens at its due time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(crate) enum Event {
     /// An operation ends.
     End(u64),
     /// An operation is forgotten.
@@ -105,11 +96,7 @@ impl cloud::CloudEngine for Engine {
     fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
         Self {
-            schedule: Schedule::new(clock),
-            last_seq: 0,
             names: IdGenerator::new(seed),
-            request_ids: IdGenerator::new(seed ^ u64::MAX),
-            rng: SeededRng::for_purpose(seed, 1),
             vms: ResourceTable::default(),
             nics: ResourceTable::default(),
             ips: ResourceTable::default(),
@@ -117,25 +104,22 @@ impl cloud::CloudEngine for Engine {
             images: ResourceTable::default(),
             tasks: BTreeMap::new(),
             task_ids: HashMap::new(),
-            machines: CapacityUsage::default(),
             existing: BTreeMap::new(),
             pools: BTreeMap::new(),
-            public: AddressPool::public(),
-            records_read: 0,
-            knobs,
+            core: EngineCore::new(knobs, clock),
         }
     }
 
     fn knobs(&self) -> &Knobs {
-        &self.knobs
+        &self.core.knobs
     }
 
     fn set_knobs(&mut self, knobs: Knobs) {
-        self.knobs = knobs;
+        self.core.knobs = knobs;
     }
 
     fn catch_up(&mut self) {
-        while let Some(event) = self.schedule.due() {
+        while let Some(event) = self.core.schedule.due() {
             match event {
                 Event::End(task) => self.end(task),
                 Event::Forget(task) => self.forget(task),
@@ -144,24 +128,23 @@ impl cloud::CloudEngine for Engine {
     }
 
     fn request_id(&mut self) -> String {
-        self.request_ids.request()
+        self.core.request_id()
     }
 }
 
 impl Engine {
-    fn next_seq(&mut self) -> Seq {
-        self.last_seq += 1;
-        self.last_seq
+    const fn next_seq(&mut self) -> Seq {
+        self.core.next_seq()
     }
 
     /// What time it is.
     pub(crate) const fn now(&self) -> Duration {
-        self.schedule.now()
+        self.core.now()
     }
 
     /// What the calendar says at a moment.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
-        self.schedule.date(moment)
+        self.core.date(moment)
     }
 
     /// The same, as Azure writes it.
@@ -173,12 +156,15 @@ impl Engine {
     /// The moment that a read made now sees; nothing where that is before the beginning.
     pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
-        self.knobs.lag.moment(now, read_lag, &mut self.rng)
+        self.core
+            .knobs
+            .lag
+            .moment(now, read_lag, &mut self.core.rng)
     }
 
     /// Refuses a resource group that is not there.
     pub(crate) fn check_group(&self, group: &str) -> Result<(), Refusal> {
-        let known = self.knobs.resource_groups.iter();
+        let known = self.core.knobs.resource_groups.iter();
         if known.map(|known| &known.name).any(|name| same(name, group)) {
             return Ok(());
         }
@@ -188,11 +174,11 @@ impl Engine {
     /// A virtual machine that a call names, which may not be found yet soon after its creation.
     pub(crate) fn named_vm(&mut self, id: &Id) -> Result<Seq, Refusal> {
         self.check_group(&id.group)?;
-        self.records_read += 1;
+        self.core.records_read += 1;
         let seq = self.vms.seq(id).ok_or_else(|| self.missing_vm(id))?;
         let made = self.vms.made(seq).unwrap_or_default();
         let now = self.now();
-        if self.knobs.lag.hides(made, now, &mut self.rng) {
+        if self.core.knobs.lag.hides(made, now, &mut self.core.rng) {
             return Err(id.missing());
         }
         Ok(seq)
@@ -200,7 +186,7 @@ impl Engine {
 
     /// The words for a virtual machine that is not there: others soon after it went.
     pub(crate) fn missing_vm(&self, id: &Id) -> Refusal {
-        let memory = self.knobs.timing.deleted_retention;
+        let memory = self.core.knobs.timing.deleted_retention;
         let lately = |ended: Duration| self.now() < ended.saturating_add(memory);
         if self.vms.ended(id).is_some_and(lately) {
             Refusal::no_entity()
@@ -211,7 +197,7 @@ impl Engine {
 
     /// Changes a virtual machine as of now.
     fn edit_vm(&mut self, seq: Seq, change: impl FnOnce(&mut Vm)) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.vms.edit(seq, now, window, |vm| {
             vm.version += 1;
             vm.changed = now;
@@ -230,7 +216,7 @@ impl Engine {
         let Some(vm) = self.vms.get(seq).filter(|vm| !vm.allocated) else {
             return;
         };
-        self.machines.reserve(vm.kind());
+        self.core.usage.reserve(vm.kind());
         self.edit_vm(seq, |vm| vm.allocated = true);
     }
 
@@ -239,7 +225,7 @@ impl Engine {
         let Some(vm) = self.vms.get(seq).filter(|vm| vm.allocated) else {
             return;
         };
-        self.machines.release(&vm.kind());
+        self.core.usage.release(&vm.kind());
         self.edit_vm(seq, |vm| vm.allocated = false);
     }
 
@@ -257,7 +243,12 @@ impl Engine {
     }
 
     fn cores(&self, size: &str) -> u32 {
-        let spec = self.knobs.sizes.iter().find(|spec| same(&spec.name, size));
+        let spec = self
+            .core
+            .knobs
+            .sizes
+            .iter()
+            .find(|spec| same(&spec.name, size));
         spec.map_or(0, |spec| spec.cores)
     }
 }

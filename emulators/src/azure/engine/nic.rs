@@ -77,7 +77,7 @@ impl Engine {
             Some((owner, until))
                 if self.now() < *until && vm.is_none_or(|vm| vm.key() != owner.key()) =>
             {
-                let seconds = self.knobs.timing.nic_reservation.as_secs();
+                let seconds = self.core.knobs.timing.nic_reservation.as_secs();
                 let message = format!(
                     "Nic(s) in request is reserved for another Virtual Machine for {seconds} seconds. Please provide \
                      another nic(s) or retry after {seconds} seconds. Reserved VM: {}",
@@ -91,7 +91,9 @@ impl Engine {
 
     /// Reserves interfaces for a virtual machine that failed.
     pub(super) fn reserve(&mut self, nics: &[Seq], vm: &Id) {
-        let until = self.now().saturating_add(self.knobs.timing.nic_reservation);
+        let until = self
+            .now()
+            .saturating_add(self.core.knobs.timing.nic_reservation);
         for seq in nics {
             self.edit_nic(*seq, |nic| nic.reserved = Some((vm.clone(), until)));
         }
@@ -115,7 +117,7 @@ impl Engine {
             id.to_ascii_lowercase()
                 .ends_with(&tail.to_ascii_lowercase())
         };
-        let groups = &self.knobs.network_security_groups;
+        let groups = &self.core.knobs.network_security_groups;
         if groups.iter().any(|it| is(&it.resource_group, &it.name)) {
             return Ok(());
         }
@@ -170,12 +172,12 @@ impl Engine {
                 DeleteOption::Detach => self.edit_ip(ip, |ip| ip.attached = None),
             }
         }
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.nics.remove(seq, now, window);
     }
 
     pub(super) fn edit_nic(&mut self, seq: Seq, change: impl FnOnce(&mut Nic)) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.nics.edit(seq, now, window, change);
     }
 
@@ -198,7 +200,7 @@ impl Engine {
 
     /// A virtual network by its name.
     pub(crate) fn network(&self, group: &str, name: &str) -> Option<&VirtualNetwork> {
-        let mut known = self.knobs.virtual_networks.iter();
+        let mut known = self.core.knobs.virtual_networks.iter();
         known.find(|it| same(&it.resource_group, group) && same(&it.name, name))
     }
 }

@@ -99,13 +99,10 @@ pub enum ExternalAction {
 impl Engine {
     /// Carries an act out, and answers the ids of what it was about.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
-        let records_read = self.records_read;
-        // Nothing hides from whoever acts past the wire.
-        let lag = std::mem::take(&mut self.knobs.lag.writes);
-        let done = self.carry_out(action);
-        self.knobs.lag.writes = lag;
-        self.records_read = records_read;
-        done
+        let paused = self.core.pause_observation();
+        let result = self.carry_out(action);
+        self.core.resume_observation(paused);
+        result
     }
 
     fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
@@ -121,7 +118,7 @@ impl Engine {
                 let subscription = subscription
                     .unwrap_or_else(|| "00000000-0000-0000-0000-000000000000".to_owned());
                 let group = resource_group.or_else(|| {
-                    let first = self.knobs.resource_groups.first();
+                    let first = self.core.knobs.resource_groups.first();
                     first.map(|group| group.name.clone())
                 });
                 let prefix = prefix.unwrap_or_else(|| "foreign".to_owned());
@@ -145,7 +142,7 @@ impl Engine {
                     os_type: None,
                     delete: DeleteOption::Detach,
                 };
-                let first = self.knobs.locations.first();
+                let first = self.core.knobs.locations.first();
                 let location = first.map(|it| it.name.clone()).unwrap_or_default();
                 self.make_disk(&plan, &location, None, tags);
                 Ok(vec![plan.id.path()])
@@ -214,7 +211,7 @@ impl Engine {
         tags: &Tags,
         size: Option<&str>,
     ) -> Result<VmBody, Refusal> {
-        let knobs = &self.knobs;
+        let knobs = &self.core.knobs;
         let (Some(network), Some(image), Some(first)) = (
             knobs.virtual_networks.first(),
             knobs.images.first(),
@@ -262,7 +259,7 @@ impl Engine {
 
     fn shut_down_from_inside(&mut self, id: &Id) -> Result<(), Refusal> {
         let seq = self.true_vm(id)?;
-        if self.vms.get(seq).and_then(|vm| vm.power) != Some(Power::RunningServer) {
+        if self.vms.get(seq).and_then(|vm| vm.power) != Some(Power::Running) {
             let message = "The operation requires the VM to be running (or set to run).";
             return Err(Refusal::not_allowed(message));
         }

@@ -147,7 +147,7 @@ pub(super) fn check_kept(body: &VmBody) -> Result<(), Refusal> {
 pub(super) fn market(body: &VmBody) -> Result<Market, Refusal> {
     match body.properties.priority.as_deref() {
         None | Some("Regular") if body.properties.eviction_policy.is_some() => {
-            let message = "Eviction policy can be set only on Azure Spot Virtual CapacityUsage.";
+            let message = "Eviction policy can be set only on Azure Spot Virtual Machines.";
             Err(Refusal::invalid("evictionPolicy", message))
         }
         None | Some("Regular") => Ok(Market::OnDemand),

@@ -104,7 +104,13 @@ impl Engine {
             return Err(Refusal::client("LocationRequired", message));
         };
         let plain = plain_location(name);
-        if self.knobs.locations.iter().any(|known| known.name == plain) {
+        if self
+            .core
+            .knobs
+            .locations
+            .iter()
+            .any(|known| known.name == plain)
+        {
             return Ok(plain);
         }
         let message =
@@ -117,7 +123,12 @@ impl Engine {
 
     fn check_zone(&self, location: &str, zone: Option<&str>) -> Result<(), Refusal> {
         let Some(zone) = zone else { return Ok(()) };
-        let known = self.knobs.locations.iter().find(|it| it.name == location);
+        let known = self
+            .core
+            .knobs
+            .locations
+            .iter()
+            .find(|it| it.name == location);
         if known.is_some_and(|known| known.zones.iter().any(|other| other == zone)) {
             return Ok(());
         }
@@ -129,7 +140,12 @@ impl Engine {
 
     /// A size of the catalog.
     pub(super) fn size(&self, name: &str) -> Result<&SizeSpec, Refusal> {
-        let known = self.knobs.sizes.iter().find(|spec| same(&spec.name, name));
+        let known = self
+            .core
+            .knobs
+            .sizes
+            .iter()
+            .find(|spec| same(&spec.name, name));
         known.ok_or_else(|| {
             let message = format!(
                 "The value {name} provided for the VM size is not valid in the current region."
@@ -175,7 +191,7 @@ impl Engine {
                 && same(&image.sku, &reference.sku)
                 && version.is_none_or(|it| it == "latest" || it == image.version)
         };
-        let known = self.knobs.images.iter().find(is).ok_or_else(|| {
+        let known = self.core.knobs.images.iter().find(is).ok_or_else(|| {
             let part = |part: &Option<String>| part.clone().unwrap_or_default();
             let message = format!(
                 "The platform image '{}:{}:{}:{}' is not available. Verify that all fields in the storage profile \
@@ -202,7 +218,7 @@ impl Engine {
         let [_, _, _, group, _, _, _, network, _, name] = parts.as_slice() else {
             return Err(Refusal::no_reference(id));
         };
-        let networks = self.knobs.virtual_networks.iter();
+        let networks = self.core.knobs.virtual_networks.iter();
         let mut networks = networks
             .filter(|known| same(&known.resource_group, group) && same(&known.name, network));
         let found = networks.find_map(|known| {

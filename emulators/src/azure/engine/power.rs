@@ -26,12 +26,12 @@ impl Engine {
             );
             return Err(Refusal::not_allowed(message));
         }
-        if vm.power == Some(Power::RunningServer) && vm.task.is_none() {
+        if vm.power == Some(Power::Running) && vm.task.is_none() {
             return Ok(self.begin_nothing(&vm, Work::UpdateVm(seq)));
         }
         let planned_failures = self.machine_for(seq, &vm);
         self.edit_vm(seq, |vm| vm.turn(Power::Starting));
-        let takes = self.knobs.timing.boot;
+        let takes = self.core.knobs.timing.boot;
         Ok(self.begin(
             &vm.id,
             &vm.location,
@@ -84,7 +84,7 @@ impl Engine {
     /// Begins to restart a machine that runs.
     pub(crate) fn restart_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.vm_to_change(id, "restart")?;
-        if vm.power != Some(Power::RunningServer) {
+        if vm.power != Some(Power::Running) {
             let message = "The operation requires the VM to be running (or set to run).";
             return Err(Refusal::not_allowed(message));
         }
@@ -104,7 +104,7 @@ impl Engine {
             return Ok(Some(task));
         }
         self.edit_vm(seq, |vm| vm.provisioning = Provisioning::Deleting);
-        let takes = self.knobs.timing.delete;
+        let takes = self.core.knobs.timing.delete;
         let task = self.begin(&vm.id, &vm.location, Work::DeleteVm(seq), takes, None);
         Ok(Some(task))
     }
@@ -117,9 +117,7 @@ impl Engine {
                 self.edit_vm(seq, |vm| vm.generalized = true);
                 Ok(())
             }
-            Some(
-                Power::Starting | Power::RunningServer | Power::Stopping | Power::Deallocating,
-            )
+            Some(Power::Starting | Power::Running | Power::Stopping | Power::Deallocating)
             | None => {
                 let message = format!(
                     "Operation 'generalize' is not allowed on VM '{}' since the VM is running. Please power off the \
@@ -136,7 +134,7 @@ impl Engine {
         let (seq, vm) = self.vm_to_change(id, "simulateEviction")?;
         if vm.market != Market::Spot {
             let message =
-                "Operation 'simulateEviction' is allowed only for Spot Virtual CapacityUsage";
+                "Operation 'simulateEviction' is allowed only for Spot Virtual Machines";
             return Err(Refusal::not_allowed(message));
         }
         match vm.eviction {
@@ -168,7 +166,7 @@ impl Engine {
 
     fn begin_power(&mut self, seq: Seq, vm: &Vm, power: Power, work: Work) -> u64 {
         self.edit_vm(seq, |vm| vm.turn(power));
-        let takes = self.knobs.timing.stop;
+        let takes = self.core.knobs.timing.stop;
         self.begin(&vm.id, &vm.location, work, takes, None)
     }
 

@@ -81,7 +81,11 @@ impl Engine {
         let fixed = is_fixed(properties.allocation.as_deref(), sku.as_deref())?;
         check_version(properties.version.as_deref())?;
         let (seq, now) = (self.next_seq(), self.now());
-        let address = if fixed { self.public.take() } else { None };
+        let address = if fixed {
+            self.core.public_ips.take()
+        } else {
+            None
+        };
         let ip = PublicIp {
             id: id.clone(),
             location: order.location.clone().unwrap_or_default(),
@@ -124,9 +128,9 @@ impl Engine {
     /// A public address is gone.
     pub(super) fn remove_ip(&mut self, seq: Seq) {
         if let Some(address) = self.ips.get(seq).and_then(|ip| ip.address) {
-            self.public.release(address);
+            self.core.public_ips.release(address);
         }
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.ips.remove(seq, now, window);
     }
 
@@ -144,9 +148,9 @@ impl Engine {
             };
             let (has, fixed) = (ip.address, ip.fixed);
             let address = match (on, has) {
-                (true, None) => self.public.take(),
+                (true, None) => self.core.public_ips.take(),
                 (false, Some(address)) if !fixed => {
-                    self.public.release(address);
+                    self.core.public_ips.release(address);
                     None
                 }
                 (_, has) => has,
@@ -158,7 +162,7 @@ impl Engine {
     }
 
     pub(super) fn edit_ip(&mut self, seq: Seq, change: impl FnOnce(&mut PublicIp)) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.ips.edit(seq, now, window, change);
     }
 }

@@ -101,7 +101,7 @@ impl Engine {
         self.allocate(seq);
         self.light_up(&nics, true);
         self.finish(seq, None, |vm| {
-            vm.power = Some(Power::RunningServer);
+            vm.power = Some(Power::Running);
             vm.boots += 1;
         });
         self.log(seq, "booted");
@@ -156,7 +156,7 @@ impl Engine {
         if let Some(existing) = self.existing.get_mut(&vm.location) {
             existing.release(&vm.kind());
         }
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.vms.remove(seq, now, window);
     }
 
@@ -199,7 +199,7 @@ impl Engine {
     }
 
     fn removed(&mut self, kind: Kind, seq: Seq) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         match kind {
             Kind::Nic => self.remove_nic(seq),
             Kind::PublicIp => self.remove_ip(seq),

@@ -93,13 +93,13 @@ impl Engine {
         if let Some(seq) = work.vm() {
             self.edit_vm(seq, |vm| vm.task = Some(number));
         }
-        self.schedule.after(takes, Event::End(number));
+        self.core.schedule.after(takes, Event::End(number));
         number
     }
 
     /// Begins an operation on something small.
     pub(super) fn begin_small(&mut self, id: &Id, location: &str, work: Work) -> u64 {
-        self.begin(id, location, work, self.knobs.timing.update, None)
+        self.begin(id, location, work, self.core.knobs.timing.update, None)
     }
 
     /// Has an operation that goes on fail in the end.
@@ -129,8 +129,8 @@ impl Engine {
         if let Some(seq) = task.work.vm() {
             self.edit_vm(seq, |vm| vm.task = vm.task.filter(|task| *task != number));
         }
-        let memory = self.knobs.timing.operation_retention;
-        self.schedule.after(memory, Event::Forget(number));
+        let memory = self.core.knobs.timing.operation_retention;
+        self.core.schedule.after(memory, Event::Forget(number));
     }
 
     /// An operation is not remembered any more.

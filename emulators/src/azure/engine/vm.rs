@@ -56,7 +56,7 @@ pub(super) fn check_staying(state: Provisioning, id: &Id) -> Result<(), Refusal>
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Power {
     Starting,
-    RunningServer,
+    Running,
     Stopping,
     /// Off, and still allocated: it costs as if it ran.
     Stopped,
@@ -69,7 +69,7 @@ impl Power {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Starting => "starting",
-            Self::RunningServer => "running",
+            Self::Running => "running",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
             Self::Deallocating => "deallocating",

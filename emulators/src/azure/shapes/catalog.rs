@@ -112,7 +112,7 @@ pub(crate) fn usages(engine: &Engine, location: &str) -> Vec<Value> {
             "name": { "value": name, "localizedValue": words },
         })
     };
-    let knobs = &engine.knobs;
+    let knobs = &engine.core.knobs;
     let (regular, spot) = (
         engine.cores_in(location, Market::OnDemand),
         engine.cores_in(location, Market::Spot),
@@ -121,7 +121,7 @@ pub(crate) fn usages(engine: &Engine, location: &str) -> Vec<Value> {
         usage("cores", "Total Regional vCPUs", knobs.vcpu_quota, regular),
         usage(
             "virtualMachines",
-            "Virtual CapacityUsage",
+            "Virtual Machines",
             knobs.vm_quota,
             engine.vms_in(location),
         ),

@@ -21,7 +21,7 @@ pub(super) fn instance_view(
     }
     let profile = vm.order.properties.os_profile.as_ref();
     let name = profile.and_then(|profile| profile.computer_name.as_ref());
-    let runs = vm.power == Some(Power::RunningServer);
+    let runs = vm.power == Some(Power::Running);
     let disks = vm.disks.iter().map(
         |disk| json!({ "name": disk.id.name, "statuses": [provisioned(&engine.stamp(vm.created))] }),
     );

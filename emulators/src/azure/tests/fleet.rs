@@ -12,10 +12,10 @@ fn fifty_thousand_machines_are_listed_by_pages_and_found_by_name() {
     lab.clock.advance(Duration::from_millis(100));
     lab.engine.catch_up();
     let mut ask = |text: &str| {
-        let before = lab.engine.records_read;
+        let before = lab.engine.core.records_read;
         let request = request(text, Value::Null);
         let answer = actions::execute(&request, &mut lab.engine, &CallContext::default()).unwrap();
-        (answer, lab.engine.records_read - before)
+        (answer, lab.engine.core.records_read - before)
     };
     let mut next = VMS.to_owned();
     // The rest is like the first.

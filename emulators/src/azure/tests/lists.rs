@@ -141,7 +141,7 @@ fn a_link_is_of_one_list_and_may_lead_elsewhere() {
     );
     let filtered = lab.refused(&format!("GET {VMS}?$filter=tag"), Value::Null);
     assert_eq!(filtered, (400, "InvalidFilterInQueryString".to_owned()));
-    lab.engine.knobs.link_origin = Some("https://elsewhere.example".to_owned());
+    lab.engine.core.knobs.link_origin = Some("https://elsewhere.example".to_owned());
     let link = lab.get(VMS)["nextLink"].as_str().unwrap().to_owned();
     assert!(link.starts_with("https://elsewhere.example/"));
 }

@@ -82,7 +82,7 @@ fn urls_may_lead_to_another_host_and_may_say_when_to_come_back() {
     assert!(url.starts_with("https://elsewhere.example/subscriptions/s/providers/Microsoft.Compute/locations/eastus/operations/"));
     assert!(url.ends_with("&api-version=2024-11-01"));
     assert_eq!(header_of(&made, "retry-after").as_deref(), Some("7"));
-    lab.engine.knobs.poll_after_secs = None;
+    lab.engine.core.knobs.poll_after_secs = None;
     let made = lab.put("b", order());
     assert_eq!(header_of(&made, "retry-after"), None);
 }

@@ -86,7 +86,7 @@ impl Call<'_> {
         let place = token.as_deref().map(|token| {
             PagePosition::from_token(self.action.name(), token).ok_or_else(Refusal::bad_page_token)
         });
-        let knob = usize::try_from(engine.knobs.page_size.get()).unwrap_or(cap);
+        let knob = usize::try_from(engine.core.knobs.page_size.get()).unwrap_or(cap);
         let paging = PageRequest {
             most: most.unwrap_or(cap).min(cap).min(knob),
             place: place.transpose()?.unwrap_or_default(),

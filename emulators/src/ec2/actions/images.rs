@@ -64,7 +64,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     call.finish_read()?;
     if !owners.is_empty() {
         let id = |owner: String| match owner.as_str() {
-            "self" => engine.knobs.account.clone(),
+            "self" => engine.core.knobs.account.clone(),
             "amazon" => AMAZON.to_owned(),
             _ => owner,
         };

@@ -30,7 +30,7 @@ pub(super) fn subnets(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
     let (paging, _) = call.paging(engine)?;
     call.finish_read()?;
     filter::check::<Subnet>(&filters)?;
-    let all = engine.knobs.subnets.clone();
+    let all = engine.core.knobs.subnets.clone();
     let unknown: Vec<&str> = ids
         .iter()
         .map(String::as_str)
@@ -58,8 +58,9 @@ pub(super) fn subnets(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
 }
 
 fn shown_subnet(engine: &mut Engine, subnet: Subnet) -> shape::Subnet {
-    let (account, region) = (engine.knobs.account.clone(), &engine.knobs.region);
+    let (account, region) = (engine.core.knobs.account.clone(), &engine.core.knobs.region);
     let first = engine
+        .core
         .knobs
         .subnets
         .iter()
@@ -103,7 +104,7 @@ pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     call.finish_read()?;
     check_ids(&ids, "sg", "InvalidGroupId.Malformed")?;
     filter::check::<SecurityGroup>(&filters)?;
-    let all = engine.knobs.security_groups.clone();
+    let all = engine.core.knobs.security_groups.clone();
     let missing = ids
         .iter()
         .find(|id| !all.iter().any(|group| group.id == **id))
@@ -123,10 +124,10 @@ pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     };
     let page = page_of(all, &paging, asked);
     let shown = page.items.into_iter().map(|group| shape::SecurityGroup {
-        owner_id: engine.knobs.account.clone(),
+        owner_id: engine.core.knobs.account.clone(),
         security_group_arn: format!(
             "arn:aws:ec2:{}:{}:security-group/{}",
-            engine.knobs.region, engine.knobs.account, group.id
+            engine.core.knobs.region, engine.core.knobs.account, group.id
         ),
         group_id: group.id,
         group_name: group.name,

@@ -155,6 +155,7 @@ pub(super) fn shutdown(scope: &Scope<'_>, name: &str) -> Result<Option<ShutdownB
 fn groups_by_name(root: &Scope<'_>, engine: &Engine) -> Result<Vec<String>, Refusal> {
     let id_of = |name: String| {
         let known = engine
+            .core
             .knobs
             .security_groups
             .iter()

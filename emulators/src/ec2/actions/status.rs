@@ -100,7 +100,7 @@ fn status(call: &Call<'_>, engine: &Engine, seq: Seq, version: &Version) -> Opti
 }
 
 fn checks(engine: &Engine, version: &Version) -> Checks {
-    if version.state != State::RunningServer {
+    if version.state != State::Running {
         return Checks {
             status: "not-applicable",
             details: None,
@@ -109,7 +109,7 @@ fn checks(engine: &Engine, version: &Version) -> Checks {
     let runs = engine
         .now()
         .saturating_sub(version.running_since.unwrap_or(Duration::MAX));
-    let passed = runs >= engine.knobs.timing.checks;
+    let passed = runs >= engine.core.knobs.timing.checks;
     let detail = Check {
         name: "reachability",
         status: if passed { "passed" } else { "initializing" },

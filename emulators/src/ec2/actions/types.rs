@@ -28,7 +28,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let filters = call.filters()?;
     let (paging, paged) = call.paging(engine)?;
     call.finish_read()?;
-    let types = &engine.knobs.types;
+    let types = &engine.core.knobs.types;
     let unknown: Vec<&str> = names
         .iter()
         .map(String::as_str)

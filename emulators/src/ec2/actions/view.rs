@@ -36,7 +36,7 @@ pub(super) fn reservations(
         {
             reservations.push(Reservation {
                 reservation_id: id.clone(),
-                owner_id: engine.knobs.account.clone(),
+                owner_id: engine.core.knobs.account.clone(),
                 group_set: Set::default(),
                 instances_set: Set::default(),
             });
@@ -71,6 +71,7 @@ fn instance(
     let here = |value: &str| (!gone).then(|| value.to_owned());
     let public = version.public_ip;
     let spec = engine
+        .core
         .knobs
         .types
         .iter()
@@ -85,7 +86,7 @@ fn instance(
     } else {
         engine.volumes_of(&fixed.id)
     };
-    let account = &engine.knobs.account;
+    let account = &engine.core.knobs.account;
     shape::Instance {
         instance_id: fixed.id.clone(),
         image_id: fixed.image.clone(),
@@ -206,6 +207,7 @@ fn state_reason(version: &Version) -> Option<shape::StateReason> {
 pub(super) fn groups(engine: &Engine, ids: &[String]) -> Set<Group> {
     let name = |id: &String| {
         engine
+            .core
             .knobs
             .security_groups
             .iter()

@@ -26,7 +26,7 @@ pub(super) fn network_interface(
     shown: Shown,
 ) -> NetworkInterface {
     let alone = shown == Shown::Alone;
-    let account = &engine.knobs.account;
+    let account = &engine.core.knobs.account;
     let association = public.map(|ip| Association {
         public_ip: ip.to_string(),
         public_dns_name: public_name(ip),

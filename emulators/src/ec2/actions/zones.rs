@@ -35,8 +35,9 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let filters = call.filters()?;
     call.finish_read()?;
     filter::check::<Zone<'_>>(&filters)?;
-    let region = engine.knobs.region.as_str();
+    let region = engine.core.knobs.region.as_str();
     let zones: Vec<Zone<'_>> = engine
+        .core
         .knobs
         .zones
         .iter()
@@ -83,6 +84,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
 /// The id of a zone: the same for everybody, unlike its name.
 pub(super) fn zone_id(engine: &Engine, zone: &str) -> String {
     let number = engine
+        .core
         .knobs
         .zones
         .iter()
@@ -92,6 +94,7 @@ pub(super) fn zone_id(engine: &Engine, zone: &str) -> String {
     format!(
         "{}-az{number}",
         engine
+            .core
             .knobs
             .region
             .replace("-east-", "e")

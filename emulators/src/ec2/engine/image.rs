@@ -57,7 +57,7 @@ impl Engine {
             return Err(Refusal::internal());
         };
         match instance.current().state {
-            State::RunningServer | State::Stopping | State::Stopped => {}
+            State::Running | State::Stopping | State::Stopped => {}
             State::Pending | State::ShuttingDown | State::Terminated => {
                 let message = format!(
                     "The instance '{}' is not in a state from which an image can be made.",
@@ -69,7 +69,7 @@ impl Engine {
         if let Some(other) = self
             .images
             .values()
-            .find(|image| image.name == order.name && image.owner == self.knobs.account)
+            .find(|image| image.name == order.name && image.owner == self.core.knobs.account)
         {
             let message = format!(
                 "AMI name {} is already in use by AMI {}",
@@ -90,13 +90,13 @@ impl Engine {
             snapshot: self.ids.next("snap"),
             name: order.name.clone(),
             description: order.description.clone(),
-            owner: self.knobs.account.clone(),
+            owner: self.core.knobs.account.clone(),
             architecture: fixed.architecture.clone(),
             root_device: fixed.root_device.clone(),
             tags: order.tags.clone(),
             created: self.now(),
             source: Some(order.instance.clone()),
-            available: self.now().saturating_add(self.knobs.timing.image),
+            available: self.now().saturating_add(self.core.knobs.timing.image),
             is_available: false,
         };
         let id = image.id.clone();
@@ -106,7 +106,7 @@ impl Engine {
 
     /// Takes the images of the knobs in, and those out that the knobs no longer name.
     pub(crate) fn adopt_images(&mut self) {
-        let listed = self.knobs.images.clone();
+        let listed = self.core.knobs.images.clone();
         let gone: Vec<(Seq, String)> = self
             .images
             .iter()
@@ -188,7 +188,7 @@ impl Engine {
                 (*seq, passes.then_some(image))
             },
         ));
-        self.records_read += records_read;
+        self.core.records_read += records_read;
         Ok(page)
     }
 }

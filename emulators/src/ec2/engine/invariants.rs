@@ -50,7 +50,7 @@ impl Engine {
         for instance in self.instances.values() {
             let version = instance.current();
             match version.state {
-                State::Pending | State::RunningServer | State::Stopping => {
+                State::Pending | State::Running | State::Stopping => {
                     assert!(instance.holds_machine);
                 }
                 State::Stopped | State::Terminated => assert!(!instance.holds_machine),
@@ -65,7 +65,7 @@ impl Engine {
             }
         }
         assert_eq!(self.machines_in_use(), counted);
-        for rule in &self.knobs.capacity {
+        for rule in &self.core.knobs.capacity {
             let of_rule = |(kind, zone, market): &(String, String, Market)| {
                 rule.instance_type.as_ref().is_none_or(|only| only == kind)
                     && rule.zone.as_ref().is_none_or(|only| only == zone)
@@ -111,7 +111,7 @@ impl Engine {
         assert_eq!(public.iter().collect::<BTreeSet<_>>().len(), public.len());
         for instance in self.instances.values() {
             let version = instance.current();
-            assert!(version.public_ip.is_none() || version.state == State::RunningServer);
+            assert!(version.public_ip.is_none() || version.state == State::Running);
         }
     }
 

@@ -225,7 +225,7 @@ impl Engine {
         self.by_id.insert(id, seq);
         self.instances.add(seq, instance);
         self.take_machine(seq);
-        self.after(self.knobs.timing.boot, Event::Settle(seq, 0));
+        self.after(self.core.knobs.timing.boot, Event::Settle(seq, 0));
         seq
     }
 

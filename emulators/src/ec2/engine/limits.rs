@@ -61,9 +61,9 @@ impl Engine {
         most: u64,
     ) -> Result<u64, Refusal> {
         let mut fits = most;
-        if let Some(limit) = self.knobs.instance_quota {
+        if let Some(limit) = self.core.knobs.instance_quota {
             fits = fits
-                .min(limit.saturating_sub(self.machines.in_use().map(|(_, count)| count).sum()));
+                .min(limit.saturating_sub(self.core.usage.in_use().map(|(_, count)| count).sum()));
             if fits < least {
                 let message = format!(
                     "Your quota allows for {limit} running instance(s). You requested at least {least}."
@@ -72,8 +72,8 @@ impl Engine {
             }
         }
         let quota = match market {
-            Market::OnDemand => self.knobs.vcpu_quota,
-            Market::Spot => self.knobs.spot_vcpu_quota,
+            Market::OnDemand => self.core.knobs.vcpu_quota,
+            Market::Spot => self.core.knobs.spot_vcpu_quota,
         };
         if let Some(limit) = quota {
             let left = limit.saturating_sub(self.vcpus(market));
@@ -93,9 +93,10 @@ impl Engine {
 
     /// vCPUs in use on a market.
     fn vcpus(&self, market: Market) -> u64 {
-        let of = |name: &str| self.knobs.types.iter().find(|spec| spec.name == name);
+        let of = |name: &str| self.core.knobs.types.iter().find(|spec| spec.name == name);
         let used = self
-            .machines
+            .core
+            .usage
             .in_use()
             .filter(|((_, _, on), _)| *on == market);
         used.map(|((name, _, _), count)| count * of(name).map_or(1, |spec| u64::from(spec.vcpus)))
@@ -105,7 +106,7 @@ impl Engine {
     /// How many machines of a kind are free.
     fn free_machines(&self, instance_type: &str, zone: &str, market: Market) -> u64 {
         let kind = (instance_type.to_owned(), zone.to_owned(), market);
-        self.machines.free(&self.knobs.capacity, &kind)
+        self.core.usage.free(&self.core.knobs.capacity, &kind)
     }
 
     /// Whether a stopped instance can have a machine again.
@@ -144,21 +145,21 @@ impl Engine {
             instance.fixed.market,
         );
         if hold {
-            self.machines.reserve(kind);
+            self.core.usage.reserve(kind);
         } else {
-            self.machines.release(&kind);
+            self.core.usage.release(&kind);
         }
     }
 
     pub(super) fn volume_quota_exceeded(&self, more: usize) -> bool {
-        let quota = self.knobs.volume_quota;
+        let quota = self.core.knobs.volume_quota;
         quota.is_some_and(|quota| self.volumes.len() as u64 + more as u64 > quota)
     }
 
     /// Why a launch fails late, as the knobs say.
     pub(super) fn late_failure(&self, instance: &Instance) -> Option<Reason> {
         let (name, zone) = (&instance.current().instance_type, &instance.fixed.zone);
-        let mut rules = self.knobs.late_failures.iter();
+        let mut rules = self.core.knobs.late_failures.iter();
         let rule = rules.find(|rule| rule.strikes(name, zone))?;
         Some(Reason::new(&rule.code, &rule.message))
     }
@@ -183,7 +184,7 @@ impl Engine {
     pub(super) fn machines_in_use(
         &self,
     ) -> std::collections::BTreeMap<crate::cloud::capacity::Kind, u64> {
-        let used = self.machines.in_use();
+        let used = self.core.usage.in_use();
         used.map(|(kind, count)| (kind.clone(), count)).collect()
     }
 }

@@ -43,13 +43,10 @@ use std::{
 };
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use fleetwright_chaos::{Clock, SeededRng};
+use fleetwright_chaos::Clock;
 
 use super::{error::Refusal, knobs::Knobs};
-use crate::cloud::{
-    self, address_pool::AddressPool, capacity::CapacityUsage, ids::IdGenerator, records::Records,
-    schedule::Schedule,
-};
+use crate::cloud::{self, address_pool::AddressPool, engine::EngineCore, records::Records};
 pub(crate) use crate::cloud::{index::Seq, lag::ReadLag, page};
 use ids::ResourceIds;
 use image::ImageRecord;
@@ -60,12 +57,8 @@ use token::{TokenEntry, TokenKey};
 /// The whole account in one region.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) knobs: Knobs,
-    schedule: Schedule<Event>,
-    last_seq: Seq,
+    pub(crate) core: EngineCore<Knobs, Event>,
     ids: ResourceIds,
-    request_ids: IdGenerator,
-    rng: SeededRng,
     pub(crate) instances: Records<Instance>,
     by_id: HashMap<String, Seq>,
     tokens: HashMap<TokenKey, TokenEntry>,
@@ -76,15 +69,11 @@ pub struct Engine {
     pub(crate) images: BTreeMap<Seq, ImageRecord>,
     image_ids: HashMap<String, Seq>,
     subnet_pools: BTreeMap<String, AddressPool>,
-    public: AddressPool,
-    machines: CapacityUsage,
-    /// How many records reads have looked at.
-    pub(crate) records_read: u64,
 }
 
 /// Something that happens at its due time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(crate) enum Event {
     /// A transition ends, unless another one has begun since (the number tells).
     Settle(Seq, u64),
     /// A version of an instance can no longer be seen by a lagging read.
@@ -119,11 +108,7 @@ impl cloud::CloudEngine for Engine {
     fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
         let mut engine = Self {
-            schedule: Schedule::new(clock),
-            last_seq: 0,
             ids: ResourceIds::new(seed),
-            request_ids: IdGenerator::new(seed ^ u64::MAX),
-            rng: SeededRng::for_purpose(seed, 1),
             instances: Records::default(),
             by_id: HashMap::new(),
             tokens: HashMap::new(),
@@ -134,32 +119,29 @@ impl cloud::CloudEngine for Engine {
             images: BTreeMap::new(),
             image_ids: HashMap::new(),
             subnet_pools: BTreeMap::new(),
-            public: AddressPool::public(),
-            machines: CapacityUsage::default(),
-            records_read: 0,
-            knobs,
+            core: EngineCore::new(knobs, clock),
         };
         engine.adopt_images();
         engine
     }
 
     fn set_knobs(&mut self, knobs: Knobs) {
-        self.knobs = knobs;
+        self.core.knobs = knobs;
         self.adopt_images();
     }
 
     fn catch_up(&mut self) {
-        while let Some(event) = self.schedule.due() {
+        while let Some(event) = self.core.schedule.due() {
             self.handle_event(event);
         }
     }
 
     fn knobs(&self) -> &Knobs {
-        &self.knobs
+        &self.core.knobs
     }
 
     fn request_id(&mut self) -> String {
-        self.request_ids.request()
+        self.core.request_id()
     }
 }
 
@@ -174,17 +156,16 @@ impl Engine {
     }
 
     fn after(&mut self, delay: Duration, event: Event) {
-        self.schedule.after(delay, event);
+        self.core.schedule.after(delay, event);
     }
 
-    fn next_seq(&mut self) -> Seq {
-        self.last_seq += 1;
-        self.last_seq
+    const fn next_seq(&mut self) -> Seq {
+        self.core.next_seq()
     }
 
     /// What the calendar says at a moment.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
-        self.schedule.date(moment)
+        self.core.date(moment)
     }
 
     /// The same, as EC2 writes it.
@@ -195,19 +176,19 @@ impl Engine {
 
     /// What time it is.
     pub(crate) const fn now(&self) -> Duration {
-        self.schedule.now()
+        self.core.now()
     }
 
     /// Gives an instance a new version as of now.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         if self.instances.revise(seq, (now, window), change) {
             self.after(window, Event::Prune(seq));
         }
     }
 
     fn prune(&mut self, seq: Seq) {
-        let oldest = self.now().saturating_sub(self.knobs.lag.reads);
+        let oldest = self.now().saturating_sub(self.core.knobs.lag.reads);
         self.instances.prune(seq, oldest);
     }
 
@@ -226,15 +207,16 @@ impl Engine {
         // An id that is named twice is one instance.
         let mut named = BTreeSet::new();
         for id in ids.iter().filter(|id| named.insert(id.as_str())) {
-            self.records_read += 1;
+            self.core.records_read += 1;
             let seq = self.by_id.get(id).copied();
             let instance = seq.and_then(|seq| self.instances.get(&seq));
             match instance {
                 Some(instance)
-                    if !self
-                        .knobs
-                        .lag
-                        .hides(instance.versions.made(), now, &mut self.rng) =>
+                    if !self.core.knobs.lag.hides(
+                        instance.versions.made(),
+                        now,
+                        &mut self.core.rng,
+                    ) =>
                 {
                     found.push(instance.seq);
                 }

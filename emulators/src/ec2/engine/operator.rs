@@ -80,12 +80,10 @@ const fn one() -> u32 {
 impl Engine {
     /// Carries an act out, and answers the ids of what it was about.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
-        let records_read = self.records_read;
-        let lag = std::mem::take(&mut self.knobs.lag.writes);
-        let done = self.carry_out(action);
-        self.knobs.lag.writes = lag;
-        self.records_read = records_read;
-        done
+        let paused = self.core.pause_observation();
+        let result = self.carry_out(action);
+        self.core.resume_observation(paused);
+        result
     }
 
     fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
@@ -150,7 +148,7 @@ impl Engine {
         );
         for seq in self.find(std::slice::from_ref(&id))? {
             let running = self.instances.get(&seq).map(|instance| instance.current());
-            let running = running.filter(|version| version.state == State::RunningServer);
+            let running = running.filter(|version| version.state == State::Running);
             match running.map(|version| version.shutdown) {
                 Some(ShutdownBehavior::Stop) => self.begin_stop(seq, &reason),
                 Some(ShutdownBehavior::Terminate) => self.begin_terminate(seq, &reason),
@@ -176,6 +174,7 @@ impl Engine {
         let image = image.or(first).ok_or_else(|| Refusal::missing("ImageId"))?;
         let fits = self.image(&image).map(|image| image.architecture);
         let fitting = self
+            .core
             .knobs
             .types
             .iter()

@@ -47,17 +47,17 @@ impl Engine {
 
     /// A type of the catalog.
     pub(super) fn spec(&self, name: &str) -> Result<&TypeSpec, Refusal> {
-        let known = self.knobs.types.iter().find(|spec| spec.name == name);
+        let known = self.core.knobs.types.iter().find(|spec| spec.name == name);
         known.ok_or_else(|| Refusal::invalid(format!("Invalid value '{name}' for InstanceType.")))
     }
 
     /// The subnets in which an order may be carried out, the preferred first.
     fn places(&self, order: &Order, spec: &TypeSpec) -> Result<Vec<Subnet>, Refusal> {
-        let subnets = &self.knobs.subnets;
+        let subnets = &self.core.knobs.subnets;
         let asked: Vec<&Subnet> = if let Some(id) = &order.subnet {
             vec![self.subnet(id)?]
         } else {
-            let zones = &self.knobs.zones;
+            let zones = &self.core.knobs.zones;
             if let Some(zone) = order.zone.as_ref().filter(|zone| !zones.contains(zone)) {
                 return Err(Refusal::invalid(format!(
                     "Invalid availability zone: [{zone}]"
@@ -98,13 +98,18 @@ impl Engine {
     }
 
     pub(super) fn subnet(&self, id: &str) -> Result<&Subnet, Refusal> {
-        let known = self.knobs.subnets.iter().find(|subnet| subnet.id == id);
+        let known = self
+            .core
+            .knobs
+            .subnets
+            .iter()
+            .find(|subnet| subnet.id == id);
         known.ok_or_else(|| Refusal::not_found("InvalidSubnetID.NotFound", "subnet", &[id]))
     }
 
     /// The ids of groups, or the default group if none is asked for.
     fn groups(&self, asked: &[String]) -> Result<Vec<String>, Refusal> {
-        let known = &self.knobs.security_groups;
+        let known = &self.core.knobs.security_groups;
         if asked.is_empty() {
             return Ok(known.iter().take(1).map(|group| group.id.clone()).collect());
         }
@@ -123,7 +128,13 @@ impl Engine {
 
     fn check_key(&self, name: Option<&str>) -> Result<(), Refusal> {
         let Some(name) = name else { return Ok(()) };
-        if self.knobs.key_pairs.iter().any(|pair| pair.name == name) {
+        if self
+            .core
+            .knobs
+            .key_pairs
+            .iter()
+            .any(|pair| pair.name == name)
+        {
             return Ok(());
         }
         let message = format!("The key pair '{name}' does not exist");
@@ -135,7 +146,7 @@ impl Engine {
             return Ok(());
         };
         let name = profile.rsplit('/').next().unwrap_or(profile);
-        let known = &self.knobs.instance_profiles;
+        let known = &self.core.knobs.instance_profiles;
         if known.is_empty() || known.contains(name) {
             return Ok(());
         }

@@ -31,7 +31,7 @@ impl Engine {
                 )));
             }
             match instance.current().state {
-                State::RunningServer | State::Stopping | State::Stopped => {}
+                State::Running | State::Stopping | State::Stopped => {}
                 State::Pending | State::ShuttingDown | State::Terminated => {
                     let message = format!(
                         "The instance '{id}' is not in a state from which it can be stopped."
@@ -67,7 +67,7 @@ impl Engine {
             return Ok(());
         };
         match instance.current().state {
-            State::Pending | State::RunningServer => {}
+            State::Pending | State::Running => {}
             State::Stopped => {
                 self.check_machine(seq)?;
                 self.take_machine(seq);
@@ -90,7 +90,7 @@ impl Engine {
             let Some(instance) = self.instances.get(seq) else {
                 continue;
             };
-            if instance.current().state != State::RunningServer {
+            if instance.current().state != State::Running {
                 let id = &instance.fixed.id;
                 let message =
                     format!("The instance '{id}' is not in a state from which it can be rebooted.");

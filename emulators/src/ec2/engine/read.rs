@@ -41,7 +41,10 @@ impl Engine {
     /// The moment that a read made now sees; nothing where that is before the beginning.
     pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
-        self.knobs.lag.moment(now, read_lag, &mut self.rng)
+        self.core
+            .knobs
+            .lag
+            .moment(now, read_lag, &mut self.core.rng)
     }
 
     /// The truth about an instance, uncounted.
@@ -59,7 +62,7 @@ impl Engine {
         check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
         filter::check::<Seen<'_>>(filters)?;
         let moment = self.moment(read_lag);
-        self.records_read += ids.len() as u64;
+        self.core.records_read += ids.len() as u64;
         let (mut seen, mut missing) = (Vec::new(), Vec::new());
         for id in ids {
             let found = self
@@ -116,7 +119,7 @@ impl Engine {
                     .map(show),
             ),
         };
-        self.records_read += records_read;
+        self.core.records_read += records_read;
         Ok(page)
     }
 
@@ -165,7 +168,7 @@ impl Engine {
                     .map(show),
             ),
         };
-        self.records_read += records_read;
+        self.core.records_read += records_read;
         Ok(page)
     }
 
@@ -198,7 +201,7 @@ impl Engine {
                     .map(show),
             ),
         };
-        self.records_read += records_read;
+        self.core.records_read += records_read;
         Ok(page)
     }
 

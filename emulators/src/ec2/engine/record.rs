@@ -29,7 +29,7 @@ pub(crate) type Tags = BTreeMap<String, String>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
     Pending,
-    RunningServer,
+    Running,
     ShuttingDown,
     Terminated,
     Stopping,
@@ -39,7 +39,7 @@ pub(crate) enum State {
 impl State {
     pub(crate) const ALL: [Self; 6] = [
         Self::Pending,
-        Self::RunningServer,
+        Self::Running,
         Self::ShuttingDown,
         Self::Terminated,
         Self::Stopping,
@@ -49,7 +49,7 @@ impl State {
     pub(crate) const fn code(self) -> u16 {
         match self {
             Self::Pending => 0,
-            Self::RunningServer => 16,
+            Self::Running => 16,
             Self::ShuttingDown => 32,
             Self::Terminated => 48,
             Self::Stopping => 64,
@@ -60,7 +60,7 @@ impl State {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
-            Self::RunningServer => "running",
+            Self::Running => "running",
             Self::ShuttingDown => "shutting-down",
             Self::Terminated => "terminated",
             Self::Stopping => "stopping",

@@ -180,7 +180,7 @@ impl Engine {
     }
 
     fn give_back_private(&mut self, fixed: &Fixed) {
-        let subnets = &self.knobs.subnets;
+        let subnets = &self.core.knobs.subnets;
         if let Some(subnet) = subnets
             .iter()
             .find(|subnet| subnet.id == fixed.subnet)

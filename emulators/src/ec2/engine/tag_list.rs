@@ -68,7 +68,7 @@ impl Engine {
             let passes = filter::passes(&row, filters);
             (position, passes.then_some(row))
         }));
-        self.records_read += records_read;
+        self.core.records_read += records_read;
         Ok(page)
     }
 

@@ -56,7 +56,7 @@ impl Engine {
         };
         entry.alive = entry.alive.saturating_sub(1);
         if entry.alive == 0 {
-            self.after(self.knobs.timing.token_retention, Event::Forget(key));
+            self.after(self.core.knobs.timing.token_retention, Event::Forget(key));
         }
     }
 

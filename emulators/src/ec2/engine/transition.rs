@@ -22,9 +22,14 @@ impl Engine {
 
     /// Begins to stop what runs.
     pub(super) fn begin_stop(&mut self, seq: Seq, reason: &Reason) {
-        if self.state(seq) == Some(State::RunningServer) {
+        if self.state(seq) == Some(State::Running) {
             self.release_public(seq);
-            self.begin(seq, State::Stopping, Some(reason), self.knobs.timing.stop);
+            self.begin(
+                seq,
+                State::Stopping,
+                Some(reason),
+                self.core.knobs.timing.stop,
+            );
         }
     }
 
@@ -33,7 +38,7 @@ impl Engine {
         if self.state(seq) == Some(State::Stopped) {
             let now = self.now();
             self.revise(seq, |version| version.launched = now);
-            self.begin(seq, State::Pending, None, self.knobs.timing.boot);
+            self.begin(seq, State::Pending, None, self.core.knobs.timing.boot);
         }
     }
 
@@ -45,7 +50,7 @@ impl Engine {
                 seq,
                 State::ShuttingDown,
                 Some(reason),
-                self.knobs.timing.terminate,
+                self.core.knobs.timing.terminate,
             );
         }
     }
@@ -90,7 +95,7 @@ impl Engine {
                 self.log(seq, "stopped");
             }
             State::ShuttingDown => self.end(seq, None),
-            State::RunningServer | State::Stopped | State::Terminated => {}
+            State::Running | State::Stopped | State::Terminated => {}
         }
     }
 
@@ -99,10 +104,14 @@ impl Engine {
             .instances
             .get(&seq)
             .is_some_and(|instance| instance.fixed.public_address);
-        let address = if wanted { self.public.take() } else { None };
+        let address = if wanted {
+            self.core.public_ips.take()
+        } else {
+            None
+        };
         let now = self.now();
         self.revise(seq, |version| {
-            version.state = State::RunningServer;
+            version.state = State::Running;
             version.public_ip = address;
             version.running_since = Some(now);
         });
@@ -127,7 +136,10 @@ impl Engine {
             .get(&seq)
             .and_then(|instance| instance.token_key.clone());
         self.spend(key);
-        self.after(self.knobs.timing.terminated_visible, Event::Remove(seq));
+        self.after(
+            self.core.knobs.timing.terminated_visible,
+            Event::Remove(seq),
+        );
     }
 
     fn release_public(&mut self, seq: Seq) {
@@ -136,7 +148,7 @@ impl Engine {
             .get(&seq)
             .and_then(|instance| instance.current().public_ip);
         if let Some(address) = address {
-            self.public.release(address);
+            self.core.public_ips.release(address);
             self.revise(seq, |version: &mut Version| version.public_ip = None);
         }
     }

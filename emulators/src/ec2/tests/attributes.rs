@@ -30,7 +30,7 @@ fn the_type_is_changed_while_stopped() {
     // The machine that is given back is of the type that was taken.
     lab.ok(&format!("TerminateInstances&InstanceId.1={id}"));
     lab.pass(100);
-    lab.engine.knobs.instance_quota = Some(1);
+    lab.engine.core.knobs.instance_quota = Some(1);
     lab.running("");
 }
 

@@ -31,9 +31,9 @@ fn fleet() -> Lab {
 
 /// What a call answers, and how many records it records_read.
 fn cost(lab: &mut Lab, call: &str) -> (String, usize) {
-    let before = lab.engine.records_read;
+    let before = lab.engine.core.records_read;
     let reply = lab.ok(call);
-    let records_read = lab.engine.records_read - before;
+    let records_read = lab.engine.core.records_read - before;
     (reply, usize::try_from(records_read).unwrap())
 }
 
@@ -96,10 +96,10 @@ fn every_page_touches_what_it_holds(lab: &mut Lab) {
             place,
             page_fault: PageFault::None,
         };
-        let before = lab.engine.records_read;
+        let before = lab.engine.core.records_read;
         let page = lab.engine.instances_page(&[], &paging, ReadLag::Random);
         let page = page.unwrap();
-        assert_eq!(lab.engine.records_read - before, PAGE as u64);
+        assert_eq!(lab.engine.core.records_read - before, PAGE as u64);
         seen += page.items.len();
         let Some(next) = page.next else { break };
         place = next;

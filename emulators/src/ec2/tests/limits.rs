@@ -72,7 +72,7 @@ fn a_batch_starts_whole_or_not_at_all() {
     let both = super::named(&ids);
     lab.ok(&format!("StopInstances{both}"));
     lab.pass(100);
-    lab.engine.knobs.capacity[0].machines = 1;
+    lab.engine.core.knobs.capacity[0].machines = 1;
     let start = format!("StartInstances{both}");
     assert_eq!(lab.code(&start), "InsufficientInstanceCapacity");
     assert_eq!(
@@ -80,7 +80,7 @@ fn a_batch_starts_whole_or_not_at_all() {
         ("stopped", "stopped")
     );
     lab.engine.check_invariants();
-    lab.engine.knobs.capacity[0].machines = 2;
+    lab.engine.core.knobs.capacity[0].machines = 2;
     assert_eq!(lab.code(&format!("{start}&DryRun=true")), "DryRunOperation");
     lab.engine.check_invariants();
     lab.ok(&start);
@@ -101,10 +101,10 @@ fn quotas_have_codes_of_their_own() {
         lab.code(&launch(1, 1, spot)),
         "MaxSpotInstanceCountExceeded"
     );
-    lab.engine.knobs.capacity.clear();
+    lab.engine.core.knobs.capacity.clear();
     assert_eq!(all(&lab.ok(&launch(1, 9, "")), "instanceId").len(), 2);
     assert_eq!(lab.code(&launch(1, 1, "")), "VcpuLimitExceeded");
-    lab.engine.knobs.instance_quota = Some(2);
+    lab.engine.core.knobs.instance_quota = Some(2);
     assert_eq!(lab.code(&launch(1, 1, "")), "InstanceLimitExceeded");
 }
 

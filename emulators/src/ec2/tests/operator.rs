@@ -22,7 +22,7 @@ fn foreign_objects_are_there_and_nobody_touched_anything() {
         &mut lab,
         r#"{"action":"create_foreign_volume","zone":"us-east-1a","gib":3}"#,
     );
-    assert_eq!(lab.engine.records_read, 0);
+    assert_eq!(lab.engine.core.records_read, 0);
     let reply = lab.ok("DescribeInstances&Filter.1.Name=tag:owner&Filter.1.Value.1=somebody");
     assert_eq!(all(&reply, "instanceId"), ids);
     let reply = lab.ok("DescribeVolumes&Filter.1.Name=status&Filter.1.Value.1=available");

@@ -116,7 +116,7 @@ fn a_launch_that_failed_frees_its_token() {
         lab.code(&with_token("t", "")),
         "InsufficientInstanceCapacity"
     );
-    lab.engine.knobs.capacity.clear();
+    lab.engine.core.knobs.capacity.clear();
     lab.ok(&with_token("t", "&EbsOptimized=true"));
     assert_eq!(lab.engine.instances.len(), 1);
 }
@@ -140,7 +140,7 @@ fn a_dry_run_takes_no_token() {
 fn a_token_is_honoured_although_the_image_is_gone() {
     let mut lab = Lab::new();
     let first = lab.ok(&with_token("t", ""));
-    let mut knobs = lab.engine.knobs.clone();
+    let mut knobs = lab.engine.core.knobs.clone();
     knobs.images.clear();
     knobs.key_pairs.clear();
     lab.engine.set_knobs(knobs);

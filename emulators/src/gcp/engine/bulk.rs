@@ -35,7 +35,7 @@ impl Engine {
         order: &BulkOrder,
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
-        let group = self.request_ids.request();
+        let group = self.core.request_id();
         let (mut made, mut errors) = (Vec::new(), planned_failures.to_vec());
         let names = self.bulk_names(order);
         if errors.is_empty() {
@@ -54,7 +54,7 @@ impl Engine {
             }
             Work::Fail(errors)
         };
-        let timing = &self.knobs.timing;
+        let timing = &self.core.knobs.timing;
         let takes = timing.provision.saturating_add(timing.stage);
         let each = &order.each;
         let operation = self.open_for(

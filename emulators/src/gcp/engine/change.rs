@@ -109,6 +109,6 @@ impl Engine {
 
     /// A new operation that changes something.
     pub(super) fn change_later(&mut self, about: About, work: Work) -> Seq {
-        self.open_for(about, self.knobs.timing.change, work)
+        self.open_for(about, self.core.knobs.timing.change, work)
     }
 }

@@ -190,7 +190,7 @@ impl Engine {
                 target: path,
                 target_id: Some(id),
             },
-            self.knobs.timing.delete,
+            self.core.knobs.timing.delete,
             Work::DeleteDisk(seq),
         ))
     }

@@ -57,7 +57,7 @@ pub(crate) struct ImageOrder {
 impl Engine {
     /// Adds the catalog's images that are not there yet.
     pub(super) fn adopt_images(&mut self) {
-        for image in self.knobs.images.clone() {
+        for image in self.core.knobs.images.clone() {
             if self.image(&image.project, &image.name).is_some() {
                 continue;
             }
@@ -115,7 +115,7 @@ impl Engine {
             .architecture
             .clone()
             .unwrap_or_else(|| "X86_64".to_owned());
-        let (now, takes) = (self.now(), self.knobs.timing.image);
+        let (now, takes) = (self.now(), self.core.knobs.timing.image);
         let image = ImageRecord {
             id: self.next_id(),
             project: order.project.clone(),
@@ -158,12 +158,13 @@ impl Engine {
             target: path,
             target_id: Some(id),
         };
-        Ok(self.open_for(about, self.knobs.timing.delete, Work::DeleteImage(seq)))
+        Ok(self.open_for(about, self.core.knobs.timing.delete, Work::DeleteImage(seq)))
     }
 
     /// Whether a project is one of those that only have public images.
     pub(crate) fn is_public(&self, project: &str) -> bool {
-        self.knobs
+        self.core
+            .knobs
             .images
             .iter()
             .any(|image| image.project == project)

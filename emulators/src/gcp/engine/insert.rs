@@ -119,7 +119,7 @@ impl Engine {
         if !doomed {
             self.take_machine(seq);
         }
-        self.after(self.knobs.timing.provision, Event::Settle(seq, 0));
+        self.after(self.core.knobs.timing.provision, Event::Settle(seq, 0));
         operation
     }
 

@@ -74,13 +74,13 @@ impl Engine {
     }
 
     fn late_failure(&self, machine_type: &str, zone: &str) -> Option<Failure> {
-        let mut rules = self.knobs.late_failures.iter();
+        let mut rules = self.core.knobs.late_failures.iter();
         let rule = rules.find(|rule| rule.strikes(machine_type, zone))?;
         Some(Failure::new(&rule.code, &rule.message))
     }
 
     fn instance_quota_reached(&self, region: &str, more: u64) -> Option<Reached> {
-        let limit = self.knobs.instance_quota?;
+        let limit = self.core.knobs.instance_quota?;
         let count = self.instances_in(region);
         (count + more >= limit).then(|| self.quota("INSTANCES", limit, region))
     }
@@ -104,7 +104,7 @@ impl Engine {
     }
 
     fn cpus_in_use(&self, region: &str, market: Market) -> u64 {
-        let used = self.machines.in_use();
+        let used = self.core.usage.in_use();
         let here = used.filter(|((_, zone, on), _)| *on == market && region_of(zone) == region);
         here.map(|((name, _, _), count)| count * self.cpus(name))
             .sum()
@@ -123,8 +123,8 @@ impl Engine {
         more: u64,
     ) -> Option<Reached> {
         let (limit, metric) = match market {
-            Market::OnDemand => (self.knobs.cpu_quota?, "CPUS"),
-            Market::Spot => (self.knobs.spot_cpu_quota?, "PREEMPTIBLE_CPUS"),
+            Market::OnDemand => (self.core.knobs.cpu_quota?, "CPUS"),
+            Market::Spot => (self.core.knobs.spot_cpu_quota?, "PREEMPTIBLE_CPUS"),
         };
         let used = self.cpus_in_use(region, market);
         let wanted = self.cpus(machine_type) * (more + 1);
@@ -133,7 +133,7 @@ impl Engine {
 
     fn quota(&self, metric: &str, limit: u64, region: &str) -> Reached {
         Reached {
-            refused: self.knobs.quota_check,
+            refused: self.core.knobs.quota_check,
             code: "QUOTA_EXCEEDED".to_owned(),
             refusal: Refusal::quota(metric, limit, region),
         }
@@ -145,11 +145,11 @@ impl Engine {
         project: &str,
         more: u64,
     ) -> Option<Reached> {
-        (self.machines.free(&self.knobs.capacity, kind) <= more).then(|| {
+        (self.core.usage.free(&self.core.knobs.capacity, kind) <= more).then(|| {
             let zone = format!("projects/{project}/zones/{}", kind.1);
             Reached {
-                refused: self.knobs.stockout_check,
-                code: self.knobs.stockout_code.clone(),
+                refused: self.core.knobs.stockout_check,
+                code: self.core.knobs.stockout_code.clone(),
                 refusal: Refusal::stockout(&zone),
             }
         })
@@ -158,7 +158,7 @@ impl Engine {
     pub(super) fn take_machine(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             if !std::mem::replace(&mut instance.holds_machine, true) {
-                self.machines.reserve(instance.machine());
+                self.core.usage.reserve(instance.machine());
             }
         }
     }
@@ -166,14 +166,15 @@ impl Engine {
     pub(super) fn release_machine(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             if std::mem::replace(&mut instance.holds_machine, false) {
-                self.machines.release(&instance.machine());
+                self.core.usage.release(&instance.machine());
             }
         }
     }
 
     /// A machine type by its name.
     pub(crate) fn machine_type(&self, name: &str) -> Option<&MachineType> {
-        self.knobs
+        self.core
+            .knobs
             .machine_types
             .iter()
             .find(|spec| spec.name == name)
@@ -188,7 +189,7 @@ impl Engine {
     pub(super) fn internal_pool(&mut self, region: &str, name: &str) -> &mut AddressPool {
         let of =
             |known: &&crate::gcp::catalog::Subnetwork| known.region == region && known.name == name;
-        let cidr = self.knobs.subnetworks.iter().find(of);
+        let cidr = self.core.knobs.subnetworks.iter().find(of);
         let cidr = cidr.map_or_else(ipnet::Ipv4Net::default, |known| known.cidr);
         self.pools
             .entry((region.to_owned(), name.to_owned()))
@@ -207,6 +208,6 @@ fn answer(reached: Reached) -> Result<Vec<Failure>, Refusal> {
 impl Engine {
     /// How many machines are in use.
     pub(crate) fn machines_in_use(&self) -> u64 {
-        self.machines.in_use().map(|(_, count)| count).sum()
+        self.core.usage.in_use().map(|(_, count)| count).sum()
     }
 }

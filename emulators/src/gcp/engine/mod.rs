@@ -40,17 +40,16 @@ use std::{
 };
 
 use chrono::{FixedOffset, SecondsFormat};
-use fleetwright_chaos::{Clock, SeededRng};
+use fleetwright_chaos::Clock;
 
 use super::knobs::Knobs;
 use crate::cloud::{
     self,
     address_pool::AddressPool,
-    capacity::CapacityUsage,
+    engine::EngineCore,
     ids::IdGenerator,
     index::{Index, Seq},
     records::Records,
-    schedule::Schedule,
 };
 use disk::Disk;
 use image::ImageRecord;
@@ -64,12 +63,8 @@ pub(crate) type Address = (String, String, String);
 /// Everything in every project.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) knobs: Knobs,
-    schedule: Schedule<Event>,
-    last_seq: Seq,
+    pub(crate) core: EngineCore<Knobs, Event>,
     ids: IdGenerator,
-    request_ids: IdGenerator,
-    rng: SeededRng,
     pub(crate) instances: Records<Instance>,
     by_name: HashMap<Address, Vec<Seq>>,
     pub(crate) disks: BTreeMap<Seq, Disk>,
@@ -80,15 +75,11 @@ pub struct Engine {
     operation_index: Index<OperationKey>,
     requests: HashMap<RequestKey, Remembered>,
     pools: BTreeMap<(String, String), AddressPool>,
-    public: AddressPool,
-    machines: CapacityUsage,
-    /// How many records reads have looked at.
-    pub(crate) records_read: u64,
 }
 
 /// Something that happens at its due time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(crate) enum Event {
     /// An operation is no longer pending.
     Begin(Seq),
     /// An operation has done its work.
@@ -111,11 +102,7 @@ impl cloud::CloudEngine for Engine {
     fn new(knobs: Knobs, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed;
         let mut engine = Self {
-            schedule: Schedule::new(clock),
-            last_seq: 0,
             ids: IdGenerator::new(seed),
-            request_ids: IdGenerator::new(seed ^ u64::MAX),
-            rng: SeededRng::for_purpose(seed, 1),
             instances: Records::default(),
             by_name: HashMap::new(),
             disks: BTreeMap::new(),
@@ -126,32 +113,29 @@ impl cloud::CloudEngine for Engine {
             operation_index: Index::default(),
             requests: HashMap::new(),
             pools: BTreeMap::new(),
-            public: AddressPool::public(),
-            machines: CapacityUsage::default(),
-            records_read: 0,
-            knobs,
+            core: EngineCore::new(knobs, clock),
         };
         engine.adopt_images();
         engine
     }
 
     fn set_knobs(&mut self, knobs: Knobs) {
-        self.knobs = knobs;
+        self.core.knobs = knobs;
         self.adopt_images();
     }
 
     fn catch_up(&mut self) {
-        while let Some(event) = self.schedule.due() {
+        while let Some(event) = self.core.schedule.due() {
             self.handle_event(event);
         }
     }
 
     fn knobs(&self) -> &Knobs {
-        &self.knobs
+        &self.core.knobs
     }
 
     fn request_id(&mut self) -> String {
-        self.request_ids.request()
+        self.core.request_id()
     }
 }
 
@@ -169,12 +153,11 @@ impl Engine {
     }
 
     fn after(&mut self, delay: Duration, event: Event) {
-        self.schedule.after(delay, event);
+        self.core.schedule.after(delay, event);
     }
 
-    fn next_seq(&mut self) -> Seq {
-        self.last_seq += 1;
-        self.last_seq
+    const fn next_seq(&mut self) -> Seq {
+        self.core.next_seq()
     }
 
     /// A number for a resource, as its id: never given twice.
@@ -184,12 +167,12 @@ impl Engine {
 
     /// What time it is.
     pub(crate) const fn now(&self) -> Duration {
-        self.schedule.now()
+        self.core.now()
     }
 
     /// What the calendar says at a moment, as Compute Engine writes it: in the time of its home.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
-        let date = self.schedule.date(moment);
+        let date = self.core.date(moment);
         match FixedOffset::west_opt(8 * 3600) {
             Some(home) => date
                 .with_timezone(&home)
@@ -200,19 +183,19 @@ impl Engine {
 
     /// The same, in thousandths of a second since 1970.
     fn unix_millis(&self, moment: Duration) -> i64 {
-        self.schedule.date(moment).timestamp_millis()
+        self.core.date(moment).timestamp_millis()
     }
 
     /// Gives an instance a new version as of now.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
-        let (now, window) = (self.now(), self.knobs.lag.reads);
+        let (now, window) = (self.now(), self.core.knobs.lag.reads);
         if self.instances.revise(seq, (now, window), change) {
             self.after(window, Event::Prune(seq));
         }
     }
 
     fn prune(&mut self, seq: Seq) {
-        let oldest = self.now().saturating_sub(self.knobs.lag.reads);
+        let oldest = self.now().saturating_sub(self.core.knobs.lag.reads);
         self.instances.prune(seq, oldest);
     }
 

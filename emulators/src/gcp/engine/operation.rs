@@ -149,7 +149,7 @@ impl Engine {
         self.operation_index.change(seq, &[], &operation.keys());
         self.operation_names.insert(name, seq);
         self.operations.insert(seq, operation);
-        self.after(self.knobs.timing.pending, Event::Begin(seq));
+        self.after(self.core.knobs.timing.pending, Event::Begin(seq));
         seq
     }
 
@@ -221,7 +221,10 @@ impl Engine {
         operation.started.get_or_insert(now);
         operation.ended = Some(now);
         operation.errors = errors;
-        self.after(self.knobs.timing.operation_retention, Event::Forget(seq));
+        self.after(
+            self.core.knobs.timing.operation_retention,
+            Event::Forget(seq),
+        );
     }
 
     pub(super) fn forget_operation(&mut self, seq: Seq) {

@@ -122,9 +122,9 @@ pub enum ExternalAction {
 
 /// The states in which something can be done to an instance.
 const ANY: &[Status] = &Status::SEEN;
-const RUNNING: &[Status] = &[Status::RunningServer];
+const RUNNING: &[Status] = &[Status::Running];
 /// With a machine, or on the way to one.
-const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::RunningServer];
+const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::Running];
 
 /// What a path or a link of an instance names.
 fn target(instance: &str) -> Result<Target, Refusal> {
@@ -157,12 +157,10 @@ const fn one() -> u32 {
 impl Engine {
     /// Carries an act out, and answers the ids of what it was about.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
-        let records_read = self.records_read;
-        let lag = std::mem::take(&mut self.knobs.lag.writes);
-        let done = self.carry_out(action);
-        self.knobs.lag.writes = lag;
-        self.records_read = records_read;
-        done
+        let paused = self.core.pause_observation();
+        let result = self.carry_out(action);
+        self.core.resume_observation(paused);
+        result
     }
 
     fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
@@ -230,7 +228,7 @@ impl Engine {
                 self.images.remove(&seq);
                 // Or it would come back with the next turn of the knobs.
                 let other = |image: &Image| image.project != project || image.name != name;
-                self.knobs.images.retain(other);
+                self.core.knobs.images.retain(other);
                 Ok(vec![id.to_string()])
             }
         }
@@ -348,9 +346,9 @@ impl Engine {
         labels: Labels,
         metadata: BTreeMap<String, String>,
     ) -> Result<Order, Refusal> {
-        let zone = zone.or_else(|| self.knobs.zones.first().cloned());
+        let zone = zone.or_else(|| self.core.knobs.zones.first().cloned());
         let zone = zone.ok_or_else(|| Refusal::required("zone"))?;
-        let first = || Some(self.knobs.machine_types.first()?.name.clone());
+        let first = || Some(self.core.knobs.machine_types.first()?.name.clone());
         let machine_type = machine_type.or_else(first);
         rules::check_labels("labels", &labels)?;
         let image = self.images.values().next().cloned();

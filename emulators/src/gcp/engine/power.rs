@@ -54,12 +54,12 @@ impl Engine {
         match found.status {
             Status::Terminated => Ok(self.go_along(found.seq, "stop")),
             Status::Stopping if found.doing == Doing::Stop => Ok(self.go_along(found.seq, "stop")),
-            Status::RunningServer | Status::Suspended | Status::Repairing => {
+            Status::Running | Status::Suspended | Status::Repairing => {
                 found.check_local_ssd(discard)?;
                 let operation = self.open_on(found.seq, "stop");
                 self.begin_stop(found.seq, Some(operation));
-                if self.knobs.stop_done_early {
-                    self.after(self.knobs.timing.change, Event::Finish(operation));
+                if self.core.knobs.stop_done_early {
+                    self.after(self.core.knobs.timing.change, Event::Finish(operation));
                 }
                 Ok(operation)
             }
@@ -79,7 +79,7 @@ impl Engine {
     ) -> Result<Seq, Refusal> {
         let found = self.standing(target)?;
         match found.status {
-            Status::RunningServer | Status::Provisioning | Status::Staging | Status::Repairing => {
+            Status::Running | Status::Provisioning | Status::Staging | Status::Repairing => {
                 Ok(self.go_along(found.seq, "start"))
             }
             Status::Terminated => self.boot(found.seq, "start", Doing::Start, planned_failures),
@@ -99,7 +99,7 @@ impl Engine {
     ) -> Result<Seq, Refusal> {
         let found = self.standing(target)?;
         match found.status {
-            Status::RunningServer | Status::Provisioning | Status::Staging => {
+            Status::Running | Status::Provisioning | Status::Staging => {
                 Ok(self.go_along(found.seq, "resume"))
             }
             Status::Suspended => self.boot(found.seq, "resume", Doing::Resume, planned_failures),
@@ -141,7 +141,7 @@ impl Engine {
         let found = self.standing(target)?;
         match found.status {
             Status::Suspended | Status::Suspending => Ok(self.go_along(found.seq, "suspend")),
-            Status::RunningServer => {
+            Status::Running => {
                 found.check_local_ssd(discard)?;
                 let operation = self.open_on(found.seq, "suspend");
                 self.begin_suspend(found.seq, Some(operation));
@@ -159,18 +159,22 @@ impl Engine {
     /// Begins to reset a running instance.
     pub(crate) fn reset(&mut self, target: &Target) -> Result<Seq, Refusal> {
         let found = self.standing(target)?;
-        if found.status != Status::RunningServer {
+        if found.status != Status::Running {
             return Err(found.not_ready());
         }
         let operation = self.open_on(found.seq, "reset");
-        self.do_later(operation, self.knobs.timing.change, Work::Reset(found.seq));
+        self.do_later(
+            operation,
+            self.core.knobs.timing.change,
+            Work::Reset(found.seq),
+        );
         Ok(operation)
     }
 
     /// Begins to delete an instance.
     pub(crate) fn delete(&mut self, target: &Target) -> Result<Seq, Refusal> {
         let seq = self.find(target)?;
-        let allowed = self.knobs.repeated_deletes;
+        let allowed = self.core.knobs.repeated_deletes;
         let Some(instance) = self.instances.get_mut(&seq) else {
             return Err(Refusal::internal());
         };
@@ -228,7 +232,7 @@ impl Engine {
     /// An operation for what is so already, or is on its way: it is done when that is.
     fn go_along(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let operation = self.open_on(seq, kind);
-        let timing = &self.knobs.timing;
+        let timing = &self.core.knobs.timing;
         let takes = match self.instances.get(&seq).map(|instance| instance.doing) {
             Some(Doing::Insert | Doing::Start | Doing::Resume) => {
                 timing.provision.saturating_add(timing.stage)

@@ -30,7 +30,10 @@ impl Engine {
     /// The moment that a read made now sees; nothing where that is before the beginning.
     pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
-        self.knobs.lag.moment(now, read_lag, &mut self.rng)
+        self.core
+            .knobs
+            .lag
+            .moment(now, read_lag, &mut self.core.rng)
     }
 
     /// The instance that has a name now.
@@ -66,14 +69,14 @@ impl Engine {
 
     /// The truth about an instance that a call is to change.
     pub(crate) fn find(&mut self, target: &Target) -> Result<Seq, Refusal> {
-        self.records_read += 1;
+        self.core.records_read += 1;
         let now = self.now();
         for seq in self.called(target) {
             let Some(instance) = self.instances.get(&seq) else {
                 continue;
             };
             let made = instance.versions.made();
-            if !instance.is_gone() && !self.knobs.lag.hides(made, now, &mut self.rng) {
+            if !instance.is_gone() && !self.core.knobs.lag.hides(made, now, &mut self.core.rng) {
                 return Ok(seq);
             }
         }
@@ -82,7 +85,7 @@ impl Engine {
 
     /// An instance as a read sees it.
     pub(crate) fn see(&mut self, target: &Target, read_lag: ReadLag) -> Result<Seen<'_>, Refusal> {
-        self.records_read += 1;
+        self.core.records_read += 1;
         let moment = self.moment(read_lag);
         let seqs = self.called(target);
         let seen = seqs.iter().find_map(|seq| {
@@ -112,7 +115,7 @@ impl Engine {
             (seq, shown)
         });
         let (page, records_read) = paging.take(found);
-        self.records_read += records_read;
+        self.core.records_read += records_read;
         page
     }
 
@@ -129,12 +132,13 @@ impl Engine {
 impl Engine {
     /// The regions, in the order of their zones.
     pub(crate) fn regions(&self) -> Vec<String> {
-        let regions = self.knobs.zones.iter().map(|zone| region_of(zone));
+        let regions = self.core.knobs.zones.iter().map(|zone| region_of(zone));
         once_each(regions)
     }
 
     pub(crate) fn has_region(&self, region: &str) -> bool {
-        self.knobs
+        self.core
+            .knobs
             .zones
             .iter()
             .any(|zone| region_of(zone) == region)
@@ -142,7 +146,13 @@ impl Engine {
 
     /// The networks that have subnetworks.
     pub(crate) fn networks(&self) -> Vec<String> {
-        once_each(self.knobs.subnetworks.iter().map(|known| &*known.network))
+        once_each(
+            self.core
+                .knobs
+                .subnetworks
+                .iter()
+                .map(|known| &*known.network),
+        )
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum Key {
 pub(crate) enum Status {
     Provisioning,
     Staging,
-    RunningServer,
+    Running,
     Stopping,
     Terminated,
     Suspending,
@@ -47,7 +47,7 @@ impl Status {
     pub(crate) const SEEN: [Self; 8] = [
         Self::Provisioning,
         Self::Staging,
-        Self::RunningServer,
+        Self::Running,
         Self::Stopping,
         Self::Terminated,
         Self::Suspending,
@@ -59,7 +59,7 @@ impl Status {
         match self {
             Self::Provisioning => "PROVISIONING",
             Self::Staging => "STAGING",
-            Self::RunningServer => "RUNNING",
+            Self::Running => "RUNNING",
             Self::Stopping => "STOPPING",
             Self::Terminated => "TERMINATED",
             Self::Suspending => "SUSPENDING",

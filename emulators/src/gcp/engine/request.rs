@@ -41,7 +41,7 @@ impl Engine {
     }
 
     pub(crate) fn remember(&mut self, key: RequestKey, digest: Uuid, operation: Seq) {
-        let memory = self.knobs.timing.request_retention;
+        let memory = self.core.knobs.timing.request_retention;
         self.after(memory, Event::ForgetRequest(key.clone()));
         let remembered = Remembered {
             digest,

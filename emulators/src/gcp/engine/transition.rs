@@ -27,17 +27,17 @@ impl Engine {
 
     pub(super) fn begin_stop(&mut self, seq: Seq, operation: Option<Seq>) {
         self.release_nat(seq);
-        let takes = self.knobs.timing.stop;
+        let takes = self.core.knobs.timing.stop;
         self.begin(seq, Doing::Stop, Status::Stopping, operation, takes);
     }
 
     pub(super) fn begin_suspend(&mut self, seq: Seq, operation: Option<Seq>) {
-        let takes = self.knobs.timing.suspend;
+        let takes = self.core.knobs.timing.suspend;
         self.begin(seq, Doing::Suspend, Status::Suspending, operation, takes);
     }
 
     pub(super) fn begin_repair(&mut self, seq: Seq) {
-        let takes = self.knobs.timing.repair;
+        let takes = self.core.knobs.timing.repair;
         self.begin(seq, Doing::Repair, Status::Repairing, None, takes);
     }
 
@@ -55,14 +55,14 @@ impl Engine {
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.planned_failures = planned_failures;
         }
-        let takes = self.knobs.timing.provision;
+        let takes = self.core.knobs.timing.provision;
         self.begin(seq, doing, Status::Provisioning, Some(operation), takes);
     }
 
     /// Begins to delete. What else was going on ends here.
     pub(super) fn begin_delete(&mut self, seq: Seq, operation: Option<Seq>) {
         self.release_nat(seq);
-        let takes = self.knobs.timing.delete;
+        let takes = self.core.knobs.timing.delete;
         self.begin(seq, Doing::Delete, Status::Stopping, operation, takes);
     }
 
@@ -140,7 +140,7 @@ impl Engine {
                     version.last_suspended = Some(now);
                 });
             }
-            (Status::RunningServer | Status::Terminated | Status::Suspended | Status::Gone, _) => {}
+            (Status::Running | Status::Terminated | Status::Suspended | Status::Gone, _) => {}
         }
     }
 
@@ -149,7 +149,7 @@ impl Engine {
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.step += 1;
             let step = instance.step;
-            self.after(self.knobs.timing.stage, Event::Settle(seq, step));
+            self.after(self.core.knobs.timing.stage, Event::Settle(seq, step));
         }
     }
 
@@ -158,10 +158,14 @@ impl Engine {
             return;
         };
         let wanted = instance.fixed.access.is_some() && instance.current().nat_ip.is_none();
-        let address = if wanted { self.public.take() } else { None };
+        let address = if wanted {
+            self.core.public_ips.take()
+        } else {
+            None
+        };
         let now = self.now();
         self.revise(seq, |version| {
-            version.status = Status::RunningServer;
+            version.status = Status::Running;
             version.nat_ip = version.nat_ip.or(address);
             version.last_start = Some(now);
         });
@@ -174,7 +178,7 @@ impl Engine {
     /// The guest has booted.
     pub(super) fn rebooted(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
-            if instance.current().status == Status::RunningServer {
+            if instance.current().status == Status::Running {
                 instance.boots += 1;
                 self.log(seq, "booted");
             }
@@ -238,7 +242,7 @@ impl Engine {
         }
         self.revise(seq, |version| version.status = Status::Gone);
         self.done(seq);
-        let seen = self.knobs.lag.reads;
+        let seen = self.core.knobs.lag.reads;
         if seen.is_zero() {
             self.remove_expired(seq);
         } else {
@@ -252,7 +256,7 @@ impl Engine {
             .get(&seq)
             .and_then(|instance| instance.current().nat_ip);
         if let Some(address) = address {
-            self.public.release(address);
+            self.core.public_ips.release(address);
             self.revise(seq, |version| version.nat_ip = None);
         }
     }

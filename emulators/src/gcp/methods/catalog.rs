@@ -81,7 +81,7 @@ pub(super) fn zone(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
 }
 
 pub(super) fn zones(call: &Call, engine: &Engine, context: &CallContext) -> Result<Value, Refusal> {
-    let zones = engine.knobs.zones.iter();
+    let zones = engine.core.knobs.zones.iter();
     let shown = zones.map(|zone| views::zone(engine, &call.target.project, zone));
     of_project(call, engine, context, &ZONES, shown)
 }
@@ -171,15 +171,15 @@ fn of_all_zones(
 ) -> Result<Value, Refusal> {
     let listing = Listing::read(call, engine, context, of)?;
     listing.check_all(call, engine)?;
-    let zones = engine.knobs.zones.iter();
-    let zones = zones.filter(|zone| !engine.knobs.unreachable_zones.contains(*zone));
+    let zones = engine.core.knobs.zones.iter();
+    let zones = zones.filter(|zone| !engine.core.knobs.unreachable_zones.contains(*zone));
     let all = zones.flat_map(|zone| items_in(zone)).collect();
     let scopes = list::zones(engine);
     Ok(listing.aggregate(call, engine, of, &scopes, listing.page(all)))
 }
 
 fn types_in(call: &Call, engine: &Engine, zone: &str) -> Vec<Item> {
-    let types = engine.knobs.machine_types.iter();
+    let types = engine.core.knobs.machine_types.iter();
     let shown = types
         .filter(|spec| spec.is_in(zone))
         .map(|spec: &MachineType| {
@@ -257,7 +257,7 @@ pub(super) fn all_subnetworks(
 
 fn subnetworks_in(call: &Call, engine: &Engine, region: Option<&str>) -> Vec<Item> {
     let here = |known: &&Subnetwork| region.is_none_or(|region| region == known.region);
-    let known = engine.knobs.subnetworks.iter().filter(here);
+    let known = engine.core.knobs.subnetworks.iter().filter(here);
     let known = known.filter(|known| engine.has_region(&known.region));
     let shown = known.map(|known| {
         let item = views::subnetwork(&call.target.project, known);

@@ -96,6 +96,6 @@ fn page(call: &Call, engine: &mut Engine, listing: &Listing) -> Page<Item> {
         let all = all.into_iter().map(|(_, item)| item);
         (listing.page(all.collect()), records_read)
     };
-    engine.records_read += records_read;
+    engine.core.records_read += records_read;
     page
 }

@@ -97,7 +97,7 @@ impl Listing {
                 Refusal::invalid("pageToken", token, why)
             })
         });
-        let knob = usize::try_from(engine.knobs.page_size.get()).unwrap_or(MOST);
+        let knob = usize::try_from(engine.core.knobs.page_size.get()).unwrap_or(MOST);
         Ok(Self {
             filter: filter.transpose()?,
             paging: PageRequest {
@@ -106,7 +106,7 @@ impl Listing {
                 page_fault: context.page_fault,
             },
             order,
-            partial: query.flag("returnPartialSuccess")? || engine.knobs.partial_by_default,
+            partial: query.flag("returnPartialSuccess")? || engine.core.knobs.partial_by_default,
             of: name,
         })
     }
@@ -220,8 +220,8 @@ impl Listing {
 
     /// Refuses a list over all zones if one does not answer, unless a part will do.
     pub(super) fn check_all(&self, call: &Call, engine: &Engine) -> Result<(), Refusal> {
-        let mut silent = engine.knobs.unreachable_zones.iter();
-        match silent.find(|zone| engine.knobs.zones.contains(zone)) {
+        let mut silent = engine.core.knobs.unreachable_zones.iter();
+        match silent.find(|zone| engine.core.knobs.zones.contains(zone)) {
             Some(zone) if !self.partial => {
                 let path = format!("projects/{}/zones/{zone}", call.target.project);
                 Err(Refusal::unreachable(&path))
@@ -237,6 +237,7 @@ pub(super) type Item = (Scope, Value);
 /// Every zone, as a scope.
 pub(super) fn zones(engine: &Engine) -> Vec<Scope> {
     engine
+        .core
         .knobs
         .zones
         .iter()
@@ -248,7 +249,7 @@ pub(super) fn zones(engine: &Engine) -> Vec<Scope> {
 /// Whether a scope does not answer.
 pub(super) fn is_silent(engine: &Engine, scope: &Scope) -> bool {
     match scope {
-        Scope::Zone(zone) => engine.knobs.unreachable_zones.contains(zone),
+        Scope::Zone(zone) => engine.core.knobs.unreachable_zones.contains(zone),
         Scope::Region(_) | Scope::Global => false,
     }
 }

@@ -114,7 +114,7 @@ pub(crate) fn execute(
 /// Refuses projects, zones and regions that are not there, and zones that do not answer.
 fn check_place(call: &Call, engine: &Engine) -> Result<(), Refusal> {
     let Target { project, scope, .. } = &call.target;
-    let knobs = &engine.knobs;
+    let knobs = &engine.core.knobs;
     let known = knobs.projects.is_empty() || knobs.projects.contains(project);
     if !known && !engine.is_public(project) {
         return Err(Refusal::not_found(&format!("projects/{project}")));

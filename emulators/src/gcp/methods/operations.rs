@@ -64,7 +64,7 @@ pub(crate) fn remaining_wait(call: &Call, engine: &Engine, since: Duration) -> O
     if !waits || engine.operation(project, scope, name)?.ended.is_some() {
         return None;
     }
-    let end = since.saturating_add(engine.knobs.timing.wait);
+    let end = since.saturating_add(engine.core.knobs.timing.wait);
     Some(end.saturating_sub(engine.now()))
 }
 
@@ -78,7 +78,7 @@ pub(super) fn get(
         scope,
         name,
     } = &call.target;
-    engine.records_read += 1;
+    engine.core.records_read += 1;
     let operation = engine.operation(project, scope, name);
     match operation.filter(|_| !context.operation_expired) {
         Some(operation) => Ok(views::operation(engine, operation)),
@@ -127,7 +127,7 @@ pub(super) fn aggregated(
 /// first it has the smallest.
 fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
     let newest_first = match listing.order {
-        Order::Made => engine.knobs.newest_operations_first,
+        Order::Made => engine.core.knobs.newest_operations_first,
         Order::NewestFirst => true,
         Order::Name => false,
     };
@@ -154,7 +154,7 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
             (listing.page(all), records_read)
         }
     };
-    engine.records_read += records_read;
+    engine.core.records_read += records_read;
     page
 }
 

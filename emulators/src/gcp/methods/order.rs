@@ -143,7 +143,7 @@ impl Reader<'_> {
             (Some(link), _) => self.subnetwork(&field, link)?,
             (None, network) => self.subnetwork_of(network.unwrap_or("global/networks/default"))?,
         };
-        let known = self.engine.knobs.subnetworks.iter();
+        let known = self.engine.core.knobs.subnetworks.iter();
         let mut known = known.filter(|known| known.region == region);
         let network = known.find(|known| known.name == subnetwork);
         let network = network.map_or_else(|| "default".to_owned(), |known| known.network.clone());
@@ -155,7 +155,7 @@ impl Reader<'_> {
         let ["regions", region, "subnetworks", name] = *named.parts() else {
             return Err(malformed(field, "subnetwork", link));
         };
-        let mut known = self.engine.knobs.subnetworks.iter();
+        let mut known = self.engine.core.knobs.subnetworks.iter();
         if region == region_of(self.zone)
             && known.any(|known| known.region == region && known.name == name)
         {
@@ -173,7 +173,7 @@ impl Reader<'_> {
             return Err(malformed(self.at, "network", link));
         };
         let region = region_of(self.zone);
-        let mut known = self.engine.knobs.subnetworks.iter();
+        let mut known = self.engine.core.knobs.subnetworks.iter();
         let found = known.find(|known| known.network == name && known.region == region);
         found.map(|known| known.name.clone()).ok_or_else(|| {
             let path = format!("projects/{}/global/networks/{name}", self.project);

@@ -20,7 +20,7 @@ fn bulk(count: u32, least: u32) -> Value {
 }
 
 fn few(lab: &mut Lab, machines: u64) {
-    lab.engine.knobs.capacity = vec![Capacity::of(machines)];
+    lab.engine.core.knobs.capacity = vec![Capacity::of(machines)];
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn fewer_than_wanted_are_made_but_never_fewer_than_the_least() {
         ["VM_MIN_COUNT_NOT_REACHED", "ZONE_RESOURCE_POOL_EXHAUSTED"]
     );
     assert_eq!(lab.oracle().instances.len(), 2);
-    lab.engine.knobs.stockout_check = LimitCheck::Immediate;
+    lab.engine.core.knobs.stockout_check = LimitCheck::Immediate;
     assert_eq!(
         lab.refused(BULK, &bulk(3, 3)),
         reason(503, "ZONE_RESOURCE_POOL_EXHAUSTED")

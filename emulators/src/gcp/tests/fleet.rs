@@ -32,9 +32,9 @@ fn fleet() -> Lab {
 
 /// What a call answers, and how many records it records_read.
 fn cost(lab: &mut Lab, request: &str) -> (Value, u64) {
-    let before = lab.engine.records_read;
+    let before = lab.engine.core.records_read;
     let reply = lab.ok(request, &Value::Null);
-    (reply, lab.engine.records_read - before)
+    (reply, lab.engine.core.records_read - before)
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_stockout_may_be_found_at_once_or_have_details() {
         codes(&lab.operation(&late)),
         ["ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"]
     );
-    lab.engine.knobs.stockout_check = LimitCheck::Immediate;
+    lab.engine.core.knobs.stockout_check = LimitCheck::Immediate;
     assert_eq!(
         lab.refused(INSERT, &body("vm")),
         reason(503, "ZONE_RESOURCE_POOL_EXHAUSTED")
@@ -86,7 +86,7 @@ fn a_quota_is_refused_at_once_or_in_the_operation() {
         lab.refused(INSERT, &body("two")),
         reason(403, "quotaExceeded")
     );
-    lab.engine.knobs.quota_check = LimitCheck::InOperation;
+    lab.engine.core.knobs.quota_check = LimitCheck::InOperation;
     let late = lab.insert(&body("two"));
     lab.pass(100);
     let done = lab.operation(&late);
@@ -158,7 +158,7 @@ fn launches_and_starts_fail_late_as_the_knobs_say() {
     lab.stopped("old");
     let mut rule = LateFailure::new("INTERNAL_ERROR", "broken");
     rule.instance_type = Some("e2-small".to_owned());
-    lab.engine.knobs.late_failures = vec![rule];
+    lab.engine.core.knobs.late_failures = vec![rule];
     let new = lab.insert(&body("new"));
     let old = lab.post(&format!("{ZONE}/instances/old/start"));
     lab.pass(100);

@@ -187,6 +187,7 @@ fn a_list_of_all_zones_names_each() {
 fn a_zone_that_does_not_answer_fails_a_list_or_is_named() {
     let mut lab = fleet();
     lab.engine
+        .core
         .knobs
         .unreachable_zones
         .insert("us-central1-b".to_owned());
@@ -216,7 +217,7 @@ fn a_zone_that_does_not_answer_fails_a_list_or_is_named() {
         part["items"][ZONE]["instances"].as_array().unwrap().len(),
         5
     );
-    lab.engine.knobs.partial_by_default = true;
+    lab.engine.core.knobs.partial_by_default = true;
     assert_eq!(lab.get("aggregated/instances"), part);
     assert_eq!(lab.get("zones/us-central1-b")["status"], "DOWN");
 }

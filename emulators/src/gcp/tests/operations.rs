@@ -22,7 +22,7 @@ fn filters_find_what_they_are_about_and_orders_hold() {
     };
     let all = lab.get(&format!("{ZONE}/operations"));
     assert_eq!(kinds(&all), ["stop", "insert", "insert"]);
-    lab.engine.knobs.newest_operations_first = false;
+    lab.engine.core.knobs.newest_operations_first = false;
     let all = lab.get(&format!("{ZONE}/operations"));
     assert_eq!(kinds(&all), ["insert", "insert", "stop"]);
     let newest = format!("{ZONE}/operations?orderBy=creationTimestamp%20desc");

@@ -132,7 +132,7 @@ fn somebody_else_changes_labels_metadata_and_images() {
     let newest = lab.get("/projects/debian-cloud/global/images/family/debian-12");
     assert_eq!(newest["name"], "debian-12-bookworm-v20260101");
     assert!(act(&mut lab, &image).is_err());
-    let knobs = lab.engine.knobs.clone();
+    let knobs = lab.engine.core.knobs.clone();
     lab.engine.set_knobs(knobs);
     assert!(act(&mut lab, &image).is_err());
 }

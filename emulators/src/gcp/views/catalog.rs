@@ -15,7 +15,7 @@ const LONG_AGO: &str = "1969-12-31T16:00:00.000-08:00";
 /// A zone.
 pub(crate) fn zone(engine: &Engine, project: &str, zone: &str) -> Value {
     let path = format!("projects/{project}/zones/{zone}");
-    let down = engine.knobs.unreachable_zones.contains(zone);
+    let down = engine.core.knobs.unreachable_zones.contains(zone);
     json!({
         "kind": "compute#zone",
         "id": id_of(&path),
@@ -34,6 +34,7 @@ pub(crate) fn zone(engine: &Engine, project: &str, zone: &str) -> Value {
 pub(crate) fn region(engine: &Engine, project: &str, region: &str) -> Value {
     let path = format!("projects/{project}/regions/{region}");
     let zones = engine
+        .core
         .knobs
         .zones
         .iter()
@@ -60,7 +61,7 @@ pub(crate) fn region(engine: &Engine, project: &str, region: &str) -> Value {
 )]
 fn quotas(engine: &Engine, region: &str) -> Vec<Value> {
     let limit = |knob: Option<u64>| knob.map_or(1e6, |limit| limit as f64);
-    let knobs = &engine.knobs;
+    let knobs = &engine.core.knobs;
     engine
         .quota_usage(region)
         .into_iter()
@@ -112,6 +113,7 @@ pub(crate) fn disk_type(project: &str, zone: &str, name: &str) -> Value {
 pub(crate) fn network(engine: &Engine, project: &str, network: &str) -> Value {
     let path = format!("projects/{project}/global/networks/{network}");
     let of = engine
+        .core
         .knobs
         .subnetworks
         .iter()

@@ -1,0 +1,90 @@
+//! The state that every cloud's engine has: knobs, time, ids, chance, machines and public addresses.
+//!
+//! Owns only what is the same in all clouds. What a resource is, and what an event does, belongs to the
+//! engine of each cloud.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use fleetwright_chaos::{Clock, SeededRng};
+
+use super::{
+    CommonKnobs, address_pool::AddressPool, capacity::CapacityUsage, ids::IdGenerator, index::Seq,
+    schedule::Schedule,
+};
+
+/// The common part of an engine, with the cloud's knobs `K` and its events `E`.
+#[derive(Debug)]
+pub(crate) struct EngineCore<K, E> {
+    pub(crate) knobs: K,
+    pub(crate) schedule: Schedule<E>,
+    pub(crate) rng: SeededRng,
+    /// The machines that are in use.
+    pub(crate) usage: CapacityUsage,
+    /// The public addresses that are free.
+    pub(crate) public_ips: AddressPool,
+    /// How many records reads have looked at. Tests use it to prove that the cost of a call does not
+    /// grow with the fleet.
+    pub(crate) records_read: u64,
+    last_seq: Seq,
+    request_ids: IdGenerator,
+}
+
+/// What [`EngineCore::pause_observation`] has set aside.
+#[derive(Debug)]
+#[must_use = "observation stays paused until it is resumed"]
+pub(crate) struct PausedObservation {
+    records_read: u64,
+    write_lag: Duration,
+}
+
+impl<K: CommonKnobs, E: Ord> EngineCore<K, E> {
+    pub(crate) fn new(knobs: K, clock: Arc<dyn Clock>) -> Self {
+        let seed = knobs.seed();
+        Self {
+            schedule: Schedule::new(clock),
+            rng: SeededRng::for_purpose(seed, 1),
+            usage: CapacityUsage::default(),
+            public_ips: AddressPool::public(),
+            records_read: 0,
+            last_seq: 0,
+            request_ids: IdGenerator::new(seed ^ u64::MAX),
+            knobs,
+        }
+    }
+
+    /// Returns the current time of the engine.
+    pub(crate) const fn now(&self) -> Duration {
+        self.schedule.now()
+    }
+
+    /// Returns the calendar date at a time.
+    pub(crate) fn date(&self, time: Duration) -> DateTime<Utc> {
+        self.schedule.date(time)
+    }
+
+    /// Returns the number of the next record.
+    pub(crate) const fn next_seq(&mut self) -> Seq {
+        self.last_seq += 1;
+        self.last_seq
+    }
+
+    /// Returns the id of the next request, a UUID.
+    pub(crate) fn request_id(&mut self) -> String {
+        self.request_ids.request()
+    }
+
+    /// Lets an external actor find everything at once, and does not count what it reads.
+    pub(crate) fn pause_observation(&mut self) -> PausedObservation {
+        PausedObservation {
+            records_read: self.records_read,
+            write_lag: std::mem::take(&mut self.knobs.lag_mut().writes),
+        }
+    }
+
+    /// Restores what [`EngineCore::pause_observation`] has set aside.
+    pub(crate) fn resume_observation(&mut self, paused: PausedObservation) {
+        self.records_read = paused.records_read;
+        self.knobs.lag_mut().writes = paused.write_lag;
+    }
+}
