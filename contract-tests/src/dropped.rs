@@ -1,4 +1,4 @@
-//! Futures that are dropped before they are done, as a caller's timeout or an aborted task does it.
+//! Futures that are dropped before they complete, as by a caller's timeout or an aborted task.
 
 use std::{
     future::{Future, poll_fn},
@@ -6,7 +6,7 @@ use std::{
     task::Poll,
 };
 
-/// Polls `future` up to `polls` times and drops it; answers its output if it was done by then.
+/// Polls `future` up to `polls` times and drops it. Returns its output if it completed by then.
 pub(crate) async fn drop_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut left = polls;

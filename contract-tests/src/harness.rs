@@ -1,8 +1,8 @@
-//! What a backend's author gives the kit.
+//! What the author of a backend gives to the kit.
 //!
-//! A [`Harness`] is one account, fresh for each clause. Four methods are required; what else a test
-//! environment can do (tell the truth, inject faults, change things from outside) is optional, and a
-//! clause that needs it is reported as not run where it is missing, never as passed.
+//! A [`Harness`] is one account, fresh for each clause. Four methods are required. Everything else
+//! that a test environment can do (reveal the truth, inject faults, act as somebody else) is optional.
+//! A clause that needs a missing part is reported as not run, never as passed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,200 +13,254 @@ use fleetwright::{
 
 use crate::waiver::Peer;
 
-/// One account of a backend, made anew for each clause.
+/// One account of a backend. The kit creates a new harness for each clause.
 ///
-/// In an account that is shared, for instance a real one, clauses stay apart by their tags: all that
-/// the kit launches carries [`SCOPE_TAG`](crate::SCOPE_TAG) with a value of its own.
+/// The account may be shared, as a real one is: everything that the kit launches carries
+/// [`SCOPE_TAG`](crate::SCOPE_TAG) with a value of its own, and clauses only touch their own
+/// instances.
+///
+/// # Example
+///
+/// A harness that also offers what more clauses need. Every part that you add makes more of the
+/// contract run:
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use fleetwright::{ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Zone, async_trait};
+/// use fleetwright_contract_tests::{Harness, OnMissing, Time};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// struct MyHarness(MemoryCloud);
+///
+/// #[async_trait]
+/// impl Harness for MyHarness {
+///     fn name(&self) -> String {
+///         "my-backend".to_owned()
+///     }
+///     // A new handle each time, as a process that has just started would open it.
+///     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
+///         Arc::new(self.0.provisioner())
+///     }
+///     fn config(&self) -> InstanceConfig {
+///         InstanceConfig::builder("image", "small").build().unwrap()
+///     }
+///     fn unknown_id(&self) -> InstanceId {
+///         "i-0000000000000000".parse().unwrap()
+///     }
+///     // No sockets are involved, so hours can pass in no time.
+///     fn time(&self) -> Time {
+///         Time::Virtual
+///     }
+///     fn budget(&self) -> Duration {
+///         Duration::from_secs(600)
+///     }
+///     // For clauses about resizing, and about the same token with another config.
+///     fn other_type(&self) -> Option<InstanceType> {
+///         "large".parse().ok()
+///     }
+///     // While the harness is being written: clauses that need more are reported and do not fail.
+///     fn on_missing(&self) -> OnMissing {
+///         OnMissing::ReportNotRun
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Harness: Send + Sync {
-    /// The backend's name, as reports show it.
+    /// Returns the backend's name for reports.
     fn name(&self) -> String;
 
-    /// A new handle on the account, as a process that has just started would open it.
+    /// Opens a new handle on the account, as a process that has just started would.
     async fn open(&self) -> Arc<dyn InstanceProvisioner>;
 
-    /// A config that launches here: an image and a type that exist. The kit adds tags and tokens.
+    /// Returns a config that can be launched here: an image and a type that exist. The kit adds tags
+    /// and launch tokens.
     fn config(&self) -> InstanceConfig;
 
-    /// A well-formed id that no instance has or ever had.
+    /// Returns a well-formed id that no instance has or ever had.
     fn unknown_id(&self) -> InstanceId;
 
-    /// How time passes.
+    /// Returns how time passes. Default: [`Time::Real`].
     fn time(&self) -> Time {
         Time::Real
     }
 
-    /// How long anything may take: a call, a transition. In virtual time, be generous.
+    /// Returns how long one call or one change of state may take. Be generous in virtual time, where
+    /// waiting costs nothing. Default: 300 seconds.
     fn budget(&self) -> Duration {
         Duration::from_secs(300)
     }
 
-    /// An image that does not exist here, if the backend checks images when it launches.
+    /// Returns an image that does not exist here, if the backend checks images when it launches.
     fn unknown_image(&self) -> Option<fleetwright::ImageId> {
         None
     }
 
-    /// A second image, for reimaging.
+    /// Returns a second image, for reimaging.
     fn other_image(&self) -> Option<fleetwright::ImageId> {
         None
     }
 
-    /// A second type of machine, for resizing and for "same token, other config".
+    /// Returns a second instance type, for resizing and for "same token, other config".
     fn other_type(&self) -> Option<fleetwright::InstanceType> {
         None
     }
 
-    /// A zone that launches can name.
+    /// Returns a zone that launches can name.
     fn zone(&self) -> Option<Zone> {
         None
     }
 
-    /// The truth, out of band.
+    /// Returns the oracle, which reads the truth past the API.
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
         None
     }
 
-    /// What goes wrong on the wire.
+    /// Returns the fault injector between the handles and the cloud.
     fn faults(&self) -> Option<Arc<dyn Faults>> {
         None
     }
 
-    /// Changes from outside.
-    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
+    /// Returns somebody else with access to the account.
+    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         None
     }
 
-    /// What the backend is tested against, where that is not the real thing: waivers go by it.
+    /// Returns the name and the version of the emulator or the like that the backend is tested
+    /// against, if it is not the real cloud. Waivers refer to it.
     fn peer(&self) -> Option<Peer> {
         None
     }
 
-    /// The text of the file of waivers, as `include_str!` brings it; see [`waiver`](crate::waiver).
+    /// Returns the text of the waiver file, usually from `include_str!`; see
+    /// [`waiver`](crate::waiver). Default: no waivers.
     fn waivers(&self) -> String {
         String::new()
     }
 
-    /// What to do about a clause that needs what this harness does not offer.
-    fn when_missing(&self) -> Missing {
-        Missing::Fails
+    /// Returns what happens to a clause that needs a part that this harness does not offer. Default:
+    /// [`OnMissing::Fail`].
+    fn on_missing(&self) -> OnMissing {
+        OnMissing::Fail
     }
 
-    /// How a program waits for a state: the core's way, unless a mutant of it is under test.
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::new(CoreWaiter)
+    /// Returns how a program waits for a state. Override it only to test a broken way of waiting.
+    /// Default: the core's [`fleetwright::wait`].
+    fn state_waiter(&self) -> Arc<dyn StateWaiter> {
+        Arc::new(CoreStateWaiter)
     }
 }
 
 /// How time passes under a harness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// Real time and real sockets: transitions should be fast, and polls are a few milliseconds.
+    /// Real time and real sockets. Changes of state should be fast; the kit polls every few
+    /// milliseconds.
     Real,
     /// Tokio's paused clock: hours pass in no time. Never with sockets.
     Virtual,
 }
 
-/// What becomes of a clause that needs what a harness does not offer.
+/// What happens to a clause that needs a part that a harness does not offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// Its test fails and says what to offer: nothing is skipped in silence.
-    Fails,
-    /// It is reported as not run, and the backend as not conformant. For a live account, or while
-    /// a harness is being written.
-    StaysNotRun,
+pub enum OnMissing {
+    /// Its test fails and names the missing part: nothing is skipped silently.
+    Fail,
+    /// It is reported as not run, and the backend as not conformant. For a live account, or while a
+    /// harness is being written.
+    ReportNotRun,
 }
 
 /// The truth about an instance, as the cloud itself knows it.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    /// As a read without lag would show it.
+    /// What a read without lag would return.
     pub info: InstanceInfo,
-    /// What it was given to run, to the byte.
+    /// The user data that the instance was given, to the byte.
     pub user_data: Option<Vec<u8>>,
-    /// The size of its root disk, while that exists.
+    /// The size of its root disk in gigabytes, while the disk exists.
     pub disk_size_gb: Option<u32>,
     /// Whether it occupies a machine that is paid for.
     pub holds_machine: bool,
-    /// How often it has booted, where the cloud counts that.
+    /// How often it has booted, if the cloud counts that.
     pub boots: Option<u32>,
 }
 
-/// The truth out of band: it never lags, and looking changes nothing.
+/// Reads the truth past the API. It never lags, and reading changes nothing.
 #[async_trait]
 pub trait Oracle: Send + Sync {
-    /// Every instance with `tags` that the cloud has a record of, terminated ones too.
+    /// Returns every instance with `tags` that the cloud has a record of, terminated ones included.
     async fn instances(&self, tags: &Tags) -> Vec<Truth>;
 
-    /// What exists of the instances with `tags` and costs money, in words: instances that are not
-    /// terminated, disks, network cards, addresses.
+    /// Describes everything that exists of the instances with `tags` and costs money: instances that
+    /// are not terminated, disks, network interfaces, addresses. One entry each.
     async fn leftovers(&self, tags: &Tags) -> Vec<String>;
 
-    /// How many calls the cloud has been sent.
+    /// Returns how many calls the cloud has received.
     async fn calls(&self) -> u64;
 }
 
-/// Which calls on the wire a fault strikes.
+/// Into which calls on the wire a fault is injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireOp {
-    /// Whatever is called.
+    /// Every call.
     Any,
-    /// The call that creates.
+    /// The call that creates an instance.
     Launch,
-    /// The call that destroys.
+    /// The call that destroys an instance.
     Terminate,
-    /// The call that stops.
+    /// The call that stops an instance.
     Stop,
-    /// The call that starts.
+    /// The call that starts an instance.
     Start,
-    /// The call that describes by id.
+    /// The call that describes instances by id.
     Describe,
     /// One page of a list.
     List,
-    /// The look-up of a launch by its token.
+    /// The lookup of a launch by its token.
     FindLaunch,
     /// The change of tags.
     UpdateTags,
 }
 
-/// Something that goes wrong with one call.
+/// A fault of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireFault {
-    /// Refused: too many calls, come back after this time.
+    /// Refused: too many calls; retry after this time.
     Throttled(Duration),
-    /// Refused: the credentials expired.
+    /// Refused: the credentials have expired.
     BadCredentials,
-    /// Refused: the credentials do not allow it.
+    /// Refused: the credentials do not allow the call.
     Forbidden,
-    /// Refused: nothing is free.
+    /// Refused: the cloud has no capacity.
     Capacity,
-    /// Refused: the account's limit is reached.
+    /// Refused: the account's quota is reached.
     Quota,
     /// The request never arrives.
     RequestLost,
-    /// The call is carried out and its reply never arrives.
+    /// The call is carried out, and its response never arrives.
     ReplyLost,
-    /// An internal error, and nothing was done.
+    /// An internal error, and the call was not carried out.
     ServerErrorBefore,
-    /// An internal error, and the call was carried out all the same.
+    /// An internal error, although the call was carried out.
     ServerErrorAfter,
-    /// The call is carried out, and its answer cannot be read.
+    /// The call is carried out, and its response cannot be parsed.
     Malformed,
-    /// A read shows the oldest that the consistency window allows.
+    /// A read returns the oldest data that the consistency window allows.
     StaleRead,
-    /// The answer shows a native state that nobody knows.
+    /// The response contains this native state, which is not documented.
     UnknownState(String),
-    /// A launch is accepted and then fails, with this code in its reason.
+    /// A launch is accepted and fails later, with this code in its reason.
     FailsLate(String),
-    /// The call never ends and has no effect.
+    /// The call never returns and has no effect.
     Hang,
-    /// The calling process dies before the call has its effect: none of the handle's calls ends.
+    /// The calling process dies before the call has its effect: no call of the handle returns.
     CrashBefore,
     /// The calling process dies after the call had its effect.
     CrashAfter,
 }
 
 impl WireFault {
-    /// The faults after which nobody knows what happened, for sweeps.
+    /// The faults after which the caller does not know whether the call was carried out, for sweeps.
     pub const AMBIGUOUS: [Self; 5] = [
         Self::RequestLost,
         Self::ReplyLost,
@@ -217,24 +271,29 @@ impl WireFault {
 }
 
 /// Injects faults between every handle of the account and the cloud.
+///
+/// With an emulator that has fault rules, each method is one request to it. A fault that an
+/// environment cannot inject is left out in [`supports`](Self::supports); the clauses that need it
+/// are then not run.
 #[async_trait]
 pub trait Faults: Send + Sync {
-    /// Whether this fault can be injected here.
-    fn offers(&self, fault: &WireFault) -> bool;
+    /// Returns whether this fault can be injected here.
+    fn supports(&self, fault: &WireFault) -> bool;
 
-    /// Strikes call number `nth` (from 1, counted from now) of `operation`.
-    async fn strike(&self, operation: WireOp, nth: u64, fault: WireFault);
+    /// Injects a fault into call number `nth` of `operation`, counted from 1 and from now.
+    async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault);
 
-    /// Strikes every call of `operation` from now on.
-    async fn strike_always(&self, operation: WireOp, fault: WireFault);
+    /// Injects a fault into every call of `operation` from now on.
+    async fn inject_always(&self, operation: WireOp, fault: WireFault);
 
-    /// Takes all faults away, and tells whether each of them has struck.
+    /// Removes all faults. Returns `true` if each of them was injected at least once.
     async fn clear(&self) -> bool;
 }
 
-/// Changes things past every handle, as other people, other programs and the cloud do.
+/// Somebody else with access to the account: another person, another program, or the cloud itself.
+/// Its changes bypass every handle.
 #[async_trait]
-pub trait Outsider: Send + Sync {
+pub trait ExternalActor: Send + Sync {
     /// Launches an instance with these tags that no handle knows of.
     async fn launch(&self, tags: Tags) -> InstanceId;
 
@@ -244,22 +303,23 @@ pub trait Outsider: Send + Sync {
     /// Terminates an instance.
     async fn terminate(&self, id: &InstanceId);
 
-    /// Makes a part unreachable in which `id` lives, and names it as gaps do; nothing where the
-    /// cloud has no parts that fail alone.
+    /// Makes the part of the cloud with the instance `id` unreachable and returns it, as a list's
+    /// gaps name it. Returns `None` if the cloud has no parts that fail separately.
     async fn cut_off(&self, id: &InstanceId) -> Option<Scope>;
 
-    /// Makes every part reachable again, and takes back [`only_room_for`](Self::only_room_for).
+    /// Makes every part reachable again, and undoes [`limit_capacity`](Self::limit_capacity).
     async fn reconnect(&self);
 
-    /// Leaves machines for only `count` more instances; `false` where that cannot be arranged.
-    async fn only_room_for(&self, _count: u64) -> bool {
+    /// Leaves capacity for only `count` more instances. Returns `false` if that is not possible
+    /// here, which is the default.
+    async fn limit_capacity(&self, _count: u64) -> bool {
         false
     }
 }
 
 /// Waits for a state, as a program that uses the backend does.
 #[async_trait]
-pub trait Waiter: Send + Sync {
+pub trait StateWaiter: Send + Sync {
     /// See [`fleetwright::wait::for_state`].
     async fn for_state(
         &self,
@@ -270,12 +330,12 @@ pub trait Waiter: Send + Sync {
     ) -> Result<Vec<fleetwright::InstanceStatus>, fleetwright::wait::WaitError>;
 }
 
-/// The core's own way.
+/// Waits with [`fleetwright::wait::for_state`].
 #[derive(Clone, Copy, Debug)]
-pub struct CoreWaiter;
+pub struct CoreStateWaiter;
 
 #[async_trait]
-impl Waiter for CoreWaiter {
+impl StateWaiter for CoreStateWaiter {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,

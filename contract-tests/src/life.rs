@@ -10,7 +10,7 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use crate::{Cx, Stop, require};
+use crate::{Context, Failure, require};
 
 /// What is done, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl fmt::Display for Step {
 
 /// A life, with what its program has written down: the token before anything, the id once known.
 pub(crate) struct Life<'a> {
-    cx: &'a Cx,
+    cx: &'a Context,
     config: InstanceConfig,
     id: Option<InstanceId>,
 }
@@ -54,10 +54,10 @@ pub(crate) struct Life<'a> {
 impl<'a> Life<'a> {
     /// A life that is told from others of the same clause by a tag of its own. A backend need not
     /// hold every tag, so the name is of letters, digits and hyphens.
-    pub(crate) fn new(cx: &'a Cx, name: &str) -> Result<Self, Stop> {
+    pub(crate) fn new(cx: &'a Context, name: &str) -> Result<Self, Failure> {
         let mut config = cx.config_with_token();
         let tagged = config.tags.insert("kit-life", name);
-        tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+        tagged.map_err(|error| Failure::KitError(error.to_string()))?;
         let id = None;
         Ok(Self { cx, config, id })
     }
@@ -67,7 +67,7 @@ impl<'a> Life<'a> {
         &mut self,
         step: Step,
         handle: &dyn InstanceProvisioner,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Failure> {
         if step == Step::Launch {
             let config = &self.config;
             let info = insist(self.cx, "launch", || handle.launch_instance(config)).await?;
@@ -77,7 +77,7 @@ impl<'a> Life<'a> {
             })?;
         }
         let id = self.id.clone();
-        let id = id.ok_or_else(|| Stop::Kit("a life without a launch".to_owned()))?;
+        let id = id.ok_or_else(|| Failure::KitError("a life without a launch".to_owned()))?;
         let cx = self.cx;
         match step {
             Step::Launch => self.wait(handle, &id, CloudInstanceState::Running).await,
@@ -115,7 +115,7 @@ impl<'a> Life<'a> {
         handle: &dyn InstanceProvisioner,
         id: &InstanceId,
         goal: CloudInstanceState,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Failure> {
         let tick = self
             .cx
             .capabilities()
@@ -125,7 +125,7 @@ impl<'a> Life<'a> {
             .delays(tick * 10, tick * 100)
             .jitter_seed(1);
         let waited = wait::for_state(handle, std::slice::from_ref(id), goal, &policy);
-        let broken = |error| Stop::violated(format!("{id} must get to {goal}, but {error}"));
+        let broken = |error| Failure::violated(format!("{id} must get to {goal}, but {error}"));
         waited.await.map(drop).map_err(broken)
     }
 
@@ -134,7 +134,7 @@ impl<'a> Life<'a> {
         &self,
         handle: &dyn InstanceProvisioner,
         wanted: &[&InstanceId],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Failure> {
         self.cx.settle_reads().await;
         let mut filter = InstanceFilter::new();
         filter.tags = self.config.tags.clone();
@@ -158,10 +158,10 @@ impl<'a> Life<'a> {
 /// Makes a call until it succeeds, as its errors advise: never sooner, and not at all where they
 /// advise against it.
 async fn insist<T, F: Future<Output = Result<T>>>(
-    cx: &Cx,
+    cx: &Context,
     what: &str,
     call: impl Fn() -> F,
-) -> Result<T, Stop> {
+) -> Result<T, Failure> {
     let began = Instant::now();
     loop {
         let error: ProvisionError = match call().await {
@@ -170,12 +170,15 @@ async fn insist<T, F: Future<Output = Result<T>>>(
         };
         let Some(delay) = error.retry().delay() else {
             let text = format!("a {what} must succeed when it is repeated, but: {error}");
-            return Err(Stop::violated(text));
+            return Err(Failure::violated(text));
         };
         if began.elapsed() > cx.harness().budget() {
-            return Err(Stop::failed(&format!("a {what}, however often"), &error));
+            return Err(Failure::call_failed(
+                &format!("a {what}, however often"),
+                &error,
+            ));
         }
-        cx.let_pass(delay.max(cx.capabilities().poll_interval))
+        cx.advance_time(delay.max(cx.capabilities().poll_interval))
             .await;
     }
 }

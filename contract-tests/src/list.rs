@@ -1,9 +1,10 @@
-//! The one list of clauses: the registry, the tests and the document are all compared with it.
+//! The list of clauses. The registry and the tests are generated from it, and a test compares the
+//! document with it.
 //!
 //! A row is: how the body runs, the family's module, the name of body and test, the id, what a
-//! backend must do, and what the clause needs. Rows are added, never renumbered.
+//! backend must do, and what the clause needs. Rows are added and never renumbered.
 
-use crate::{Body, Clause, clauses};
+use crate::{Context, Factory, clauses};
 
 /// Calls a macro with every clause.
 #[doc(hidden)]
@@ -44,7 +45,7 @@ macro_rules! for_each_clause {
             async state state_06_list_and_describe_agree "STATE-06" "show the same state and addresses in a list and in a description of an instance at rest" "nothing";
             async describe describe_01_after_launch "DESCRIBE-01" "describe an instance right after its launch through the launching handle, with its id and one of the six states" "nothing";
             async describe describe_02_an_unknown_id_is_not_found "DESCRIBE-02" "answer not found for an id that no instance has" "nothing";
-            async describe describe_03_changes_from_outside_are_seen "DESCRIBE-03" "show a change that somebody else made once the consistency window has passed" "outsider";
+            async describe describe_03_changes_from_outside_are_seen "DESCRIBE-03" "show a change that somebody else made once the consistency window has passed" "external actor";
             async describe describe_04_a_terminated_instance_stays_describable "DESCRIBE-04" "describe a terminated instance as terminated for as long as declared" "nothing";
             async describe describe_05_another_handle_is_told_to_wait "DESCRIBE-05" "answer not found about a fresh launch through another handle only with a time to retry, and not at all once the consistency window has passed" "nothing";
             async describe describe_06_a_read_never_lags_longer_than_declared "DESCRIBE-06" "show every change once the declared consistency window has passed since it was made" "fault: stale read";
@@ -57,8 +58,8 @@ macro_rules! for_each_clause {
             async list list_07_terminated_are_left_out_unless_asked_for "LIST-07" "leave terminated instances out of a list unless the filter asks for them" "nothing";
             async list list_08_stopped_instances_are_listed "LIST-08" "list stopped instances like running ones" "nothing";
             async list list_09_a_failing_page_fails_the_list "LIST-09" "fail the whole list if any page of it fails, never answer a part of it as all" "fault: server error";
-            async list list_10_an_unreachable_part_is_named "LIST-10" "refuse a list as incomplete and name what it could not see, and show the rest with a gap in the stream" "outsider, parts";
-            async list list_11_foreign_instances_stay_apart "LIST-11" "leave instances with other tags out of a list by tags, and leave them alone" "outsider";
+            async list list_10_an_unreachable_part_is_named "LIST-10" "refuse a list as incomplete and name what it could not see, and show the rest with a gap in the stream" "external actor, parts";
+            async list list_11_foreign_instances_stay_apart "LIST-11" "leave instances with other tags out of a list by tags, and leave them alone" "external actor";
             async list list_12_carries_everything "LIST-12" "carry in a list all that is known of an instance: tags, type, image, addresses, launch time" "nothing";
             async list list_13_the_stream_is_the_list "LIST-13" "show in the stream exactly what the list answers" "nothing";
             async list list_14_changes_while_listing_lose_nothing "LIST-14" "neither lose nor double an instance that exists throughout a list while others come and go" "nothing";
@@ -105,7 +106,7 @@ macro_rules! for_each_clause {
             async batch batch_01_launches_as_many_as_asked_for "BATCH-01" "launch exactly as many instances as asked for, all different, all with their tags" "nothing";
             async batch batch_02_a_token_names_the_whole_batch "BATCH-02" "answer a replay of a batch with the same instances, and launch nothing more" "nothing";
             async batch batch_03_another_count_is_a_conflict "BATCH-03" "refuse the token of a batch with another count as a token conflict" "nothing";
-            async batch batch_04_a_part_is_all_nothing_or_told "BATCH-04" "launch nothing of a batch that it cannot launch whole, or carry the survivors in the error, as declared" "outsider or fault: capacity";
+            async batch batch_04_a_part_is_all_nothing_or_told "BATCH-04" "launch nothing of a batch that it cannot launch whole, or carry the survivors in the error, as declared" "external actor or fault: capacity";
             async batch batch_05_describes_item_by_item "BATCH-05" "answer a batch of descriptions item by item in the order asked, a missing and a repeated one among them" "nothing";
             async batch batch_06_terminates_item_by_item "BATCH-06" "terminate the good items of a batch although others fail" "nothing";
             async batch batch_07_stops_and_starts_item_by_item "BATCH-07" "stop and start the good items of a batch although others fail" "nothing";
@@ -147,33 +148,12 @@ macro_rules! for_each_clause {
     };
 }
 
-/// Makes the registry of the list.
+/// Fills the registry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __registry {
-    ($($kind:ident $family:ident $name:ident $id:literal $promise:literal $needs:literal;)*) => {
-        /// Every clause of the contract, in the order of the document.
-        pub static CLAUSES: &[Clause] = &[
-            $(Clause {
-                id: $id,
-                name: stringify!($name),
-                promise: $promise,
-                needs: $needs,
-                body: $crate::__body!($kind $family $name),
-            },)*
-        ];
-    };
-}
-
-/// Makes the body of a clause's entry.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __body {
-    (async $family:ident $name:ident) => {
-        Body::Async(|cx| Box::pin(clauses::$family::$name(cx)))
-    };
-    (sync $family:ident $name:ident) => {
-        Body::Sync(clauses::$family::$name)
+    ($($rows:tt)*) => {
+        fleetwright_clause_engine::clauses! { [Context, Factory] clauses; $($rows)* }
     };
 }
 

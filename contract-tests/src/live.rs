@@ -1,48 +1,93 @@
-//! The runner for real clouds: the same clauses, with a filter, a list, a cost guard and a sweep.
+//! The runner for real clouds: the same clauses, with a filter, a list, a cost guard and a cleanup.
 //!
-//! A backend's `tests/live.rs` is a test with `harness = false` whose `main` is one call of [`main`].
+//! Owns the command line of a live run. It runs one clause at a time and never more than the cost
+//! limits allow. A backend's `tests/live.rs` is a test with `harness = false` in its manifest, whose
+//! `main` is one call of [`main`]:
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
+//! # use fleetwright_contract_tests::Harness;
+//! # struct MyHarness(fleetwright_memory::MemoryCloud);
+//! # #[async_trait]
+//! # impl Harness for MyHarness {
+//! #     fn name(&self) -> String { "my cloud".to_owned() }
+//! #     async fn open(&self) -> Arc<dyn InstanceProvisioner> { Arc::new(self.0.provisioner()) }
+//! #     fn config(&self) -> InstanceConfig { unimplemented!() }
+//! #     fn unknown_id(&self) -> InstanceId { unimplemented!() }
+//! # }
+//! use std::process::ExitCode;
+//! use fleetwright_contract_tests::live;
+//!
+//! fn harness() -> Result<MyHarness, String> {
+//!     let account = std::env::var("MY_BACKEND_ACCOUNT");
+//!     let account = account.map_err(|_| "set MY_BACKEND_ACCOUNT to run it".to_owned())?;
+//!     # let _ = account;
+//!     Ok(MyHarness(fleetwright_memory::MemoryCloud::new()))
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     live::main(harness)
+//! }
+//! ```
+//!
+//! Its arguments are those of every test program, and:
 //!
 //! ```text
 //! cargo test -p my-backend --test live -- --list
 //! cargo test -p my-backend --test live -- LAUNCH --max-live 4 --max-minutes 20
-//! cargo test -p my-backend --test live -- --sweep            # tells what runs that died left behind
-//! cargo test -p my-backend --test live -- --sweep --apply    # and terminates it
+//! cargo test -p my-backend --test live -- --cleanup            # lists what interrupted runs left
+//! cargo test -p my-backend --test live -- --cleanup --apply    # terminates it
 //! ```
+//!
+//! | argument | default | meaning |
+//! | --- | --- | --- |
+//! | `--max-live <count>` | 8 | the most instances that exist at once |
+//! | `--max-minutes <minutes>` | 60 | how long instances may be launched |
+//! | `--cleanup` | | instead of running clauses, list what interrupted runs left |
+//! | `--apply` | | with `--cleanup`: terminate it |
+//! | `--min-age-minutes <minutes>` | 120 | with `--cleanup`: spare younger instances |
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner};
+use fleetwright_clause_engine::block_on;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::{
-    CLAUSES, Clause, Factory, Faults, Harness, Oracle, Outsider, Status, Stop, Time,
-    guard::{Allowance, Guard, Guarded},
-    suite::{block_on, run_and_report},
-    sweep::{Sweep, sweep},
+    CLAUSES, CONTRACT, Clause, ExternalActor, Factory, Failure, Faults, Harness, Oracle, Status,
+    Time,
+    cleanup::{CleanupMode, cleanup},
+    cost_guard::{CostGuard, CostLimits, GuardedProvisioner},
+    suite::{executor, run_and_report},
 };
 
-/// What the command line asked for beside what every test program understands.
+/// The arguments of a live run; see the module's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    allowance: Allowance,
-    sweep: Option<Sweep>,
+    limits: CostLimits,
+    cleanup: Option<CleanupMode>,
     min_age: Duration,
-    rest: Vec<String>,
+    /// The arguments for the test runner itself.
+    runner_arguments: Vec<String>,
 }
 
 impl Options {
-    /// Reads the arguments; the first one is the program's name.
+    /// Parses the arguments; the first one is the program's name. `limits` are the defaults.
+    ///
+    /// # Errors
+    /// One line that says which argument is wrong.
     pub fn parse(
         arguments: impl IntoIterator<Item = String>,
-        allowance: Allowance,
+        limits: CostLimits,
     ) -> Result<Self, String> {
         let minutes = |count: u64| Duration::from_secs(count.saturating_mul(60));
         let mut options = Self {
-            allowance,
-            sweep: None,
+            limits,
+            cleanup: None,
             min_age: minutes(120),
-            rest: Vec::new(),
+            runner_arguments: Vec::new(),
         };
         let mut apply = false;
         let mut arguments = arguments.into_iter();
@@ -53,55 +98,55 @@ impl Options {
             };
             match argument.as_str() {
                 "--max-live" => {
-                    options.allowance.max_live = usize::try_from(number()?).unwrap_or(usize::MAX);
+                    options.limits.max_live = usize::try_from(number()?).unwrap_or(usize::MAX);
                 }
-                "--max-minutes" => options.allowance.max_time = minutes(number()?),
+                "--max-minutes" => options.limits.max_time = minutes(number()?),
                 "--min-age-minutes" => options.min_age = minutes(number()?),
-                "--sweep" => options.sweep = options.sweep.or(Some(Sweep::DryRun)),
+                "--cleanup" => options.cleanup = options.cleanup.or(Some(CleanupMode::DryRun)),
                 "--apply" => apply = true,
-                _ => options.rest.push(argument),
+                _ => options.runner_arguments.push(argument),
             }
         }
-        match (apply, options.sweep) {
+        match (apply, options.cleanup) {
             (false, _) => Ok(options),
             (true, Some(_)) => Ok(Self {
-                sweep: Some(Sweep::Apply),
+                cleanup: Some(CleanupMode::Apply),
                 ..options
             }),
-            (true, None) => Err("--apply goes with --sweep".to_owned()),
+            (true, None) => Err("--apply needs --cleanup".to_owned()),
         }
     }
 }
 
-/// Runs the contract against a real cloud as the arguments say. `make` answers the harness, or why
-/// there is none here: without an account, every clause is shown as ignored, and none as passed.
+/// Runs the contract against a real cloud, as the process's arguments say.
 ///
-/// Unless the arguments allow more, 8 instances live at once, and nothing is launched after an hour.
+/// `make` returns the harness, or the reason why there is no account to run against; then every clause
+/// is shown as ignored and none as passed. The default limits are 8 instances at once and one hour.
 pub fn main<H: Harness + 'static>(make: fn() -> Result<H, String>) -> ExitCode {
     let hour = Duration::from_secs(3600);
-    main_allowing(
+    main_with_limits(
         make,
-        Allowance {
+        CostLimits {
             max_live: 8,
             max_time: hour,
         },
     )
 }
 
-/// The same with another allowance where the arguments give none.
-pub fn main_allowing<H: Harness + 'static>(
+/// Like [`main`], with other default limits.
+pub fn main_with_limits<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
-    allowance: Allowance,
+    limits: CostLimits,
 ) -> ExitCode {
-    let options = match Options::parse(std::env::args(), allowance) {
+    let options = match Options::parse(std::env::args(), limits) {
         Ok(options) => options,
-        Err(wrong) => {
-            eprintln!("{wrong}");
+        Err(problem) => {
+            eprintln!("{problem}");
             return ExitCode::from(2);
         }
     };
-    match options.sweep {
-        Some(how) => run_sweep(make, how, options.min_age),
+    match options.cleanup {
+        Some(mode) => run_cleanup(make, mode, options.min_age),
         None => run_clauses(make, &options),
     }
 }
@@ -110,14 +155,14 @@ fn run_clauses<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
     options: &Options,
 ) -> ExitCode {
-    let mut arguments = Arguments::from_iter(options.rest.iter().cloned());
-    // One after the other: the guard counts what lives, and a cloud's limits are shared.
+    let mut arguments = Arguments::from_iter(options.runner_arguments.iter().cloned());
+    // One clause at a time: the guard counts instances, and all clauses share the cloud's limits.
     arguments.test_threads = Some(1);
     let missing = make().err();
-    if let Some(why) = &missing {
-        eprintln!("no account to run against: {why}");
+    if let Some(reason) = &missing {
+        eprintln!("no account to run against: {reason}");
     }
-    let guard = Arc::new(Guard::new(options.allowance));
+    let guard = Arc::new(CostGuard::new(options.limits));
     let trial = |clause: &'static Clause| {
         let guard = Arc::clone(&guard);
         let name = format!("{}::{}", clause.id, clause.name);
@@ -129,73 +174,73 @@ fn run_clauses<H: Harness + 'static>(
 fn judge<H: Harness + 'static>(
     clause: &'static Clause,
     make: fn() -> Result<H, String>,
-    guard: &Arc<Guard>,
+    guard: &Arc<CostGuard>,
 ) -> Result<(), Failed> {
     let first: Arc<dyn Harness> = Arc::new(make()?);
-    let guard_of_all = Arc::clone(guard);
+    let shared_guard = Arc::clone(guard);
     let factory: Factory = Arc::new(move || {
-        // An account that could be had a moment ago can be had still.
+        // The account was available a moment ago, so reuse the first harness if it is not now.
         let fresh = make().map(|harness| Arc::new(harness) as Arc<dyn Harness>);
         let inner = fresh.unwrap_or_else(|_| Arc::clone(&first));
         Arc::new(GuardedHarness {
             inner,
-            guard: Arc::clone(&guard_of_all),
+            guard: Arc::clone(&shared_guard),
         })
     });
     let verdict = run_and_report(clause, &factory);
-    guard.clause_is_over();
+    guard.finish_clause();
     if let Some(refusal) = guard.take_refusal() {
         return Err(refusal.into());
     }
-    let excused = factory().when_missing() == crate::Missing::StaysNotRun;
+    let excused = factory().on_missing() == crate::OnMissing::ReportNotRun;
     match verdict.status {
-        Status::Pass | Status::Refused | Status::Waived => Ok(()),
+        Status::Pass | Status::Refused | Status::NotClaimed | Status::Waived => Ok(()),
         Status::NotRun if excused => Ok(()),
-        Status::NotRun | Status::Fail | Status::KitError => Err(verdict.message(clause).into()),
+        Status::NotRun | Status::Fail | Status::KitError => Err(CONTRACT.message(&verdict).into()),
     }
 }
 
-fn run_sweep<H: Harness + 'static>(
+fn run_cleanup<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
-    how: Sweep,
+    mode: CleanupMode,
     min_age: Duration,
 ) -> ExitCode {
-    let swept = make().map_err(Stop::Kit).and_then(|harness| {
-        block_on(Time::Real, async {
+    let result = make().map_err(Failure::KitError).and_then(|harness| {
+        block_on(executor(Time::Real), async {
             let now = std::time::SystemTime::now().into();
             let handle = harness.open().await;
-            let swept = sweep(&*handle, how, min_age, now).await;
-            swept.map_err(|error| Stop::Kit(error.to_string()))
+            let result = cleanup(&*handle, mode, min_age, now).await;
+            result.map_err(|error| Failure::KitError(error.to_string()))
         })
     });
-    match swept {
-        Ok(swept) => {
-            let word = if how == Sweep::Apply {
+    match result {
+        Ok(result) => {
+            let word = if mode == CleanupMode::Apply {
                 "terminated"
             } else {
                 "would terminate"
             };
-            for info in &swept.leftovers {
+            for info in &result.leftovers {
                 println!("{word} {} ({})", info.id, info.state);
             }
             println!(
-                "{} {word}, {} spared as too young",
-                swept.leftovers.len(),
-                swept.spared.len()
+                "{word} {} in total; spared {} that are too young",
+                result.leftovers.len(),
+                result.spared.len()
             );
             ExitCode::SUCCESS
         }
-        Err(wrong) => {
-            eprintln!("the sweep failed: {wrong:?}");
+        Err(failure) => {
+            eprintln!("the cleanup failed: {failure:?}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// A harness whose handles are under the guard.
+/// A harness whose handles the guard counts.
 struct GuardedHarness {
     inner: Arc<dyn Harness>,
-    guard: Arc<Guard>,
+    guard: Arc<CostGuard>,
 }
 
 #[async_trait]
@@ -205,7 +250,7 @@ impl Harness for GuardedHarness {
         self.inner.name()
     }
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
-        Arc::new(Guarded::new(
+        Arc::new(GuardedProvisioner::new(
             self.inner.open().await,
             Arc::clone(&self.guard),
         ))
@@ -240,14 +285,14 @@ impl Harness for GuardedHarness {
     fn faults(&self) -> Option<Arc<dyn Faults>> {
         self.inner.faults()
     }
-    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
-        self.inner.outsider()
+    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
+        self.inner.external_actor()
     }
-    fn when_missing(&self) -> crate::Missing {
-        self.inner.when_missing()
+    fn on_missing(&self) -> crate::OnMissing {
+        self.inner.on_missing()
     }
-    fn waiter(&self) -> Arc<dyn crate::Waiter> {
-        self.inner.waiter()
+    fn state_waiter(&self) -> Arc<dyn crate::StateWaiter> {
+        self.inner.state_waiter()
     }
     fn peer(&self) -> Option<crate::waiver::Peer> {
         self.inner.peer()
@@ -261,7 +306,7 @@ impl Harness for GuardedHarness {
 mod tests {
     use super::*;
 
-    const NOTHING: Allowance = Allowance {
+    const NOTHING: CostLimits = CostLimits {
         max_live: 1,
         max_time: Duration::ZERO,
     };
@@ -271,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runner_s_own_arguments_are_taken_and_the_rest_handed_on() {
+    fn own_arguments_are_parsed_and_others_passed_on() {
         let options = parsed(&[
             "live",
             "LAUNCH",
@@ -282,41 +327,41 @@ mod tests {
             "--list",
         ]);
         let options = options.unwrap();
-        assert_eq!(options.rest, ["live", "LAUNCH", "--list"]);
-        let allowance = Allowance {
+        assert_eq!(options.runner_arguments, ["live", "LAUNCH", "--list"]);
+        let limits = CostLimits {
             max_live: 4,
             max_time: Duration::from_secs(1200),
         };
-        assert_eq!((options.allowance, options.sweep), (allowance, None));
-        assert_eq!(parsed(&["live"]).unwrap().allowance, NOTHING);
+        assert_eq!((options.limits, options.cleanup), (limits, None));
+        assert_eq!(parsed(&["live"]).unwrap().limits, NOTHING);
     }
 
     #[test]
-    fn a_sweep_is_a_dry_run_unless_it_is_told_to_apply() {
+    fn cleanup_is_a_dry_run_without_apply() {
         assert_eq!(
-            parsed(&["live", "--sweep"]).unwrap().sweep,
-            Some(Sweep::DryRun)
+            parsed(&["live", "--cleanup"]).unwrap().cleanup,
+            Some(CleanupMode::DryRun)
         );
         assert_eq!(
-            parsed(&["live", "--sweep", "--apply"]).unwrap().sweep,
-            Some(Sweep::Apply)
+            parsed(&["live", "--cleanup", "--apply"]).unwrap().cleanup,
+            Some(CleanupMode::Apply)
         );
         assert_eq!(
-            parsed(&["live", "--apply", "--sweep"]).unwrap().sweep,
-            Some(Sweep::Apply)
+            parsed(&["live", "--apply", "--cleanup"]).unwrap().cleanup,
+            Some(CleanupMode::Apply)
         );
         assert_eq!(
             parsed(&["live"]).unwrap().min_age,
             Duration::from_secs(7200)
         );
         let alone = parsed(&["live", "--apply"]).unwrap_err();
-        assert_eq!(alone, "--apply goes with --sweep");
+        assert_eq!(alone, "--apply needs --cleanup");
         let young = parsed(&["live", "--min-age-minutes", "1"]).unwrap();
         assert_eq!(young.min_age, Duration::from_secs(60));
     }
 
     #[test]
-    fn a_number_that_is_none_is_told() {
+    fn bad_number_is_refused() {
         for arguments in [&["live", "--max-live"][..], &["live", "--max-live", "many"]] {
             assert_eq!(
                 parsed(arguments).unwrap_err(),

@@ -1,5 +1,8 @@
-//! The handle that clauses call: it writes down every call, and turns panics and endless calls into
-//! violations.
+//! The handle that clauses call. It records every call, and turns panics and calls that never return
+//! into violations.
+//!
+//! Owns the transcript. It never changes what a backend returns, except that it retries throttled
+//! calls.
 
 use std::{
     fmt,
@@ -20,9 +23,11 @@ use fleetwright::{
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::{sleep, timeout};
 
-use crate::Found;
+use fleetwright_clause_engine::panic_message;
 
-/// What the handles of one clause have done, in order.
+use crate::DetectedBy;
+
+/// The calls of all handles of one clause, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Transcript(Arc<Mutex<Log>>);
 
@@ -32,29 +37,30 @@ struct Log {
     closed: bool,
     handles: usize,
     broken: Option<String>,
-    found: Found,
+    detected_by: DetectedBy,
 }
 
-/// The most lines that are kept; the first and the last ones tell the story.
-const MOST_LINES: usize = 400;
+/// The most lines that are kept.
+const MAX_LINES: usize = 400;
 
-/// How often a throttled call is made at the most.
-const MOST_TRIES: u32 = 8;
+/// The most attempts of a throttled call.
+const MAX_ATTEMPTS: u32 = 8;
 
 impl Transcript {
-    fn with<T>(&self, look: impl FnOnce(&mut Log) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, use_log: impl FnOnce(&mut Log) -> T) -> T {
+        use_log(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        let told = |(line, times): &(String, u32)| match times {
+        let format = |(line, times): &(String, u32)| match times {
             1 => line.clone(),
             _ => format!("{line} ({times} times)"),
         };
-        self.with(|log| log.lines.iter().map(told).collect())
+        self.with(|log| log.lines.iter().map(format).collect())
     }
 
-    /// A panic or an endless call, which breaks the contract whatever the clause is about.
+    /// Returns the first call that panicked or never returned. It breaks the contract, whatever the
+    /// clause is about.
     pub(crate) fn broken(&self) -> Option<String> {
         self.with(|log| log.broken.clone())
     }
@@ -71,33 +77,33 @@ impl Transcript {
                     return;
                 }
             }
-            if log.lines.len() < MOST_LINES {
+            if log.lines.len() < MAX_LINES {
                 log.lines.push((line, 1));
             }
         });
     }
 
-    /// Writes nothing more: what comes after a violation tells nothing about it.
+    /// Ignores all later calls: calls after a violation do not explain it.
     pub(crate) fn close(&self) {
         self.with(|log| log.closed = true);
     }
 
-    /// Where the violation came out.
-    pub(crate) fn found(&self) -> Found {
-        self.with(|log| log.found)
+    /// Returns what detected the violation.
+    pub(crate) fn detected_by(&self) -> DetectedBy {
+        self.with(|log| log.detected_by)
     }
 
-    /// What the clause left behind is what is wrong.
-    pub(crate) fn found_by_the_probe(&self) {
-        self.with(|log| log.found = Found::ByTheProbe);
+    /// Records that the check for leftovers detected the violation.
+    pub(crate) fn detected_by_probe(&self) {
+        self.with(|log| log.detected_by = DetectedBy::LeakProbe);
     }
 
-    fn hang(&self, what: String) {
-        self.with(|log| log.found = Found::ByHanging);
-        self.break_off(what);
+    fn record_timeout(&self, what: String) {
+        self.with(|log| log.detected_by = DetectedBy::Timeout);
+        self.record_violation(what);
     }
 
-    fn break_off(&self, what: String) {
+    fn record_violation(&self, what: String) {
         self.note(what.clone());
         self.with(|log| log.broken = log.broken.take().or(Some(what)));
         self.close();
@@ -111,7 +117,7 @@ impl Transcript {
     }
 }
 
-/// A recorded handle.
+/// A handle whose calls are recorded.
 pub(crate) struct Recorder {
     inner: Arc<dyn InstanceProvisioner>,
     transcript: Transcript,
@@ -134,38 +140,38 @@ impl Recorder {
         }
     }
 
-    /// Makes a call, writes it down with its answer, and keeps panics and endless calls in. A
-    /// throttled call is made again as the backend advises, since any call may be throttled.
+    /// Makes a call, records it with its result, and catches panics and timeouts. A throttled call is
+    /// retried as the backend advises, since any call may be throttled.
     async fn call<T, F: Future<Output = T> + Send>(
         &self,
         operation: Operation,
-        asked: &str,
+        arguments: &str,
         make: impl Fn() -> F + Send,
         show: impl Fn(&T) -> (String, Option<Duration>) + Send,
         refuse: impl FnOnce(ProvisionError) -> T + Send,
     ) -> T {
-        let name = format!("handle {}: {operation}({asked})", self.handle);
-        let mut tries = 0;
+        let name = format!("handle {}: {operation}({arguments})", self.handle);
+        let mut attempts = 0;
         let message = loop {
-            let guarded = timeout(self.budget, AssertUnwindSafe(make()).catch_unwind()).await;
-            let answer = match guarded {
-                Ok(Ok(answer)) => answer,
+            let caught = timeout(self.budget, AssertUnwindSafe(make()).catch_unwind()).await;
+            let result = match caught {
+                Ok(Ok(result)) => result,
                 Ok(Err(panic)) => break format!("{name} panicked: {}", panic_message(&*panic)),
                 Err(_) => {
-                    let message = format!("{name} did not end within {:?}", self.budget);
-                    self.transcript.hang(message.clone());
+                    let message = format!("{name} did not return within {:?}", self.budget);
+                    self.transcript.record_timeout(message.clone());
                     break message;
                 }
             };
-            let (shown, throttled) = show(&answer);
+            let (shown, throttled) = show(&result);
             self.transcript.note(format!("{name} -> {shown}"));
-            tries += 1;
+            attempts += 1;
             match throttled {
-                Some(delay) if tries < MOST_TRIES => sleep(delay).await,
-                Some(_) | None => return answer,
+                Some(delay) if attempts < MAX_ATTEMPTS => sleep(delay).await,
+                Some(_) | None => return result,
             }
         };
-        self.transcript.break_off(message.clone());
+        self.transcript.record_violation(message.clone());
         let call = Call::new(self.inner.capabilities().provider.as_str(), operation);
         refuse(call.unexpected(Effect::Unknown, &message))
     }
@@ -173,15 +179,15 @@ impl Recorder {
     async fn one<T: fmt::Debug, F: Future<Output = Result<T>> + Send>(
         &self,
         operation: Operation,
-        asked: &str,
+        arguments: &str,
         make: impl Fn() -> F + Send,
         show: impl Fn(&T) -> String + Send,
     ) -> Result<T> {
-        let shown = move |answer: &Result<T>| match answer {
+        let shown = move |result: &Result<T>| match result {
             Ok(value) => (show(value), None),
             Err(error) => (format!("error: {error}"), throttled(error)),
         };
-        self.call(operation, asked, make, shown, Err).await
+        self.call(operation, arguments, make, shown, Err).await
     }
 
     async fn many<T, F: Future<Output = Vec<Result<T>>> + Send>(
@@ -190,16 +196,16 @@ impl Recorder {
         ids: &[InstanceId],
         make: impl Fn() -> F + Send,
     ) -> Vec<Result<T>> {
-        let shown = |answers: &Vec<Result<T>>| {
-            let errors: Vec<_> = answers
+        let shown = |results: &Vec<Result<T>>| {
+            let errors: Vec<_> = results
                 .iter()
-                .filter_map(|answer| answer.as_ref().err())
+                .filter_map(|result| result.as_ref().err())
                 .collect();
             let delay = errors.iter().filter_map(|error| throttled(error)).max();
             (
                 format!(
                     "{} ok, {} errors",
-                    answers.len() - errors.len(),
+                    results.len() - errors.len(),
                     errors.len()
                 ),
                 delay,
@@ -217,24 +223,17 @@ impl Recorder {
     }
 }
 
-/// How long a throttled call has to wait; nothing for any other error.
+/// Returns how long a throttled call has to wait, or `None` for any other error.
 fn throttled(error: &ProvisionError) -> Option<Duration> {
     let is_throttled = error.kind() == ErrorKind::Throttled && error.effect() == Effect::None;
     error.retry().delay().filter(|_| is_throttled)
 }
 
-/// What a panic said.
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "something that is no text".to_owned())
-}
-
-fn shown(info: &InstanceInfo) -> String {
+fn describe(info: &InstanceInfo) -> String {
     format!("{} {}", info.id, info.state)
 }
 
-fn asked(config: &InstanceConfig) -> String {
+fn describe_config(config: &InstanceConfig) -> String {
     let token = config
         .launch_token
         .as_ref()
@@ -257,8 +256,13 @@ impl InstanceProvisioner for Recorder {
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = || self.inner.launch_instance(config);
-        self.one(Operation::LaunchInstance, &asked(config), call, shown)
-            .await
+        self.one(
+            Operation::LaunchInstance,
+            &describe_config(config),
+            call,
+            describe,
+        )
+        .await
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
@@ -279,7 +283,7 @@ impl InstanceProvisioner for Recorder {
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         let call = || self.inner.start_instance(id);
-        self.one(Operation::StartInstance, id.as_str(), call, shown)
+        self.one(Operation::StartInstance, id.as_str(), call, describe)
             .await
     }
 
@@ -320,8 +324,8 @@ impl InstanceProvisioner for Recorder {
     ) -> Result<Vec<InstanceInfo>> {
         let call = || self.inner.launch_instances(config, count);
         let show = |list: &Vec<InstanceInfo>| format!("{} instances", list.len());
-        let asked = format!("{}, count {count}", asked(config));
-        self.one(Operation::LaunchInstances, &asked, call, show)
+        let arguments = format!("{}, count {count}", describe_config(config));
+        self.one(Operation::LaunchInstances, &arguments, call, show)
             .await
     }
 
@@ -360,12 +364,13 @@ impl InstanceProvisioner for Recorder {
                 Ok(Ok(None)) => None,
                 Ok(Err(panic)) => {
                     let message = format!("stream_instances panicked: {}", panic_message(&*panic));
-                    self.transcript.break_off(message);
+                    self.transcript.record_violation(message);
                     None
                 }
                 Err(_) => {
-                    self.transcript
-                        .hang(format!("stream_instances hung for {budget:?}"));
+                    self.transcript.record_timeout(format!(
+                        "stream_instances did not return within {budget:?}"
+                    ));
                     None
                 }
             }
@@ -391,8 +396,8 @@ impl InstanceProvisioner for Recorder {
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let call = || self.inner.resize_instance(id, to);
-        let asked = format!("{id} to {to}");
-        self.one(Operation::ResizeInstance, &asked, call, |()| {
+        let arguments = format!("{id} to {to}");
+        self.one(Operation::ResizeInstance, &arguments, call, |()| {
             "ok".to_owned()
         })
         .await
@@ -400,8 +405,8 @@ impl InstanceProvisioner for Recorder {
 
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
         let call = || self.inner.reimage_instance(id, image);
-        let asked = format!("{id} from {image}");
-        self.one(Operation::ReimageInstance, &asked, call, |()| {
+        let arguments = format!("{id} from {image}");
+        self.one(Operation::ReimageInstance, &arguments, call, |()| {
             "ok".to_owned()
         })
         .await
@@ -424,8 +429,13 @@ impl InstanceProvisioner for Recorder {
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         let call = || self.inner.snapshot_image(id, request);
-        let asked = format!("{id} as {}", request.name);
-        self.one(Operation::SnapshotImage, &asked, call, ToString::to_string)
-            .await
+        let arguments = format!("{id} as {}", request.name);
+        self.one(
+            Operation::SnapshotImage,
+            &arguments,
+            call,
+            ToString::to_string,
+        )
+        .await
     }
 }

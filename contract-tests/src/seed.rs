@@ -1,4 +1,7 @@
-//! Generated tests that are the same in every run, until somebody asks for others.
+//! Generated test cases that depend on a seed alone.
+//!
+//! Owns the seed, the generator and the files of failing cases. The cases are the same in every run
+//! unless `FLEETWRIGHT_CONTRACT_SEED` selects others.
 
 use std::{
     cell::{Cell, RefCell},
@@ -13,87 +16,86 @@ use proptest::{
     },
 };
 
-use crate::{Arm, Outcome, Stop};
+use crate::{Failure, Outcome, Pass};
 
-/// The environment variable that chooses other cases.
+/// The environment variable that selects other cases.
 const VARIABLE: &str = "FLEETWRIGHT_CONTRACT_SEED";
 
-/// The seed where none is given.
+/// The default seed.
 const DEFAULT: u64 = 20_260_101;
 
-/// How often a failing case is made smaller before it is shown.
-const MOST_SHRINKS: u32 = 400;
+/// The most attempts to shrink a failing case.
+const MAX_SHRINKS: u32 = 400;
 
-/// Where the cases that once broke a promise are kept, to be tried first from then on.
+/// The folder of cases that once broke a promise, which later runs try first.
 static REGRESSIONS: OnceLock<&'static str> = OnceLock::new();
 
-/// Keeps broken cases in `folder`: beside the backend's own tests, where its author commits them.
+/// Sets the folder for failing cases: next to the backend's tests, where its author commits them.
 pub(crate) fn keep_regressions_in(folder: &'static str) {
-    // The first word counts; a test binary has one folder.
+    // Only the first call counts: a test binary has one folder.
     let _ = REGRESSIONS.set(folder);
 }
 
-/// The file of a clause's broken cases, as proptest reads and writes it.
+/// Returns the file of a clause's failing cases, which proptest reads and writes.
 fn regressions(clause: &str) -> Option<Box<dyn FailurePersistence>> {
     let path = format!("{}/contract-{clause}.txt", REGRESSIONS.get()?);
-    // Once for each of two clauses in the life of a test binary.
+    // Leaked once for each of two clauses in a test binary.
     Some(Box::new(FileFailurePersistence::Direct(path.leak())))
 }
 
-/// Tests `cases` generated values, and shows the smallest that breaks the promise of `clause`.
+/// Tests `cases` generated values, and reports the smallest one that breaks the promise of `clause`.
 pub(crate) fn for_all<S: Strategy>(
     clause: &str,
     cases: u32,
     strategy: &S,
-    test: impl Fn(S::Value) -> Result<(), Stop>,
+    test: impl Fn(S::Value) -> Result<(), Failure>,
 ) -> Outcome {
     let seed = seed()?;
     let config = Config {
         cases,
-        max_shrink_iters: MOST_SHRINKS,
+        max_shrink_iters: MAX_SHRINKS,
         failure_persistence: regressions(clause),
         ..Config::default()
     };
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let (violated, aside) = (Cell::new(false), RefCell::new(None));
-    let ran = TestRunner::new_with_rng(config, rng).run(strategy, |value| match test(value) {
-        // Nothing that is no violation may end up among the regressions.
-        _ if aside.borrow().is_some() => Ok(()),
-        Err(Stop::Violated(seen)) => {
+    let (violated, other_failure) = (Cell::new(false), RefCell::new(None));
+    let result = TestRunner::new_with_rng(config, rng).run(strategy, |value| match test(value) {
+        // Only violations may be kept as regressions.
+        _ if other_failure.borrow().is_some() => Ok(()),
+        Err(Failure::Violated(observed)) => {
             violated.set(true);
-            Err(TestCaseError::fail(seen))
+            Err(TestCaseError::fail(observed))
         }
         Err(other) if !violated.get() => {
-            aside.replace(Some(other));
+            other_failure.replace(Some(other));
             Ok(())
         }
-        // While a violation is made smaller, what is no violation is not smaller either.
+        // While proptest shrinks a violation, other failures do not count as the same failure.
         Ok(()) | Err(_) => Ok(()),
     });
-    if let Some(stop) = aside.take() {
-        return Err(stop);
+    if let Some(failure) = other_failure.take() {
+        return Err(failure);
     }
-    match ran {
-        Ok(()) => Ok(Arm::Held),
-        Err(TestError::Fail(seen, _)) => Err(Stop::Violated(format!(
-            "{seen}\n  (seed {seed}; {VARIABLE} chooses others)"
+    match result {
+        Ok(()) => Ok(Pass::Held),
+        Err(TestError::Fail(observed, _)) => Err(Failure::Violated(format!(
+            "{observed}\n  (seed {seed}; {VARIABLE} selects others)"
         ))),
-        Err(TestError::Abort(why)) => Err(Stop::Kit(format!("no cases: {why}"))),
+        Err(TestError::Abort(reason)) => Err(Failure::KitError(format!("no cases: {reason}"))),
     }
 }
 
-fn seed() -> Result<u64, Stop> {
+fn seed() -> Result<u64, Failure> {
     match std::env::var(VARIABLE) {
         Err(_) => Ok(DEFAULT),
-        Ok(text) => {
-            seed_from_env().ok_or_else(|| Stop::Kit(format!("{VARIABLE}={text} is no number")))
-        }
+        Ok(text) => seed_from_env()
+            .ok_or_else(|| Failure::KitError(format!("{VARIABLE}={text} is not a number"))),
     }
 }
 
-/// Returns the seed in `FLEETWRIGHT_CONTRACT_SEED`, or `None` if it is unset or no number.
+/// Returns the seed in `FLEETWRIGHT_CONTRACT_SEED`, or `None` if it is unset or not a number.
 ///
 /// Use it for everything else in a harness that depends on a seed, so that one variable repeats a run.
 pub fn seed_from_env() -> Option<u64> {

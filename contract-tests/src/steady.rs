@@ -1,84 +1,84 @@
-//! What must stay as it is: an instance that nothing was done to, and one that is at its end.
+//! Checks on instances that must not change: those that nothing was done to, and those that are
+//! terminating or terminated.
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, ProvisionError, Result,
 };
 use tokio::time::Instant;
 
-use crate::{Arm, Cx, Stop, require};
+use crate::{Context, Failure, Pass, require};
 
 /// Instances that must not change.
-impl Cx {
-    /// The entry of `id` in the list of this scope, with everything that was done so far.
-    pub async fn settled(&self, id: &InstanceId) -> Result<InstanceInfo, Stop> {
+impl Context {
+    /// Returns the entry of `id` in the list of this scope, once reads show every change so far.
+    pub async fn settled_info(&self, id: &InstanceId) -> Result<InstanceInfo, Failure> {
         self.settle_reads().await;
         let list = self.list(&self.filter()).await?;
         let found = list.into_iter().find(|info| info.id == *id);
-        found.ok_or_else(|| Stop::violated(format!("{id} is not in the list of its tags")))
+        found.ok_or_else(|| Failure::violated(format!("{id} is not in the list of its tags")))
     }
 
-    /// Demands that an instance is as `expected` after `what` was done, once reads show it.
-    pub async fn is_still(&self, what: &str, expected: &InstanceInfo) -> Result<(), Stop> {
-        let seen = self.settled(&expected.id).await?;
-        let changed = differences(expected, &seen);
+    /// Requires that an instance is as `expected` after `what` was done, once reads show it.
+    pub async fn require_unchanged(
+        &self,
+        what: &str,
+        expected: &InstanceInfo,
+    ) -> Result<(), Failure> {
+        let observed = self.settled_info(&expected.id).await?;
+        let changed = differences(expected, &observed);
         require(changed.is_empty(), || {
             format!("after {what}, {}: {}", expected.id, changed.join("; "))
         })
     }
 }
 
-/// Instances that are terminating or terminated, since a moment before their terminate was sent.
-impl Cx {
-    /// Whether the cloud may have forgotten an instance by now.
+/// Instances whose termination was requested. `since` is a moment before that request was sent.
+impl Context {
+    /// Returns whether the cloud may have deleted its record of the instance by now.
     pub fn may_be_forgotten(&self, since: Instant) -> bool {
         since.elapsed() >= self.capabilities().terminated_visible
     }
 
-    /// Demands that a call on such an instance was refused as wrong state, or as not found where
-    /// the cloud may have forgotten it.
-    pub fn refused_at_the_end<T: std::fmt::Debug>(
+    /// Requires that a call on such an instance was refused as wrong state, or as not found if the
+    /// cloud may have deleted its record.
+    pub fn require_refused_after_terminate<T: std::fmt::Debug>(
         &self,
         call: &str,
-        answer: Result<T>,
+        result: Result<T>,
         since: Instant,
-    ) -> Result<Arm, Stop> {
-        if self.is_forgotten(answer.as_ref().err(), since) {
-            return Ok(Arm::Weaker);
+    ) -> Result<Pass, Failure> {
+        if self.is_forgotten(result.as_ref().err(), since) {
+            return Ok(Pass::Weaker);
         }
-        self.refused(call, answer, ErrorKind::WrongState)?;
-        Ok(Arm::Held)
+        self.require_refused(call, result, ErrorKind::WrongState)?;
+        Ok(Pass::Held)
     }
 
-    /// Demands that such an instance is shown as terminating or terminated once reads have
-    /// settled, or not at all where the cloud may have forgotten it.
-    pub async fn is_at_its_end(&self, id: &InstanceId, since: Instant) -> Result<Arm, Stop> {
+    /// Requires that such an instance is terminating or terminated once reads have settled, or not
+    /// found if the cloud may have deleted its record.
+    pub async fn require_ending(&self, id: &InstanceId, since: Instant) -> Result<Pass, Failure> {
         self.settle_reads().await;
-        let answer = self.provisioner().describe_instance(id).await;
-        if self.is_forgotten(answer.as_ref().err(), since) {
-            return Ok(Arm::Weaker);
+        let result = self.provisioner().describe_instance(id).await;
+        if self.is_forgotten(result.as_ref().err(), since) {
+            return Ok(Pass::Weaker);
         }
-        let state = answer
-            .map_err(|error| Stop::failed("describe_instance", &error))?
+        let state = result
+            .map_err(|error| Failure::call_failed("describe_instance", &error))?
             .state;
         require(state.is_ending(), || {
             format!("{id} is {state} although its terminate was accepted")
         })?;
-        Ok(Arm::Held)
+        Ok(Pass::Held)
     }
 
-    /// Whether an error says that the cloud has forgotten such an instance, and may.
+    /// Returns whether an error says that the cloud has deleted its record, at a time when it may.
     pub fn is_forgotten(&self, error: Option<&ProvisionError>, since: Instant) -> bool {
         let not_found = error.is_some_and(|error| error.kind() == ErrorKind::NotFound);
         not_found && self.may_be_forgotten(since)
     }
 }
 
-/// Of two arms of one clause the weaker one.
-pub(crate) fn weaker(one: Arm, other: Arm) -> Arm {
-    if one == Arm::Held { other } else { one }
-}
-
-/// What tells two views of an instance apart, native words and reasons aside.
+/// Returns the differences between two reads of an instance, except native states and reasons.
 pub(crate) fn differences(before: &InstanceInfo, after: &InstanceInfo) -> Vec<String> {
     let mut changed = Vec::new();
     let mut compare = |field: &str, before: &dyn std::fmt::Debug, after: &dyn std::fmt::Debug| {
@@ -100,8 +100,8 @@ pub(crate) fn differences(before: &InstanceInfo, after: &InstanceInfo) -> Vec<St
     changed
 }
 
-/// The view that must be seen of a stopped instance that was seen as `running`, given what is seen
-/// `now`: a cloud may or may not take addresses back.
+/// Returns what a read of a stopped instance must return, given a read while it was `running` and the
+/// read `now`: a cloud may or may not release addresses.
 pub(crate) fn when_stopped(running: &InstanceInfo, now: &InstanceInfo) -> InstanceInfo {
     let mut expected = running.clone();
     expected.state = CloudInstanceState::Stopped;

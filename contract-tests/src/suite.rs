@@ -1,269 +1,160 @@
-//! Running clauses: one at a time, each on a fresh account, with a probe for leaks after it.
+//! Running clauses against a harness: each on a fresh account, with a check for leftovers after it.
+//!
+//! Owns the steps around a clause: the runtime that the harness needs, the scope of its tags, the
+//! cleanup after it, waivers and the report. What a clause tests is in `clauses`; judging an outcome
+//! is the engine's.
 
 use std::{
     ops::AsyncFnOnce,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use fleetwright::{ErrorKind, InstanceProvisioner};
-use serde::{Deserialize, Serialize};
-use tokio::{runtime, time::timeout};
+use fleetwright_clause_engine::{Executor, block_on, run};
+use tokio::time::timeout;
 
 use crate::{
-    Arm, Body, CLAUSES, Clause, Cx, Factory, Harness, Missing, Outcome, Stop, Time,
-    recorder::{Transcript, panic_message},
-    report, seed, waiver,
+    Body, CLAUSES, CONTRACT, Clause, Context, Factory, Failure, Harness, OnMissing, Outcome,
+    Status, Time, Verdict, recorder::Transcript, report, seed, waiver,
 };
 
-/// What became of a clause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// The promise holds, or the weaker one that is declared.
-    Pass,
-    /// The capability is not declared, and its use is refused without effect.
-    Refused,
-    /// The promise is broken.
-    Fail,
-    /// The promise is broken by a peer that is known to differ, and a waiver says so.
-    Waived,
-    /// The harness does not offer what the clause needs.
-    NotRun,
-    /// The kit or the harness failed, not the backend.
-    KitError,
-}
-
-impl Status {
-    /// The status in words.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Refused => "refused",
-            Self::Fail => "fail",
-            Self::Waived => "waived",
-            Self::NotRun => "not run",
-            Self::KitError => "kit error",
-        }
-    }
-}
-
-/// Where a violation came out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Found {
-    /// The body of the clause saw it, or a call panicked.
-    #[default]
-    ByTheClause,
-    /// A call did not end within the budget.
-    ByHanging,
-    /// The probe after the clause found something left.
-    ByTheProbe,
-}
-
-/// A clause that was run.
-#[derive(Clone, Debug)]
-pub struct Verdict {
-    /// The clause.
-    pub id: &'static str,
-    /// What became of it.
-    pub status: Status,
-    /// Why, for everything but a pass.
-    pub reason: Option<String>,
-    /// Where it came out, for a failure.
-    pub found: Found,
-    /// What was called and answered, in order.
-    pub transcript: Vec<String>,
-    /// How long it took, in real time; for reports, never for a judgement.
-    pub duration: Duration,
-}
-
-impl Verdict {
-    /// The whole story, for the author of the backend.
-    pub fn message(&self, clause: &Clause) -> String {
-        let mut text = format!("{}: {}\n", self.id, self.status.word());
-        text += &format!("  promised: a backend must {}\n", clause.promise);
-        if let Some(reason) = &self.reason {
-            text += &format!("  seen:     {reason}\n");
-        }
-        text += &format!("  text:     docs/contract.md, {}\n", self.id);
-        for line in &self.transcript {
-            text += &format!("    {line}\n");
-        }
-        text
-    }
-}
-
-/// Runs one clause.
+/// Runs one clause on a fresh account and judges it.
+///
+/// It applies no waiver and writes no report; [`run_and_report`] does. The front page of the crate
+/// has an example.
 pub fn run_clause(clause: &Clause, factory: &Factory) -> Verdict {
-    let began = std::time::Instant::now();
     let transcript = Transcript::default();
-    let caught = catch_unwind(AssertUnwindSafe(|| match clause.body {
-        Body::Async(_) => on_fresh_account(clause, factory, &transcript),
+    let mut verdict = run(clause, || match clause.body {
+        Body::Async(body) => {
+            let body = async |cx: &Context| body(cx).await;
+            run_on_account(&factory(), clause.id, &transcript, body)
+        }
         Body::Sync(body) => body(factory),
-    }));
-    let outcome = caught.unwrap_or_else(|panic| {
-        Err(Stop::Kit(format!(
-            "the clause panicked: {}",
-            panic_message(&*panic)
-        )))
     });
-    let (status, reason) = judge(outcome, &transcript);
-    let (found, duration) = (transcript.found(), began.elapsed());
-    Verdict {
-        id: clause.id,
-        status,
-        reason,
-        found,
-        transcript: transcript.lines(),
-        duration,
+    // A call that panicked or never returned breaks the contract, whatever the clause made of it.
+    if let Some(broken) = transcript.broken() {
+        verdict = verdict.with_status(Status::Fail, broken);
     }
+    verdict.detected_by = transcript.detected_by();
+    verdict.transcript = transcript.lines();
+    verdict
 }
 
-/// Runs the body, then asks whether anything is left, on one runtime and one account.
-fn on_fresh_account(clause: &Clause, factory: &Factory, transcript: &Transcript) -> Outcome {
-    let Body::Async(body) = clause.body else {
-        return Ok(Arm::Held);
-    };
-    on_account(&factory(), clause.id, transcript, async |cx| body(cx).await)
-}
-
-/// Runs one case of a clause that makes its accounts itself: like a clause of its own.
+/// Runs one case of a clause that creates its accounts itself, as if it were a clause of its own.
 pub(crate) fn run_case(
     factory: &Factory,
     clause: &str,
-    body: impl AsyncFnOnce(&Cx) -> Outcome,
+    body: impl AsyncFnOnce(&Context) -> Outcome,
 ) -> Outcome {
     let transcript = Transcript::default();
-    let outcome = on_account(&factory(), clause, &transcript, body);
+    let outcome = run_on_account(&factory(), clause, &transcript, body);
     match transcript.broken() {
-        Some(broken) => Err(Stop::Violated(broken)),
+        Some(broken) => Err(Failure::Violated(broken)),
         None => outcome,
     }
 }
 
-fn on_account(
+/// Runs the body and then checks that nothing is left, on one runtime and one account.
+fn run_on_account(
     harness: &Arc<dyn Harness>,
     clause: &str,
     transcript: &Transcript,
-    body: impl AsyncFnOnce(&Cx) -> Outcome,
+    body: impl AsyncFnOnce(&Context) -> Outcome,
 ) -> Outcome {
-    block_on(harness.time(), async {
-        let cx = Cx::new(Arc::clone(harness), &scope_of(clause), transcript.clone()).await?;
-        // The longest clauses are sweeps over some hundred lives, each step within the budget.
-        let whole = harness.budget().saturating_mul(2_000);
-        let outcome = timeout(whole, body(&cx)).await;
+    block_on(executor(harness.time()), async {
+        let scope = new_scope(clause);
+        let cx = Context::new(Arc::clone(harness), &scope, transcript.clone()).await?;
+        // The longest clauses are sweeps over some hundred lifecycles, each step within the budget.
+        let deadline = harness.budget().saturating_mul(2_000);
+        let outcome = timeout(deadline, body(&cx)).await;
         if !matches!(outcome, Ok(Ok(_))) {
             transcript.close();
         }
         if let Some(faults) = harness.faults() {
             faults.clear().await;
         }
-        if let Some(outsider) = harness.outsider() {
-            outsider.reconnect().await;
+        if let Some(actor) = harness.external_actor() {
+            actor.reconnect().await;
         }
-        let left = sweep_and_probe(&cx).await;
-        let outcome = outcome.map_err(|_| Stop::Kit(format!("the clause took over {whole:?}")))?;
-        let arm = outcome?;
-        left.map(|()| arm)
-            .inspect_err(|_| transcript.found_by_the_probe())
+        let leftovers = cleanup_and_probe(&cx).await;
+        let outcome = outcome
+            .map_err(|_| Failure::KitError(format!("the clause took longer than {deadline:?}")))?;
+        let pass = outcome?;
+        leftovers
+            .map(|()| pass)
+            .inspect_err(|_| transcript.detected_by_probe())
     })
 }
 
-/// Terminates what the clause left running on purpose, then demands that nothing of it is left.
-async fn sweep_and_probe(cx: &Cx) -> Result<(), Stop> {
-    let handle = cx.other_handle().await;
+/// Terminates what the clause left running on purpose, then requires that nothing of it is left.
+async fn cleanup_and_probe(cx: &Context) -> Result<(), Failure> {
+    let handle = cx.open_handle().await;
     cx.settle_reads().await;
     let list = handle.list_instances(&cx.filter()).await;
-    let list = list.map_err(|error| Stop::failed("list_instances after the clause", &error))?;
+    let list =
+        list.map_err(|error| Failure::call_failed("list_instances after the clause", &error))?;
     let ids: Vec<_> = list.into_iter().map(|info| info.id).collect();
-    for (id, answer) in ids.iter().zip(handle.terminate_instances(&ids).await) {
-        match answer {
+    for (id, result) in ids.iter().zip(handle.terminate_instances(&ids).await) {
+        match result {
             Ok(()) => {}
-            // It was on its way out, and the cloud keeps no record.
+            // It was terminating already, and the cloud keeps no record.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
-                return Err(Stop::failed(
-                    &format!("terminating {id} after the clause"),
-                    &error,
-                ));
+                let call = format!("terminating {id} after the clause");
+                return Err(Failure::call_failed(&call, &error));
             }
         }
     }
     for id in &ids {
-        cx.gone(id).await?;
+        cx.wait_until_terminated(id).await?;
     }
-    nothing_left(cx, &*handle).await
+    require_nothing_left(cx, &*handle).await
 }
 
-/// Clouds take a while to clean up behind an instance, and then nothing must be left.
-async fn nothing_left(cx: &Cx, handle: &dyn InstanceProvisioner) -> Result<(), Stop> {
-    let left = async || {
+/// Requires that nothing of the clause is left. Clouds need some time to clean up after an instance.
+async fn require_nothing_left(
+    cx: &Context,
+    handle: &dyn InstanceProvisioner,
+) -> Result<(), Failure> {
+    let leftovers = async || {
         let list = handle.list_instances(&cx.filter()).await;
-        let list = list.map_err(|error| Stop::failed("list_instances after the clause", &error))?;
-        let mut left: Vec<_> = list
+        let list =
+            list.map_err(|error| Failure::call_failed("list_instances after the clause", &error))?;
+        let mut leftovers: Vec<_> = list
             .iter()
             .map(|info| format!("{} {}", info.id, info.state))
             .collect();
         if let Some(oracle) = cx.harness().oracle() {
-            left.extend(oracle.leftovers(cx.scope()).await);
+            leftovers.extend(oracle.leftovers(cx.scope()).await);
         }
-        Ok::<_, Stop>(left)
+        Ok::<_, Failure>(leftovers)
     };
-    let nothing = async || Ok(left().await?.is_empty().then_some(()));
+    let nothing = async || Ok(leftovers().await?.is_empty().then_some(()));
     match cx.eventually("nothing is left", nothing).await {
-        Err(Stop::Violated(_)) => {
-            let left = left().await?.join(", ");
+        Err(Failure::Violated(_)) => {
+            let leftovers = leftovers().await?.join(", ");
             let budget = cx.harness().budget();
-            Err(Stop::violated(format!(
-                "{budget:?} after everything was terminated there is still: {left}"
+            Err(Failure::violated(format!(
+                "{budget:?} after everything was terminated, the cloud still has: {leftovers}"
             )))
         }
-        answer => answer,
+        result => result,
     }
 }
 
-/// A runtime as the harness wants time to be, for one body.
-pub(crate) fn block_on<T>(
-    time: Time,
-    future: impl Future<Output = Result<T, Stop>>,
-) -> Result<T, Stop> {
-    let mut builder = runtime::Builder::new_current_thread();
-    builder.enable_all();
-    if time == Time::Virtual {
-        builder.start_paused(true);
-    }
-    let runtime = builder
-        .build()
-        .map_err(|error| Stop::Kit(format!("no runtime: {error}")))?;
-    runtime.block_on(future)
-}
-
-fn judge(outcome: Outcome, transcript: &Transcript) -> (Status, Option<String>) {
-    if let Some(broken) = transcript.broken() {
-        return (Status::Fail, Some(broken));
-    }
-    match outcome {
-        Ok(Arm::Held) => (Status::Pass, None),
-        Ok(Arm::Weaker) => (
-            Status::Pass,
-            Some("the weaker promise that is declared".to_owned()),
-        ),
-        Ok(Arm::Refused) => (
-            Status::Refused,
-            Some("not declared, and refused".to_owned()),
-        ),
-        Err(Stop::Violated(seen)) => (Status::Fail, Some(seen)),
-        Err(Stop::NotRun(why)) => (Status::NotRun, Some(why)),
-        Err(Stop::Kit(why)) => (Status::KitError, Some(why)),
+/// Returns the runtime that matches how time passes under a harness.
+pub(crate) fn executor(time: Time) -> Executor {
+    match time {
+        Time::Virtual => Executor::PausedClock,
+        Time::Real => Executor::CurrentThread,
     }
 }
 
-/// A scope that no other run has: clauses run in parallel, and accounts may be shared.
-fn scope_of(clause: &str) -> String {
+/// Returns a scope that no other run has: clauses run in parallel, and accounts may be shared.
+fn new_scope(clause: &str) -> String {
     static CASES: AtomicU64 = AtomicU64::new(0);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.map(|since| since.as_nanos()).unwrap_or_default();
@@ -274,22 +165,26 @@ fn scope_of(clause: &str) -> String {
         .to_string()
 }
 
-/// Keeps the sequences that once broke a promise of a generated clause in `folder`, and tries them
-/// first from then on. [`contract_tests!`](crate::contract_tests) says `proptest-regressions` beside
-/// the backend's manifest; commit what appears there.
+/// Sets the folder for call sequences that once broke a promise of a generated clause. They are
+/// tried first in later runs.
+///
+/// [`contract_tests!`](crate::contract_tests) sets `proptest-regressions` next to the backend's
+/// manifest; commit the files that appear there. Only the first call in a process has an effect.
 pub fn keep_regressions_in(folder: &'static str) {
     seed::keep_regressions_in(folder);
 }
 
-/// The clause with this id.
+/// Returns the clause with this id, for instance `TOKEN-01`.
 pub fn clause(id: &str) -> Option<&'static Clause> {
-    CLAUSES.iter().find(|clause| clause.id == id)
+    CONTRACT.clause(id)
 }
 
-/// The body of a `#[test]` that [`contract_tests!`](crate::contract_tests) emits.
+/// Runs one clause and panics if it fails: the body of each `#[test]` that
+/// [`contract_tests!`](crate::contract_tests) emits.
 ///
 /// # Panics
-/// If the clause fails, or the kit does: that is how a test says so.
+/// If the clause fails, if the kit fails, if there is no such clause, or if the clause was not run
+/// and the harness says [`OnMissing::Fail`].
 #[expect(clippy::panic, reason = "a failing test panics")]
 pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H) {
     let Some(clause) = clause(id) else {
@@ -298,28 +193,28 @@ pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H) {
     let factory: Factory = Arc::new(move || Arc::new(make()));
     let verdict = run_and_report(clause, &factory);
     match verdict.status {
-        Status::Pass | Status::Refused => {}
-        Status::NotRun if factory().when_missing() == Missing::StaysNotRun => {
-            println!("{}", verdict.message(clause));
+        Status::Pass | Status::Refused | Status::NotClaimed => {}
+        Status::NotRun if factory().on_missing() == OnMissing::ReportNotRun => {
+            println!("{}", CONTRACT.message(&verdict));
         }
-        Status::Waived => println!("{}", verdict.message(clause)),
-        Status::NotRun | Status::Fail | Status::KitError => panic!("{}", verdict.message(clause)),
+        Status::Waived => println!("{}", CONTRACT.message(&verdict)),
+        Status::NotRun | Status::Fail | Status::KitError => {
+            panic!("{}", CONTRACT.message(&verdict))
+        }
     }
 }
 
-/// The body of a `#[test]` that runs the clauses of a family, such as `TOKEN-`, but for those that are
-/// left out: for a backend under layers, say, where not every clause is worth its time.
+/// Runs the clauses of a family, such as `TOKEN-`, except the `excluded` ones: the body of a
+/// `#[test]` for a backend under layers, where not every clause is worth its time.
 ///
 /// # Panics
-/// If a clause fails, and if there is none to run.
+/// If a clause fails, and if there is no clause to run.
 #[expect(clippy::panic, reason = "a failing test panics")]
-pub fn test_family<H: Harness + 'static>(family: &str, left_out: &[&str], make: fn() -> H) {
-    let of_it = CLAUSES
-        .iter()
-        .filter(|clause| clause.id.starts_with(family));
-    let ids: Vec<_> = of_it
+pub fn test_family<H: Harness + 'static>(family: &str, excluded: &[&str], make: fn() -> H) {
+    let ids: Vec<_> = CONTRACT
+        .family(family)
         .map(|clause| clause.id)
-        .filter(|id| !left_out.contains(id))
+        .filter(|id| !excluded.contains(id))
         .collect();
     if ids.is_empty() {
         panic!("no clause is called {family}");
@@ -329,27 +224,46 @@ pub fn test_family<H: Harness + 'static>(family: &str, left_out: &[&str], make: 
     }
 }
 
-/// Runs one clause, judges it under the harness's waivers, and writes it into the report.
+/// Runs one clause, applies the harness's waivers to its verdict, and adds it to the report.
+///
+/// A waiver file that cannot be read and a report that cannot be written are
+/// [`Status::KitError`], with the reason in the verdict.
 pub fn run_and_report(clause: &Clause, factory: &Factory) -> Verdict {
     let harness = factory();
     let verdict = run_clause(clause, factory);
-    let mut verdict = match waiver::parse(&harness.waivers()) {
+    let verdict = match waiver::parse(&harness.waivers()) {
         Ok(waivers) => waiver::apply(verdict, &waivers, harness.peer().as_ref()),
-        Err(wrong) => Verdict {
-            status: Status::KitError,
-            reason: Some(wrong),
-            ..verdict
-        },
+        Err(problem) => verdict.with_status(Status::KitError, problem),
     };
-    if let Err(wrong) = report::add(&*harness, &verdict) {
-        verdict.status = Status::KitError;
-        verdict.reason = Some(wrong);
+    match report::add(&*harness, &verdict) {
+        Ok(_) => verdict,
+        Err(problem) => verdict.with_status(Status::KitError, problem),
     }
-    verdict
 }
 
-/// Runs every clause against what `factory` makes, and panics with all that fail: the plain entry,
-/// for one `#[test]`.
+/// Runs every clause against the harnesses that `make` creates, and panics with the messages of all
+/// that fail: for one `#[test]` over the whole contract.
+///
+/// [`contract_tests!`](crate::contract_tests) is usually better: its tests run in parallel and have
+/// names.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
+/// # use fleetwright_contract_tests::Harness;
+/// # struct MyHarness(fleetwright_memory::MemoryCloud);
+/// # impl MyHarness {
+/// #     fn new() -> Self { Self(fleetwright_memory::MemoryCloud::new()) }
+/// # }
+/// # #[async_trait]
+/// # impl Harness for MyHarness {
+/// #     fn name(&self) -> String { "my cloud".to_owned() }
+/// #     async fn open(&self) -> Arc<dyn InstanceProvisioner> { Arc::new(self.0.provisioner()) }
+/// #     fn config(&self) -> InstanceConfig { unimplemented!() }
+/// #     fn unknown_id(&self) -> InstanceId { unimplemented!() }
+/// # }
+/// fleetwright_contract_tests::run_provisioner_contract_tests(MyHarness::new);
+/// ```
 ///
 /// # Panics
 /// If a clause fails, or the kit does.
@@ -359,14 +273,13 @@ pub fn run_provisioner_contract_tests<H: Harness + 'static>(make: fn() -> H) {
     let mut failures = String::new();
     for clause in CLAUSES {
         let verdict = run_and_report(clause, &factory);
-        let excused =
-            verdict.status == Status::NotRun && factory().when_missing() == Missing::StaysNotRun;
-        let holds = matches!(
-            verdict.status,
-            Status::Pass | Status::Refused | Status::Waived
-        );
-        if !holds && !excused {
-            failures += &verdict.message(clause);
+        let excused = match verdict.status {
+            Status::Pass | Status::Refused | Status::NotClaimed | Status::Waived => true,
+            Status::NotRun => factory().on_missing() == OnMissing::ReportNotRun,
+            Status::Fail | Status::KitError => false,
+        };
+        if !excused {
+            failures += &CONTRACT.message(&verdict);
         }
     }
     if !failures.is_empty() {
@@ -374,8 +287,8 @@ pub fn run_provisioner_contract_tests<H: Harness + 'static>(make: fn() -> H) {
     }
 }
 
-/// Emits one `#[test]` for each clause of the contract, against the harness that the given function
-/// makes.
+/// Emits one `#[test]` for each clause of the contract. The argument is a function that creates a
+/// harness.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -403,11 +316,12 @@ macro_rules! contract_tests {
     };
 }
 
-/// Emits a `#[test]` for each family of clauses that layers have to do with, for the harness that an
-/// expression makes: launches, tokens, lists, batches, callers side by side, lost replies and processes.
+/// Emits one `#[test]` for each family of clauses that layers can affect: launches, tokens, lists,
+/// batches, concurrent callers, lost responses and crashed processes. The argument is a function
+/// that creates a harness, usually a [`WrappedHarness`](crate::WrappedHarness).
 ///
-/// The rest of the clauses is about the backend alone, and in real time the layers would only make it
-/// wait. For the same reason the sweeps and the model are left out, which take minutes.
+/// The other clauses are about the backend alone, and in real time the layers would only make them
+/// slower. For the same reason the sweeps and the model, which take minutes, are left out.
 #[macro_export]
 macro_rules! layered_contract_tests {
     ($make:expr) => {
@@ -416,15 +330,15 @@ macro_rules! layered_contract_tests {
             tokens "TOKEN-" [];
             lists "LIST-" [];
             batches "BATCH-" [];
-            callers_side_by_side "CONCURRENCY-" [];
-            lost_replies_and_lost_processes "CRASH-" ["CRASH-03", "CRASH-04", "CRASH-06"];
+            concurrent_callers "CONCURRENCY-" [];
+            lost_responses_and_crashed_processes "CRASH-" ["CRASH-03", "CRASH-04", "CRASH-06"];
         }
     };
-    ([$make:expr] $($name:ident $family:literal [$($left_out:literal),*];)*) => {
+    ([$make:expr] $($name:ident $family:literal [$($excluded:literal),*];)*) => {
         $(
             #[test]
             fn $name() {
-                $crate::test_family($family, &[$($left_out),*], $make);
+                $crate::test_family($family, &[$($excluded),*], $make);
             }
         )*
     };

@@ -1,27 +1,31 @@
-//! The traps of a cloud, told in a backend's README and tested beside it.
+//! The traps of a cloud: pitfalls that a backend's README lists and its tests cover.
 //!
-//! Owns the comparison of the two, for backends that keep such a list: rows `| 7 | what the cloud does |
-//! tested |` in the README, and functions `trap_07_…` in `tests/traps`.
+//! Owns the comparison of the two, for backends that keep such a list: rows
+//! `| 7 | what the cloud does | tested |` in the README, and functions `trap_07_…` in `tests/traps`.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// The body of a `#[test]`: every trap from 1 to `last` is told once in the README below `manifest`, and says
-/// that it is tested exactly where there is a test of its number.
+/// Checks that the README in the folder `manifest` lists every trap from 1 to `last` once, and says
+/// `tested` exactly for the traps that have a test with their number: the body of a `#[test]`.
+///
+/// ```no_run
+/// fleetwright_contract_tests::check_traps(env!("CARGO_MANIFEST_DIR"), 42);
+/// ```
 ///
 /// # Panics
-/// If the two differ, or cannot be read: that is how a test says so.
+/// If the two differ, or cannot be read.
 #[expect(clippy::panic, reason = "a failing test panics")]
-pub fn traps_are_accounted_for(manifest: &str, last: u32) {
+pub fn check_traps(manifest: &str, last: u32) {
     let root = Path::new(manifest);
-    let told = fs::read_to_string(root.join("README.md")).unwrap_or_default();
-    let problems = differences(&told, &tested(&root.join("tests/traps")), last);
+    let readme = fs::read_to_string(root.join("README.md")).unwrap_or_default();
+    let problems = differences(&readme, &tested_traps(&root.join("tests/traps")), last);
     if !problems.is_empty() {
         panic!("{}", problems.join("\n"));
     }
 }
 
-/// The numbers of the tests in a folder.
-fn tested(folder: &Path) -> BTreeSet<u32> {
+/// Returns the numbers of the traps that are tested in a folder.
+fn tested_traps(folder: &Path) -> BTreeSet<u32> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
     let number = |rest: &str| rest.get(..2)?.parse().ok();
@@ -40,25 +44,26 @@ fn differences(readme: &str, tested: &BTreeSet<u32>, last: u32) -> Vec<String> {
         let (number, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
         Some((number.parse::<u32>().ok()?, rest))
     });
-    let (mut told, mut problems) = (BTreeSet::new(), Vec::new());
+    let (mut listed, mut problems) = (BTreeSet::new(), Vec::new());
     for (number, rest) in rows {
-        if !told.insert(number) {
-            problems.push(format!("trap {number} is told twice"));
+        if !listed.insert(number) {
+            problems.push(format!("trap {number} is listed twice"));
         }
         let says_tested = rest.ends_with("| tested |");
         if says_tested != tested.contains(&number) {
             problems.push(format!(
-                "trap {number} says {rest:?}, which its tests do not bear out"
+                "trap {number} says {rest:?}, which does not match its tests"
             ));
         }
     }
     let all: BTreeSet<_> = (1..=last).collect();
     problems.extend(
-        all.difference(&told)
-            .map(|number| format!("trap {number} is not told")),
+        all.difference(&listed)
+            .map(|number| format!("trap {number} is not listed")),
     );
     problems.extend(
-        told.difference(&all)
+        listed
+            .difference(&all)
             .map(|number| format!("there is no trap {number}")),
     );
     problems
@@ -83,12 +88,15 @@ mod tests {
             1,
             "2 is tested"
         );
-        assert_eq!(differences(readme, &[1].into(), 3), ["trap 3 is not told"]);
+        assert_eq!(
+            differences(readme, &[1].into(), 3),
+            ["trap 3 is not listed"]
+        );
         assert_eq!(differences(readme, &[1].into(), 1), ["there is no trap 2"]);
         let twice = format!("{readme}| 2 | b | not here |\n");
         assert_eq!(
             differences(&twice, &[1].into(), 2),
-            ["trap 2 is told twice"]
+            ["trap 2 is listed twice"]
         );
     }
 }

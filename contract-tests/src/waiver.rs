@@ -1,8 +1,8 @@
-//! Waivers: known differences of a peer that a backend is tested against, bound to its version.
+//! Waivers: known differences of the emulator that a backend is tested against.
 //!
-//! A waiver is an entry in a file beside the test, with a reason and the exact version of the peer
-//! (an emulator, say) that it is for. Another version, or a waived clause that passes, is a failure:
-//! waivers die with what they excuse.
+//! A waiver is an entry in a TOML file next to the test, with a reason and the exact version of the
+//! peer (for instance an emulator that somebody else wrote) that it is for. With another version, and
+//! if the waived clause passes, the test fails: a waiver never outlives its reason.
 //!
 //! ```toml
 //! [[waiver]]
@@ -16,10 +16,10 @@ use serde::Deserialize;
 
 use crate::{CLAUSES, Status, Verdict};
 
-/// What a backend is tested against, where that is not the real thing.
+/// What a backend is tested against, if that is not the real cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name.
+    /// Its name, as waivers spell it.
     pub name: String,
     /// Its exact version.
     pub version: String,
@@ -33,7 +33,7 @@ pub struct Waiver {
     pub clause: String,
     /// The peer that differs.
     pub peer: String,
-    /// The exact version that was seen to differ.
+    /// The exact version in which the difference was observed.
     pub version: String,
     /// How it differs.
     pub reason: String,
@@ -46,16 +46,20 @@ struct File {
     waiver: Vec<Waiver>,
 }
 
-/// Reads a file of waivers; the error says what is wrong with it and where.
+/// Parses a waiver file.
+///
+/// # Errors
+/// One line that says what is wrong with the file and where: TOML that does not parse, an unknown
+/// field, a clause that does not exist, a waiver without a reason.
 pub fn parse(text: &str) -> Result<Vec<Waiver>, String> {
-    let file: File = toml::from_str(text).map_err(|error| format!("the waivers: {error}"))?;
+    let file: File = toml::from_str(text).map_err(|error| format!("waiver file: {error}"))?;
     for waiver in &file.waiver {
         if !CLAUSES.iter().any(|clause| clause.id == waiver.clause) {
-            return Err(format!("the waivers: there is no clause {}", waiver.clause));
+            return Err(format!("waiver file: there is no clause {}", waiver.clause));
         }
         if waiver.reason.trim().is_empty() {
             return Err(format!(
-                "the waivers: {} is waived without a reason",
+                "waiver file: {} is waived without a reason",
                 waiver.clause
             ));
         }
@@ -63,7 +67,10 @@ pub fn parse(text: &str) -> Result<Vec<Waiver>, String> {
     Ok(file.waiver)
 }
 
-/// The verdict under the waivers that are in force.
+/// Applies the waivers to a verdict.
+///
+/// A failure whose waiver is for this peer and version becomes [`Status::Waived`]. A waiver for
+/// another peer or version, and a waived clause that passes, become [`Status::Fail`].
 pub fn apply(mut verdict: Verdict, waivers: &[Waiver], peer: Option<&Peer>) -> Verdict {
     let Some(waiver) = waivers.iter().find(|waiver| waiver.clause == verdict.id) else {
         return verdict;
@@ -71,19 +78,17 @@ pub fn apply(mut verdict: Verdict, waivers: &[Waiver], peer: Option<&Peer>) -> V
     let in_force = peer.is_some_and(|p| p.name == waiver.peer && p.version == waiver.version);
     let (status, reason) = match verdict.status {
         _ if !in_force => {
-            let here = peer.map_or("no peer".to_owned(), |p| {
-                format!("{} {}", p.name, p.version)
-            });
+            let here = peer.map_or("none".to_owned(), |p| format!("{} {}", p.name, p.version));
             let text = format!(
-                "waived for {} {}, but this is {here}",
+                "waived for {} {}, but the peer is {here}",
                 waiver.peer, waiver.version
             );
             (Status::Fail, text)
         }
         Status::Fail => (Status::Waived, waiver.reason.clone()),
-        Status::Pass | Status::Refused => (
+        Status::Pass | Status::Refused | Status::NotClaimed => (
             Status::Fail,
-            "is waived and holds all the same: take the waiver away".to_owned(),
+            "is waived but passes: remove the waiver".to_owned(),
         ),
         Status::NotRun | Status::KitError | Status::Waived => return verdict,
     };
@@ -107,12 +112,8 @@ mod tests {
 
     fn verdict(id: &'static str, status: Status) -> Verdict {
         Verdict {
-            id,
             status,
-            reason: None,
-            found: crate::Found::default(),
-            transcript: vec![],
-            duration: Duration::ZERO,
+            ..Verdict::new(id, Ok(crate::Pass::Held), Duration::ZERO)
         }
     }
 
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiver_excuses_its_clause_on_its_version_only() {
+    fn waiver_applies_to_its_clause_and_version_only() {
         assert_eq!(judged("TOKEN-01", Status::Fail, "1.2"), Status::Waived);
         assert_eq!(judged("TOKEN-01", Status::Fail, "1.3"), Status::Fail);
         assert_eq!(judged("TOKEN-02", Status::Fail, "1.2"), Status::Fail);
@@ -135,11 +136,11 @@ mod tests {
             None,
         );
         assert_eq!(without_peer.status, Status::Fail);
-        assert!(without_peer.reason.unwrap().contains("this is no peer"));
+        assert!(without_peer.reason.unwrap().contains("the peer is none"));
     }
 
     #[test]
-    fn a_waived_clause_that_holds_is_a_failure() {
+    fn waived_clause_that_passes_is_a_failure() {
         assert_eq!(judged("TOKEN-01", Status::Pass, "1.2"), Status::Fail);
         assert_eq!(judged("TOKEN-01", Status::Refused, "1.2"), Status::Fail);
         assert_eq!(
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_file_is_told() {
+    fn bad_file_is_refused() {
         let refused = |text: &str| parse(text).unwrap_err();
         assert!(refused(&FILE.replace("TOKEN-01", "TOKEN-99")).contains("no clause TOKEN-99"));
         assert!(refused(&FILE.replace("it ignores tokens", " ")).contains("without a reason"));

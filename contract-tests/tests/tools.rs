@@ -1,4 +1,4 @@
-//! The cost guard stops in time, and a sweep touches nothing but what the kit left behind.
+//! The cost guard refuses launches over its limits, and a cleanup only touches what the kit left.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -6,8 +6,8 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 use fleetwright::{ErrorKind, InstanceConfig, InstanceProvisioner, Tags};
 use fleetwright_contract_tests::{
     OWNER_TAG, OWNER_VALUE,
-    guard::{Allowance, Guard, Guarded},
-    sweep::{Sweep, sweep},
+    cleanup::{CleanupMode, cleanup},
+    cost_guard::{CostGuard, CostLimits, GuardedProvisioner},
 };
 use fleetwright_memory::{Clock as _, Fault, ManualClock, MemoryCloud, Phase, Rule, WireCall};
 
@@ -23,14 +23,14 @@ fn owned() -> InstanceConfig {
     config
 }
 
-fn guarded(max_live: usize, max_time: Duration) -> (Guarded, Arc<Guard>) {
-    let guard = Arc::new(Guard::new(Allowance { max_live, max_time }));
+fn guarded(max_live: usize, max_time: Duration) -> (GuardedProvisioner, Arc<CostGuard>) {
+    let guard = Arc::new(CostGuard::new(CostLimits { max_live, max_time }));
     let handle = Arc::new(MemoryCloud::new().provisioner());
-    (Guarded::new(handle, Arc::clone(&guard)), guard)
+    (GuardedProvisioner::new(handle, Arc::clone(&guard)), guard)
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_live_at_once_than_allowed() {
+async fn launches_over_the_limit_are_refused() {
     let (handle, guard) = guarded(2, HOUR);
     let first = handle.launch_instance(&config()).await.unwrap();
     let two = NonZeroU32::new(2).unwrap();
@@ -39,7 +39,7 @@ async fn no_more_live_at_once_than_allowed() {
     assert!(
         refused
             .message()
-            .contains("cost guard: 1 live and 2 more, 2 are allowed"),
+            .contains("cost guard: 1 instances exist, 2 more are requested, and 2 are allowed"),
         "{refused}"
     );
     assert!(guard.take_refusal().unwrap().contains("cost guard"));
@@ -58,15 +58,15 @@ async fn no_more_live_at_once_than_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_was_dropped_or_lost_counts_until_its_token_is_answered() {
+async fn unknown_launch_counts_until_its_token_is_settled() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_secs(2))
         .build();
-    let guard = Arc::new(Guard::new(Allowance {
+    let guard = Arc::new(CostGuard::new(CostLimits {
         max_live: 1,
         max_time: HOUR,
     }));
-    let handle = Guarded::new(Arc::new(cloud.provisioner()), Arc::clone(&guard));
+    let handle = GuardedProvisioner::new(Arc::new(cloud.provisioner()), Arc::clone(&guard));
     let mut config = config();
     config.launch_token = Some("t-1".parse().unwrap());
     let dropped =
@@ -76,18 +76,18 @@ async fn a_launch_that_was_dropped_or_lost_counts_until_its_token_is_answered() 
     other.launch_token = Some("t-2".parse().unwrap());
     assert!(
         handle.launch_instance(&other).await.is_err(),
-        "the first may live"
+        "the first may exist"
     );
     cloud
         .faults()
         .add(Rule::nth(WireCall::Launch, 1, Fault::Lost(Phase::After)));
     assert!(
         handle.launch_instance(&config).await.is_err(),
-        "its reply was lost"
+        "its response was lost"
     );
     assert!(
         handle.launch_instance(&other).await.is_err(),
-        "and it lives"
+        "and it exists"
     );
     let first = handle.launch_instance(&config).await.unwrap();
     handle.terminate_instance(&first.id).await.unwrap();
@@ -95,43 +95,46 @@ async fn a_launch_that_was_dropped_or_lost_counts_until_its_token_is_answered() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_launched_when_the_time_is_up_and_everything_can_be_terminated() {
+async fn launches_after_the_time_limit_are_refused() {
     let (handle, guard) = guarded(2, Duration::ZERO);
     let refused = handle.launch_instance(&config()).await.unwrap_err();
     assert!(
-        refused.message().contains("the run is past 0ns"),
+        refused
+            .message()
+            .contains("the run has taken longer than 0ns"),
         "{refused}"
     );
     assert!(guard.take_refusal().is_some());
 }
 
 #[tokio::test]
-async fn a_sweep_takes_only_what_the_kit_launched_and_only_when_it_is_old() {
+async fn cleanup_terminates_only_old_instances_of_the_kit() {
     let clock = Arc::new(ManualClock::new());
     let cloud = MemoryCloud::builder().clock(clock.clone()).build();
     let handle = cloud.provisioner();
-    let strangers = handle.launch_instance(&config()).await.unwrap();
+    let foreign = handle.launch_instance(&config()).await.unwrap();
     let old = handle.launch_instance(&owned()).await.unwrap();
     clock.advance(2 * HOUR);
     let young = handle.launch_instance(&owned()).await.unwrap();
     let now = clock.date_at(clock.elapsed());
 
-    let looked = sweep(&handle, Sweep::default(), HOUR, now).await.unwrap();
+    let found = cleanup(&handle, CleanupMode::default(), HOUR, now)
+        .await
+        .unwrap();
     assert_eq!(
-        looked.leftovers.iter().map(|i| &i.id).collect::<Vec<_>>(),
+        found.leftovers.iter().map(|i| &i.id).collect::<Vec<_>>(),
         [&old.id]
     );
-    assert_eq!(looked.spared, std::slice::from_ref(&young.id));
+    assert_eq!(found.spared, std::slice::from_ref(&young.id));
     assert_eq!(
         cloud.oracle().leftovers().instances.len(),
         3,
-        "a look changes nothing"
+        "a dry run changes nothing"
     );
 
-    sweep(&handle, Sweep::Apply, HOUR, now).await.unwrap();
+    cleanup(&handle, CleanupMode::Apply, HOUR, now)
+        .await
+        .unwrap();
     clock.advance(HOUR);
-    assert_eq!(
-        cloud.oracle().leftovers().instances,
-        [strangers.id, young.id]
-    );
+    assert_eq!(cloud.oracle().leftovers().instances, [foreign.id, young.id]);
 }

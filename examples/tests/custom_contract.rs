@@ -6,7 +6,7 @@ mod rack;
 use std::sync::Arc;
 
 use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, Tags, async_trait};
-use fleetwright_contract_tests::{Harness, Missing, Oracle, Time, Truth, contract_tests};
+use fleetwright_contract_tests::{Harness, OnMissing, Oracle, Time, Truth, contract_tests};
 
 use rack::Rack;
 
@@ -40,8 +40,8 @@ impl Harness for RackHarness {
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
         Some(Arc::new(self.clone()))
     }
-    fn when_missing(&self) -> Missing {
-        Missing::StaysNotRun // the rack injects no faults, and nobody else uses it
+    fn on_missing(&self) -> OnMissing {
+        OnMissing::ReportNotRun // the rack injects no faults, and nobody else uses it
     }
 }
 

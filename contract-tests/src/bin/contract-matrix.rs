@@ -1,7 +1,7 @@
-//! Merges all reports of the contract into one page: `contract-matrix [folder]`.
+//! Merges all contract reports into one page: `contract-matrix [folder]`.
 //!
-//! Reads every `<provider>.json` in the folder (cargo's `target/contract` unless told otherwise) and
-//! writes `matrix.html` and `matrix.json` beside them.
+//! It reads every `<provider>.json` in the folder (default: cargo's `target/contract`) and writes
+//! `matrix.html` and `matrix.json` there.
 
 use std::{error::Error, fs, path::PathBuf};
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .extension()
             .is_some_and(|extension| extension == "json")
         {
-            // Other JSON lies here too: the zoo's numbers, and what this program wrote before.
+            // The folder has other JSON files too: the zoo's numbers, and this program's own output.
             reports.extend(serde_json::from_str::<Report>(&fs::read_to_string(&path)?).ok());
         }
     }
@@ -29,19 +29,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         )
         .into());
     }
-    reports.sort_by(|one, other| one.provider.cmp(&other.provider));
+    reports.sort_by(|one, other| one.name.cmp(&other.name));
     fs::write(folder.join("matrix.html"), matrix(&reports))?;
     fs::write(
         folder.join("matrix.json"),
         serde_json::to_string_pretty(&reports)?,
     )?;
     for report in &reports {
-        let word = if report.is_conformant() {
-            "conformant"
-        } else {
-            "not conformant"
-        };
-        println!("{}: {word}, {:?}", report.provider, report.counts());
+        println!("{}: {}", report.name, report.summary());
     }
     println!("{}", folder.join("matrix.html").display());
     Ok(())

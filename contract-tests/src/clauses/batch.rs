@@ -8,20 +8,20 @@ use fleetwright::{
     Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, ProvisionError, Result,
 };
 
-use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, cx::names, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, require};
 
 /// How many a batch of these clauses launches.
 const COUNT: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
-pub(crate) async fn batch_01_launches_as_many_as_asked_for(cx: &Cx) -> Outcome {
-    let config = cx.config_tagged(&[("kit-one", "1")])?;
+pub(crate) async fn batch_01_launches_as_many_as_asked_for(cx: &Context) -> Outcome {
+    let config = cx.config_with_tags(&[("kit-one", "1")])?;
     let launched = launch(cx, &config, COUNT).await?;
     for info in &launched {
         require(matches!(info.state, Pending | Running), || {
             format!("a batch launch answered {} as {}", info.id, info.state)
         })?;
     }
-    let list = cx.exactly(launched.len()).await?;
+    let list = cx.require_count(launched.len()).await?;
     require(ids(&list) == ids(&launched), || {
         let (answered, listed) = (names(&launched), names(&list));
         format!("a batch launch answered {answered}, and {listed} are listed")
@@ -31,46 +31,47 @@ pub(crate) async fn batch_01_launches_as_many_as_asked_for(cx: &Cx) -> Outcome {
             format!("{} of a batch has only the tags {:?}", info.id, info.tags)
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_02_a_token_names_the_whole_batch(cx: &Cx) -> Outcome {
+pub(crate) async fn batch_02_a_token_names_the_whole_batch(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
-    let other = cx.other_handle().await;
+    let other = cx.open_handle().await;
     for handle in [cx.provisioner(), &*other] {
         let again = handle.launch_instances(&config, COUNT).await;
-        let again = again.map_err(|error| Stop::failed("a replay of a batch launch", &error))?;
+        let again =
+            again.map_err(|error| Failure::call_failed("a replay of a batch launch", &error))?;
         let same = again.len() == first.len() && ids(&again) == ids(&first);
         require(same, || {
             let (first, again) = (names(&first), names(&again));
             format!("a batch launched {first}, and its replay answers {again}")
         })?;
     }
-    cx.exactly(first.len()).await?;
-    Ok(Arm::Held)
+    cx.require_count(first.len()).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_03_another_count_is_a_conflict(cx: &Cx) -> Outcome {
+pub(crate) async fn batch_03_another_count_is_a_conflict(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
     for count in [COUNT.saturating_add(1), NonZeroU32::MIN] {
         let answer = cx.provisioner().launch_instances(&config, count).await;
         let call = format!("a launch of {count} with the token of a batch of {COUNT}");
-        let error = cx.refused(&call, answer, ErrorKind::TokenConflict)?;
+        let error = cx.require_refused(&call, answer, ErrorKind::TokenConflict)?;
         require(error.effect() == Effect::None, || {
             format!("{call} must fail without effect, but: {error}")
         })?;
     }
-    let list = cx.exactly(first.len()).await?;
+    let list = cx.require_count(first.len()).await?;
     require(ids(&list) == ids(&first), || {
         let (first, now) = (names(&first), names(&list));
         format!("a batch launched {first}; after refused replays there are {now}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_04_a_part_is_all_nothing_or_told(cx: &Cx) -> Outcome {
+pub(crate) async fn batch_04_a_part_is_all_nothing_or_told(cx: &Context) -> Outcome {
     let (config, error) = launch_short_of_machines(cx).await?;
     let (survivors, declared) = (error.survivors(), cx.capabilities().batch_launch);
     match declared {
@@ -79,7 +80,7 @@ pub(crate) async fn batch_04_a_part_is_all_nothing_or_told(cx: &Cx) -> Outcome {
             require(nothing, || {
                 format!("all or nothing is declared, and a batch failed in part: {error}")
             })?;
-            cx.exactly(0).await?;
+            cx.require_count(0).await?;
         }
         BatchLaunch::Partial => {
             cx.settle_reads().await;
@@ -99,20 +100,23 @@ pub(crate) async fn batch_04_a_part_is_all_nothing_or_told(cx: &Cx) -> Outcome {
         let (now, before) = (names(&whole), names(survivors));
         format!("a batch left {before}, and its replay answers {now} without them")
     })?;
-    cx.exactly(whole.len()).await?;
-    Ok(Arm::Held)
+    cx.require_count(whole.len()).await?;
+    Ok(Pass::Held)
 }
 
 /// A batch launch when there are machines for less than all of it: what was asked for, and how it
 /// failed. Afterwards there is room again.
-async fn launch_short_of_machines(cx: &Cx) -> Result<(InstanceConfig, ProvisionError), Stop> {
-    let failed = |answer| cx.refused("a batch beyond capacity", answer, ErrorKind::Capacity);
+async fn launch_short_of_machines(
+    cx: &Context,
+) -> Result<(InstanceConfig, ProvisionError), Failure> {
+    let failed =
+        |answer| cx.require_refused("a batch beyond capacity", answer, ErrorKind::Capacity);
     let whole = u64::from(COUNT.get());
-    if let Some(outsider) = cx.harness().outsider() {
-        if outsider.only_room_for(whole - 1).await {
+    if let Some(external_actor) = cx.harness().external_actor() {
+        if external_actor.limit_capacity(whole - 1).await {
             let config = cx.config_with_token();
             let answer = cx.provisioner().launch_instances(&config, COUNT).await;
-            outsider.reconnect().await;
+            external_actor.reconnect().await;
             return Ok((config, failed(answer)?));
         }
     }
@@ -120,23 +124,23 @@ async fn launch_short_of_machines(cx: &Cx) -> Result<(InstanceConfig, ProvisionE
     let faults = cx.faults(&[WireFault::Capacity])?;
     for nth in [whole, 1] {
         faults
-            .strike(WireOp::Launch, nth, WireFault::Capacity)
+            .inject(WireOp::Launch, nth, WireFault::Capacity)
             .await;
         let config = cx.config_with_token();
         let answer = cx.provisioner().launch_instances(&config, COUNT).await;
         if faults.clear().await {
             return Ok((config, failed(answer)?));
         }
-        for info in answer.map_err(|error| Stop::failed("launch_instances", &error))? {
+        for info in answer.map_err(|error| Failure::call_failed("launch_instances", &error))? {
             cx.terminate(&info.id).await?;
-            cx.gone(&info.id).await?;
+            cx.wait_until_terminated(&info.id).await?;
         }
     }
     let why = "no launch of a batch met the fault";
-    Err(Stop::NotRun(why.to_owned()))
+    Err(Failure::NotRun(why.to_owned()))
 }
 
-pub(crate) async fn batch_05_describes_item_by_item(cx: &Cx) -> Outcome {
+pub(crate) async fn batch_05_describes_item_by_item(cx: &Context) -> Outcome {
     let mut asked = cx.launch_many(3).await?;
     cx.settle_reads().await;
     // Neither in the order of launch nor in that of the ids, one unknown, one asked for twice.
@@ -152,17 +156,17 @@ pub(crate) async fn batch_05_describes_item_by_item(cx: &Cx) -> Outcome {
             format!("{id} was asked for, and answered is {answer:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_06_terminates_item_by_item(cx: &Cx) -> Outcome {
+pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
     let asked = with_unknown(cx, cx.launch_many(2).await?);
     let bystander = cx.launch().await?.id;
     let answers = cx.provisioner().terminate_instances(&asked).await;
     each_answered(cx, "terminate_instances", &asked, &answers)?;
     for (id, answer) in asked.iter().zip(&answers) {
         if answer.is_ok() {
-            cx.gone(id).await?;
+            cx.wait_until_terminated(id).await?;
         }
     }
     cx.settle_reads().await;
@@ -170,19 +174,19 @@ pub(crate) async fn batch_06_terminates_item_by_item(cx: &Cx) -> Outcome {
     require(!state.is_ending(), || {
         format!("{bystander} is {state}, and was not in the batch")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Cx) -> Outcome {
+pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Context) -> Outcome {
     let good = cx.launch_many(2).await?;
     for id in &good {
-        cx.reach(id, Running).await?;
+        cx.wait_for_state(id, Running).await?;
     }
     let asked = with_unknown(cx, good.clone());
     let answers = cx.provisioner().stop_instances(&asked).await;
     each_answered(cx, "stop_instances", &asked, &answers)?;
     for id in &good {
-        cx.reach(id, Stopped).await?;
+        cx.wait_for_state(id, Stopped).await?;
     }
     let answers = cx.provisioner().start_instances(&asked).await;
     each_answered(cx, "start_instances", &asked, &answers)?;
@@ -193,18 +197,18 @@ pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Cx) -> Outcome {
         })?;
     }
     for id in &good {
-        cx.reach(id, Running).await?;
+        cx.wait_for_state(id, Running).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Cx) -> Outcome {
+pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome {
     let native = cx.capabilities().batch_size.get();
     // A backend without a batch size of its own declares a huge one; no caller asks for that many.
     let most = native.saturating_add(2).min(10_000);
     let launched = if cx.can_launch(most) {
         let count = u32::try_from(most).ok().and_then(NonZeroU32::new);
-        let count = count.ok_or_else(|| Stop::Kit(format!("no batch of {most}")))?;
+        let count = count.ok_or_else(|| Failure::KitError(format!("no batch of {most}")))?;
         let launched = launch(cx, &cx.config(), count).await?;
         launched.into_iter().map(|info| info.id).collect()
     } else {
@@ -224,19 +228,19 @@ pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Cx) -> Outcome {
     let answers = cx.provisioner().terminate_instances(&asked).await;
     each_answered(cx, "terminate_instances", &asked, &answers)?;
     for id in &launched {
-        cx.gone(id).await?;
+        cx.wait_until_terminated(id).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Launches a batch that must succeed: as many as asked for, all different.
 async fn launch(
-    cx: &Cx,
+    cx: &Context,
     config: &InstanceConfig,
     count: NonZeroU32,
-) -> Result<Vec<InstanceInfo>, Stop> {
+) -> Result<Vec<InstanceInfo>, Failure> {
     let answer = cx.provisioner().launch_instances(config, count).await;
-    let launched = answer.map_err(|error| Stop::failed("launch_instances", &error))?;
+    let launched = answer.map_err(|error| Failure::call_failed("launch_instances", &error))?;
     let asked = usize::try_from(count.get()).unwrap_or(usize::MAX);
     let different = ids(&launched).len();
     require(launched.len() == asked && different == asked, || {
@@ -251,18 +255,18 @@ fn ids(list: &[InstanceInfo]) -> BTreeSet<&InstanceId> {
 }
 
 /// These with an unknown one in their middle.
-fn with_unknown(cx: &Cx, mut ids: Vec<InstanceId>) -> Vec<InstanceId> {
+fn with_unknown(cx: &Context, mut ids: Vec<InstanceId>) -> Vec<InstanceId> {
     ids.insert(1, cx.harness().unknown_id());
     ids
 }
 
 /// Demands a result for each item in order: not found for the unknown one, success for the others.
 fn each_answered<T: std::fmt::Debug>(
-    cx: &Cx,
+    cx: &Context,
     call: &str,
     asked: &[InstanceId],
     answers: &[Result<T>],
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     require(answers.len() == asked.len(), || {
         let (asked, answered) = (asked.len(), answers.len());
         format!("{call} of {asked} items has {answered} answers")

@@ -2,7 +2,7 @@
 
 use fleetwright::{CloudInstanceState, InstanceId, LaunchToken, Operation, Result};
 
-use crate::{Cx, Stop, WireOp, require};
+use crate::{Context, Failure, WireOp, require};
 
 /// The calls, with the call on the wire that a fault strikes. Reads come first, so that what the
 /// others change does not matter to them.
@@ -26,13 +26,14 @@ pub(super) struct Subjects {
 
 impl Subjects {
     /// Launches them, and lets every read show them as they are.
-    pub(super) async fn launch(cx: &Cx) -> Result<Self, Stop> {
-        let stopped = cx.stopped().await?.id;
+    pub(super) async fn launch(cx: &Context) -> Result<Self, Failure> {
+        let stopped = cx.launch_stopped().await?.id;
         let config = cx.config_with_token();
-        let running = cx.launch_as(&config).await?.id;
-        cx.reach(&running, CloudInstanceState::Running).await?;
+        let running = cx.launch_config(&config).await?.id;
+        cx.wait_for_state(&running, CloudInstanceState::Running)
+            .await?;
         cx.settle_reads().await;
-        let token = config.launch_token.unwrap_or_else(|| cx.token());
+        let token = config.launch_token.unwrap_or_else(|| cx.new_token());
         Ok(Self {
             running,
             stopped,
@@ -43,7 +44,7 @@ impl Subjects {
     /// Makes one of [`CALLS`], and answers what a launch launched, with its token.
     pub(super) async fn call(
         &self,
-        cx: &Cx,
+        cx: &Context,
         call: WireOp,
     ) -> Result<Option<(LaunchToken, InstanceId)>> {
         let provisioner = cx.provisioner();
@@ -52,7 +53,7 @@ impl Subjects {
             WireOp::List => provisioner.list_instances(&cx.filter()).await.map(drop),
             WireOp::FindLaunch => provisioner.find_launch(&self.token).await.map(drop),
             WireOp::Launch => {
-                let (token, mut config) = (cx.token(), cx.config());
+                let (token, mut config) = (cx.new_token(), cx.config());
                 config.launch_token = Some(token.clone());
                 let launched = provisioner.launch_instance(&config).await;
                 return launched.map(|info| Some((token, info.id)));
@@ -66,8 +67,8 @@ impl Subjects {
     }
 
     /// Demands that the calls changed nothing.
-    pub(super) async fn are_untouched(&self, cx: &Cx) -> Result<(), Stop> {
-        cx.exactly(2).await?;
+    pub(super) async fn are_untouched(&self, cx: &Context) -> Result<(), Failure> {
+        cx.require_count(2).await?;
         let wanted = [
             (&self.running, CloudInstanceState::Running),
             (&self.stopped, CloudInstanceState::Stopped),

@@ -7,26 +7,29 @@ use futures_util::future::join;
 
 use tokio::time::Instant;
 
-use crate::{Arm, Cx, Outcome, Stop, dropped::drop_after, require};
+use crate::{Context, Failure, Outcome, Pass, dropped::drop_after, require};
 
 /// The most polls that a call is followed through. A call over sockets rarely needs a dozen.
 const MOST_POLLS: usize = 64;
 
-pub(crate) async fn cancellation_01_a_dropped_launch_is_found_again(cx: &Cx) -> Outcome {
+pub(crate) async fn cancellation_01_a_dropped_launch_is_found_again(cx: &Context) -> Outcome {
     for polls in 0..MOST_POLLS {
         let mut config = cx.config_with_token();
         config
             .tags
             .insert("kit-polls", polls.to_string())
-            .map_err(|error| Stop::Kit(error.to_string()))?;
+            .map_err(|error| Failure::KitError(error.to_string()))?;
         let launch = cx.provisioner().launch_instance(&config);
         let answered = drop_after(polls, launch).await;
         cx.note(format!("a launch was dropped after {polls} polls"));
         cx.settle_reads().await;
-        let token = config.launch_token.clone().unwrap_or_else(|| cx.token());
+        let token = config
+            .launch_token
+            .clone()
+            .unwrap_or_else(|| cx.new_token());
         let found = found(cx, &token).await?;
         // A replay, through the very handle whose call was dropped, settles it whatever happened.
-        let info = cx.launch_as(&config).await?;
+        let info = cx.launch_config(&config).await?;
         require(found.is_empty() || found == [info.id.clone()], || {
             format!(
                 "the dropped launch made {found:?}, and its replay answered {}",
@@ -49,17 +52,17 @@ pub(crate) async fn cancellation_01_a_dropped_launch_is_found_again(cx: &Cx) -> 
             format!("{} is not found by its token, but {known:?}", info.id)
         })?;
         cx.terminate(&info.id).await?;
-        cx.gone(&info.id).await?;
+        cx.wait_until_terminated(&info.id).await?;
         if answered.is_some() {
             break;
         }
     }
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn cancellation_02_a_dropped_change_can_be_repeated(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn cancellation_02_a_dropped_change_can_be_repeated(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     for polls in 0..MOST_POLLS {
         let stopped = drop_after(polls, cx.provisioner().stop_instance(&id)).await;
         repeated(
@@ -68,31 +71,31 @@ pub(crate) async fn cancellation_02_a_dropped_change_can_be_repeated(cx: &Cx) ->
             polls,
             cx.provisioner().stop_instance(&id).await,
         )?;
-        cx.reach(&id, CloudInstanceState::Stopped).await?;
+        cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
         cx.settle_reads().await;
         let started = drop_after(polls, cx.provisioner().start_instance(&id)).await;
         let again = cx.provisioner().start_instance(&id).await;
         repeated(&id, "start", polls, again)?;
         cx.settle_reads().await;
-        cx.reach(&id, CloudInstanceState::Running).await?;
+        cx.wait_for_state(&id, CloudInstanceState::Running).await?;
         if stopped.is_some() && started.is_some() {
             break;
         }
     }
     for polls in 0..MOST_POLLS {
-        let id = cx.running().await?.id;
+        let id = cx.launch_running().await?.id;
         let since = Instant::now();
         let ended = drop_after(polls, cx.provisioner().terminate_instance(&id)).await;
         let again = cx.provisioner().terminate_instance(&id).await;
         if !cx.is_forgotten(again.as_ref().err(), since) {
             repeated(&id, "terminate", polls, again)?;
         }
-        cx.gone(&id).await?;
+        cx.wait_until_terminated(&id).await?;
         if ended.is_some() {
             break;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Two calls that are alike and under way at the same time.
@@ -104,8 +107,8 @@ enum Twins {
     Stops,
 }
 
-pub(crate) async fn cancellation_03_one_caller_s_end_is_not_another_s(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn cancellation_03_one_caller_s_end_is_not_another_s(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     cx.settle_reads().await;
     let (handle, filter) = (cx.provisioner(), cx.filter());
     for twins in [
@@ -129,7 +132,7 @@ pub(crate) async fn cancellation_03_one_caller_s_end_is_not_another_s(cx: &Cx) -
                 (_, kept) => kept,
             };
             kept.map_err(|error| {
-                Stop::violated(format!(
+                Failure::violated(format!(
                     "of two {twins:?}, one failed since the other was dropped after {polls} polls: {error}"
                 ))
             })?;
@@ -138,7 +141,7 @@ pub(crate) async fn cancellation_03_one_caller_s_end_is_not_another_s(cx: &Cx) -
             }
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Whether an error says that another call is under way, and when to come back.
@@ -147,9 +150,9 @@ fn is_in_the_way(error: &ProvisionError) -> bool {
 }
 
 /// The instances that the token is known for and that are not going.
-async fn found(cx: &Cx, token: &LaunchToken) -> Result<Vec<InstanceId>, Stop> {
+async fn found(cx: &Context, token: &LaunchToken) -> Result<Vec<InstanceId>, Failure> {
     let record = cx.provisioner().find_launch(token).await;
-    match record.map_err(|error| Stop::failed("find_launch", &error))? {
+    match record.map_err(|error| Failure::call_failed("find_launch", &error))? {
         LaunchRecord::Found(infos) => Ok(infos.into_iter().map(|info| info.id).collect()),
         LaunchRecord::Terminated(_) | LaunchRecord::NotFound => Ok(Vec::new()),
     }
@@ -160,9 +163,9 @@ fn repeated<T>(
     verb: &str,
     polls: usize,
     answer: Result<T, ProvisionError>,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let broken = |error: ProvisionError| {
-        Stop::violated(format!(
+        Failure::violated(format!(
             "a {verb} of {id} was dropped after {polls} polls, and its repetition failed: {error}"
         ))
     };

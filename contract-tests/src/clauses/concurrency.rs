@@ -7,8 +7,8 @@ use futures_util::future::{Either, join, join_all, join3, select};
 use tokio::time::timeout;
 
 use crate::{
-    Arm, Cx, Factory, Outcome, Stop, WireFault, WireOp, cx::names, dropped::drop_after, history,
-    require,
+    Context, Factory, Failure, Outcome, Pass, WireFault, WireOp, context::names,
+    dropped::drop_after, history, require,
 };
 
 /// How many ask at the same time, each for an instance of its own.
@@ -17,7 +17,7 @@ const CALLERS: usize = 4;
 /// The most polls after which a caller beside them is dropped.
 const MOST_POLLS: usize = 12;
 
-pub(crate) async fn concurrency_01_calls_do_not_wait_for_each_other(cx: &Cx) -> Outcome {
+pub(crate) async fn concurrency_01_calls_do_not_wait_for_each_other(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::Hang])?;
     let calls = [
         WireOp::Describe,
@@ -27,8 +27,8 @@ pub(crate) async fn concurrency_01_calls_do_not_wait_for_each_other(cx: &Cx) -> 
         WireOp::Terminate,
     ];
     for call in calls {
-        let [hung, other] = [cx.running().await?.id, cx.running().await?.id];
-        faults.strike(call, 1, WireFault::Hang).await;
+        let [hung, other] = [cx.launch_running().await?.id, cx.launch_running().await?.id];
+        faults.inject(call, 1, WireFault::Hang).await;
         // The others are calls of another kind, so that the fault cannot strike one of them.
         let served = timeout(cx.harness().budget() / 2, async {
             for one in calls.into_iter().filter(|one| *one != call) {
@@ -43,21 +43,21 @@ pub(crate) async fn concurrency_01_calls_do_not_wait_for_each_other(cx: &Cx) -> 
                 served.await
             }
         };
-        cx.struck(&faults).await?;
+        cx.clear_faults(&faults).await?;
         let Ok(answer) = answer else {
             let text = format!("calls on {other} are not served while a {call:?} of {hung} hangs");
-            return Err(Stop::violated(text));
+            return Err(Failure::violated(text));
         };
-        answer.map_err(|error| Stop::failed("a call beside one that hangs", &error))?;
+        answer.map_err(|error| Failure::call_failed("a call beside one that hangs", &error))?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn concurrency_02_launches_side_by_side(cx: &Cx) -> Outcome {
+pub(crate) async fn concurrency_02_launches_side_by_side(cx: &Context) -> Outcome {
     let handles = [
-        cx.shared(),
-        cx.other_handle().await,
-        cx.other_handle().await,
+        cx.shared_provisioner(),
+        cx.open_handle().await,
+        cx.open_handle().await,
     ];
     let configs = || {
         let with_token = [cx.config_with_token(), cx.config_with_token()];
@@ -68,28 +68,29 @@ pub(crate) async fn concurrency_02_launches_side_by_side(cx: &Cx) -> Outcome {
         .flat_map(|handle| configs().map(async |config| handle.launch_instance(&config).await));
     let mut ids = BTreeSet::new();
     for answer in join_all(launches).await {
-        let info = answer.map_err(|error| Stop::failed("a launch beside others", &error))?;
+        let info =
+            answer.map_err(|error| Failure::call_failed("a launch beside others", &error))?;
         require(ids.insert(info.id.clone()), || {
             format!("two launches under way at once answered {}", info.id)
         })?;
     }
-    let list = cx.exactly(ids.len()).await?;
+    let list = cx.require_count(ids.len()).await?;
     let listed: BTreeSet<_> = list.iter().map(|info| info.id.clone()).collect();
     require(listed == ids, || {
         format!("{ids:?} were launched, and {} exist", names(&list))
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn concurrency_03_terminate_races(cx: &Cx) -> Outcome {
+pub(crate) async fn concurrency_03_terminate_races(cx: &Context) -> Outcome {
     let mut race = [WireOp::Stop, WireOp::Terminate, WireOp::Start, WireOp::Stop];
     for stopped in [false, true] {
         for _ in 0..race.len() {
             race.rotate_left(1);
             let from = if stopped {
-                cx.stopped().await
+                cx.launch_stopped().await
             } else {
-                cx.running().await
+                cx.launch_running().await
             };
             let id = from?.id;
             let calls = race.map(|call| {
@@ -99,11 +100,11 @@ pub(crate) async fn concurrency_03_terminate_races(cx: &Cx) -> Outcome {
             for (call, answer) in join_all(calls).await {
                 may_lose(&id, call, answer)?;
             }
-            cx.gone(&id).await?;
+            cx.wait_until_terminated(&id).await?;
             cx.settle_reads().await;
             cx.consistently(cx.capabilities().consistency_window, async || {
                 match cx.provisioner().describe_instance(&id).await {
-                    Ok(status) if !status.state.is_ending() => Err(Stop::violated(format!(
+                    Ok(status) if !status.state.is_ending() => Err(Failure::violated(format!(
                         "{id} was terminated beside stops and starts and is {} again",
                         status.state
                     ))),
@@ -113,18 +114,18 @@ pub(crate) async fn concurrency_03_terminate_races(cx: &Cx) -> Outcome {
             .await?;
         }
     }
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
 pub(crate) fn concurrency_04_histories_are_linearizable(factory: &Factory) -> Outcome {
     history::run(factory)
 }
 
-pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Cx) -> Outcome {
+pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Context) -> Outcome {
     let mut ids = Vec::new();
     for _ in 0..CALLERS {
-        ids.push(cx.running().await?.id);
+        ids.push(cx.launch_running().await?.id);
     }
     cx.settle_reads().await;
     let (handle, unknown) = (cx.provisioner(), cx.harness().unknown_id());
@@ -147,7 +148,7 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Cx) -> O
             })?;
         }
         for answer in failing {
-            cx.refused(
+            cx.require_refused(
                 "describe_instance of an unknown id",
                 answer,
                 ErrorKind::NotFound,
@@ -159,7 +160,7 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Cx) -> O
     }
     let stops = ids.iter().map(|id| handle.stop_instance(id));
     let (unknown_stop, stops) = join(handle.stop_instance(&unknown), join_all(stops)).await;
-    cx.refused(
+    cx.require_refused(
         "stop_instance of an unknown id",
         unknown_stop,
         ErrorKind::NotFound,
@@ -168,12 +169,12 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Cx) -> O
         answer.map_err(|error| beside(id, "stop", &error))?;
     }
     for id in &ids {
-        cx.reach(id, CloudInstanceState::Stopped).await?;
+        cx.wait_for_state(id, CloudInstanceState::Stopped).await?;
     }
     cx.settle_reads().await;
     let starts = ids.iter().map(|id| handle.start_instance(id));
     let (unknown_start, starts) = join(handle.start_instance(&unknown), join_all(starts)).await;
-    cx.refused(
+    cx.require_refused(
         "start_instance of an unknown id",
         unknown_start,
         ErrorKind::NotFound,
@@ -188,7 +189,7 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Cx) -> O
     let (kept, given_up) = (&ids[0], &ids[1..]);
     let ends = given_up.iter().map(|id| handle.terminate_instance(id));
     let (unknown_end, ends) = join(handle.terminate_instance(&unknown), join_all(ends)).await;
-    cx.refused(
+    cx.require_refused(
         "terminate_instance of an unknown id",
         unknown_end,
         ErrorKind::NotFound,
@@ -197,19 +198,19 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Cx) -> O
         answer.map_err(|error| beside(id, "terminate", &error))?;
     }
     for id in given_up {
-        cx.gone(id).await?;
+        cx.wait_until_terminated(id).await?;
     }
-    cx.reach(kept, CloudInstanceState::Running).await?;
-    Ok(Arm::Held)
+    cx.wait_for_state(kept, CloudInstanceState::Running).await?;
+    Ok(Pass::Held)
 }
 
 /// A call that must succeed, whatever becomes of those beside it.
-fn beside(id: &InstanceId, call: &str, error: &ProvisionError) -> Stop {
-    Stop::violated(format!("a {call} of {id} beside others failed: {error}"))
+fn beside(id: &InstanceId, call: &str, error: &ProvisionError) -> Failure {
+    Failure::violated(format!("a {call} of {id} beside others failed: {error}"))
 }
 
 /// Makes a call on `id`; a launch and a list need none.
-async fn make(cx: &Cx, call: WireOp, id: &InstanceId) -> Result<()> {
+async fn make(cx: &Context, call: WireOp, id: &InstanceId) -> Result<()> {
     let handle = cx.provisioner();
     match call {
         WireOp::Launch => handle.launch_instance(&cx.config()).await.map(drop),
@@ -223,7 +224,7 @@ async fn make(cx: &Cx, call: WireOp, id: &InstanceId) -> Result<()> {
 }
 
 /// A terminate succeeds; a stop or a start beside it may come too late or into the middle.
-fn may_lose(id: &InstanceId, call: WireOp, answer: Result<()>) -> Result<(), Stop> {
+fn may_lose(id: &InstanceId, call: WireOp, answer: Result<()>) -> Result<(), Failure> {
     let Err(error) = answer else { return Ok(()) };
     let late = matches!(
         error.kind(),

@@ -9,8 +9,8 @@ use fleetwright::{
 use tokio::time::timeout;
 
 use crate::{
-    Arm, Cx, Factory, Outcome, Stop, WireFault, WireOp,
-    cx::names,
+    Context, Factory, Failure, Outcome, Pass, WireFault, WireOp,
+    context::names,
     dropped::drop_after,
     life::{Life, Step},
     model, require,
@@ -19,19 +19,19 @@ use crate::{
 /// The most calls of a life into which a fault is injected; a life makes about twenty.
 const MOST_CALLS: u64 = 80;
 
-pub(crate) async fn crash_01_a_lost_reply_is_settled(cx: &Cx) -> Outcome {
+pub(crate) async fn crash_01_a_lost_reply_is_settled(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ReplyLost])?;
     let config = cx.config_with_token();
-    faults.strike(WireOp::Launch, 1, WireFault::ReplyLost).await;
+    faults.inject(WireOp::Launch, 1, WireFault::ReplyLost).await;
     let answer = cx.provisioner().launch_instance(&config).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     cx.settle_reads().await;
     // By tags and by token, before anything is sent again.
-    let id = match cx.exactly(1).await?.first() {
+    let id = match cx.require_count(1).await?.first() {
         Some(info) => info.id.clone(),
-        None => return Err(Stop::Kit("exactly one was none".to_owned())),
+        None => return Err(Failure::KitError("exactly one was none".to_owned())),
     };
-    let restarted = cx.other_handle().await;
+    let restarted = cx.open_handle().await;
     for handle in [&*restarted, cx.provisioner()] {
         let found = find(handle, config.launch_token.as_ref()).await?;
         let right =
@@ -45,25 +45,25 @@ pub(crate) async fn crash_01_a_lost_reply_is_settled(cx: &Cx) -> Outcome {
     }
     for handle in [&*restarted, cx.provisioner()] {
         let replay = handle.launch_instance(&config).await;
-        let replay = replay.map_err(|error| Stop::failed("the replay", &error))?;
+        let replay = replay.map_err(|error| Failure::call_failed("the replay", &error))?;
         same(&id, &replay.id)?;
     }
-    cx.exactly(1).await?;
-    Ok(Arm::Held)
+    cx.require_count(1).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn crash_02_a_lost_request_is_settled(cx: &Cx) -> Outcome {
+pub(crate) async fn crash_02_a_lost_request_is_settled(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::RequestLost])?;
     let config = cx.config_with_token();
     faults
-        .strike(WireOp::Launch, 1, WireFault::RequestLost)
+        .inject(WireOp::Launch, 1, WireFault::RequestLost)
         .await;
     let answer = cx.provisioner().launch_instance(&config).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     cx.settle_reads().await;
-    let restarted = cx.other_handle().await;
+    let restarted = cx.open_handle().await;
     if answer.is_err() {
-        cx.exactly(0).await?;
+        cx.require_count(0).await?;
         for handle in [&*restarted, cx.provisioner()] {
             let found = find(handle, config.launch_token.as_ref()).await?;
             require(found == LaunchRecord::NotFound, || {
@@ -71,30 +71,32 @@ pub(crate) async fn crash_02_a_lost_request_is_settled(cx: &Cx) -> Outcome {
             })?;
         }
     }
-    let replay = cx.launch_as(&config).await?;
+    let replay = cx.launch_config(&config).await?;
     if let Ok(info) = answer {
         same(&replay.id, &info.id)?;
     }
     let again = restarted.launch_instance(&config).await;
-    let again = again.map_err(|error| Stop::failed("the second replay", &error))?;
+    let again = again.map_err(|error| Failure::call_failed("the second replay", &error))?;
     same(&replay.id, &again.id)?;
-    cx.exactly(1).await?;
-    Ok(Arm::Held)
+    cx.require_count(1).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Cx) -> Outcome {
+pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -> Outcome {
     let faults = cx.faults(&[])?;
     let mut offered: Vec<_> = WireFault::AMBIGUOUS.to_vec();
-    offered.push(WireFault::Throttled(cx.quiet()));
-    offered.retain(|fault| faults.offers(fault));
+    offered.push(WireFault::Throttled(cx.throttle_delay()));
+    offered.retain(|fault| faults.supports(fault));
     if offered.is_empty() {
-        return Err(Stop::NotRun("the harness offers no such fault".to_owned()));
+        return Err(Failure::NotRun(
+            "the harness offers no such fault".to_owned(),
+        ));
     }
     for (kind, fault) in offered.into_iter().enumerate() {
         for nth in 1..=MOST_CALLS {
             let mut life = Life::new(cx, &format!("{kind}-{nth}"))?;
-            let handle = cx.other_handle().await;
-            faults.strike(WireOp::Any, nth, fault.clone()).await;
+            let handle = cx.open_handle().await;
+            faults.inject(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
                 let told = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
                 life.step(step, &*handle).await.map_err(told)?;
@@ -104,31 +106,31 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Cx) -> Out
             }
         }
     }
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn crash_04_a_crash_at_every_call_converges(cx: &Cx) -> Outcome {
+pub(crate) async fn crash_04_a_crash_at_every_call_converges(cx: &Context) -> Outcome {
     let crashes = [WireFault::CrashBefore, WireFault::CrashAfter];
     let faults = cx.faults(&crashes)?;
     for (kind, fault) in crashes.into_iter().enumerate() {
         for nth in 1..=MOST_CALLS {
             let mut life = Life::new(cx, &format!("{kind}-{nth}"))?;
-            let mut handle = cx.other_handle().await;
-            faults.strike(WireOp::Any, nth, fault.clone()).await;
+            let mut handle = cx.open_handle().await;
+            faults.inject(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
                 let told = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
                 let taken = timeout(cx.harness().budget().saturating_mul(2), async {
                     loop {
-                        let done = timeout(cx.patience(), life.step(step, &*handle)).await;
+                        let done = timeout(cx.call_timeout(), life.step(step, &*handle)).await;
                         if let Ok(done) = done {
                             return done;
                         }
                         cx.note("the process died; another one takes the step again");
-                        handle = cx.other_handle().await;
+                        handle = cx.open_handle().await;
                     }
                 });
-                let endless = |_| Err(Stop::violated("it does not end"));
+                let endless = |_| Err(Failure::violated("it does not end"));
                 taken.await.unwrap_or_else(endless).map_err(told)?;
             }
             if !faults.clear().await {
@@ -136,45 +138,48 @@ pub(crate) async fn crash_04_a_crash_at_every_call_converges(cx: &Cx) -> Outcome
             }
         }
     }
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Cx) -> Outcome {
-    let lost = cx.other_handle().await;
+pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Context) -> Outcome {
+    let lost = cx.open_handle().await;
     let mut ids = Vec::new();
     for config in [cx.config(), cx.config_with_token(), cx.config()] {
         let info = lost.launch_instance(&config).await;
         ids.push(
-            info.map_err(|error| Stop::failed("launch_instance", &error))?
+            info.map_err(|error| Failure::call_failed("launch_instance", &error))?
                 .id,
         );
     }
     // What is not running yet may refuse to be stopped.
     cx.eventually(&format!("{} is running", ids[0]), async || {
         let status = lost.describe_instance(&ids[0]).await;
-        let status = status.map_err(|error| Stop::failed("describe_instance", &error))?;
+        let status = status.map_err(|error| Failure::call_failed("describe_instance", &error))?;
         Ok((status.state == CloudInstanceState::Running).then_some(()))
     })
     .await?;
     let stopped = lost.stop_instance(&ids[0]).await;
-    stopped.map_err(|error| Stop::failed("stop_instance", &error))?;
+    stopped.map_err(|error| Failure::call_failed("stop_instance", &error))?;
     // The process dies while a launch of it is under way: how far that got, only the cloud knows.
     let config = cx.config_with_token();
     let crash = WireFault::CrashAfter;
-    let faults = cx.harness().faults().filter(|faults| faults.offers(&crash));
+    let faults = cx
+        .harness()
+        .faults()
+        .filter(|faults| faults.supports(&crash));
     if let Some(faults) = &faults {
-        faults.strike(WireOp::Launch, 1, crash).await;
-        let _ = timeout(cx.patience(), lost.launch_instance(&config)).await;
-        cx.struck(faults).await?;
+        faults.inject(WireOp::Launch, 1, crash).await;
+        let _ = timeout(cx.call_timeout(), lost.launch_instance(&config)).await;
+        cx.clear_faults(faults).await?;
     } else {
         let _ = drop_after(2, lost.launch_instance(&config)).await;
     }
     drop(lost);
-    let restarted = cx.other_handle().await;
+    let restarted = cx.open_handle().await;
     cx.settle_reads().await;
     let list = restarted.list_instances(&cx.filter()).await;
-    let list = list.map_err(|error| Stop::failed("list_instances", &error))?;
+    let list = list.map_err(|error| Failure::call_failed("list_instances", &error))?;
     let listed: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
     let missing: Vec<_> = ids.iter().filter(|id| !listed.contains(id)).collect();
     require(missing.is_empty(), || {
@@ -193,27 +198,27 @@ pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Cx) -> Outco
         let seen = names(&list);
         format!("the launch that was under way when the process died is not among {seen}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 pub(crate) fn crash_06_any_sequence_is_legal(factory: &Factory) -> Outcome {
     model::run(factory)
 }
 
-pub(crate) async fn crash_07_what_cannot_be_repeated_is_sent_once(cx: &Cx) -> Outcome {
+pub(crate) async fn crash_07_what_cannot_be_repeated_is_sent_once(cx: &Context) -> Outcome {
     let (oracle, lost) = (cx.oracle()?, WireFault::ReplyLost);
     let faults = cx.faults(std::slice::from_ref(&lost))?;
-    faults.strike(WireOp::Launch, 1, lost.clone()).await;
+    faults.inject(WireOp::Launch, 1, lost.clone()).await;
     let answer = cx.provisioner().launch_instance(&cx.config()).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     cx.note(format!(
         "a launch without a token lost its reply: {answer:?}"
     ));
-    cx.exactly(1).await?;
+    cx.require_count(1).await?;
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
-        return Ok(Arm::Held);
+        return Ok(Pass::Held);
     }
-    let id = cx.running().await?.id;
+    let id = cx.launch_running().await?.id;
     cx.settle_reads().await;
     let boots = async || {
         let truth = oracle.instances(cx.scope()).await;
@@ -223,10 +228,10 @@ pub(crate) async fn crash_07_what_cannot_be_repeated_is_sent_once(cx: &Cx) -> Ou
     // Whichever call of a reboot it strikes, one boot is all that may come of it. Some backends look first.
     for nth in 1..=2 {
         let before = boots().await;
-        faults.strike(WireOp::Any, nth, lost.clone()).await;
+        faults.inject(WireOp::Any, nth, lost.clone()).await;
         let answer = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
         if nth == 1 {
-            cx.struck(&faults).await?;
+            cx.clear_faults(&faults).await?;
         } else {
             faults.clear().await;
         }
@@ -238,28 +243,28 @@ pub(crate) async fn crash_07_what_cannot_be_repeated_is_sent_once(cx: &Cx) -> Ou
             )
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 async fn find(
     handle: &dyn InstanceProvisioner,
     token: Option<&LaunchToken>,
-) -> Result<LaunchRecord, Stop> {
-    let token = token.ok_or_else(|| Stop::Kit("a config without a token".to_owned()))?;
+) -> Result<LaunchRecord, Failure> {
+    let token = token.ok_or_else(|| Failure::KitError("a config without a token".to_owned()))?;
     let found = handle.find_launch(token).await;
-    found.map_err(|error| Stop::failed("find_launch", &error))
+    found.map_err(|error| Failure::call_failed("find_launch", &error))
 }
 
-fn same(id: &InstanceId, other: &InstanceId) -> Result<(), Stop> {
+fn same(id: &InstanceId, other: &InstanceId) -> Result<(), Failure> {
     require(id == other, || {
         format!("one token and one config launched both {id} and {other}")
     })
 }
 
 /// Says in a violation what went on before it.
-fn after(stop: Stop, what: &str) -> Stop {
+fn after(stop: Failure, what: &str) -> Failure {
     match stop {
-        Stop::Violated(seen) => Stop::Violated(format!("with {what}: {seen}")),
-        other @ (Stop::NotRun(_) | Stop::Kit(_)) => other,
+        Failure::Violated(seen) => Failure::Violated(format!("with {what}: {seen}")),
+        other @ (Failure::NotRun(_) | Failure::KitError(_)) => other,
     }
 }

@@ -8,9 +8,9 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use crate::{Arm, Cx, Faults, Outcome, Stop, WireFault, WireOp, require};
+use crate::{Context, Failure, Faults, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn describe_01_after_launch(cx: &Cx) -> Outcome {
+pub(crate) async fn describe_01_after_launch(cx: &Context) -> Outcome {
     for _ in 0..2 {
         let info = cx.launch().await?;
         described_at_once(cx, &info.id).await?;
@@ -19,15 +19,15 @@ pub(crate) async fn describe_01_after_launch(cx: &Cx) -> Outcome {
     if let Ok(faults) = cx.faults(&[WireFault::StaleRead]) {
         let info = cx.launch().await?;
         faults
-            .strike_always(WireOp::Describe, WireFault::StaleRead)
+            .inject_always(WireOp::Describe, WireFault::StaleRead)
             .await;
         described_at_once(cx, &info.id).await?;
-        cx.struck(&faults).await?;
+        cx.clear_faults(&faults).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-async fn described_at_once(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
+async fn described_at_once(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
     let status = cx.describe(id).await?;
     // That it is one of the six states, the type says.
     require(status.id == *id, || {
@@ -35,41 +35,41 @@ async fn described_at_once(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
     })
 }
 
-pub(crate) async fn describe_02_an_unknown_id_is_not_found(cx: &Cx) -> Outcome {
+pub(crate) async fn describe_02_an_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     // With and without neighbours: neither the first nor the only instance is meant.
     for neighbours in 0..2 {
         let answer = cx.provisioner().describe_instance(&id).await;
         let call = format!("describing {id}, which no instance has, beside {neighbours} others");
-        cx.refused(&call, answer, ErrorKind::NotFound)?;
-        cx.running().await?;
+        cx.require_refused(&call, answer, ErrorKind::NotFound)?;
+        cx.launch_running().await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn describe_03_changes_from_outside_are_seen(cx: &Cx) -> Outcome {
-    let outsider = cx.outsider()?;
-    let info = cx.running().await?;
+pub(crate) async fn describe_03_changes_from_outside_are_seen(cx: &Context) -> Outcome {
+    let external_actor = cx.external_actor()?;
+    let info = cx.launch_running().await?;
     let id = &info.id;
     cx.settle_reads().await;
     cx.describe(id).await?;
-    outsider.stop(id).await;
+    external_actor.stop(id).await;
     cx.settle_reads().await;
     shows(cx.provisioner(), id, &[Stopping, Stopped], "stopped").await?;
-    cx.reach(id, Stopped).await?;
-    outsider.terminate(id).await;
+    cx.wait_for_state(id, Stopped).await?;
+    external_actor.terminate(id).await;
     cx.settle_reads().await;
     is_ending(cx.provisioner(), id, "terminated").await?;
-    cx.gone(id).await?;
-    let foreign = outsider.launch(cx.scope().clone()).await;
+    cx.wait_until_terminated(id).await?;
+    let foreign = external_actor.launch(cx.scope().clone()).await;
     cx.settle_reads().await;
     shows(cx.provisioner(), &foreign, &[Pending, Running], "launched").await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn describe_04_a_terminated_instance_stays_describable(cx: &Cx) -> Outcome {
+pub(crate) async fn describe_04_a_terminated_instance_stays_describable(cx: &Context) -> Outcome {
     let visible = cx.capabilities().terminated_visible;
-    let info = cx.running().await?;
+    let info = cx.launch_running().await?;
     let id = &info.id;
     let began = Instant::now();
     cx.terminate(id).await?;
@@ -78,13 +78,17 @@ pub(crate) async fn describe_04_a_terminated_instance_stays_describable(cx: &Cx)
     })
     .await?;
     if visible.is_zero() {
-        return Ok(Arm::Weaker);
+        return Ok(Pass::Weaker);
     }
     cx.settle_reads().await;
-    let other = cx.other_handle().await;
+    let other = cx.open_handle().await;
     let moments = [Duration::ZERO, visible / 2, visible / 10 * 9];
-    for moment in moments.into_iter().filter(|time| cx.can_let_pass(*time)) {
-        cx.let_pass(moment.saturating_sub(began.elapsed())).await;
+    for moment in moments
+        .into_iter()
+        .filter(|time| cx.can_advance_time(*time))
+    {
+        cx.advance_time(moment.saturating_sub(began.elapsed()))
+            .await;
         for handle in [cx.provisioner(), &*other] {
             let ended = terminated_by_now(cx, handle, id, began).await?;
             require(ended.is_some(), || {
@@ -92,16 +96,16 @@ pub(crate) async fn describe_04_a_terminated_instance_stays_describable(cx: &Cx)
             })?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Whether an instance is seen as terminated. Not found breaks the promise before its time.
 async fn terminated_by_now(
-    cx: &Cx,
+    cx: &Context,
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
     began: Instant,
-) -> Result<Option<()>, Stop> {
+) -> Result<Option<()>, Failure> {
     let answer = handle.describe_instance(id).await;
     if cx.is_forgotten(answer.as_ref().err(), began) {
         return Ok(Some(()));
@@ -109,13 +113,13 @@ async fn terminated_by_now(
     let status = answer.map_err(|error| {
         let (since, visible) = (began.elapsed(), cx.capabilities().terminated_visible);
         let call = format!("describing {id} {since:?} after its terminate, within {visible:?},");
-        Stop::failed(&call, &error)
+        Failure::call_failed(&call, &error)
     })?;
     Ok((status.state == Terminated).then_some(()))
 }
 
-pub(crate) async fn describe_05_another_handle_is_told_to_wait(cx: &Cx) -> Outcome {
-    let other = cx.other_handle().await;
+pub(crate) async fn describe_05_another_handle_is_told_to_wait(cx: &Context) -> Outcome {
+    let other = cx.open_handle().await;
     let info = cx.launch().await?;
     told_to_wait_or_shown(cx, &*other, &info.id).await?;
     cx.settle_reads().await;
@@ -123,22 +127,22 @@ pub(crate) async fn describe_05_another_handle_is_told_to_wait(cx: &Cx) -> Outco
     if let Ok(faults) = cx.faults(&[WireFault::StaleRead]) {
         let info = cx.launch().await?;
         faults
-            .strike_always(WireOp::Describe, WireFault::StaleRead)
+            .inject_always(WireOp::Describe, WireFault::StaleRead)
             .await;
         told_to_wait_or_shown(cx, &*other, &info.id).await?;
         cx.settle_reads().await;
         shown_under_its_id(&*other, &info.id).await?;
-        cx.struck(&faults).await?;
+        cx.clear_faults(&faults).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// What another handle may say about a launch within the consistency window.
 async fn told_to_wait_or_shown(
-    cx: &Cx,
+    cx: &Context,
     other: &dyn InstanceProvisioner,
     id: &InstanceId,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let window = cx.capabilities().consistency_window;
     match other.describe_instance(id).await {
         Ok(_) => Ok(()),
@@ -151,30 +155,36 @@ async fn told_to_wait_or_shown(
                 format!("{id} is launched, and another handle is not told to wait: {error}")
             })
         }
-        Err(error) => Err(Stop::failed("describe_instance of another handle", &error)),
+        Err(error) => Err(Failure::call_failed(
+            "describe_instance of another handle",
+            &error,
+        )),
     }
 }
 
-async fn shown_under_its_id(handle: &dyn InstanceProvisioner, id: &InstanceId) -> Result<(), Stop> {
+async fn shown_under_its_id(
+    handle: &dyn InstanceProvisioner,
+    id: &InstanceId,
+) -> Result<(), Failure> {
     let answer = handle.describe_instance(id).await;
     let call = "describe_instance of another handle, past the consistency window,";
     answer
         .map(drop)
-        .map_err(|error| Stop::failed(&format!("{call} of {id}"), &error))
+        .map_err(|error| Failure::call_failed(&format!("{call} of {id}"), &error))
 }
 
-pub(crate) async fn describe_06_a_read_never_lags_longer_than_declared(cx: &Cx) -> Outcome {
+pub(crate) async fn describe_06_a_read_never_lags_longer_than_declared(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::StaleRead])?;
     lag_as_far_as_allowed(&faults).await;
-    let other = cx.other_handle().await;
+    let other = cx.open_handle().await;
     let config = cx.config_with_token();
-    let info = cx.launch_as(&config).await?;
+    let info = cx.launch_config(&config).await?;
     let id = &info.id;
     seen_everywhere(cx, &*other, id, &[Pending, Running], "launched").await?;
-    cx.reach(id, Running).await?;
+    cx.wait_for_state(id, Running).await?;
     cx.stop(id).await?;
     seen_everywhere(cx, &*other, id, &[Stopping, Stopped], "stopped").await?;
-    cx.reach(id, Stopped).await?;
+    cx.wait_for_state(id, Stopped).await?;
     cx.settle_reads().await;
     cx.start(id).await?;
     seen_everywhere(cx, &*other, id, &[Pending, Running], "started").await?;
@@ -189,24 +199,24 @@ pub(crate) async fn describe_06_a_read_never_lags_longer_than_declared(cx: &Cx) 
         let state = alive.map(|info| info.state);
         format!("{id} was terminated, and past the consistency window is listed as {state:?}")
     })?;
-    cx.struck(&faults).await?;
-    Ok(Arm::Held)
+    cx.clear_faults(&faults).await?;
+    Ok(Pass::Held)
 }
 
 async fn lag_as_far_as_allowed(faults: &Arc<dyn Faults>) {
     for read in [WireOp::Describe, WireOp::List] {
-        faults.strike_always(read, WireFault::StaleRead).await;
+        faults.inject_always(read, WireFault::StaleRead).await;
     }
 }
 
 /// Demands that past the consistency window both handles and the list show a change.
 async fn seen_everywhere(
-    cx: &Cx,
+    cx: &Context,
     other: &dyn InstanceProvisioner,
     id: &InstanceId,
     states: &[CloudInstanceState],
     change: &str,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     cx.settle_reads().await;
     shows(cx.provisioner(), id, states, change).await?;
     shows(other, id, states, change).await?;
@@ -224,9 +234,9 @@ async fn shows(
     id: &InstanceId,
     states: &[CloudInstanceState],
     change: &str,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let status = handle.describe_instance(id).await;
-    let status = status.map_err(|error| Stop::failed("describe_instance", &error))?;
+    let status = status.map_err(|error| Failure::call_failed("describe_instance", &error))?;
     require(states.contains(&status.state), || {
         format!(
             "{id} was {change}, and past the consistency window is {}",
@@ -240,10 +250,10 @@ async fn is_ending(
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
     change: &str,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     match handle.describe_instance(id).await {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Stop::failed("describe_instance", &error)),
+        Err(error) => Err(Failure::call_failed("describe_instance", &error)),
         Ok(status) => require(status.state.is_ending(), || {
             format!(
                 "{id} was {change}, and past the consistency window is {}",

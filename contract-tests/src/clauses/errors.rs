@@ -10,32 +10,32 @@ use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout};
 
 use super::calls::{CALLS, Subjects};
-use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn errors_01_quota_is_quota(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_01_quota_is_quota(cx: &Context) -> Outcome {
     for error in refused_launches(cx, &WireFault::Quota).await? {
         told(&error, ErrorKind::Quota, Effect::None)?;
         require(error.retry() != RetryAdvice::SameToken, || {
             format!("a limit does not go away by asking again at once, but: {error}")
         })?;
     }
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_02_capacity_is_capacity(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_02_capacity_is_capacity(cx: &Context) -> Outcome {
     for error in refused_launches(cx, &WireFault::Capacity).await? {
         told(&error, ErrorKind::Capacity, Effect::None)?;
         require(!error.scopes().is_empty(), || {
             format!("the error does not say where no machine is free: {error}")
         })?;
     }
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_03_throttling_tells_when_to_return(cx: &Cx) -> Outcome {
-    let wait = cx.quiet();
+pub(crate) async fn errors_03_throttling_tells_when_to_return(cx: &Context) -> Outcome {
+    let wait = cx.throttle_delay();
     let fault = WireFault::Throttled(wait);
     let subjects = strike_each(cx, &fault, |error| {
         told(error, ErrorKind::Throttled, Effect::None)?;
@@ -47,24 +47,24 @@ pub(crate) async fn errors_03_throttling_tells_when_to_return(cx: &Cx) -> Outcom
     })
     .await?;
     subjects.are_untouched(cx).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Context) -> Outcome {
     let judge = |error: &_| told(error, ErrorKind::Unauthenticated, Effect::None);
     let subjects = strike_each(cx, &WireFault::BadCredentials, judge).await?;
     subjects.are_untouched(cx).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_05_missing_rights_are_forbidden(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_05_missing_rights_are_forbidden(cx: &Context) -> Outcome {
     let judge = |error: &_| told(error, ErrorKind::Forbidden, Effect::None);
     let subjects = strike_each(cx, &WireFault::Forbidden, judge).await?;
     subjects.are_untouched(cx).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_06_a_server_error_is_never_not_found(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_06_a_server_error_is_never_not_found(cx: &Context) -> Outcome {
     cx.faults(&[WireFault::ServerErrorBefore, WireFault::ServerErrorAfter])?;
     for fault in [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter] {
         strike_each_unheard(cx, &fault, |error| {
@@ -76,10 +76,10 @@ pub(crate) async fn errors_06_a_server_error_is_never_not_found(cx: &Cx) -> Outc
         })
         .await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_07_a_malformed_answer_is_an_error(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_07_a_malformed_answer_is_an_error(cx: &Context) -> Outcome {
     strike_each_unheard(cx, &WireFault::Malformed, |error| {
         require(error.kind() == ErrorKind::Unexpected, || {
             format!("an answer that cannot be read must be unexpected, but: {error}")
@@ -87,68 +87,69 @@ pub(crate) async fn errors_07_a_malformed_answer_is_an_error(cx: &Cx) -> Outcome
         effect_is_not_known(error)
     })
     .await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_08_a_lost_reply_is_of_unknown_effect(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_08_a_lost_reply_is_of_unknown_effect(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ReplyLost])?;
     let config = cx.config_with_token();
     faults
-        .strike_always(WireOp::Launch, WireFault::ReplyLost)
+        .inject_always(WireOp::Launch, WireFault::ReplyLost)
         .await;
     let answer = cx.provisioner().launch_instance(&config).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     match answer {
         // It has looked the token up by itself: then there must be what it found.
         Ok(info) => {
-            let list = cx.exactly(1).await?;
+            let list = cx.require_count(1).await?;
             require(list.iter().all(|one| one.id == info.id), || {
                 format!("{} was answered, but {} exists", info.id, list[0].id)
             })?;
         }
         Err(error) => unheard_of(&error)?,
     }
-    if faults.offers(&WireFault::Hang) {
-        faults.strike_always(WireOp::Launch, WireFault::Hang).await;
+    if faults.supports(&WireFault::Hang) {
+        faults.inject_always(WireOp::Launch, WireFault::Hang).await;
         let config = cx.config_with_token();
         let launch = cx.provisioner().launch_instance(&config);
-        let answer = timeout(cx.patience(), launch).await;
+        let answer = timeout(cx.call_timeout(), launch).await;
         faults.clear().await;
         // A backend may leave it to its caller to lose patience.
         if let Ok(Err(error)) = answer {
             unheard_of(&error)?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_09_an_error_names_itself(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_09_an_error_names_itself(cx: &Context) -> Outcome {
     for (operation, error) in errors_without_faults(cx).await? {
         names_itself(cx, operation, &error)?;
     }
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.harness().faults();
-    let Some(faults) = faults.filter(|faults| faults.offers(&fault)) else {
-        return Ok(Arm::Held);
+    let Some(faults) = faults.filter(|faults| faults.supports(&fault)) else {
+        return Ok(Pass::Held);
     };
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
-        faults.strike_always(wire, fault.clone()).await;
+        faults.inject_always(wire, fault.clone()).await;
         let answer = subjects.call(cx, wire).await;
-        cx.struck(&faults).await?;
+        cx.clear_faults(&faults).await?;
         if let Err(error) = answer {
             names_itself(cx, operation, &error)?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_10_no_secret_is_shown(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_10_no_secret_is_shown(cx: &Context) -> Outcome {
     // Of a length that base64 maps without a rest, so that its code stays recognisable.
     let secret = "hunter2-hunter2-hunter2-hunter2-hunter2";
-    let data = |bytes: &[u8]| UserData::new(bytes).map_err(|error| Stop::Kit(error.to_string()));
+    let data =
+        |bytes: &[u8]| UserData::new(bytes).map_err(|error| Failure::KitError(error.to_string()));
     let coded = serde_json::to_string(&data(secret.as_bytes())?);
-    let coded = coded.map_err(|error| Stop::Kit(error.to_string()))?;
+    let coded = coded.map_err(|error| Failure::KitError(error.to_string()))?;
     let hides = |what: &str, shown: String| {
         let found = shown.contains("hunter2") || shown.contains(coded.trim_matches('"'));
         require(!found, || format!("{what} shows the user data"))
@@ -166,9 +167,13 @@ pub(crate) async fn errors_10_no_secret_is_shown(cx: &Cx) -> Outcome {
     oversized.user_data = Some(data(&bytes)?);
     answers.push(cx.provisioner().launch_instance(&oversized).await);
     for fault in WireFault::AMBIGUOUS {
-        if let Some(faults) = cx.harness().faults().filter(|faults| faults.offers(&fault)) {
-            config.launch_token = Some(cx.token());
-            faults.strike(WireOp::Launch, 1, fault).await;
+        if let Some(faults) = cx
+            .harness()
+            .faults()
+            .filter(|faults| faults.supports(&fault))
+        {
+            config.launch_token = Some(cx.new_token());
+            faults.inject(WireOp::Launch, 1, fault).await;
             answers.push(cx.provisioner().launch_instance(&config).await);
             faults.clear().await;
         }
@@ -183,10 +188,10 @@ pub(crate) async fn errors_10_no_secret_is_shown(cx: &Cx) -> Outcome {
         "the handle's debug output",
         format!("{:?}", cx.provisioner()),
     )?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Cx) -> Outcome {
+pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
     let subjects = Subjects::launch(cx).await?;
     let ids = slice::from_ref(&subjects.running);
@@ -195,9 +200,9 @@ pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Cx) -> Outcome {
         WireFault::ServerErrorAfter,
         WireFault::RequestLost,
     ];
-    for fault in kinds.into_iter().filter(|fault| faults.offers(fault)) {
+    for fault in kinds.into_iter().filter(|fault| faults.supports(fault)) {
         for wire in [WireOp::Describe, WireOp::List, WireOp::FindLaunch] {
-            faults.strike_always(wire, fault.clone()).await;
+            faults.inject_always(wire, fault.clone()).await;
             let mut answers = vec![subjects.call(cx, wire).await.map(drop)];
             if wire == WireOp::Describe {
                 let batch = cx.provisioner().describe_instances(ids).await;
@@ -210,7 +215,7 @@ pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Cx) -> Outcome {
                     answers.extend(item.is_err().then(|| item.map(drop)));
                 }
             }
-            cx.struck(&faults).await?;
+            cx.clear_faults(&faults).await?;
             // Whether they fail as they should is another clause's question.
             for error in answers.into_iter().filter_map(Result::err) {
                 require(error.effect() == Effect::None, || {
@@ -220,21 +225,21 @@ pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Cx) -> Outcome {
         }
     }
     subjects.are_untouched(cx).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_12_a_throttled_call_is_not_repeated_early(cx: &Cx) -> Outcome {
-    let wait = cx.quiet();
+pub(crate) async fn errors_12_a_throttled_call_is_not_repeated_early(cx: &Context) -> Outcome {
+    let wait = cx.throttle_delay();
     let (oracle, fault) = (cx.oracle()?, WireFault::Throttled(wait));
     let faults = cx.faults(slice::from_ref(&fault))?;
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
         // Whatever it is sent for, the cloud wants quiet.
-        faults.strike_always(WireOp::Any, fault.clone()).await;
+        faults.inject_always(WireOp::Any, fault.clone()).await;
         let (began, before) = (Instant::now(), oracle.calls().await);
         let _ = subjects.call(cx, wire).await;
         let (took, sent) = (began.elapsed(), oracle.calls().await - before);
-        cx.struck(&faults).await?;
+        cx.clear_faults(&faults).await?;
         let repeated = u32::try_from(sent.saturating_sub(1)).unwrap_or(u32::MAX);
         require(wait.saturating_mul(repeated) <= took, || {
             format!(
@@ -243,17 +248,17 @@ pub(crate) async fn errors_12_a_throttled_call_is_not_repeated_early(cx: &Cx) ->
         })?;
     }
     subjects.are_untouched(cx).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Strikes every launch with `fault`, and answers the errors of a launch of one and of several.
-async fn refused_launches(cx: &Cx, fault: &WireFault) -> Result<Vec<ProvisionError>, Stop> {
+async fn refused_launches(cx: &Context, fault: &WireFault) -> Result<Vec<ProvisionError>, Failure> {
     let faults = cx.faults(slice::from_ref(fault))?;
-    faults.strike_always(WireOp::Launch, fault.clone()).await;
+    faults.inject_always(WireOp::Launch, fault.clone()).await;
     let three = std::num::NonZeroU32::MIN.saturating_add(2);
     let one = cx.provisioner().launch_instance(&cx.config()).await;
     let several = cx.provisioner().launch_instances(&cx.config(), three).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     Ok(vec![
         failed(Operation::LaunchInstance, one)?,
         failed(Operation::LaunchInstances, several)?,
@@ -262,16 +267,16 @@ async fn refused_launches(cx: &Cx, fault: &WireFault) -> Result<Vec<ProvisionErr
 
 /// Strikes each of the seven calls with `fault`, and lets `judge` look at its error.
 async fn strike_each(
-    cx: &Cx,
+    cx: &Context,
     fault: &WireFault,
-    judge: impl Fn(&ProvisionError) -> Result<(), Stop>,
-) -> Result<Subjects, Stop> {
+    judge: impl Fn(&ProvisionError) -> Result<(), Failure>,
+) -> Result<Subjects, Failure> {
     let faults = cx.faults(slice::from_ref(fault))?;
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
-        faults.strike_always(wire, fault.clone()).await;
+        faults.inject_always(wire, fault.clone()).await;
         let answer = subjects.call(cx, wire).await;
-        cx.struck(&faults).await?;
+        cx.clear_faults(&faults).await?;
         judge(&failed(operation, answer)?)?;
     }
     Ok(subjects)
@@ -280,16 +285,16 @@ async fn strike_each(
 /// The same with a fault after which the call may have been carried out: a launch may then also
 /// have looked its token up, and must have answered what that finds.
 async fn strike_each_unheard(
-    cx: &Cx,
+    cx: &Context,
     fault: &WireFault,
-    judge: impl Fn(&ProvisionError) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    judge: impl Fn(&ProvisionError) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let faults = cx.faults(slice::from_ref(fault))?;
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
-        faults.strike_always(wire, fault.clone()).await;
+        faults.inject_always(wire, fault.clone()).await;
         let answer = subjects.call(cx, wire).await;
-        cx.struck(&faults).await?;
+        cx.clear_faults(&faults).await?;
         match answer {
             Ok(Some((token, id))) => is_what_the_token_finds(cx, &token, &id).await?,
             answer => judge(&failed(operation, answer)?)?,
@@ -299,13 +304,13 @@ async fn strike_each_unheard(
 }
 
 async fn is_what_the_token_finds(
-    cx: &Cx,
+    cx: &Context,
     token: &LaunchToken,
     id: &InstanceId,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     cx.settle_reads().await;
     let found = cx.provisioner().find_launch(token).await;
-    let found = found.map_err(|error| Stop::failed("find_launch", &error))?;
+    let found = found.map_err(|error| Failure::call_failed("find_launch", &error))?;
     let same = matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
     require(same, || {
         format!("a launch whose answer was lost answered {id}, but its token finds {found:?}")
@@ -313,12 +318,12 @@ async fn is_what_the_token_finds(
 }
 
 /// The errors that can be had anywhere, with the calls they are of.
-async fn errors_without_faults(cx: &Cx) -> Result<Vec<(Operation, ProvisionError)>, Stop> {
+async fn errors_without_faults(cx: &Context) -> Result<Vec<(Operation, ProvisionError)>, Failure> {
     let (provisioner, unknown) = (cx.provisioner(), cx.harness().unknown_id());
     let mut errors = Vec::new();
     let mut add = |operation, answer| {
         errors.push((operation, failed(operation, answer)?));
-        Ok::<(), Stop>(())
+        Ok::<(), Failure>(())
     };
     let answer = provisioner.describe_instance(&unknown).await.map(drop);
     add(Operation::DescribeInstance, answer)?;
@@ -334,7 +339,7 @@ async fn errors_without_faults(cx: &Cx) -> Result<Vec<(Operation, ProvisionError
     )?;
     let mut oversized = cx.config();
     let bytes = vec![b'x'; cx.capabilities().max_user_data_bytes + 1];
-    let data = UserData::new(bytes).map_err(|error| Stop::Kit(error.to_string()))?;
+    let data = UserData::new(bytes).map_err(|error| Failure::KitError(error.to_string()))?;
     oversized.user_data = Some(data);
     let answer = provisioner.launch_instance(&oversized).await.map(drop);
     add(Operation::LaunchInstance, answer)?;
@@ -349,17 +354,17 @@ async fn errors_without_faults(cx: &Cx) -> Result<Vec<(Operation, ProvisionError
 fn failed<T: std::fmt::Debug>(
     operation: Operation,
     answer: Result<T>,
-) -> Result<ProvisionError, Stop> {
+) -> Result<ProvisionError, Failure> {
     match answer {
         Err(error) => Ok(error),
-        Ok(value) => Err(Stop::violated(format!(
+        Ok(value) => Err(Failure::violated(format!(
             "{operation} cannot have succeeded, but answered {value:?}"
         ))),
     }
 }
 
 /// The kind, and for what is no read the effect: a read has none in any case.
-fn told(error: &ProvisionError, kind: ErrorKind, effect: Effect) -> Result<(), Stop> {
+fn told(error: &ProvisionError, kind: ErrorKind, effect: Effect) -> Result<(), Failure> {
     let right = error.kind() == kind && (error.operation().is_read() || error.effect() == effect);
     require(right, || {
         format!("must be {kind} with {effect}, but: {error}")
@@ -367,7 +372,7 @@ fn told(error: &ProvisionError, kind: ErrorKind, effect: Effect) -> Result<(), S
 }
 
 /// A launch without an answer.
-fn unheard_of(error: &ProvisionError) -> Result<(), Stop> {
+fn unheard_of(error: &ProvisionError) -> Result<(), Failure> {
     let silent = matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unavailable);
     require(silent, || {
         format!("no answer came, which is a timeout or unavailable, but: {error}")
@@ -378,7 +383,7 @@ fn unheard_of(error: &ProvisionError) -> Result<(), Stop> {
     may_be_repeated(error)
 }
 
-fn may_be_repeated(error: &ProvisionError) -> Result<(), Stop> {
+fn may_be_repeated(error: &ProvisionError) -> Result<(), Failure> {
     require(error.retry().delay().is_some(), || {
         format!("the same call may succeed later, but the error advises against it: {error}")
     })
@@ -386,7 +391,7 @@ fn may_be_repeated(error: &ProvisionError) -> Result<(), Stop> {
 
 /// A launch that may have happened is of unknown effect, and no change that may have happened is
 /// without one.
-fn effect_is_not_known(error: &ProvisionError) -> Result<(), Stop> {
+fn effect_is_not_known(error: &ProvisionError) -> Result<(), Failure> {
     let (operation, effect) = (error.operation(), error.effect());
     let told = if operation == Operation::LaunchInstance {
         effect == Effect::Unknown
@@ -400,7 +405,7 @@ fn effect_is_not_known(error: &ProvisionError) -> Result<(), Stop> {
 
 /// Demands that an error names its provider and its operation and says something. That its text
 /// shows all of it on one line is the core's doing.
-fn names_itself(cx: &Cx, operation: Operation, error: &ProvisionError) -> Result<(), Stop> {
+fn names_itself(cx: &Context, operation: Operation, error: &ProvisionError) -> Result<(), Failure> {
     let text = error.to_string();
     let provider = cx.capabilities().provider.as_str();
     require(error.provider() == provider, || {

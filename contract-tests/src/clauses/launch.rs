@@ -7,9 +7,9 @@ use fleetwright::{
     Placement, PlacementField, PublicAddress, SecurityGroupId, UserData, Zone,
 };
 
-use crate::{Arm, Cx, Outcome, Stop, Truth, require};
+use crate::{Context, Failure, Outcome, Pass, Truth, require};
 
-pub(crate) async fn launch_01_returns_valid_info(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_01_returns_valid_info(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     let fresh = matches!(
         info.state,
@@ -18,10 +18,10 @@ pub(crate) async fn launch_01_returns_valid_info(cx: &Cx) -> Outcome {
     require(fresh, || {
         format!("a launch answered {} as {}", info.id, info.state)
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_02_ids_are_never_reused(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_02_ids_are_never_reused(cx: &Context) -> Outcome {
     let mut seen = BTreeSet::new();
     for _ in 0..6 {
         let info = cx.launch().await?;
@@ -29,12 +29,12 @@ pub(crate) async fn launch_02_ids_are_never_reused(cx: &Cx) -> Outcome {
             format!("{} was given out twice", info.id)
         })?;
         cx.terminate(&info.id).await?;
-        cx.gone(&info.id).await?;
+        cx.wait_until_terminated(&info.id).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_03_becomes_visible(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_03_becomes_visible(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     cx.settle_reads().await;
     cx.describe(&info.id).await?;
@@ -47,16 +47,16 @@ pub(crate) async fn launch_03_becomes_visible(cx: &Cx) -> Outcome {
             format!("{} is not in the list of {which}", info.id)
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_04_image_and_type_are_honoured(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_04_image_and_type_are_honoured(cx: &Context) -> Outcome {
     let mut config = cx.config();
     if let Some(other) = cx.harness().other_type() {
         config.instance_type = other;
     }
-    let info = cx.launch_as(&config).await?;
-    let listed = cx.listed(&info.id).await?;
+    let info = cx.launch_config(&config).await?;
+    let listed = cx.wait_until_listed(&info.id).await?;
     require(listed.image.as_ref() == Some(&config.image), || {
         format!("asked for image {}, got {:?}", config.image, listed.image)
     })?;
@@ -69,10 +69,10 @@ pub(crate) async fn launch_04_image_and_type_are_honoured(cx: &Cx) -> Outcome {
             )
         },
     )?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_05_user_data_arrives_to_the_byte(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_05_user_data_arrives_to_the_byte(cx: &Context) -> Outcome {
     cx.oracle()?;
     let most = cx.capabilities().max_user_data_bytes;
     let every_byte: Vec<u8> = (0..=255).collect();
@@ -84,7 +84,7 @@ pub(crate) async fn launch_05_user_data_arrives_to_the_byte(cx: &Cx) -> Outcome 
     ];
     for script in scripts.into_iter().filter(|script| script.len() <= most) {
         let mut config = cx.config();
-        let data = UserData::new(script).map_err(|error| Stop::Kit(error.to_string()))?;
+        let data = UserData::new(script).map_err(|error| Failure::KitError(error.to_string()))?;
         config.user_data = Some(data);
         let truth = launched(cx, &config).await?;
         require(truth.user_data.as_deref() == Some(script), || {
@@ -95,10 +95,10 @@ pub(crate) async fn launch_05_user_data_arrives_to_the_byte(cx: &Cx) -> Outcome 
             )
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_06_disk_size_is_honoured(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_06_disk_size_is_honoured(cx: &Context) -> Outcome {
     cx.oracle()?;
     let mut config = cx.config();
     config.disk_size_gb = std::num::NonZeroU32::new(33);
@@ -107,10 +107,10 @@ pub(crate) async fn launch_06_disk_size_is_honoured(cx: &Cx) -> Outcome {
     require(size == Some(33), || {
         format!("asked for a disk of 33 GB, got {size:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -> Outcome {
     for (image, instance_type) in [("", ""), ("", "x"), ("x", "")] {
         // No backend ever sees these: a config without image or type cannot be made.
         let made = InstanceConfig::builder(image, instance_type).build();
@@ -118,42 +118,43 @@ pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Cx) -> Out
             format!("{made:?} was made without an image or a type")
         })?;
     }
-    let none = || Stop::NotRun("the harness knows no image that does not exist".to_owned());
+    let none = || Failure::NotRun("the harness knows no image that does not exist".to_owned());
     let mut config = cx.config();
     config.image = cx.harness().unknown_image().ok_or_else(none)?;
     let answer = cx.provisioner().launch_instance(&config).await;
     match answer {
         Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound) => {}
         Err(error) => {
-            return Err(Stop::violated(format!(
+            return Err(Failure::violated(format!(
                 "an unknown image must be invalid, but: {error}"
             )));
         }
         Ok(info) => {
             let text = format!("{} was launched from an image that does not exist", info.id);
-            return Err(Stop::violated(text));
+            return Err(Failure::violated(text));
         }
     }
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Context) -> Outcome {
     let most = cx.capabilities().max_user_data_bytes;
     let mut config = cx.config();
-    let sized =
-        |size| UserData::new(vec![b'x'; size]).map_err(|error| Stop::Kit(error.to_string()));
+    let sized = |size| {
+        UserData::new(vec![b'x'; size]).map_err(|error| Failure::KitError(error.to_string()))
+    };
     config.user_data = Some(sized(most + 1)?);
     let answer = cx.provisioner().launch_instance(&config).await;
     let call = "a launch with too much user data";
-    cx.refused_and_nothing_made(call, answer, ErrorKind::Invalid)
+    cx.require_refused_without_effect(call, answer, ErrorKind::Invalid)
         .await?;
     config.user_data = Some(sized(most)?);
-    cx.launch_as(&config).await?;
-    Ok(Arm::Held)
+    cx.launch_config(&config).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_09_placement_is_honoured_or_refused(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_09_placement_is_honoured_or_refused(cx: &Context) -> Outcome {
     let offered = &cx.capabilities().placement;
     for field in PlacementField::ALL {
         if offered.contains(&field) {
@@ -163,27 +164,27 @@ pub(crate) async fn launch_09_placement_is_honoured_or_refused(cx: &Cx) -> Outco
         place(&mut config.placement, field)?;
         let answer = cx.provisioner().launch_instance(&config).await;
         let call = format!("a launch with {}, which is not declared,", field.path());
-        cx.refused_and_nothing_made(&call, answer, ErrorKind::Invalid)
+        cx.require_refused_without_effect(&call, answer, ErrorKind::Invalid)
             .await?;
     }
     if !offered.contains(&PlacementField::Zone) {
-        return Ok(Arm::Refused);
+        return Ok(Pass::Refused);
     }
-    let none = || Stop::NotRun("the harness names no zone".to_owned());
+    let none = || Failure::NotRun("the harness names no zone".to_owned());
     let zone = cx.harness().zone().ok_or_else(none)?;
     let mut config = cx.config();
     config.placement.zone = Some(zone.clone());
-    let info = cx.launch_as(&config).await?;
-    let listed = cx.listed(&info.id).await?;
+    let info = cx.launch_config(&config).await?;
+    let listed = cx.wait_until_listed(&info.id).await?;
     require(listed.placement.zone.as_ref() == Some(&zone), || {
         format!("asked for zone {zone}, got {:?}", listed.placement.zone)
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Sets a field to some value that is well-formed.
-fn place(placement: &mut Placement, field: PlacementField) -> Result<(), Stop> {
-    let wrong = |error: InvalidValue| Stop::Kit(error.to_string());
+fn place(placement: &mut Placement, field: PlacementField) -> Result<(), Failure> {
+    let wrong = |error: InvalidValue| Failure::KitError(error.to_string());
     match field {
         PlacementField::Zone => placement.zone = Some(Zone::new("kit-zone").map_err(wrong)?),
         PlacementField::Network => {
@@ -201,7 +202,7 @@ fn place(placement: &mut Placement, field: PlacementField) -> Result<(), Stop> {
     Ok(())
 }
 
-pub(crate) async fn launch_10_the_answer_is_not_ahead_of_the_truth(cx: &Cx) -> Outcome {
+pub(crate) async fn launch_10_the_answer_is_not_ahead_of_the_truth(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     cx.settle_reads().await;
     let status = cx.describe(&info.id).await?;
@@ -210,13 +211,13 @@ pub(crate) async fn launch_10_the_answer_is_not_ahead_of_the_truth(cx: &Cx) -> O
     require(!ahead, || {
         format!("{} was answered as running and is pending", info.id)
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Launches `config` and asks the oracle what came of it.
-async fn launched(cx: &Cx, config: &InstanceConfig) -> Result<Truth, Stop> {
-    let info = cx.launch_as(config).await?;
+async fn launched(cx: &Context, config: &InstanceConfig) -> Result<Truth, Failure> {
+    let info = cx.launch_config(config).await?;
     let truth = cx.oracle()?.instances(cx.scope()).await;
     let found = truth.into_iter().find(|truth| truth.info.id == info.id);
-    found.ok_or_else(|| Stop::violated(format!("the cloud has no {}", info.id)))
+    found.ok_or_else(|| Failure::violated(format!("the cloud has no {}", info.id)))
 }

@@ -5,9 +5,9 @@
 
 use fleetwright::{PlacementField, PublicAddress, UserData};
 
-use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let mut config = cx.config();
     config.disk_size_gb = std::num::NonZeroU32::new(33);
@@ -15,48 +15,48 @@ pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Cx) -> Outcome {
     if offered.contains(&PlacementField::PublicAddress) {
         config.placement.public_address = Some(PublicAddress::Assigned);
     }
-    let id = cx.launch_as(&config).await?.id;
-    cx.reach(&id, fleetwright::CloudInstanceState::Running)
+    let id = cx.launch_config(&config).await?.id;
+    cx.wait_for_state(&id, fleetwright::CloudInstanceState::Running)
         .await?;
     if oracle.leftovers(cx.scope()).await.is_empty() {
         let text = format!("the oracle sees nothing of {id}, which runs");
-        return Err(Stop::Kit(text));
+        return Err(Failure::KitError(text));
     }
     cx.terminate(&id).await?;
-    cx.gone(&id).await?;
+    cx.wait_until_terminated(&id).await?;
     nothing_left(cx, &format!("{id} is terminated")).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn leaks_02_a_refused_launch_leaves_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn leaks_02_a_refused_launch_leaves_nothing(cx: &Context) -> Outcome {
     cx.oracle()?;
     let faults = cx.faults(&[WireFault::Capacity])?;
     faults
-        .strike_always(WireOp::Launch, WireFault::Capacity)
+        .inject_always(WireOp::Launch, WireFault::Capacity)
         .await;
     let config = cx.config_with_token();
     let answer = cx.provisioner().launch_instance(&config).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     was_refused("without capacity", answer)?;
     nothing_left(cx, "a launch was refused without capacity").await?;
     let mut config = cx.config();
     let too_much = vec![b'x'; cx.capabilities().max_user_data_bytes + 1];
-    let too_much = UserData::new(too_much).map_err(|error| Stop::Kit(error.to_string()))?;
+    let too_much = UserData::new(too_much).map_err(|error| Failure::KitError(error.to_string()))?;
     config.user_data = Some(too_much);
     let answer = cx.provisioner().launch_instance(&config).await;
     was_refused("with too much user data", answer)?;
     nothing_left(cx, "a launch was refused with too much user data").await?;
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
 /// Demands that a launch was refused.
 fn was_refused(
     how: &str,
     answer: fleetwright::Result<fleetwright::InstanceInfo>,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     match answer {
-        Ok(info) => Err(Stop::violated(format!(
+        Ok(info) => Err(Failure::violated(format!(
             "a launch {how} must be refused, but answered {} as {}",
             info.id, info.state
         ))),
@@ -66,43 +66,45 @@ fn was_refused(
     }
 }
 
-pub(crate) async fn leaks_03_a_launch_that_fails_late_leaves_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn leaks_03_a_launch_that_fails_late_leaves_nothing(cx: &Context) -> Outcome {
     cx.oracle()?;
     let fault = WireFault::FailsLate("NoMachine".to_owned());
     let faults = cx.faults(std::slice::from_ref(&fault))?;
-    faults.strike(WireOp::Launch, 1, fault).await;
+    faults.inject(WireOp::Launch, 1, fault).await;
     let answer = cx.provisioner().launch_instance(&cx.config()).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     // A backend that waits for the end of the launch may refuse it at once.
     if let Ok(info) = answer {
-        cx.gone(&info.id).await?;
+        cx.wait_until_terminated(&info.id).await?;
     }
     nothing_left(cx, "a launch failed after it was accepted").await?;
-    cx.exactly(0).await?;
-    Ok(Arm::Held)
+    cx.require_count(0).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn leaks_04_terminating_a_stopped_instance_leaves_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn leaks_04_terminating_a_stopped_instance_leaves_nothing(
+    cx: &Context,
+) -> Outcome {
     cx.oracle()?;
-    let ids = [cx.stopped().await?.id, cx.stopped().await?.id];
+    let ids = [cx.launch_stopped().await?.id, cx.launch_stopped().await?.id];
     let answers = cx.provisioner().terminate_instances(&ids).await;
     require(answers.len() == ids.len(), || {
         format!("{} terminates got {} answers", ids.len(), answers.len())
     })?;
     for answer in answers {
-        answer.map_err(|error| Stop::failed("terminate_instances", &error))?;
+        answer.map_err(|error| Failure::call_failed("terminate_instances", &error))?;
     }
     for id in &ids {
-        cx.gone(id).await?;
+        cx.wait_until_terminated(id).await?;
     }
     let [one, other] = ids;
     let what = format!("{one} and {other} are terminated, which were stopped");
     nothing_left(cx, &what).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Demands that nothing of this scope is left in the end; clouds may take a while to tidy up.
-async fn nothing_left(cx: &Cx, what: &str) -> Result<(), Stop> {
+async fn nothing_left(cx: &Context, what: &str) -> Result<(), Failure> {
     let oracle = cx.oracle()?;
     let left = cx.eventually("nothing is left", async || {
         let left = oracle.leftovers(cx.scope()).await;
@@ -112,7 +114,7 @@ async fn nothing_left(cx: &Cx, what: &str) -> Result<(), Stop> {
         return Ok(());
     }
     let left = oracle.leftovers(cx.scope()).await.join(", ");
-    Err(Stop::violated(format!(
+    Err(Failure::violated(format!(
         "{what}, and the cloud still has: {left}"
     )))
 }

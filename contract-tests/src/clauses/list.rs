@@ -15,27 +15,27 @@ pub(crate) use self::pages::{
     list_10_an_unreachable_part_is_named, list_13_the_stream_is_the_list,
     list_14_changes_while_listing_lose_nothing,
 };
-use crate::{Arm, Cx, Outcome, SCOPE_TAG, Stop, cx::names, require};
+use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, context::names, require};
 
-pub(crate) async fn list_01_same_tags_contain_it(cx: &Cx) -> Outcome {
-    let config = cx.config_tagged(&[
+pub(crate) async fn list_01_same_tags_contain_it(cx: &Context) -> Outcome {
+    let config = cx.config_with_tags(&[
         ("kit-one", "1"),
         ("kit-two", "2"),
         ("kit-three", "3"),
         ("kit-four", "4"),
     ])?;
-    let id = cx.launch_as(&config).await?.id;
+    let id = cx.launch_config(&config).await?.id;
     cx.settle_reads().await;
     contains(cx, &by(config.tags.clone()), &id).await?;
     for (key, value) in &config.tags {
         let tags = cx.scope().clone().with(key, value);
-        let tags = tags.map_err(|error| Stop::Kit(error.to_string()))?;
+        let tags = tags.map_err(|error| Failure::KitError(error.to_string()))?;
         contains(cx, &by(tags), &id).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_02_other_tags_give_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn list_02_other_tags_give_nothing(cx: &Context) -> Outcome {
     cx.launch().await?;
     cx.settle_reads().await;
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
@@ -45,24 +45,24 @@ pub(crate) async fn list_02_other_tags_give_nothing(cx: &Cx) -> Outcome {
         ("fleetwright-contract-nobody", scope.to_owned()),
     ] {
         let filter = InstanceFilter::tagged(key, value.as_str());
-        let filter = filter.map_err(|error| Stop::Kit(error.to_string()))?;
+        let filter = filter.map_err(|error| Failure::KitError(error.to_string()))?;
         let list = cx.list(&filter).await?;
         require(list.is_empty(), || {
             let found = names(&list);
             format!("a list by {key}={value:?}, which no instance has, shows {found}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_04_tags_are_anded(cx: &Cx) -> Outcome {
+pub(crate) async fn list_04_tags_are_anded(cx: &Context) -> Outcome {
     let mut ids = Vec::new();
     for tags in [
         [("kit-colour", "blue"), ("kit-size", "big")],
         [("kit-colour", "blue"), ("kit-size", "small")],
         [("kit-colour", "red"), ("kit-size", "big")],
     ] {
-        ids.push(cx.launch_as(&cx.config_tagged(&tags)?).await?.id);
+        ids.push(cx.launch_config(&cx.config_with_tags(&tags)?).await?.id);
     }
     cx.settle_reads().await;
     let (blue, big) = (("kit-colour", "blue"), ("kit-size", "big"));
@@ -72,10 +72,10 @@ pub(crate) async fn list_04_tags_are_anded(cx: &Cx) -> Outcome {
     selects_exactly(cx, &blue, &[&ids[0], &ids[1]]).await?;
     let big = by(with(cx.scope(), &[big])?);
     selects_exactly(cx, &big, &[&ids[0], &ids[2]]).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Cx) -> Outcome {
+pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
     let values = ["-blue", "-blue-sky", "-Blue", "-blu", "-bl*", "-b?ue", ""];
     let mut tags: Vec<_> = values
@@ -110,12 +110,12 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Cx) -> Outcome {
             })?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_06_states_are_ored(cx: &Cx) -> Outcome {
-    let running = cx.running().await?.id;
-    let stopped = cx.stopped().await?.id;
+pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
+    let running = cx.launch_running().await?.id;
+    let stopped = cx.launch_stopped().await?.id;
     cx.settle_reads().await;
     let cases: [(&[_], &[_]); 5] = [
         (&[Running], &[&running]),
@@ -130,13 +130,13 @@ pub(crate) async fn list_06_states_are_ored(cx: &Cx) -> Outcome {
         selects_exactly(cx, &filter, wanted).await?;
     }
     cx.terminate(&stopped).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(cx: &Cx) -> Outcome {
+pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(cx: &Context) -> Outcome {
     let live = cx.launch().await?.id;
     let began = Instant::now();
-    let gone = cx.terminated().await?.id;
+    let gone = cx.launch_terminated().await?.id;
     cx.settle_reads().await;
     selects_exactly(cx, &cx.filter(), &[&live]).await?;
     let list = cx.list(&cx.filter().in_state(Terminated)).await?;
@@ -150,17 +150,17 @@ pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(cx: &Cx) ->
         format!("a list in any state lacks {live}, which lives")
     })?;
     if may_be_forgotten || !cx.capabilities().terminated_listed {
-        return Ok(Arm::Weaker);
+        return Ok(Pass::Weaker);
     }
     require(list.iter().any(|info| info.id == gone), || {
         format!("{gone} is terminated and not listed although terminated ones were asked for")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Cx) -> Outcome {
-    let running = cx.running().await?.id;
-    let stopped = cx.stopped().await?.id;
+pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcome {
+    let running = cx.launch_running().await?.id;
+    let stopped = cx.launch_stopped().await?.id;
     cx.settle_reads().await;
     let list = selects_exactly(cx, &cx.filter(), &[&running, &stopped]).await?;
     for (id, state) in [(&running, Running), (&stopped, Stopped)] {
@@ -172,36 +172,36 @@ pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Cx) -> Outcome {
             )
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_11_foreign_instances_stay_apart(cx: &Cx) -> Outcome {
-    let outsider = cx.outsider()?;
+pub(crate) async fn list_11_foreign_instances_stay_apart(cx: &Context) -> Outcome {
+    let external_actor = cx.external_actor()?;
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
     let others = with(&Tags::new(), &[(SCOPE_TAG, &format!("not-{scope}"))])?;
     let foreign = [
-        outsider.launch(others).await,
-        outsider.launch(Tags::new()).await,
+        external_actor.launch(others).await,
+        external_actor.launch(Tags::new()).await,
     ];
     let outcome = apart_from(cx, &foreign).await;
     // They are outside of the scope that is swept, so they end here, whatever came of it.
     for id in &foreign {
-        outsider.terminate(id).await;
+        external_actor.terminate(id).await;
     }
     outcome?;
     for id in &foreign {
-        cx.gone(id).await?;
+        cx.wait_until_terminated(id).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-async fn apart_from(cx: &Cx, foreign: &[InstanceId]) -> Result<(), Stop> {
+async fn apart_from(cx: &Context, foreign: &[InstanceId]) -> Result<(), Failure> {
     let ours = cx.launch_many(2).await?;
     cx.settle_reads().await;
     selects_exactly(cx, &cx.filter(), &ours.iter().collect::<Vec<_>>()).await?;
     for id in &ours {
         cx.terminate(id).await?;
-        cx.gone(id).await?;
+        cx.wait_until_terminated(id).await?;
     }
     cx.settle_reads().await;
     for id in foreign {
@@ -213,10 +213,10 @@ async fn apart_from(cx: &Cx, foreign: &[InstanceId]) -> Result<(), Stop> {
     Ok(())
 }
 
-pub(crate) async fn list_12_carries_everything(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn list_12_carries_everything(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     cx.settle_reads().await;
-    let info = cx.listed(&id).await?;
+    let info = cx.wait_until_listed(&id).await?;
     for (known, what) in [
         (info.tags.contains_all(cx.scope()), "tags"),
         (info.instance_type.is_some(), "type"),
@@ -229,7 +229,7 @@ pub(crate) async fn list_12_carries_everything(cx: &Cx) -> Outcome {
     if let Some(oracle) = cx.harness().oracle() {
         let truth = oracle.instances(cx.scope()).await.into_iter();
         let truth = truth.map(|truth| truth.info).find(|truth| truth.id == id);
-        let truth = truth.ok_or_else(|| Stop::violated(format!("the cloud has no {id}")))?;
+        let truth = truth.ok_or_else(|| Failure::violated(format!("the cloud has no {id}")))?;
         let public = truth.public_ip.is_none() || info.public_ip == truth.public_ip;
         require(public, || {
             let (listed, has) = (info.public_ip, truth.public_ip);
@@ -241,7 +241,7 @@ pub(crate) async fn list_12_carries_everything(cx: &Cx) -> Outcome {
             format!("the list shows {id} with the hardware address {listed:?}, it has {has:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// A filter by these tags.
@@ -252,25 +252,25 @@ fn by(tags: Tags) -> InstanceFilter {
 }
 
 /// `tags` and these.
-fn with(tags: &Tags, more: &[(&str, &str)]) -> Result<Tags, Stop> {
+fn with(tags: &Tags, more: &[(&str, &str)]) -> Result<Tags, Failure> {
     let mut tags = tags.clone();
     for (key, value) in more {
         let set = tags.insert(*key, *value);
-        set.map_err(|error| Stop::Kit(error.to_string()))?;
+        set.map_err(|error| Failure::KitError(error.to_string()))?;
     }
     Ok(tags)
 }
 
 /// Launches `config`, or answers nothing where its tags are refused as invalid, as they may be.
-async fn taken(cx: &Cx, config: &InstanceConfig) -> Result<Option<InstanceInfo>, Stop> {
+async fn taken(cx: &Context, config: &InstanceConfig) -> Result<Option<InstanceInfo>, Failure> {
     match cx.provisioner().launch_instance(config).await {
         Ok(info) => Ok(Some(info)),
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(None),
-        Err(error) => Err(Stop::failed("launch_instance", &error)),
+        Err(error) => Err(Failure::call_failed("launch_instance", &error)),
     }
 }
 
-async fn contains(cx: &Cx, filter: &InstanceFilter, id: &InstanceId) -> Result<(), Stop> {
+async fn contains(cx: &Context, filter: &InstanceFilter, id: &InstanceId) -> Result<(), Failure> {
     let list = cx.list(filter).await?;
     require(list.iter().any(|info| info.id == *id), || {
         format!("{id} is not in the list of its tags {:?}", filter.tags)
@@ -279,10 +279,10 @@ async fn contains(cx: &Cx, filter: &InstanceFilter, id: &InstanceId) -> Result<(
 
 /// Demands that `filter` selects these, each once, and no others.
 async fn selects_exactly(
-    cx: &Cx,
+    cx: &Context,
     filter: &InstanceFilter,
     wanted: &[&InstanceId],
-) -> Result<Vec<InstanceInfo>, Stop> {
+) -> Result<Vec<InstanceInfo>, Failure> {
     let list = cx.list(filter).await?;
     let listed: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
     let exact = listed.len() == list.len() && listed == wanted.iter().copied().collect();

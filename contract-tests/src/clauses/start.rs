@@ -7,13 +7,10 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use crate::{
-    Arm, Cx, Outcome, Stop, require,
-    steady::{differences, weaker},
-};
+use crate::{Context, Failure, Outcome, Pass, require, steady::differences};
 
-pub(crate) async fn start_01_same_id_after_stop_and_start(cx: &Cx) -> Outcome {
-    let id = cx.stopped().await?.id;
+pub(crate) async fn start_01_same_id_after_stop_and_start(cx: &Context) -> Outcome {
+    let id = cx.launch_stopped().await?.id;
     let answer = cx.start(&id).await?;
     require(answer.id == id, || {
         format!("a start of {id} answered {}", answer.id)
@@ -26,36 +23,36 @@ pub(crate) async fn start_01_same_id_after_stop_and_start(cx: &Cx) -> Outcome {
         format!("a start of {id} answered it as {}", answer.state)
     })?;
     running_again(cx, &id).await?;
-    cx.exactly(1).await?;
-    Ok(Arm::Held)
+    cx.require_count(1).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn start_02_starting_again_changes_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn start_02_starting_again_changes_nothing(cx: &Context) -> Outcome {
     let id = cx.launch().await?.id;
     again(cx, &id, "launched just now").await?;
-    cx.reach(&id, CloudInstanceState::Running).await?;
-    let before = cx.settled(&id).await?;
+    cx.wait_for_state(&id, CloudInstanceState::Running).await?;
+    let before = cx.settled_info(&id).await?;
     again(cx, &id, "running").await?;
-    cx.is_still("a second start", &before).await?;
-    cx.exactly(1).await?;
-    Ok(Arm::Held)
+    cx.require_unchanged("a second start", &before).await?;
+    cx.require_count(1).await?;
+    Ok(Pass::Held)
 }
 
 /// Starts an instance that is on its way or there already.
-async fn again(cx: &Cx, id: &InstanceId, state: &str) -> Result<InstanceInfo, Stop> {
+async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<InstanceInfo, Failure> {
     let answer = cx.provisioner().start_instance(id).await;
     answer.map_err(|error| {
-        Stop::violated(format!(
+        Failure::violated(format!(
             "a start of {id}, which is {state}, must succeed, but: {error}"
         ))
     })
 }
 
-pub(crate) async fn start_03_addresses_are_fresh(cx: &Cx) -> Outcome {
+pub(crate) async fn start_03_addresses_are_fresh(cx: &Context) -> Outcome {
     let id = cx.launch().await?.id;
-    let before = cx.reach(&id, CloudInstanceState::Running).await?;
+    let before = cx.wait_for_state(&id, CloudInstanceState::Running).await?;
     cx.stop(&id).await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     let answer = InstanceStatus::from(cx.start(&id).await?);
     cx.settle_reads().await;
     let on_the_way = RefCell::new(vec![("the start", answer)]);
@@ -66,7 +63,7 @@ pub(crate) async fn start_03_addresses_are_fresh(cx: &Cx) -> Outcome {
         Ok((state == CloudInstanceState::Running).then_some(()))
     })
     .await?;
-    let now = cx.settled(&id).await?;
+    let now = cx.settled_info(&id).await?;
     let (public, private) = (now.public_ip, now.private_ip);
     for (had, has, which) in [
         (before.public_ip, public, "public"),
@@ -91,42 +88,42 @@ pub(crate) async fn start_03_addresses_are_fresh(cx: &Cx) -> Outcome {
             format!("{id} is shown with the public address {public:?}, but has {true_one:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn start_04_a_terminated_instance_cannot_be_started(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn start_04_a_terminated_instance_cannot_be_started(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
-    let mut arm = Arm::Held;
+    let mut arm = Pass::Held;
     for state in ["terminating", "terminated"] {
         let answer = cx.provisioner().start_instance(&id).await;
         let call = format!("a start of {id}, which is {state},");
-        arm = weaker(arm, cx.refused_at_the_end(&call, answer, since)?);
-        cx.gone(&id).await?;
+        arm = arm.weaker(cx.require_refused_after_terminate(&call, answer, since)?);
+        cx.wait_until_terminated(&id).await?;
     }
-    arm = weaker(arm, cx.is_at_its_end(&id, since).await?);
-    cx.exactly(0).await?;
+    arm = arm.weaker(cx.require_ending(&id, since).await?);
+    cx.require_count(0).await?;
     Ok(arm)
 }
 
-pub(crate) async fn start_05_an_unknown_id_is_not_found(cx: &Cx) -> Outcome {
+pub(crate) async fn start_05_an_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     let answer = cx.provisioner().start_instance(&id).await;
     let call = format!("a start of {id}, which never existed,");
-    cx.refused(&call, answer, ErrorKind::NotFound)?;
-    Ok(Arm::Held)
+    cx.require_refused(&call, answer, ErrorKind::NotFound)?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn start_06_the_answer_is_complete(cx: &Cx) -> Outcome {
+pub(crate) async fn start_06_the_answer_is_complete(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let named = config.tags.insert("kept", "through a start");
-    named.map_err(|error| Stop::Kit(error.to_string()))?;
-    let id = cx.launch_as(&config).await?.id;
-    cx.reach(&id, CloudInstanceState::Running).await?;
-    let before = cx.settled(&id).await?;
+    named.map_err(|error| Failure::KitError(error.to_string()))?;
+    let id = cx.launch_config(&config).await?.id;
+    cx.wait_for_state(&id, CloudInstanceState::Running).await?;
+    let before = cx.settled_info(&id).await?;
     cx.stop(&id).await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     let answer = cx.start(&id).await?;
     let mut expected = before;
     // Id and addresses are what START-01 and START-03 are about, and a placement may tell of them.
@@ -147,11 +144,11 @@ pub(crate) async fn start_06_the_answer_is_complete(cx: &Cx) -> Outcome {
             changed.join("; ")
         )
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn start_07_a_stopping_instance_is_busy_or_starts(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn start_07_a_stopping_instance_is_busy_or_starts(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
     if let Err(error) = cx.provisioner().start_instance(&id).await {
         let in_time = matches!(error.retry(), RetryAdvice::After(_));
@@ -161,16 +158,16 @@ pub(crate) async fn start_07_a_stopping_instance_is_busy_or_starts(cx: &Cx) -> O
                  retry, but: {error}"
             )
         })?;
-        cx.reach(&id, CloudInstanceState::Stopped).await?;
+        cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
         cx.start(&id).await?;
     }
     running_again(cx, &id).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Waits until a started instance runs, and not only seems to because reads lag.
-async fn running_again(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
+async fn running_again(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
     cx.settle_reads().await;
-    cx.reach(id, CloudInstanceState::Running).await?;
+    cx.wait_for_state(id, CloudInstanceState::Running).await?;
     Ok(())
 }

@@ -8,9 +8,9 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn state_01_a_life_follows_the_legal_order(cx: &Cx) -> Outcome {
+pub(crate) async fn state_01_a_life_follows_the_legal_order(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     let id = &info.id;
     let booting = [Pending, Running];
@@ -27,7 +27,7 @@ pub(crate) async fn state_01_a_life_follows_the_legal_order(cx: &Cx) -> Outcome 
     follow(cx, id, Stopped, booting).await?;
     cx.terminate(id).await?;
     follow(cx, id, Running, [Terminating, Terminated]).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Watches an instance after a command until it is in the second state of `now`, and until all reads
@@ -36,11 +36,11 @@ pub(crate) async fn state_01_a_life_follows_the_legal_order(cx: &Cx) -> Outcome 
 /// Once the command must be seen, a whole consistency window after it, only the two states of `now`
 /// are legal. Until then the state `before` the command may still show.
 async fn follow(
-    cx: &Cx,
+    cx: &Context,
     id: &InstanceId,
     before: CloudInstanceState,
     now: [CloudInstanceState; 2],
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let window = cx.capabilities().consistency_window;
     let commanded = Instant::now();
     let [under_way, goal] = now;
@@ -50,7 +50,7 @@ async fn follow(
             Ok(status) => status.state,
             // Another clause judges whether it may be forgotten by now.
             Err(error) if goal == Terminated && error.kind() == ErrorKind::NotFound => goal,
-            Err(error) => return Err(Stop::failed("describe_instance", &error)),
+            Err(error) => return Err(Failure::call_failed("describe_instance", &error)),
         };
         let settled = sent >= commanded + window;
         let legal = now.contains(&state) || (!settled && state == before);
@@ -64,13 +64,13 @@ async fn follow(
     Ok(())
 }
 
-pub(crate) async fn state_02_terminated_is_final(cx: &Cx) -> Outcome {
+pub(crate) async fn state_02_terminated_is_final(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
-    let info = cx.launch_as(&config).await?;
+    let info = cx.launch_config(&config).await?;
     let id = &info.id;
-    cx.reach(id, Running).await?;
+    cx.wait_for_state(id, Running).await?;
     cx.terminate(id).await?;
-    cx.gone(id).await?;
+    cx.wait_until_terminated(id).await?;
     stays_terminated(cx, id, "by itself").await?;
     // What these answer is for other clauses; here nothing may bring the instance back.
     let _ = cx.provisioner().stop_instance(id).await;
@@ -81,11 +81,11 @@ pub(crate) async fn state_02_terminated_is_final(cx: &Cx) -> Outcome {
     stays_terminated(cx, id, "after a replay of its launch").await?;
     let _ = cx.provisioner().terminate_instance(id).await;
     stays_terminated(cx, id, "after a second terminate").await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Demands for a while that an instance is terminated or no longer known, by describe and by list.
-async fn stays_terminated(cx: &Cx, id: &InstanceId, how: &str) -> Result<(), Stop> {
+async fn stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<(), Failure> {
     cx.settle_reads().await;
     let every_state = cx.filter().in_any_state();
     cx.consistently(Duration::from_millis(300), async || {
@@ -94,7 +94,7 @@ async fn stays_terminated(cx: &Cx, id: &InstanceId, how: &str) -> Result<(), Sto
                 format!("{id} was terminated and is {} {how}", status.state)
             })?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Stop::failed("describe_instance", &error)),
+            Err(error) => return Err(Failure::call_failed("describe_instance", &error)),
         }
         let list = cx.list(&every_state).await?;
         let back = list
@@ -108,33 +108,34 @@ async fn stays_terminated(cx: &Cx, id: &InstanceId, how: &str) -> Result<(), Sto
     .await
 }
 
-pub(crate) async fn state_03_an_unknown_native_state_is_pending(cx: &Cx) -> Outcome {
+pub(crate) async fn state_03_an_unknown_native_state_is_pending(cx: &Context) -> Outcome {
     let words = ["DEFROSTING", "RUNNING_SOON", "TERMINATED_SOON"];
     let needed = words.map(|word| WireFault::UnknownState(word.to_owned()));
     let faults = cx.faults(&needed)?;
-    let info = cx.running().await?;
+    let info = cx.launch_running().await?;
     let id = &info.id;
     cx.settle_reads().await;
     for (word, fault) in words.into_iter().zip(needed) {
-        faults.strike_always(WireOp::Describe, fault.clone()).await;
+        faults.inject_always(WireOp::Describe, fault.clone()).await;
         let status = cx.provisioner().describe_instance(id).await;
-        cx.struck(&faults).await?;
-        let status = status.map_err(|error| Stop::failed("describe_instance", &error))?;
+        cx.clear_faults(&faults).await?;
+        let status = status.map_err(|error| Failure::call_failed("describe_instance", &error))?;
         is_pending_as(word, "describe", status)?;
-        faults.strike_always(WireOp::List, fault).await;
+        faults.inject_always(WireOp::List, fault).await;
         let list = cx.provisioner().list_instances(&cx.filter()).await;
-        cx.struck(&faults).await?;
-        let list = list.map_err(|error| Stop::failed("list_instances", &error))?;
+        cx.clear_faults(&faults).await?;
+        let list = list.map_err(|error| Failure::call_failed("list_instances", &error))?;
         let listed = list.into_iter().find(|info| info.id == *id);
-        let missing = || Stop::violated(format!("{id}, which is {word}, is left out of the list"));
+        let missing =
+            || Failure::violated(format!("{id}, which is {word}, is left out of the list"));
         is_pending_as(word, "a list", listed.ok_or_else(missing)?.into())?;
     }
     // Whatever it was, it is not final: the instance is shown as it is again.
-    cx.reach(id, Running).await?;
-    Ok(Arm::Held)
+    cx.wait_for_state(id, Running).await?;
+    Ok(Pass::Held)
 }
 
-fn is_pending_as(word: &str, read: &str, status: InstanceStatus) -> Result<(), Stop> {
+fn is_pending_as(word: &str, read: &str, status: InstanceStatus) -> Result<(), Failure> {
     let InstanceStatus { id, state, .. } = status;
     require(state == Pending, || {
         format!("{read} shows {id}, which is {word}, as {state}")
@@ -145,21 +146,21 @@ fn is_pending_as(word: &str, read: &str, status: InstanceStatus) -> Result<(), S
     })
 }
 
-pub(crate) async fn state_04_a_launch_that_fails_late_says_why(cx: &Cx) -> Outcome {
+pub(crate) async fn state_04_a_launch_that_fails_late_says_why(cx: &Context) -> Outcome {
     let code = "ContractFailsLate";
     let fault = WireFault::FailsLate(code.to_owned());
     let faults = cx.faults(std::slice::from_ref(&fault))?;
-    faults.strike(WireOp::Launch, 1, fault).await;
+    faults.inject(WireOp::Launch, 1, fault).await;
     let launched = cx.provisioner().launch_instance(&cx.config()).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     let info = match launched {
         Ok(info) => info,
         // A backend that waits for the end of the launch may refuse it at once, with the reason.
         Err(error) if error.native_code() == Some(code) && error.effect() == Effect::None => {
-            cx.exactly(0).await?;
-            return Ok(Arm::Weaker);
+            cx.require_count(0).await?;
+            return Ok(Pass::Weaker);
         }
-        Err(error) => return Err(Stop::failed("launch_instance", &error)),
+        Err(error) => return Err(Failure::call_failed("launch_instance", &error)),
     };
     let id = &info.id;
     let visible = cx.capabilities().terminated_visible;
@@ -176,7 +177,7 @@ pub(crate) async fn state_04_a_launch_that_fails_late_says_why(cx: &Cx) -> Outco
             return Ok(Some(None));
         }
         let status = answer.map_err(|error| {
-            Stop::violated(format!("the launch of {id} failed, and then: {error}"))
+            Failure::violated(format!("the launch of {id} failed, and then: {error}"))
         })?;
         if status.state == Terminated {
             return Ok(Some(Some(status)));
@@ -188,7 +189,7 @@ pub(crate) async fn state_04_a_launch_that_fails_late_says_why(cx: &Cx) -> Outco
         Ok(None)
     });
     let Some(status) = ended.await? else {
-        return Ok(Arm::Weaker);
+        return Ok(Pass::Weaker);
     };
     says(code, "describe", &status)?;
     cx.settle_reads().await;
@@ -196,10 +197,10 @@ pub(crate) async fn state_04_a_launch_that_fails_late_says_why(cx: &Cx) -> Outco
     if let Some(listed) = list.into_iter().find(|info| info.id == *id) {
         says(code, "a list", &listed.into())?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Stop> {
+fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Failure> {
     let InstanceStatus { id, state, .. } = status;
     require(*state == Terminated, || {
         format!("the launch of {id} failed, and {read} shows it as {state}")
@@ -210,8 +211,8 @@ fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Stop> {
     })
 }
 
-pub(crate) async fn state_05_a_running_instance_has_an_address(cx: &Cx) -> Outcome {
-    let info = cx.running().await?;
+pub(crate) async fn state_05_a_running_instance_has_an_address(cx: &Context) -> Outcome {
+    let info = cx.launch_running().await?;
     let id = &info.id;
     let has_address = async |when: &str| {
         cx.settle_reads().await;
@@ -219,30 +220,30 @@ pub(crate) async fn state_05_a_running_instance_has_an_address(cx: &Cx) -> Outco
         require(described.is_some(), || {
             format!("{id} runs {when}, and describe shows no private address")
         })?;
-        let listed = cx.listed(id).await?.private_ip;
+        let listed = cx.wait_until_listed(id).await?.private_ip;
         require(listed.is_some(), || {
             format!("{id} runs {when}, and a list shows no private address")
         })
     };
     has_address("for the first time").await?;
     cx.stop(id).await?;
-    cx.reach(id, Stopped).await?;
+    cx.wait_for_state(id, Stopped).await?;
     cx.settle_reads().await;
     cx.start(id).await?;
-    cx.reach(id, Running).await?;
+    cx.wait_for_state(id, Running).await?;
     has_address("again after a stop").await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn state_06_list_and_describe_agree(cx: &Cx) -> Outcome {
-    let stopped = cx.stopped().await?.id;
-    let running = cx.running().await?.id;
+pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
+    let stopped = cx.launch_stopped().await?.id;
+    let running = cx.launch_running().await?.id;
     cx.settle_reads().await;
     let list = cx.list(&cx.filter()).await?;
     for id in [stopped, running] {
         let described = cx.describe(&id).await?;
         let listed = list.iter().find(|info| info.id == id).cloned();
-        let missing = || Stop::violated(format!("{id} is {} and not listed", described.state));
+        let missing = || Failure::violated(format!("{id} is {} and not listed", described.state));
         let listed = InstanceStatus::from(listed.ok_or_else(missing)?);
         let seen = |status: &InstanceStatus| {
             (
@@ -257,5 +258,5 @@ pub(crate) async fn state_06_list_and_describe_agree(cx: &Cx) -> Outcome {
             format!("describe shows {id} as {one:?}, a list as {other:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }

@@ -4,12 +4,12 @@ use fleetwright::{CloudInstanceState, ErrorKind, InstanceId, PlacementField, Pub
 use tokio::time::Instant;
 
 use crate::{
-    Arm, Cx, Oracle, Outcome, Stop, Truth, require,
-    steady::{differences, weaker, when_stopped},
+    Context, Failure, Oracle, Outcome, Pass, Truth, require,
+    steady::{differences, when_stopped},
 };
 
-pub(crate) async fn stop_01_reaches_stopped(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
     let (accepted, window) = (Instant::now(), cx.capabilities().consistency_window);
     cx.eventually(&format!("{id} is stopped"), async || {
@@ -29,99 +29,102 @@ pub(crate) async fn stop_01_reaches_stopped(cx: &Cx) -> Outcome {
         Ok((state == CloudInstanceState::Stopped).then_some(()))
     })
     .await?;
-    let state = cx.settled(&id).await?.state;
+    let state = cx.settled_info(&id).await?.state;
     require(state == CloudInstanceState::Stopped, || {
         format!("{id} was stopped and is {state} without a start")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn stop_02_stopping_again_changes_nothing(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn stop_02_stopping_again_changes_nothing(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
     again(cx, &id, "stopping").await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
-    let before = cx.settled(&id).await?;
+    cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
+    let before = cx.settled_info(&id).await?;
     again(cx, &id, "stopped").await?;
-    cx.is_still("a second stop", &before).await?;
-    Ok(Arm::Held)
+    cx.require_unchanged("a second stop", &before).await?;
+    Ok(Pass::Held)
 }
 
 /// Stops an instance that is on its way or there already.
-async fn again(cx: &Cx, id: &InstanceId, state: &str) -> Result<(), Stop> {
+async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure> {
     let answer = cx.provisioner().stop_instance(id).await;
     answer.map_err(|error| {
-        Stop::violated(format!(
+        Failure::violated(format!(
             "a stop of {id}, which is {state}, must succeed, but: {error}"
         ))
     })
 }
 
-pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Cx) -> Outcome {
+pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let offered = &cx.capabilities().placement;
     if offered.contains(&PlacementField::PublicAddress) {
         config.placement.public_address = Some(PublicAddress::Assigned);
     }
-    let id = cx.launch_as(&config).await?.id;
-    let had = cx.reach(&id, CloudInstanceState::Running).await?.public_ip;
+    let id = cx.launch_config(&config).await?.id;
+    let had = cx
+        .wait_for_state(&id, CloudInstanceState::Running)
+        .await?
+        .public_ip;
     cx.stop(&id).await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
-    let listed = cx.settled(&id).await?.public_ip;
+    cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
+    let listed = cx.settled_info(&id).await?.public_ip;
     let described = cx.describe(&id).await?.public_ip;
     for (call, shown) in [("list_instances", listed), ("describe_instance", described)] {
         require(shown.is_none(), || {
             format!("{call} shows {shown:?} for {id}, which is stopped and had {had:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Cx) -> Outcome {
+pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
     let mut config = cx.config();
     config.disk_size_gb = std::num::NonZeroU32::new(33);
     let named = config.tags.insert("kept", "through a stop");
-    named.map_err(|error| Stop::Kit(error.to_string()))?;
-    let id = cx.launch_as(&config).await?.id;
-    cx.reach(&id, CloudInstanceState::Running).await?;
-    let before = cx.settled(&id).await?;
+    named.map_err(|error| Failure::KitError(error.to_string()))?;
+    let id = cx.launch_config(&config).await?.id;
+    cx.wait_for_state(&id, CloudInstanceState::Running).await?;
+    let before = cx.settled_info(&id).await?;
     cx.stop(&id).await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
-    let after = cx.settled(&id).await?;
+    cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
+    let after = cx.settled_info(&id).await?;
     let changed = differences(&when_stopped(&before, &after), &after);
     require(changed.is_empty(), || {
         format!("after a stop, {id}: {}", changed.join("; "))
     })?;
-    cx.exactly(1).await?;
+    cx.require_count(1).await?;
     if let Some(oracle) = cx.harness().oracle() {
         let size = truth(cx, &*oracle, &id).await?.disk_size_gb;
         require(size == Some(33), || {
             format!("{id} had a disk of 33 GB, and has {size:?} since it was stopped")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn stop_05_compute_is_released(cx: &Cx) -> Outcome {
+pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
-    let id = cx.running().await?.id;
+    let id = cx.launch_running().await?.id;
     if !truth(cx, &*oracle, &id).await?.holds_machine {
-        return Err(Stop::Kit(format!(
+        return Err(Failure::KitError(format!(
             "the oracle sees no machine under {id}, which runs"
         )));
     }
     cx.stop(&id).await?;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     require(!truth(cx, &*oracle, &id).await?.holds_machine, || {
         format!("{id} is stopped and still holds its machine")
     })?;
-    let Some(outsider) = cx.harness().outsider() else {
-        return Ok(Arm::Held);
+    let Some(external_actor) = cx.harness().external_actor() else {
+        return Ok(Pass::Held);
     };
     // Who switches a machine off from inside or at the console may leave it allocated and billed.
-    let id = cx.running().await?.id;
-    outsider.stop(&id).await;
-    cx.reach(&id, CloudInstanceState::Stopped).await?;
+    let id = cx.launch_running().await?.id;
+    external_actor.stop(&id).await;
+    cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     cx.stop(&id).await?;
     let what = format!("{id}, which was off already, gives its machine back when it is stopped");
     cx.eventually(&what, async || {
@@ -129,34 +132,34 @@ pub(crate) async fn stop_05_compute_is_released(cx: &Cx) -> Outcome {
         Ok((!truth.holds_machine).then_some(()))
     })
     .await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn stop_06_a_terminated_instance_cannot_be_stopped(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn stop_06_a_terminated_instance_cannot_be_stopped(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
-    let mut arm = Arm::Held;
+    let mut arm = Pass::Held;
     for state in ["terminating", "terminated"] {
         let answer = cx.provisioner().stop_instance(&id).await;
         let call = format!("a stop of {id}, which is {state},");
-        arm = weaker(arm, cx.refused_at_the_end(&call, answer, since)?);
-        cx.gone(&id).await?;
+        arm = arm.weaker(cx.require_refused_after_terminate(&call, answer, since)?);
+        cx.wait_until_terminated(&id).await?;
     }
-    Ok(weaker(arm, cx.is_at_its_end(&id, since).await?))
+    Ok(arm.weaker(cx.require_ending(&id, since).await?))
 }
 
-pub(crate) async fn stop_07_an_unknown_id_is_not_found(cx: &Cx) -> Outcome {
+pub(crate) async fn stop_07_an_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     let answer = cx.provisioner().stop_instance(&id).await;
     let call = format!("a stop of {id}, which never existed,");
-    cx.refused(&call, answer, ErrorKind::NotFound)?;
-    Ok(Arm::Held)
+    cx.require_refused(&call, answer, ErrorKind::NotFound)?;
+    Ok(Pass::Held)
 }
 
 /// What the cloud itself knows of an instance.
-async fn truth(cx: &Cx, oracle: &dyn Oracle, id: &InstanceId) -> Result<Truth, Stop> {
+async fn truth(cx: &Context, oracle: &dyn Oracle, id: &InstanceId) -> Result<Truth, Failure> {
     let all = oracle.instances(cx.scope()).await;
     let found = all.into_iter().find(|truth| truth.info.id == *id);
-    found.ok_or_else(|| Stop::violated(format!("the cloud has no {id} any more")))
+    found.ok_or_else(|| Failure::violated(format!("the cloud has no {id} any more")))
 }

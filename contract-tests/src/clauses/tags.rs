@@ -6,9 +6,9 @@ use fleetwright::{
     ProvisionError, RESERVED_PREFIX, Tags,
 };
 
-use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn tags_01_odd_values_round_trip_exactly(cx: &Cx) -> Outcome {
+pub(crate) async fn tags_01_odd_values_round_trip_exactly(cx: &Context) -> Outcome {
     let odd = [
         ("ManagedBy", "My Fleet"),
         ("kit-edges", "  two spaces around  "),
@@ -36,11 +36,14 @@ pub(crate) async fn tags_01_odd_values_round_trip_exactly(cx: &Cx) -> Outcome {
             })?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Launches with these tags: they are read back exactly and found by them, or refused as invalid.
-async fn exact_or_refused(cx: &Cx, tags: &[(&str, &str)]) -> Result<Option<InstanceId>, Stop> {
+async fn exact_or_refused(
+    cx: &Context,
+    tags: &[(&str, &str)],
+) -> Result<Option<InstanceId>, Failure> {
     let mut config = cx.config();
     for tag in tags {
         add(&mut config.tags, *tag)?;
@@ -51,7 +54,7 @@ async fn exact_or_refused(cx: &Cx, tags: &[(&str, &str)]) -> Result<Option<Insta
             return Ok(None);
         }
         Err(error) => {
-            return Err(Stop::violated(format!(
+            return Err(Failure::violated(format!(
                 "tags {tags:?} must be held or refused as invalid without effect, but: {error}"
             )));
         }
@@ -64,7 +67,7 @@ async fn exact_or_refused(cx: &Cx, tags: &[(&str, &str)]) -> Result<Option<Insta
     }
     let list = cx.list(&filter).await?;
     let Some(listed) = list.iter().find(|one| one.id == info.id) else {
-        return Err(Stop::violated(format!(
+        return Err(Failure::violated(format!(
             "{} was launched with {tags:?} and is not found by them",
             info.id
         )));
@@ -73,16 +76,16 @@ async fn exact_or_refused(cx: &Cx, tags: &[(&str, &str)]) -> Result<Option<Insta
     Ok(Some(info.id))
 }
 
-pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Cx) -> Outcome {
+pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ReplyLost])?;
-    let mut config = cx.config_tagged(&[("kit-one", "1"), ("kit-two", "2")])?;
-    config.launch_token = Some(cx.token());
-    faults.strike(WireOp::Launch, 1, WireFault::ReplyLost).await;
+    let mut config = cx.config_with_tags(&[("kit-one", "1"), ("kit-two", "2")])?;
+    config.launch_token = Some(cx.new_token());
+    faults.inject(WireOp::Launch, 1, WireFault::ReplyLost).await;
     // A backend may send the launch again by itself; what counts is what is there afterwards.
     let answer = cx.provisioner().launch_instance(&config).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     cx.note(format!("the launch whose reply was lost: {answer:?}"));
-    for info in cx.exactly(1).await? {
+    for info in cx.require_count(1).await? {
         require(info.tags.contains_all(&config.tags), || {
             format!(
                 "the reply of its launch was lost, and {} has only the tags {:?}",
@@ -90,10 +93,10 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Cx) -> Outcome {
             )
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn tags_03_within_the_limits_are_taken(cx: &Cx) -> Outcome {
+pub(crate) async fn tags_03_within_the_limits_are_taken(cx: &Context) -> Outcome {
     let limits = &cx.capabilities().tags;
     // With a token, because a backend's own tags are not to be paid from the declared number.
     let mut config = cx.config_with_token();
@@ -103,8 +106,8 @@ pub(crate) async fn tags_03_within_the_limits_are_taken(cx: &Cx) -> Outcome {
         let key = long_key(number, limits.max_key_chars.min(MOST_CHARS));
         add(&mut config.tags, (&key, &value))?;
     }
-    let info = cx.launch_as(&config).await?;
-    let listed = cx.listed(&info.id).await?;
+    let info = cx.launch_config(&config).await?;
+    let listed = cx.wait_until_listed(&info.id).await?;
     require(listed.tags.contains_all(&config.tags), || {
         format!(
             "{} was launched with {} tags within the limits, and {} others are shown",
@@ -113,10 +116,10 @@ pub(crate) async fn tags_03_within_the_limits_are_taken(cx: &Cx) -> Outcome {
             listed.tags.len()
         )
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Cx) -> Outcome {
+pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Context) -> Outcome {
     let limits = cx.capabilities().tags.clone();
     let long = |limit: usize| limit <= MOST_CHARS;
     if limits.max_tags <= MOST_TAGS {
@@ -142,10 +145,10 @@ pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Cx) -> Outcome {
         let error = refused(cx, "a longer value than declared", &config).await?;
         names_limit(&error, limits.max_value_chars)?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Cx) -> Outcome {
+pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Context) -> Outcome {
     // No backend ever sees the library's own prefix: a config with it cannot be made.
     let own = Tags::new().with(format!("{RESERVED_PREFIX}x"), "");
     require(own.is_err(), || {
@@ -159,22 +162,28 @@ pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Cx) -> Outcome {
             refused(cx, &what, &config).await?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Cx) -> Outcome {
+pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
-    let info = cx.launch_as(&config).await?;
+    let info = cx.launch_config(&config).await?;
     same_tags("the launch", &info, &config.tags)?;
     cx.settle_reads().await;
-    same_tags("the list", &cx.listed(&info.id).await?, &config.tags)?;
+    same_tags(
+        "the list",
+        &cx.wait_until_listed(&info.id).await?,
+        &config.tags,
+    )?;
     let Some(token) = &config.launch_token else {
-        return Err(Stop::Kit("a config without the token it was given".into()));
+        return Err(Failure::KitError(
+            "a config without the token it was given".into(),
+        ));
     };
     let record = cx.provisioner().find_launch(token).await;
-    let record = record.map_err(|error| Stop::failed("find_launch", &error))?;
+    let record = record.map_err(|error| Failure::call_failed("find_launch", &error))?;
     let LaunchRecord::Found(found) = record else {
-        return Err(Stop::violated(format!(
+        return Err(Failure::violated(format!(
             "the token of {} must be found, but: {record:?}",
             info.id
         )));
@@ -182,52 +191,61 @@ pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Cx) -> Outcome {
     for info in &found {
         same_tags("find_launch", info, &config.tags)?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn tags_07_survive_a_life(cx: &Cx) -> Outcome {
-    let config = cx.config_tagged(&[("ManagedBy", "the kit"), ("kit-colour", "blue")])?;
-    let id = cx.launch_as(&config).await?.id;
-    cx.reach(&id, Running).await?;
+pub(crate) async fn tags_07_survive_a_life(cx: &Context) -> Outcome {
+    let config = cx.config_with_tags(&[("ManagedBy", "the kit"), ("kit-colour", "blue")])?;
+    let id = cx.launch_config(&config).await?.id;
+    cx.wait_for_state(&id, Running).await?;
     cx.stop(&id).await?;
-    cx.reach(&id, Stopped).await?;
+    cx.wait_for_state(&id, Stopped).await?;
     still_tagged(cx, &id, "it was stopped", &config.tags).await?;
     cx.start(&id).await?;
-    cx.reach(&id, Running).await?;
+    cx.wait_for_state(&id, Running).await?;
     still_tagged(cx, &id, "it was started again", &config.tags).await?;
     cx.terminate(&id).await?;
-    cx.gone(&id).await?;
+    cx.wait_until_terminated(&id).await?;
     cx.settle_reads().await;
     // Whether a terminated one is still listed is another clause's business.
     let list = cx.list(&cx.filter().in_any_state()).await?;
     for info in list.iter().filter(|info| info.id == id) {
         same_tags("the list after it was terminated", info, &config.tags)?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-async fn still_tagged(cx: &Cx, id: &InstanceId, when: &str, tags: &Tags) -> Result<(), Stop> {
+async fn still_tagged(
+    cx: &Context,
+    id: &InstanceId,
+    when: &str,
+    tags: &Tags,
+) -> Result<(), Failure> {
     cx.settle_reads().await;
-    let info = cx.listed(id).await?;
+    let info = cx.wait_until_listed(id).await?;
     same_tags(&format!("the list after {when}"), &info, tags)
 }
 
-fn same_tags(what: &str, info: &InstanceInfo, given: &Tags) -> Result<(), Stop> {
+fn same_tags(what: &str, info: &InstanceInfo, given: &Tags) -> Result<(), Failure> {
     require(info.tags == *given, || {
         let (id, shown) = (&info.id, &info.tags);
         format!("{id} was given the tags {given:?}, and {what} shows {shown:?}")
     })
 }
 
-async fn refused(cx: &Cx, what: &str, config: &InstanceConfig) -> Result<ProvisionError, Stop> {
+async fn refused(
+    cx: &Context,
+    what: &str,
+    config: &InstanceConfig,
+) -> Result<ProvisionError, Failure> {
     let answer = cx.provisioner().launch_instance(config).await;
     let what = format!("a launch with {what}");
-    cx.refused_and_nothing_made(&what, answer, ErrorKind::Invalid)
+    cx.require_refused_without_effect(&what, answer, ErrorKind::Invalid)
         .await
 }
 
 /// Demands that a refusal carries the limit that was passed.
-fn names_limit(error: &ProvisionError, declared: usize) -> Result<(), Stop> {
+fn names_limit(error: &ProvisionError, declared: usize) -> Result<(), Failure> {
     let named = match error.invalid_value().map(|value| value.problem()) {
         Some(Problem::TooMany { limit, .. } | Problem::TooLong { limit, .. }) => Some(*limit),
         _ => None,
@@ -237,9 +255,10 @@ fn names_limit(error: &ProvisionError, declared: usize) -> Result<(), Stop> {
     })
 }
 
-fn add(tags: &mut Tags, (key, value): (&str, &str)) -> Result<(), Stop> {
+fn add(tags: &mut Tags, (key, value): (&str, &str)) -> Result<(), Failure> {
     let set = tags.insert(key, value);
-    set.map(drop).map_err(|error| Stop::Kit(error.to_string()))
+    set.map(drop)
+        .map_err(|error| Failure::KitError(error.to_string()))
 }
 
 /// The most that is tried where a backend declares still more.

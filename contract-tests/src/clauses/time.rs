@@ -8,50 +8,54 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use crate::{Arm, Cx, Outcome, Stop, Time, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, Time, WireFault, WireOp, require};
 
-pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Cx) -> Outcome {
-    let id = cx.running().await?.id;
+pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Context) -> Outcome {
+    let id = cx.launch_running().await?.id;
     let deadline = cx.capabilities().poll_interval.saturating_mul(3);
     let deadline = deadline.max(Duration::from_millis(200));
     ends_in_time(cx, &id, deadline).await?;
     let hang = WireFault::Hang;
-    if let Some(faults) = cx.harness().faults().filter(|faults| faults.offers(&hang)) {
-        faults.strike_always(WireOp::Describe, hang).await;
+    if let Some(faults) = cx
+        .harness()
+        .faults()
+        .filter(|faults| faults.supports(&hang))
+    {
+        faults.inject_always(WireOp::Describe, hang).await;
         ends_in_time(cx, &id, deadline).await?;
         faults.clear().await;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn time_02_waiting_ends_when_the_goal_is_lost(cx: &Cx) -> Outcome {
+pub(crate) async fn time_02_waiting_ends_when_the_goal_is_lost(cx: &Context) -> Outcome {
     let deadline = cx.harness().budget();
-    let running = cx.running().await?.id;
+    let running = cx.launch_running().await?.id;
     let lost = wait(cx, &running, CloudInstanceState::Stopped, deadline);
     let (waited, terminated) = futures_util::future::join(lost, cx.terminate(&running)).await;
     terminated?;
     gave_up(&running, CloudInstanceState::Stopped, waited)?;
-    let gone = cx.terminated().await?.id;
+    let gone = cx.launch_terminated().await?.id;
     cx.settle_reads().await;
     let waited = wait(cx, &gone, CloudInstanceState::Running, deadline).await;
     gave_up(&gone, CloudInstanceState::Running, waited)?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
+pub(crate) async fn time_03_waiting_is_frugal(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let mut ids = Vec::new();
     for _ in 0..4 {
         ids.push(cx.launch().await?.id);
     }
     for id in &ids {
-        cx.reach(id, CloudInstanceState::Running).await?;
+        cx.wait_for_state(id, CloudInstanceState::Running).await?;
     }
     let tick = cx
         .capabilities()
         .poll_interval
         .max(Duration::from_millis(1));
-    let ticks: u32 = if cx.can_let_pass(tick.saturating_mul(20)) {
+    let ticks: u32 = if cx.can_advance_time(tick.saturating_mul(20)) {
         20
     } else {
         4
@@ -62,7 +66,7 @@ pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
     let before = oracle.calls().await;
     let began = Instant::now();
     let goal = CloudInstanceState::Stopped;
-    let waiter = cx.harness().waiter();
+    let waiter = cx.harness().state_waiter();
     let waited = waiter.for_state(cx.provisioner(), &ids, goal, &policy);
     // How it ends is another clause's question.
     let _ = waited.await;
@@ -76,10 +80,10 @@ pub(crate) async fn time_03_waiting_is_frugal(cx: &Cx) -> Outcome {
             ids.len(),
         )
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn time_04_capabilities_never_change(cx: &Cx) -> Outcome {
+pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
     let declared = cx.capabilities().clone();
     require(!declared.poll_interval.is_zero(), || {
         "the declared poll tick is zero, which asks for busy waiting".to_owned()
@@ -93,42 +97,44 @@ pub(crate) async fn time_04_capabilities_never_change(cx: &Cx) -> Outcome {
             format!("after {after} the handle declares {now:?}, where it declared {declared:?}")
         })
     };
-    let info = cx.running().await?;
+    let info = cx.launch_running().await?;
     same("a launch")?;
     cx.list(&cx.filter()).await?;
     same("a list")?;
     cx.stop(&info.id).await?;
-    cx.reach(&info.id, CloudInstanceState::Stopped).await?;
+    cx.wait_for_state(&info.id, CloudInstanceState::Stopped)
+        .await?;
     same("a stop")?;
     let unknown = cx.harness().unknown_id();
     let _ = cx.provisioner().describe_instance(&unknown).await;
     same("an error")?;
     cx.terminate(&info.id).await?;
-    cx.gone(&info.id).await?;
+    cx.wait_until_terminated(&info.id).await?;
     same("a terminate")?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Cx) -> Outcome {
+pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Context) -> Outcome {
     nobody_needs_to_look(cx).await?;
     if cx.harness().time() == Time::Real {
-        return Ok(Arm::Held);
+        return Ok(Pass::Held);
     }
     let info = cx.launch().await?;
     // However few look at it, it is there when its time has come.
-    cx.let_pass(cx.harness().budget()).await;
+    cx.advance_time(cx.harness().budget()).await;
     let status = cx.describe(&info.id).await?;
     require(status.state == CloudInstanceState::Running, || {
         let (id, state, budget) = (&info.id, status.state, cx.harness().budget());
         format!("{id} is {state} after {budget:?} on the clock that the backend was given")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Also where time cannot be moved: what nobody looks at gets as far as what was launched after it.
-async fn nobody_needs_to_look(cx: &Cx) -> Result<(), Stop> {
+async fn nobody_needs_to_look(cx: &Context) -> Result<(), Failure> {
     let [unwatched, watched] = [cx.launch().await?.id, cx.launch().await?.id];
-    cx.reach(&watched, CloudInstanceState::Running).await?;
+    cx.wait_for_state(&watched, CloudInstanceState::Running)
+        .await?;
     cx.settle_reads().await;
     let state = cx.describe(&unwatched).await?.state;
     require(state == CloudInstanceState::Running, || {
@@ -139,7 +145,7 @@ async fn nobody_needs_to_look(cx: &Cx) -> Result<(), Stop> {
 }
 
 async fn wait(
-    cx: &Cx,
+    cx: &Context,
     id: &InstanceId,
     goal: CloudInstanceState,
     deadline: Duration,
@@ -147,12 +153,12 @@ async fn wait(
     let tick = cx.capabilities().poll_interval;
     let policy = WaitPolicy::within(deadline).delays(tick, tick.saturating_mul(2));
     let ids = std::slice::from_ref(id);
-    let waiter = cx.harness().waiter();
+    let waiter = cx.harness().state_waiter();
     waiter.for_state(cx.provisioner(), ids, goal, &policy).await
 }
 
 /// Demands that a wait for what never comes fails when its time is up, neither earlier nor later.
-async fn ends_in_time(cx: &Cx, id: &InstanceId, deadline: Duration) -> Result<(), Stop> {
+async fn ends_in_time(cx: &Context, id: &InstanceId, deadline: Duration) -> Result<(), Failure> {
     let began = Instant::now();
     let waited = wait(cx, id, CloudInstanceState::Stopped, deadline).await;
     let took = began.elapsed();
@@ -160,7 +166,7 @@ async fn ends_in_time(cx: &Cx, id: &InstanceId, deadline: Duration) -> Result<()
         Ok(statuses) => {
             let seen: Vec<_> = statuses.iter().map(|status| status.state).collect();
             let text = format!("a wait until {id} is stopped succeeded, with {seen:?}");
-            return Err(Stop::violated(text));
+            return Err(Failure::violated(text));
         }
         Err(error) => error,
     };
@@ -182,11 +188,11 @@ fn gave_up(
     id: &InstanceId,
     goal: CloudInstanceState,
     waited: Result<Vec<InstanceStatus>, WaitError>,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let error = match waited {
         Ok(_) => {
             let text = format!("{id} is terminated, and a wait until it is {goal} succeeded");
-            return Err(Stop::violated(text));
+            return Err(Failure::violated(text));
         }
         Err(error) => error,
     };

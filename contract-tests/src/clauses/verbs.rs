@@ -6,16 +6,17 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use crate::{Arm, Cx, Outcome, SCOPE_TAG, Stop, require, steady::weaker};
+use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, require};
 
 /// Launches one and waits until all reads show that it runs.
-async fn running(cx: &Cx) -> Result<InstanceInfo, Stop> {
+async fn running(cx: &Context) -> Result<InstanceInfo, Failure> {
     let info = cx.launch().await?;
-    cx.rest(&info.id, CloudInstanceState::Running).await?;
+    cx.wait_until_settled(&info.id, CloudInstanceState::Running)
+        .await?;
     Ok(info)
 }
 
-pub(crate) async fn verbs_01_update_tags(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::UpdateTags) {
         return is_not_offered(cx, OptionalVerb::UpdateTags).await;
     }
@@ -23,18 +24,19 @@ pub(crate) async fn verbs_01_update_tags(cx: &Cx) -> Outcome {
     for key in ["changed", "kept", "removed"] {
         config.tags.insert(key, "old").map_err(unfit)?;
     }
-    let id = cx.launch_as(&config).await?.id;
-    cx.rest(&id, CloudInstanceState::Running).await?;
+    let id = cx.launch_config(&config).await?.id;
+    cx.wait_until_settled(&id, CloudInstanceState::Running)
+        .await?;
     let change = TagChange::new().set("added", "new").map_err(unfit)?;
     let change = change.set("changed", "new").map_err(unfit)?;
     let change = change.remove("removed").map_err(unfit)?;
     let change = change.remove("never-there").map_err(unfit)?;
-    let mut expected = cx.settled(&id).await?;
+    let mut expected = cx.settled_info(&id).await?;
     expected.tags = change.apply(&config.tags).map_err(unfit)?;
     for _ in 0..2 {
         let answer = cx.provisioner().update_tags(&id, &change).await;
-        answer.map_err(|error| Stop::failed(&format!("update_tags of {id}"), &error))?;
-        cx.is_still("a change of tags", &expected).await?;
+        answer.map_err(|error| Failure::call_failed(&format!("update_tags of {id}"), &error))?;
+        cx.require_unchanged("a change of tags", &expected).await?;
     }
     for (value, found) in [("new", true), ("old", false)] {
         let filter = cx.filter().with_tag("changed", value).map_err(unfit)?;
@@ -46,11 +48,11 @@ pub(crate) async fn verbs_01_update_tags(cx: &Cx) -> Outcome {
     for (what, change) in changes_beyond(&cx.capabilities().tags)? {
         let answer = cx.provisioner().update_tags(&id, &change).await;
         let call = format!("a change of {id} to {what}");
-        cx.refused(&call, answer, ErrorKind::Invalid)?;
-        cx.is_still(&format!("a refused change to {what}"), &expected)
+        cx.require_refused(&call, answer, ErrorKind::Invalid)?;
+        cx.require_unchanged(&format!("a refused change to {what}"), &expected)
             .await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// The most that is tried where a backend declares still more.
@@ -58,7 +60,7 @@ const MOST_TAGS: usize = 1_000;
 const MOST_CHARS: usize = 100_000;
 
 /// Changes of which a part is good and another part is beyond a limit.
-fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, Stop> {
+fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, Failure> {
     let good = || {
         let change = TagChange::new().set("added", "newer")?.remove("kept")?;
         Ok::<_, InvalidValue>(change)
@@ -81,31 +83,35 @@ fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, 
     Ok(changes)
 }
 
-pub(crate) async fn verbs_02_reboot(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
         return is_not_offered(cx, OptionalVerb::RebootInstance).await;
     }
     let id = running(cx).await?.id;
-    let mut expected = cx.settled(&id).await?;
+    let mut expected = cx.settled_info(&id).await?;
     for how in [Reboot::Soft, Reboot::Hard] {
         let boots = boots(cx, &id).await;
         let answer = cx.provisioner().reboot_instance(&id, how).await;
-        answer.map_err(|error| Stop::failed(&format!("a {how:?} reboot of {id}"), &error))?;
+        answer
+            .map_err(|error| Failure::call_failed(&format!("a {how:?} reboot of {id}"), &error))?;
         booted_again(cx, &id, boots, &format!("a {how:?} reboot")).await?;
-        expected.state = cx.settled(&id).await?.state;
-        cx.is_still(&format!("a {how:?} reboot"), &expected).await?;
-        cx.rest(&id, CloudInstanceState::Running).await?;
+        expected.state = cx.settled_info(&id).await?.state;
+        cx.require_unchanged(&format!("a {how:?} reboot"), &expected)
+            .await?;
+        cx.wait_until_settled(&id, CloudInstanceState::Running)
+            .await?;
     }
     cx.stop(&id).await?;
-    cx.rest(&id, CloudInstanceState::Stopped).await?;
+    cx.wait_until_settled(&id, CloudInstanceState::Stopped)
+        .await?;
     let answer = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
     let call = format!("a reboot of {id}, which is stopped,");
-    cx.refused(&call, answer, ErrorKind::WrongState)?;
-    Ok(Arm::Held)
+    cx.require_refused(&call, answer, ErrorKind::WrongState)?;
+    Ok(Pass::Held)
 }
 
 /// How often an instance has booted, if somebody counts.
-async fn boots(cx: &Cx, id: &InstanceId) -> Option<u32> {
+async fn boots(cx: &Context, id: &InstanceId) -> Option<u32> {
     let all = cx.harness().oracle()?.instances(cx.scope()).await;
     let truth = all.into_iter().find(|truth| truth.info.id == *id)?;
     truth.boots
@@ -113,11 +119,11 @@ async fn boots(cx: &Cx, id: &InstanceId) -> Option<u32> {
 
 /// Waits until an instance has booted once more than `before`, and runs.
 async fn booted_again(
-    cx: &Cx,
+    cx: &Context,
     id: &InstanceId,
     before: Option<u32>,
     why: &str,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     if before.is_some() {
         cx.eventually(&format!("{why} boots {id} again"), async || {
             Ok((boots(cx, id).await > before).then_some(()))
@@ -125,53 +131,57 @@ async fn booted_again(
         .await?;
     }
     cx.settle_reads().await;
-    cx.rest(id, CloudInstanceState::Running).await?;
+    cx.wait_until_settled(id, CloudInstanceState::Running)
+        .await?;
     Ok(())
 }
 
-pub(crate) async fn verbs_03_resize(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ResizeInstance) {
         return is_not_offered(cx, OptionalVerb::ResizeInstance).await;
     }
-    let none = || Stop::NotRun("the harness names no second type".to_owned());
+    let none = || Failure::NotRun("the harness names no second type".to_owned());
     let to = cx.harness().other_type().ok_or_else(none)?;
     let id = running(cx).await?.id;
-    let running = cx.settled(&id).await?;
+    let running = cx.settled_info(&id).await?;
     let answer = cx.provisioner().resize_instance(&id, &to).await;
     let call = format!("a resize of {id}, which runs,");
-    cx.refused(&call, answer, ErrorKind::WrongState)?;
-    cx.is_still("a refused resize", &running).await?;
+    cx.require_refused(&call, answer, ErrorKind::WrongState)?;
+    cx.require_unchanged("a refused resize", &running).await?;
     cx.stop(&id).await?;
-    cx.rest(&id, CloudInstanceState::Stopped).await?;
-    let mut expected = cx.settled(&id).await?;
+    cx.wait_until_settled(&id, CloudInstanceState::Stopped)
+        .await?;
+    let mut expected = cx.settled_info(&id).await?;
     let answer = cx.provisioner().resize_instance(&id, &to).await;
-    answer.map_err(|error| Stop::failed(&format!("a resize of {id}"), &error))?;
+    answer.map_err(|error| Failure::call_failed(&format!("a resize of {id}"), &error))?;
     expected.instance_type = Some(to.clone());
-    cx.is_still(&format!("a resize to {to}"), &expected).await?;
+    cx.require_unchanged(&format!("a resize to {to}"), &expected)
+        .await?;
     cx.start(&id).await?;
     cx.settle_reads().await;
-    cx.rest(&id, CloudInstanceState::Running).await?;
-    let now = cx.settled(&id).await?.instance_type;
+    cx.wait_until_settled(&id, CloudInstanceState::Running)
+        .await?;
+    let now = cx.settled_info(&id).await?.instance_type;
     require(now.as_ref() == Some(&to), || {
         format!("{id} was resized to {to} and runs as {now:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn verbs_04_reimage(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ReimageInstance) {
         return is_not_offered(cx, OptionalVerb::ReimageInstance).await;
     }
     let first = cx.config().image;
     let other = cx.harness().other_image().unwrap_or_else(|| first.clone());
     let id = running(cx).await?.id;
-    let mut expected = cx.settled(&id).await?;
+    let mut expected = cx.settled_info(&id).await?;
     let boots = boots(cx, &id).await;
     let answer = cx.provisioner().reimage_instance(&id, &other).await;
-    answer.map_err(|error| Stop::failed(&format!("a reimage of {id}"), &error))?;
+    answer.map_err(|error| Failure::call_failed(&format!("a reimage of {id}"), &error))?;
     booted_again(cx, &id, boots, "a reimage").await?;
     expected.image = Some(other.clone());
-    cx.is_still(&format!("a reimage to {other}"), &expected)
+    cx.require_unchanged(&format!("a reimage to {other}"), &expected)
         .await?;
     if let Some(unknown) = cx.harness().unknown_image() {
         let answer = cx.provisioner().reimage_instance(&id, &unknown).await;
@@ -181,19 +191,22 @@ pub(crate) async fn verbs_04_reimage(cx: &Cx) -> Outcome {
         require(refused, || {
             format!("a reimage of {id} to the unknown {unknown} must be invalid, but: {answer:?}")
         })?;
-        cx.is_still("a refused reimage", &expected).await?;
+        cx.require_unchanged("a refused reimage", &expected).await?;
     }
     cx.stop(&id).await?;
-    cx.rest(&id, CloudInstanceState::Stopped).await?;
-    let mut expected = cx.settled(&id).await?;
+    cx.wait_until_settled(&id, CloudInstanceState::Stopped)
+        .await?;
+    let mut expected = cx.settled_info(&id).await?;
     let answer = cx.provisioner().reimage_instance(&id, &first).await;
-    answer.map_err(|error| Stop::failed(&format!("a reimage of {id}, stopped,"), &error))?;
+    answer
+        .map_err(|error| Failure::call_failed(&format!("a reimage of {id}, stopped,"), &error))?;
     expected.image = Some(first);
-    cx.is_still("a reimage while stopped", &expected).await?;
-    Ok(Arm::Held)
+    cx.require_unchanged("a reimage while stopped", &expected)
+        .await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn verbs_05_console_output(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleOutput) {
         return is_not_offered(cx, OptionalVerb::ConsoleOutput).await;
     }
@@ -201,7 +214,7 @@ pub(crate) async fn verbs_05_console_output(cx: &Cx) -> Outcome {
     let what = format!("the console of {id}, which runs, shows something");
     let output = cx.eventually(&what, async || {
         let output = cx.provisioner().console_output(&id).await;
-        let output = output.map_err(|error| Stop::failed("console_output", &error))?;
+        let output = output.map_err(|error| Failure::call_failed("console_output", &error))?;
         Ok((!output.text.is_empty()).then_some(output))
     });
     let output = output.await?;
@@ -210,10 +223,10 @@ pub(crate) async fn verbs_05_console_output(cx: &Cx) -> Outcome {
     require(!tells, || {
         format!("the debug output of {id}'s console shows what it holds")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn verbs_06_console_session(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleSession) {
         return is_not_offered(cx, OptionalVerb::ConsoleSession).await;
     }
@@ -222,7 +235,7 @@ pub(crate) async fn verbs_06_console_session(cx: &Cx) -> Outcome {
         let info = running(cx).await?;
         let id = info.id;
         let session = cx.provisioner().console_session(&id).await;
-        let session = session.map_err(|error| Stop::failed("console_session", &error))?;
+        let session = session.map_err(|error| Failure::call_failed("console_session", &error))?;
         require(!session.url.is_empty(), || {
             format!("the console of {id} has no address")
         })?;
@@ -237,20 +250,21 @@ pub(crate) async fn verbs_06_console_session(cx: &Cx) -> Outcome {
         opened.push((id, session.url));
     }
     let [(one, here), (other, there)] = opened.as_slice() else {
-        return Err(Stop::Kit("two sessions make two".to_owned()));
+        return Err(Failure::KitError("two sessions make two".to_owned()));
     };
     require(here != there, || {
         format!("{one} and {other} have the same console")
     })?;
     cx.stop(one).await?;
-    cx.rest(one, CloudInstanceState::Stopped).await?;
+    cx.wait_until_settled(one, CloudInstanceState::Stopped)
+        .await?;
     let answer = cx.provisioner().console_session(one).await;
     let call = format!("a console session of {one}, which is stopped,");
-    cx.refused(&call, answer, ErrorKind::WrongState)?;
-    Ok(Arm::Held)
+    cx.require_refused(&call, answer, ErrorKind::WrongState)?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn verbs_07_snapshot_image(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::SnapshotImage) {
         return is_not_offered(cx, OptionalVerb::SnapshotImage).await;
     }
@@ -258,7 +272,7 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Cx) -> Outcome {
     let request = snapshot_of(cx, "one")?;
     let make = async |request: &SnapshotRequest| {
         let made = cx.provisioner().snapshot_image(&one, request).await;
-        made.map_err(|error| Stop::failed(&format!("snapshot_image of {one}"), &error))
+        made.map_err(|error| Failure::call_failed(&format!("snapshot_image of {one}"), &error))
     };
     let image = make(&request).await?;
     let again = make(&request).await?;
@@ -271,7 +285,7 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Cx) -> Outcome {
     })?;
     let answer = cx.provisioner().snapshot_image(&other, &request).await;
     let call = format!("an image of {other} under the name of one of {one}");
-    cx.refused(&call, answer, ErrorKind::Conflict)?;
+    cx.require_refused(&call, answer, ErrorKind::Conflict)?;
     let mut config = cx.config();
     config.image = image.clone();
     let what = format!("{image}, made of {one}, can be launched");
@@ -280,11 +294,11 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Cx) -> Outcome {
             Ok(info) => Ok(Some(info)),
             // An image takes its time to become one.
             Err(error) if error.effect() == fleetwright::Effect::None => Ok(None),
-            Err(error) => Err(Stop::failed("launch_instance", &error)),
+            Err(error) => Err(Failure::call_failed("launch_instance", &error)),
         }
     });
     let launched = launched.await?;
-    let shown = cx.listed(&launched.id).await?.image;
+    let shown = cx.wait_until_listed(&launched.id).await?.image;
     require(shown.as_ref() == Some(&image), || {
         format!(
             "{} was launched from {image} and shows {shown:?}",
@@ -292,23 +306,24 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Cx) -> Outcome {
         )
     })?;
     for id in [&one, &other] {
-        cx.rest(id, CloudInstanceState::Running).await?;
+        cx.wait_until_settled(id, CloudInstanceState::Running)
+            .await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// An image's name that no other clause gives.
-fn snapshot_of(cx: &Cx, which: &str) -> Result<SnapshotRequest, Stop> {
+fn snapshot_of(cx: &Context, which: &str) -> Result<SnapshotRequest, Failure> {
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
     SnapshotRequest::new(format!("kit-{scope}-{which}")).map_err(unfit)
 }
 
-pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     for verb in OptionalVerb::ALL {
         let answer = call(cx, verb, &id).await?;
         let call = format!("{} of {id}, which never existed,", Operation::from(verb));
-        cx.refused(
+        cx.require_refused(
             &call,
             answer,
             kind_if_declared(cx, verb, ErrorKind::NotFound),
@@ -317,27 +332,27 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Cx) -> Outcome {
     Ok(arm_of_declared(cx))
 }
 
-pub(crate) async fn verbs_09_terminated_instances_are_in_the_wrong_state(cx: &Cx) -> Outcome {
+pub(crate) async fn verbs_09_terminated_instances_are_in_the_wrong_state(cx: &Context) -> Outcome {
     let id = running(cx).await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
-    cx.gone(&id).await?;
+    cx.wait_until_terminated(&id).await?;
     let mut arm = arm_of_declared(cx);
     for verb in OptionalVerb::ALL {
         let answer = call(cx, verb, &id).await?;
         let call = format!("{} of {id}, which is terminated,", Operation::from(verb));
         if cx.capabilities().supports(verb) {
-            arm = weaker(arm, cx.refused_at_the_end(&call, answer, since)?);
+            arm = arm.weaker(cx.require_refused_after_terminate(&call, answer, since)?);
         } else {
-            cx.refused(&call, answer, ErrorKind::Unsupported)?;
+            cx.require_refused(&call, answer, ErrorKind::Unsupported)?;
         }
     }
-    cx.is_at_its_end(&id, since).await?;
+    cx.require_ending(&id, since).await?;
     Ok(arm)
 }
 
 /// How a verb is refused: as `kind` where it is declared.
-fn kind_if_declared(cx: &Cx, verb: OptionalVerb, kind: ErrorKind) -> ErrorKind {
+fn kind_if_declared(cx: &Context, verb: OptionalVerb, kind: ErrorKind) -> ErrorKind {
     if cx.capabilities().supports(verb) {
         kind
     } else {
@@ -346,31 +361,32 @@ fn kind_if_declared(cx: &Cx, verb: OptionalVerb, kind: ErrorKind) -> ErrorKind {
 }
 
 /// What is tested by going through all verbs.
-fn arm_of_declared(cx: &Cx) -> Arm {
+fn arm_of_declared(cx: &Context) -> Pass {
     if cx.capabilities().verbs.is_empty() {
-        Arm::Refused
+        Pass::Refused
     } else {
-        Arm::Held
+        Pass::Held
     }
 }
 
 /// Demands that a verb that is not declared is refused, and that nothing happens.
-async fn is_not_offered(cx: &Cx, verb: OptionalVerb) -> Outcome {
+async fn is_not_offered(cx: &Context, verb: OptionalVerb) -> Outcome {
     let id = running(cx).await?.id;
-    let before = cx.settled(&id).await?;
+    let before = cx.settled_info(&id).await?;
     let answer = call(cx, verb, &id).await?;
     let call = format!("{} of {id}, not declared,", Operation::from(verb));
-    cx.refused(&call, answer, ErrorKind::Unsupported)?;
-    cx.is_still("a verb that is not declared", &before).await?;
-    Ok(Arm::Refused)
+    cx.require_refused(&call, answer, ErrorKind::Unsupported)?;
+    cx.require_unchanged("a verb that is not declared", &before)
+        .await?;
+    Ok(Pass::Refused)
 }
 
 /// Calls a verb with what would be fine for an instance in the right state.
 async fn call(
-    cx: &Cx,
+    cx: &Context,
     verb: OptionalVerb,
     id: &InstanceId,
-) -> Result<fleetwright::Result<()>, Stop> {
+) -> Result<fleetwright::Result<()>, Failure> {
     let handle = cx.provisioner();
     let config = cx.config();
     Ok(match verb {
@@ -403,6 +419,6 @@ async fn call(
     clippy::needless_pass_by_value,
     reason = "the shape that `map_err` takes"
 )]
-fn unfit(value: InvalidValue) -> Stop {
-    Stop::Kit(value.to_string())
+fn unfit(value: InvalidValue) -> Failure {
+    Failure::KitError(value.to_string())
 }

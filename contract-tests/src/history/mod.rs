@@ -22,7 +22,9 @@ use tokio::time::Instant;
 
 use check::{Answer, Asked, Event, Rules, is_linearizable};
 
-use crate::{Arm, Cx, Factory, Outcome, Stop, Time, cx::names, require, seed, suite::run_case};
+use crate::{
+    Context, Factory, Failure, Outcome, Pass, Time, context::names, require, seed, suite::run_case,
+};
 
 /// How many tokens the callers share.
 const TOKENS: usize = 2;
@@ -99,22 +101,22 @@ impl Board {
     }
 }
 
-async fn case(cx: &Cx, callers: &[Vec<Move>]) -> Outcome {
+async fn case(cx: &Context, callers: &[Vec<Move>]) -> Outcome {
     let configs = (0..TOKENS).map(|token| configs(cx, token));
     let board = Board {
-        configs: configs.collect::<Result<_, Stop>>()?,
+        configs: configs.collect::<Result<_, Failure>>()?,
         known: RefCell::default(),
         events: RefCell::default(),
         clock: Cell::new(0),
     };
     let began = Instant::now();
-    let handles = [cx.shared(), cx.other_handle().await];
+    let handles = [cx.shared_provisioner(), cx.open_handle().await];
     let calling = callers.iter().enumerate().map(|(number, moves)| {
         let handle = Arc::clone(&handles[number % handles.len()]);
         let board = &board;
         async move {
             for one in moves {
-                cx.let_pass(one.pause).await;
+                cx.advance_time(one.pause).await;
                 call(&*handle, board, one).await;
             }
         }
@@ -129,17 +131,17 @@ async fn case(cx: &Cx, callers: &[Vec<Move>]) -> Outcome {
         records_may_be_forgotten: began.elapsed() >= cx.capabilities().terminated_visible,
     };
     judge(&board, rules)?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Two configs for one token, told from those of other tokens by a tag.
-fn configs(cx: &Cx, token: usize) -> Result<[InstanceConfig; 2], Stop> {
+fn configs(cx: &Context, token: usize) -> Result<[InstanceConfig; 2], Failure> {
     let mut config = cx.config_with_token();
     let tagged = config.tags.insert("kit-token", token.to_string());
-    tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+    tagged.map_err(|error| Failure::KitError(error.to_string()))?;
     let mut other = config.clone();
     let tagged = other.tags.insert("kit-other", "yes");
-    tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+    tagged.map_err(|error| Failure::KitError(error.to_string()))?;
     Ok([config, other])
 }
 
@@ -179,7 +181,7 @@ async fn call(handle: &dyn InstanceProvisioner, board: &Board, one: &Move) {
 }
 
 /// When everybody is done: what there is of a token.
-async fn look(cx: &Cx, board: &Board, token: usize) -> Result<(), Stop> {
+async fn look(cx: &Context, board: &Board, token: usize) -> Result<(), Failure> {
     let began = board.tick();
     let mut filter = cx.filter();
     for (key, value) in &board.configs[token][0].tags {
@@ -216,7 +218,7 @@ fn heard(answer: Result<Answer, ProvisionError>) -> Answer {
     })
 }
 
-fn judge(board: &Board, rules: Rules) -> Result<(), Stop> {
+fn judge(board: &Board, rules: Rules) -> Result<(), Failure> {
     let all = board.events.borrow();
     let mut owners: BTreeMap<&InstanceId, usize> = BTreeMap::new();
     for (token, event) in all.iter() {

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use proptest_state_machine::ReferenceStateMachine as _;
 
-use crate::{Arm, Factory, Outcome, Time, seed, suite::run_case};
+use crate::{Factory, Outcome, Pass, Time, seed, suite::run_case};
 use play::Play;
 use step::Machine;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(factory: &Factory) -> Outcome {
                 play.take(step).await?;
             }
             play.finish().await?;
-            Ok(Arm::Held)
+            Ok(Pass::Held)
         });
         played.map(drop)
     })

@@ -13,13 +13,13 @@ use super::{
     slot::Slot,
     step::{Mishap, SLOTS, Step},
 };
-use crate::{Cx, Stop, WireFault, WireOp, dropped::drop_after};
+use crate::{Context, Failure, WireFault, WireOp, dropped::drop_after};
 
 /// The tag that tells the tokens apart in a list.
 const SLOT_TAG: &str = "kit-slot";
 
 pub(super) struct Play<'a> {
-    cx: &'a Cx,
+    cx: &'a Context,
     handle: Arc<dyn InstanceProvisioner>,
     slots: Vec<Slot>,
     told: Vec<String>,
@@ -29,18 +29,18 @@ pub(super) struct Play<'a> {
 type Said = Result<Option<InstanceId>, ProvisionError>;
 
 impl<'a> Play<'a> {
-    pub(super) async fn new(cx: &'a Cx) -> Result<Self, Stop> {
+    pub(super) async fn new(cx: &'a Context) -> Result<Self, Failure> {
         let slots = (0..SLOTS).map(|slot| Ok(Slot::new(configs(cx, slot)?, cx.capabilities())));
         Ok(Self {
             cx,
-            handle: cx.other_handle().await,
-            slots: slots.collect::<Result<_, Stop>>()?,
+            handle: cx.open_handle().await,
+            slots: slots.collect::<Result<_, Failure>>()?,
             told: Vec::new(),
         })
     }
 
     /// Takes a step.
-    pub(super) async fn take(&mut self, step: &Step) -> Result<(), Stop> {
+    pub(super) async fn take(&mut self, step: &Step) -> Result<(), Failure> {
         self.told.push(step.to_string());
         self.slots.iter_mut().for_each(Slot::begin);
         match step {
@@ -48,7 +48,7 @@ impl<'a> Play<'a> {
             Step::Look => self.look().await,
             Step::Rest => self.rest().await,
             Step::Restart => {
-                self.handle = self.cx.other_handle().await;
+                self.handle = self.cx.open_handle().await;
                 Ok(())
             }
             Step::Outside(slot, verb) => {
@@ -59,13 +59,13 @@ impl<'a> Play<'a> {
     }
 
     /// In the end everything is as the model says.
-    pub(super) async fn finish(&mut self) -> Result<(), Stop> {
+    pub(super) async fn finish(&mut self) -> Result<(), Failure> {
         self.told.push("look at everything in the end".to_owned());
         self.slots.iter_mut().for_each(Slot::begin);
         self.look().await
     }
 
-    async fn call(&mut self, slot: usize, verb: Verb, mishap: &Mishap) -> Result<(), Stop> {
+    async fn call(&mut self, slot: usize, verb: Verb, mishap: &Mishap) -> Result<(), Failure> {
         if self.slots[slot].id.is_none() && !matches!(verb, Verb::Launch(_)) {
             self.add(" (nothing to do: no id is known)");
             return Ok(());
@@ -140,21 +140,21 @@ impl<'a> Play<'a> {
             }
             Mishap::Dropped(polls) => drop_after(*polls, self.plainly(slot, verb)).await,
             Mishap::Fault(fault) => {
-                self.strike(verb, fault).await;
+                self.inject(verb, fault).await;
                 let said = self.plainly(slot, verb).await;
                 self.clear().await;
                 Some(said)
             }
             Mishap::Crash(fault) => {
-                let said = if self.strike(verb, fault).await {
-                    timeout(self.cx.patience(), self.plainly(slot, verb))
+                let said = if self.inject(verb, fault).await {
+                    timeout(self.cx.call_timeout(), self.plainly(slot, verb))
                         .await
                         .ok()
                 } else {
                     drop_after(2, self.plainly(slot, verb)).await
                 };
                 self.clear().await;
-                self.handle = self.cx.other_handle().await;
+                self.handle = self.cx.open_handle().await;
                 said
             }
         }
@@ -174,7 +174,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    async fn strike(&self, verb: Verb, fault: &WireFault) -> bool {
+    async fn inject(&self, verb: Verb, fault: &WireFault) -> bool {
         let operation = match verb {
             Verb::Launch(_) => WireOp::Launch,
             Verb::Stop => WireOp::Stop,
@@ -182,10 +182,10 @@ impl<'a> Play<'a> {
             Verb::Terminate => WireOp::Terminate,
         };
         let faults = self.cx.harness().faults();
-        let Some(faults) = faults.filter(|faults| faults.offers(fault)) else {
+        let Some(faults) = faults.filter(|faults| faults.supports(fault)) else {
             return false;
         };
-        faults.strike(operation, 1, fault.clone()).await;
+        faults.inject(operation, 1, fault.clone()).await;
         true
     }
 
@@ -196,22 +196,25 @@ impl<'a> Play<'a> {
     }
 
     async fn outside(&mut self, slot: usize, verb: Verb) {
-        let (outsider, id) = (self.cx.harness().outsider(), self.slots[slot].id.clone());
-        let (Some(outsider), Some(id)) = (outsider, id) else {
+        let (external_actor, id) = (
+            self.cx.harness().external_actor(),
+            self.slots[slot].id.clone(),
+        );
+        let (Some(external_actor), Some(id)) = (external_actor, id) else {
             self.add(" (nothing to do)");
             return;
         };
         match verb {
-            Verb::Stop => outsider.stop(&id).await,
-            Verb::Terminate => outsider.terminate(&id).await,
+            Verb::Stop => external_actor.stop(&id).await,
+            Verb::Terminate => external_actor.terminate(&id).await,
             Verb::Launch(_) | Verb::Start => return,
         }
-        // Nobody tells an outsider what came of it.
+        // Nobody tells an external_actor what came of it.
         self.slots[slot].not_hear(verb);
     }
 
     /// Compares everything that reads show with the model.
-    async fn look(&mut self) -> Result<(), Stop> {
+    async fn look(&mut self) -> Result<(), Failure> {
         self.cx.settle_reads().await;
         let list = self.handle.list_instances(&self.cx.filter()).await;
         let list = list.map_err(|error| self.failed(&error))?;
@@ -243,7 +246,7 @@ impl<'a> Play<'a> {
     }
 
     /// Lets every transition that is under way come to its end.
-    async fn rest(&self) -> Result<(), Stop> {
+    async fn rest(&self) -> Result<(), Failure> {
         for id in self.slots.iter().filter_map(|slot| slot.id.as_ref()) {
             let what = format!("{id} is at rest");
             let rested = self.cx.eventually(&what, async || {
@@ -270,27 +273,27 @@ impl<'a> Play<'a> {
         }
     }
 
-    fn failed(&self, error: &ProvisionError) -> Stop {
+    fn failed(&self, error: &ProvisionError) -> Failure {
         self.broken(&format!("a read failed: {error}"))
     }
 
     /// The violation, with the whole sequence that led to it.
-    fn broken(&self, seen: &str) -> Stop {
+    fn broken(&self, seen: &str) -> Failure {
         let lines = self.told.iter().enumerate();
         let lines: Vec<_> = lines
             .map(|(at, told)| format!("\n    {}. {told}", at + 1))
             .collect();
-        Stop::Violated(format!("{seen}; the sequence was:{}", lines.concat()))
+        Failure::Violated(format!("{seen}; the sequence was:{}", lines.concat()))
     }
 }
 
 /// Two configs for one token, told from those of the other tokens by a tag.
-fn configs(cx: &Cx, slot: usize) -> Result<[InstanceConfig; 2], Stop> {
+fn configs(cx: &Context, slot: usize) -> Result<[InstanceConfig; 2], Failure> {
     let mut usual = cx.config_with_token();
     let tagged = usual.tags.insert(SLOT_TAG, slot.to_string());
-    tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+    tagged.map_err(|error| Failure::KitError(error.to_string()))?;
     let mut other = usual.clone();
     let tagged = other.tags.insert("kit-other", "yes");
-    tagged.map_err(|error| Stop::Kit(error.to_string()))?;
+    tagged.map_err(|error| Failure::KitError(error.to_string()))?;
     Ok([usual, other])
 }

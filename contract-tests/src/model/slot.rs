@@ -87,7 +87,7 @@ impl Slot {
     pub(super) fn see_list(&mut self, list: &[InstanceInfo]) -> Result<(), String> {
         let live: Vec<_> = list.iter().filter(|info| !info.state.is_ending()).collect();
         if live.len() > 1 {
-            return Err(format!("one token has {}", crate::cx::names(list)));
+            return Err(format!("one token has {}", crate::context::names(list)));
         }
         let live = live.first().copied();
         let known = self.id.clone();

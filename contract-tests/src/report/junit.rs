@@ -1,4 +1,4 @@
-//! The report as JUnit reads it, for the test views of CI servers.
+//! The report in the JUnit format, for the test views of CI servers.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use quick_junit::{NonSuccessKind, Report as JUnit, TestCase, TestCaseStatus, Tes
 use super::{Entry, Report};
 use crate::Status;
 
-/// The whole document.
+/// Returns the JUnit document of a report.
 pub(super) fn document(report: &Report) -> Result<String, String> {
-    let mut suite = TestSuite::new(format!("contract {}", report.provider));
+    let mut suite = TestSuite::new(format!("contract {}", report.name));
     for entry in &report.clauses {
         suite.add_test_case(case(entry));
     }
@@ -21,7 +21,7 @@ pub(super) fn document(report: &Report) -> Result<String, String> {
 fn case(entry: &Entry) -> TestCase {
     let reason = entry.reason.clone().unwrap_or_default();
     let mut status = match entry.status {
-        Status::Pass | Status::Refused => TestCaseStatus::success(),
+        Status::Pass | Status::Refused | Status::NotClaimed => TestCaseStatus::success(),
         Status::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Status::KitError => TestCaseStatus::non_success(NonSuccessKind::Error),
         Status::NotRun | Status::Waived => TestCaseStatus::skipped(),

@@ -1,11 +1,11 @@
-//! All reports as one page: clauses by providers, each cell with its reason.
+//! All reports on one HTML page: a table of clauses by providers, each cell with its reason.
 
 use std::fmt::Write as _;
 
 use super::Report;
 use crate::{CLAUSES, CONTRACT_VERSION};
 
-/// One self-contained page of `reports`, the providers side by side.
+/// Returns a self-contained HTML page with one column for each report.
 pub fn matrix(reports: &[Report]) -> String {
     let mut page = String::from(HEAD);
     let _ = write!(
@@ -16,8 +16,8 @@ pub fn matrix(reports: &[Report]) -> String {
         let _ = write!(
             page,
             "<th>{}<br><small>{}</small>",
-            escape(&report.provider),
-            escape(&verdict(report))
+            escape(&report.name),
+            escape(&report.summary())
         );
     }
     page.push('\n');
@@ -37,31 +37,17 @@ pub fn matrix(reports: &[Report]) -> String {
     for report in reports {
         for entry in report.clauses.iter().filter(|entry| entry.reason.is_some()) {
             let reason = escape(entry.reason.as_deref().unwrap_or_default());
-            let anchor = anchor(&report.provider, &entry.id);
+            let anchor = anchor(&report.name, &entry.id);
             let _ = writeln!(
                 page,
                 "<dt id=\"{anchor}\">{} {}<dd><pre>{reason}</pre>",
-                escape(&report.provider),
+                escape(&report.name),
                 entry.id
             );
         }
     }
     page.push_str("</dl>\n");
     page
-}
-
-fn verdict(report: &Report) -> String {
-    let counts = report
-        .counts()
-        .into_iter()
-        .map(|(status, count)| format!("{count} {}", status.word()));
-    let counts = counts.collect::<Vec<_>>().join(", ");
-    let whole = if report.is_conformant() {
-        "conformant"
-    } else {
-        "not conformant"
-    };
-    format!("{whole}: {counts}")
 }
 
 fn cell(report: &Report, id: &str) -> String {
@@ -73,7 +59,7 @@ fn cell(report: &Report, id: &str) -> String {
     match entry.reason {
         Some(_) => format!(
             "<td class={class}><a href=\"#{}\">{word}</a>",
-            anchor(&report.provider, id)
+            anchor(&report.name, id)
         ),
         None => format!("<td class={class}>{word}"),
     }
@@ -102,7 +88,7 @@ const HEAD: &str = "<!doctype html>
 body { font: 15px/1.4 system-ui, sans-serif; margin: 2em; }
 table { border-collapse: collapse; }
 td, th { border: 1px solid #ccc; padding: .2em .6em; text-align: left; vertical-align: top; }
-.pass { background: #e3f4e3; } .refused { background: #eef4e3; } .fail, .kit_error { background: #f7d9d9; }
+.pass { background: #e3f4e3; } .refused, .not_claimed { background: #eef4e3; } .fail, .kit_error { background: #f7d9d9; }
 .waived { background: #fbf0d0; } .not_run { background: #eee; }
 pre { white-space: pre-wrap; margin: 0 0 1em; }
 </style>

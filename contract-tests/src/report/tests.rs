@@ -1,12 +1,13 @@
-//! What is written is what was run.
+//! Tests of reports and their formats.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner};
 use fleetwright_memory::MemoryCloud;
 
 use super::*;
+use crate::{CLAUSES, Pass, Status};
 
 /// A harness whose clauses are never run: a report reads its name and its time.
 struct MemoryHarness;
@@ -31,19 +32,16 @@ impl Harness for MemoryHarness {
 }
 
 fn verdict(id: &'static str, status: Status, reason: Option<&str>) -> Verdict {
-    Verdict {
-        id,
-        status,
-        reason: reason.map(str::to_owned),
-        found: crate::Found::default(),
-        transcript: Vec::new(),
-        duration: Duration::from_millis(7),
+    let verdict = Verdict::new(id, Ok(Pass::Held), Duration::from_millis(7));
+    match reason {
+        Some(reason) => verdict.with_status(status, reason),
+        None => Verdict { status, ..verdict },
     }
 }
 
 #[test]
-fn a_new_report_has_run_nothing_and_is_not_conformant() {
-    let report = Report::new(&MemoryHarness, "r-1");
+fn new_report_is_not_run_and_not_conformant() {
+    let report = new_report(&MemoryHarness, "r-1");
     assert_eq!(report.clauses.len(), CLAUSES.len());
     assert_eq!(
         report.counts(),
@@ -51,14 +49,14 @@ fn a_new_report_has_run_nothing_and_is_not_conformant() {
     );
     assert!(!report.is_conformant());
     assert_eq!(
-        (report.mode.as_str(), report.provider.as_str()),
+        (report.mode.as_str(), report.name.as_str()),
         ("virtual", "memory")
     );
 }
 
 #[test]
-fn a_report_is_conformant_when_every_clause_holds_or_is_refused() {
-    let mut report = Report::new(&MemoryHarness, "r-1");
+fn report_is_conformant_if_every_clause_passes_or_is_refused() {
+    let mut report = new_report(&MemoryHarness, "r-1");
     for clause in CLAUSES {
         report.record(&verdict(clause.id, Status::Pass, None));
     }
@@ -78,9 +76,9 @@ fn a_report_is_conformant_when_every_clause_holds_or_is_refused() {
 }
 
 #[test]
-fn a_page_links_each_cell_to_its_reason_and_escapes_it() {
-    let mut report = Report::new(&MemoryHarness, "r-1");
-    report.provider = "my <cloud>".to_owned();
+fn page_links_each_cell_to_its_escaped_reason() {
+    let mut report = new_report(&MemoryHarness, "r-1");
+    report.name = "my <cloud>".to_owned();
     report.record(&verdict("LAUNCH-01", Status::Fail, Some("saw <b> & \"c\"")));
     report.record(&verdict("LAUNCH-02", Status::Pass, None));
     let page = matrix(&[report]);
@@ -95,8 +93,8 @@ fn a_page_links_each_cell_to_its_reason_and_escapes_it() {
 }
 
 #[test]
-fn junit_tells_failures_from_errors_and_skips() {
-    let mut report = Report::new(&MemoryHarness, "r-1");
+fn junit_separates_failures_from_errors() {
+    let mut report = new_report(&MemoryHarness, "r-1");
     report.record(&verdict("LAUNCH-01", Status::Fail, Some("broken")));
     report.record(&verdict("LAUNCH-02", Status::KitError, Some("kit")));
     report.record(&verdict("LAUNCH-03", Status::Pass, None));

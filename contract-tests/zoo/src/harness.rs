@@ -11,7 +11,7 @@ use fleetwright_memory::{
 };
 
 use fleetwright_contract_tests::{
-    Faults, Harness, Oracle, Outsider, Time, Truth, WireFault, WireOp,
+    ExternalActor, Faults, Harness, Oracle, Time, Truth, WireFault, WireOp,
 };
 
 /// A memory cloud, fresh for each clause, under virtual time.
@@ -109,7 +109,7 @@ impl Harness for MemoryHarness {
         Some(Arc::new(self.clone()))
     }
 
-    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
+    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(self.clone()))
     }
 }
@@ -155,15 +155,15 @@ impl Oracle for MemoryHarness {
 
 #[async_trait]
 impl Faults for MemoryHarness {
-    fn offers(&self, _: &WireFault) -> bool {
+    fn supports(&self, _: &WireFault) -> bool {
         true
     }
 
-    async fn strike(&self, operation: WireOp, nth: u64, fault: WireFault) {
+    async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {
         self.add(operation, When::Nth(nth), &fault);
     }
 
-    async fn strike_always(&self, operation: WireOp, fault: WireFault) {
+    async fn inject_always(&self, operation: WireOp, fault: WireFault) {
         self.add(operation, When::Always, &fault);
     }
 
@@ -222,7 +222,7 @@ fn native(fault: &WireFault) -> Fault {
 }
 
 #[async_trait]
-impl Outsider for MemoryHarness {
+impl ExternalActor for MemoryHarness {
     #[expect(
         clippy::panic,
         reason = "the reference has no quota, so the harness itself is wrong"
@@ -232,12 +232,12 @@ impl Outsider for MemoryHarness {
         config.tags = tags;
         let launched = self.cloud.operator().launch(&config);
         launched
-            .unwrap_or_else(|error| panic!("the outsider cannot launch: {error}"))
+            .unwrap_or_else(|error| panic!("the external_actor cannot launch: {error}"))
             .id
     }
 
     async fn stop(&self, id: &InstanceId) {
-        // Nobody tells an outsider what came of it; the clause looks for itself.
+        // Nobody tells an external_actor what came of it; the clause looks for itself.
         let _ = self.cloud.operator().stop(id);
     }
 
@@ -258,7 +258,7 @@ impl Outsider for MemoryHarness {
         self.cloud.operator().set_capacity(Vec::new());
     }
 
-    async fn only_room_for(&self, count: u64) -> bool {
+    async fn limit_capacity(&self, count: u64) -> bool {
         let instances = self.cloud.oracle().instances().into_iter();
         let taken = instances.filter(|truth| truth.holds_machine).count() as u64;
         let limit = Capacity::of(taken.saturating_add(count));

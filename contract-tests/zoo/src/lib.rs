@@ -8,7 +8,7 @@
 //! The author of a backend can use it to see how a clause fails:
 //!
 //! ```
-//! use fleetwright_contract_tests::{Status, clause, run_clause};
+//! use fleetwright_contract_tests::{CONTRACT, Status, clause, run_clause};
 //! use fleetwright_contract_zoo::mutants;
 //!
 //! let mutants = mutants::all();
@@ -16,7 +16,7 @@
 //! let clause = clause(mutant.dies_of).unwrap();
 //! let verdict = run_clause(clause, &(mutant.make)());
 //! assert_eq!(verdict.status, Status::Fail);
-//! println!("{}", verdict.message(clause));
+//! println!("{}", CONTRACT.message(&verdict));
 //! ```
 
 pub mod benign;

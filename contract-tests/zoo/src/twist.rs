@@ -18,7 +18,7 @@ use fleetwright::{
 };
 
 use super::{Factory, MemoryHarness};
-use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Time, Waiter};
+use fleetwright_contract_tests::{ExternalActor, Faults, Harness, Oracle, StateWaiter, Time};
 
 /// Where a twisted call comes through.
 #[derive(Clone, Copy)]
@@ -77,7 +77,7 @@ pub trait Twist: Send + Sync {
     fn debug(&self) -> String {
         String::new()
     }
-    fn waiter(&self) -> Option<Arc<dyn Waiter>> {
+    fn state_waiter(&self) -> Option<Arc<dyn StateWaiter>> {
         None
     }
     fn opened(&self, _handle: usize) {}
@@ -356,10 +356,12 @@ impl Harness for TwistedHarness {
     fn faults(&self) -> Option<Arc<dyn Faults>> {
         self.base.faults()
     }
-    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
-        self.base.outsider()
+    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
+        self.base.external_actor()
     }
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        self.twist.waiter().unwrap_or_else(|| self.base.waiter())
+    fn state_waiter(&self) -> Arc<dyn StateWaiter> {
+        self.twist
+            .state_waiter()
+            .unwrap_or_else(|| self.base.state_waiter())
     }
 }

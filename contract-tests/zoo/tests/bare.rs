@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, sync::Arc};
 
 use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
 use fleetwright_contract_tests::{
-    CLAUSES, Factory, Harness, Status, Time, clause, run_clause, test_clause,
+    CLAUSES, CONTRACT, Factory, Harness, Status, Time, clause, run_clause, test_clause,
 };
 use fleetwright_contract_zoo::MemoryHarness;
 
@@ -46,7 +46,7 @@ fn what_a_bare_harness_lacks_is_not_run_and_the_rest_holds() {
         let lacking = [
             "oracle",
             "fault",
-            "outsider",
+            "external actor",
             "another type",
             "a zone",
             "two zones",
@@ -55,7 +55,7 @@ fn what_a_bare_harness_lacks_is_not_run_and_the_rest_holds() {
         let lacks = lacking.iter().any(|need| clause.needs.contains(need));
         let expected = if lacks { Status::NotRun } else { Status::Pass };
         if verdict.status != expected {
-            wrong += &format!("{expected:?} was expected:\n{}", verdict.message(clause));
+            wrong += &format!("{expected:?} was expected:\n{}", CONTRACT.message(&verdict));
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

@@ -2,14 +2,14 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use fleetwright_contract_tests::{guard::Allowance, live};
+use fleetwright_contract_tests::{cost_guard::CostLimits, live};
 use fleetwright_contract_zoo::MemoryHarness;
 
 fn main() -> ExitCode {
     // The memory cloud costs nothing.
-    let allowance = Allowance {
+    let allowance = CostLimits {
         max_live: 2_000,
         max_time: Duration::from_secs(3600),
     };
-    live::main_allowing(|| Ok(MemoryHarness::new()), allowance)
+    live::main_with_limits(|| Ok(MemoryHarness::new()), allowance)
 }

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use fleetwright_contract_tests::{clause, run_clause};
+use fleetwright_contract_tests::{CONTRACT, clause, run_clause};
 use fleetwright_contract_zoo::mutants;
 
 /// The message of the named mutant's death, with what differs from run to run masked.
@@ -13,7 +13,7 @@ fn death_of(name: &str) -> String {
         .find(|mutant| mutant.name == name)
         .unwrap();
     let clause = clause(mutant.dies_of).unwrap();
-    let message = run_clause(clause, &(mutant.make)()).message(clause);
+    let message = CONTRACT.message(&run_clause(clause, &(mutant.make)()));
     masked(&message)
 }
 

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use fleetwright_store::{
     Result, Revision, Schema, Store, Transaction,
     contract::{
-        Factory, Harness, Stop, clause,
-        crash::{Child, be_the_child},
+        Factory, Harness, Status, clause,
+        crash::{Child, run_child},
         run_clause,
         zoo::{At, Twist, Twisted},
     },
@@ -52,12 +52,12 @@ impl Harness for TwistedSqlite {
 
 fn must_die<T: Twist + Default + 'static>(child: &str) {
     let factory: Factory = Arc::new(|| Arc::new(TwistedSqlite::new::<T>(SqliteHarness::new())));
-    let outcome = run_clause(
+    let verdict = run_clause(
         clause("CRASH-01").unwrap(),
         &factory,
         Some(&Child::new(child)),
     );
-    assert!(matches!(outcome, Err(Stop::Violated(_))), "{outcome:?}");
+    assert_eq!(verdict.status, Status::Fail, "{verdict:?}");
 }
 
 /// A mutant: a test that it dies, and the process that it writes in.
@@ -68,7 +68,7 @@ macro_rules! dies {
 
             #[test]
             fn child() {
-                be_the_child(|location| TwistedSqlite::new::<$twist>(SqliteHarness::at(location)));
+                run_child(|location| TwistedSqlite::new::<$twist>(SqliteHarness::at(location)));
             }
 
             #[test]

@@ -22,10 +22,11 @@ use crate::{
 ///   (TXN-05, DROP-01, CRASH-01).
 /// - **Durable as declared.** What a durable store has acknowledged is there after a kill (CRASH-01, CRASH-02), and a
 ///   full one loses nothing of it (FULL-01).
-/// - **Indexes are part of the record.** They never lag, and unique ones never hold two (UNIQUE, INDEX).
-/// - **Pages are stable.** What is there throughout a list is seen exactly once (PAGE).
-/// - **Watches are complete.** Every commit once, in order, or an error (WATCH).
-/// - **Records are kept exactly** (RECORD), and all of it holds in any order of calls (MODEL-01).
+/// - **Indexes are part of the record.** They never lag, and unique ones never hold two (UNIQUE-01 to
+///   UNIQUE-05, INDEX-01 to INDEX-05).
+/// - **Pages are stable.** What is there throughout a list is seen exactly once (PAGE-01 to PAGE-06).
+/// - **Watches are complete.** Every commit once, in order, or an error (WATCH-01 to WATCH-10).
+/// - **Records are kept exactly** (RECORD-01 to RECORD-06), and all of it holds in any order of calls (MODEL-01).
 ///
 /// # Caveats
 ///

@@ -6,10 +6,10 @@ mod emulated;
 
 use emulated::AzureHarness;
 use fleetwright_azure::fleetwright::layer::Stack;
-use fleetwright_contract_tests::{Wrapped, layered_contract_tests};
+use fleetwright_contract_tests::{WrappedHarness, layered_contract_tests};
 
-fn layered() -> Wrapped<AzureHarness> {
-    Wrapped::new("azure-layered", AzureHarness::new().patient(), |inner| {
+fn layered() -> WrappedHarness<AzureHarness> {
+    WrappedHarness::new("azure-layered", AzureHarness::new().patient(), |inner| {
         Stack::default().wrap(inner)
     })
 }

@@ -15,7 +15,7 @@ use fleetwright_azure::{
         async_trait,
     },
 };
-use fleetwright_contract_tests::{Harness, Missing, live};
+use fleetwright_contract_tests::{Harness, OnMissing, live};
 
 /// A small image that every subscription can launch.
 const IMAGE: &str = "Canonical:0001-com-ubuntu-server-jammy:22_04-lts-gen2:latest";
@@ -87,7 +87,7 @@ impl Harness for Group {
         Duration::from_secs(900)
     }
 
-    fn when_missing(&self) -> Missing {
-        Missing::StaysNotRun
+    fn on_missing(&self) -> OnMissing {
+        OnMissing::ReportNotRun
     }
 }

@@ -5,11 +5,11 @@
 mod emulated;
 
 use emulated::Ec2Harness;
-use fleetwright_contract_tests::{Wrapped, layered_contract_tests};
+use fleetwright_contract_tests::{WrappedHarness, layered_contract_tests};
 use fleetwright_ec2::fleetwright::layer::Stack;
 
-fn layered() -> Wrapped<Ec2Harness> {
-    Wrapped::new("ec2-layered", Ec2Harness::new(), |inner| {
+fn layered() -> WrappedHarness<Ec2Harness> {
+    WrappedHarness::new("ec2-layered", Ec2Harness::new(), |inner| {
         Stack::default().wrap(inner)
     })
 }

@@ -6,7 +6,7 @@
 
 use std::{env, process::ExitCode, sync::Arc, time::Duration};
 
-use fleetwright_contract_tests::{Harness, Missing, live};
+use fleetwright_contract_tests::{Harness, OnMissing, live};
 use fleetwright_ec2::{
     Ec2LaunchConfig, Ec2Provisioner,
     fleetwright::{
@@ -65,7 +65,7 @@ impl Harness for Account {
         Duration::from_secs(600)
     }
 
-    fn when_missing(&self) -> Missing {
-        Missing::StaysNotRun
+    fn on_missing(&self) -> OnMissing {
+        OnMissing::ReportNotRun
     }
 }

@@ -4,7 +4,7 @@
 
 use std::{env, process::ExitCode, sync::Arc, time::Duration};
 
-use fleetwright_contract_tests::{Harness, Missing, guard::Allowance, live, waiver::Peer};
+use fleetwright_contract_tests::{Harness, OnMissing, cost_guard::CostLimits, live, waiver::Peer};
 use fleetwright_ec2::{
     Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
     aws_config::{BehaviorVersion, Region, SdkConfig},
@@ -15,11 +15,11 @@ use fleetwright_ec2::{
 
 fn main() -> ExitCode {
     // It costs nothing.
-    let allowance = Allowance {
+    let allowance = CostLimits {
         max_live: 2_000,
         max_time: Duration::from_secs(3_600),
     };
-    live::main_allowing(moto, allowance)
+    live::main_with_limits(moto, allowance)
 }
 
 fn moto() -> Result<Moto, String> {
@@ -103,7 +103,7 @@ impl Harness for Moto {
         include_str!("moto-waivers.toml").to_owned()
     }
 
-    fn when_missing(&self) -> Missing {
-        Missing::StaysNotRun
+    fn on_missing(&self) -> OnMissing {
+        OnMissing::ReportNotRun
     }
 }

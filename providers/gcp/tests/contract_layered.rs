@@ -5,11 +5,11 @@
 mod emulated;
 
 use emulated::GcpHarness;
-use fleetwright_contract_tests::{Wrapped, layered_contract_tests};
+use fleetwright_contract_tests::{WrappedHarness, layered_contract_tests};
 use fleetwright_gcp::fleetwright::layer::Stack;
 
-fn layered() -> Wrapped<GcpHarness> {
-    Wrapped::new("gcp-layered", GcpHarness::new().patient(), |inner| {
+fn layered() -> WrappedHarness<GcpHarness> {
+    WrappedHarness::new("gcp-layered", GcpHarness::new().patient(), |inner| {
         Stack::default().wrap(inner)
     })
 }

@@ -6,7 +6,7 @@
 
 use std::{env, process::ExitCode, sync::Arc, time::Duration};
 
-use fleetwright_contract_tests::{Harness, Missing, live};
+use fleetwright_contract_tests::{Harness, OnMissing, live};
 use fleetwright_gcp::{
     GcpLaunchConfig, GcpProvisioner,
     fleetwright::{
@@ -75,7 +75,7 @@ impl Harness for Project {
         Duration::from_secs(600)
     }
 
-    fn when_missing(&self) -> Missing {
-        Missing::StaysNotRun
+    fn on_missing(&self) -> OnMissing {
+        OnMissing::ReportNotRun
     }
 }

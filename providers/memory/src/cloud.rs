@@ -8,7 +8,7 @@ use std::{
 };
 
 use fleetwright::Capabilities;
-use fleetwright_chaos::{TokenBucket, Clock};
+use fleetwright_chaos::{Clock, TokenBucket};
 
 use crate::{
     Faults, MemoryCloudBuilder, MemoryProvisioner, Operator, Oracle,

@@ -7,10 +7,10 @@ use fleetwright::{
     Market,
     layer::{Alternative, FallbackPolicy, Stack},
 };
-use fleetwright_contract_tests::{Wrapped, contract_tests};
+use fleetwright_contract_tests::{WrappedHarness, contract_tests};
 use fleetwright_contract_zoo::MemoryHarness;
 
-fn layered() -> Wrapped<MemoryHarness> {
+fn layered() -> WrappedHarness<MemoryHarness> {
     let alternatives = [
         Alternative::new("as asked"),
         Alternative::new("spot").market(Market::Spot),
@@ -18,7 +18,7 @@ fn layered() -> Wrapped<MemoryHarness> {
     // Clauses take capacity away and give it back at once, and expect to see that.
     let fallback = FallbackPolicy::new(alternatives).remember_for(Duration::ZERO);
     let stack = Stack::default().fallback(fallback);
-    Wrapped::new("memory-layered", MemoryHarness::new(), move |inner| {
+    WrappedHarness::new("memory-layered", MemoryHarness::new(), move |inner| {
         stack.clone().wrap(inner)
     })
 }

@@ -170,7 +170,7 @@ impl<H: Harness> Kills<'_, H> {
         let oracle = self.harness.oracle().ok_or("the harness has no oracle")?;
         faults.clear().await;
         let before = oracle.calls().await;
-        faults.strike(WireOp::Any, nth, fault.clone()).await;
+        faults.inject(WireOp::Any, nth, fault.clone()).await;
         let endpoint = self.endpoint.clone();
         let child = Orders { endpoint, work }.child(self.child);
         let mut child = child.map_err(|error| error.to_string())?;

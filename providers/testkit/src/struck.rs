@@ -43,11 +43,11 @@ impl<C: Cloud> fmt::Debug for Struck<C> {
 
 #[async_trait]
 impl<C: Cloud> Faults for Struck<C> {
-    fn offers(&self, _: &WireFault) -> bool {
+    fn supports(&self, _: &WireFault) -> bool {
         true
     }
 
-    async fn strike(&self, operation: WireOp, nth: u64, fault: WireFault) {
+    async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {
         let struck = (self.operations)(operation, &fault);
         let fault = native(&fault);
         self.add(match struck.into_iter().next() {
@@ -56,7 +56,7 @@ impl<C: Cloud> Faults for Struck<C> {
         });
     }
 
-    async fn strike_always(&self, operation: WireOp, fault: WireFault) {
+    async fn inject_always(&self, operation: WireOp, fault: WireFault) {
         let struck = (self.operations)(operation, &fault);
         let fault = native(&fault);
         if struck.is_empty() {

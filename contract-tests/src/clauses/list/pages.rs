@@ -8,13 +8,13 @@ use fleetwright::{
 };
 use futures_util::{StreamExt as _, future::join};
 
-use crate::{Arm, Cx, Outcome, SCOPE_TAG, Stop, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, WireFault, WireOp, require};
 
-pub(crate) async fn list_03_complete_across_pages(cx: &Cx) -> Outcome {
+pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
     let page = cx.capabilities().page_size.get();
     affordable(cx, page, 3)?;
     let mark = ("kit-mark", cx.scope().get(SCOPE_TAG).unwrap_or_default());
-    let marked = cx.config_tagged(&[mark])?;
+    let marked = cx.config_with_tags(&[mark])?;
     let mut ids = Vec::new();
     // In the order of launch, a list by the mark has a middle page on which nothing fits.
     for (count, config) in [
@@ -23,14 +23,14 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Cx) -> Outcome {
         (page.saturating_add(1), &marked),
     ] {
         for _ in 0..count {
-            ids.push(cx.launch_as(config).await?.id);
+            ids.push(cx.launch_config(config).await?.id);
         }
     }
     cx.settle_reads().await;
     let list = cx.list(&cx.filter()).await?;
     only_each_once("the list", &ids, &list)?;
     let filter = InstanceFilter::tagged(mark.0, mark.1);
-    let filter = filter.map_err(|error| Stop::Kit(error.to_string()))?;
+    let filter = filter.map_err(|error| Failure::KitError(error.to_string()))?;
     ids.drain(page..page.saturating_mul(2));
     let list = cx.list(&filter).await?;
     only_each_once(
@@ -38,10 +38,10 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Cx) -> Outcome {
         &ids,
         &list,
     )?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_09_a_failing_page_fails_the_list(cx: &Cx) -> Outcome {
+pub(crate) async fn list_09_a_failing_page_fails_the_list(cx: &Context) -> Outcome {
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.faults(std::slice::from_ref(&fault))?;
     let ids = fill_page(cx).await?;
@@ -49,47 +49,47 @@ pub(crate) async fn list_09_a_failing_page_fails_the_list(cx: &Cx) -> Outcome {
     let filter = cx.filter();
 
     // A backend may ask for the page again by itself; then the list is whole, or it failed.
-    faults.strike(WireOp::List, 2, fault.clone()).await;
+    faults.inject(WireOp::List, 2, fault.clone()).await;
     let listed = cx.provisioner().list_instances(&filter).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     if let Ok(list) = listed {
         each_once("the list whose second page failed", &ids, &list)?;
     }
-    faults.strike(WireOp::List, 2, fault.clone()).await;
+    faults.inject(WireOp::List, 2, fault.clone()).await;
     let streamed = stream(cx, &filter).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     if let Ok(streamed) = streamed {
         let list = &streamed.instances;
         each_once("the stream whose second page failed", &ids, list)?;
     }
 
-    faults.strike_always(WireOp::List, fault).await;
+    faults.inject_always(WireOp::List, fault).await;
     let listed = cx.provisioner().list_instances(&filter).await;
     let streamed = stream(cx, &filter).await;
-    cx.struck(&faults).await?;
+    cx.clear_faults(&faults).await?;
     require(listed.is_err(), || {
         "a list whose every page failed was answered as a success".to_owned()
     })?;
     require(streamed.is_err(), || {
         "a stream whose every page failed ended without an error".to_owned()
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_10_an_unreachable_part_is_named(cx: &Cx) -> Outcome {
-    let outsider = cx.outsider()?;
+pub(crate) async fn list_10_an_unreachable_part_is_named(cx: &Context) -> Outcome {
+    let external_actor = cx.external_actor()?;
     let hidden = cx.launch().await?.id;
     launch_elsewhere(cx).await?;
     cx.settle_reads().await;
     let all = cx.list(&cx.filter()).await?;
-    let Some(scope) = outsider.cut_off(&hidden).await else {
+    let Some(scope) = external_actor.cut_off(&hidden).await else {
         // A cloud without parts that fail alone has no gaps to name; its list is whole.
-        cx.exactly(all.len()).await?;
-        return Ok(Arm::Weaker);
+        cx.require_count(all.len()).await?;
+        return Ok(Pass::Weaker);
     };
     let filter = cx.filter();
     let listed = cx.provisioner().list_instances(&filter).await;
-    let error = cx.refused(
+    let error = cx.require_refused(
         &format!("a list that cannot see {scope}"),
         listed,
         ErrorKind::Incomplete,
@@ -98,25 +98,26 @@ pub(crate) async fn list_10_an_unreachable_part_is_named(cx: &Cx) -> Outcome {
         format!("the list could not see {scope} and does not name it: {error}")
     })?;
     let seen = stream(cx, &filter).await;
-    let seen = seen.map_err(|error| Stop::failed("stream_instances around a gap", &error))?;
+    let seen =
+        seen.map_err(|error| Failure::call_failed("stream_instances around a gap", &error))?;
     require(seen.gaps.contains(&scope), || {
         format!("the stream has no gap for {scope}, but for {:?}", seen.gaps)
     })?;
     let rest = all.iter().filter(|info| !covers(&scope, info));
     let rest: Vec<_> = rest.map(|info| info.id.clone()).collect();
     each_once("the stream around the gap", &rest, &seen.instances)?;
-    outsider.reconnect().await;
-    cx.exactly(all.len()).await?;
-    Ok(Arm::Held)
+    external_actor.reconnect().await;
+    cx.require_count(all.len()).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_13_the_stream_is_the_list(cx: &Cx) -> Outcome {
+pub(crate) async fn list_13_the_stream_is_the_list(cx: &Context) -> Outcome {
     let ids = cx.launch_many(pages_if_possible(cx)).await?;
     for id in &ids {
-        cx.reach(id, Running).await?;
+        cx.wait_for_state(id, Running).await?;
     }
     cx.stop(&ids[0]).await?;
-    cx.reach(&ids[0], Stopped).await?;
+    cx.wait_for_state(&ids[0], Stopped).await?;
     cx.settle_reads().await;
     for filter in [
         cx.filter(),
@@ -125,7 +126,7 @@ pub(crate) async fn list_13_the_stream_is_the_list(cx: &Cx) -> Outcome {
     ] {
         let mut listed = cx.list(&filter).await?;
         let seen = stream(cx, &filter).await;
-        let seen = seen.map_err(|error| Stop::failed("stream_instances", &error))?;
+        let seen = seen.map_err(|error| Failure::call_failed("stream_instances", &error))?;
         let (mut streamed, states) = (seen.instances, &filter.states);
         require(seen.gaps.is_empty(), || {
             format!("the stream has gaps, the list has none: {:?}", seen.gaps)
@@ -141,10 +142,10 @@ pub(crate) async fn list_13_the_stream_is_the_list(cx: &Cx) -> Outcome {
         }
     }
     cx.terminate(&ids[0]).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Context) -> Outcome {
     // Those that go are among the first, so that what follows them moves up.
     let (mut stable, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..STEPS {
@@ -155,7 +156,7 @@ pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outco
     }
     stable.extend(cx.launch_many(pages_if_possible(cx)).await?);
     for id in stable.iter().chain(&first).chain(&second) {
-        cx.reach(id, Running).await?;
+        cx.wait_for_state(id, Running).await?;
     }
     cx.settle_reads().await;
     let filter = cx.filter().in_state(Running);
@@ -164,7 +165,7 @@ pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outco
         for id in &first {
             come_and_go(cx, id).await?;
         }
-        Ok::<_, Stop>(())
+        Ok::<_, Failure>(())
     })
     .await;
     changed?;
@@ -174,10 +175,10 @@ pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outco
     let mut items = cx.provisioner().stream_instances(&filter);
     let mut leaving = second.iter();
     while let Some(seen) = items.next().await {
-        match seen.map_err(|error| Stop::failed("stream_instances", &error))? {
+        match seen.map_err(|error| Failure::call_failed("stream_instances", &error))? {
             ListItem::Instance(info) => streamed.push(*info),
             ListItem::Gap { scope, .. } => {
-                return Err(Stop::violated(format!("the stream has a gap: {scope}")));
+                return Err(Failure::violated(format!("the stream has a gap: {scope}")));
             }
         }
         if let Some(id) = leaving.next() {
@@ -185,7 +186,7 @@ pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Cx) -> Outco
         }
     }
     each_once("a stream while others come and go", &stable, &streamed)?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// How many instances come and go during one list.
@@ -195,31 +196,31 @@ const STEPS: usize = 2;
 const MOST_BESIDE: usize = 12;
 
 /// One instance leaves and another comes.
-async fn come_and_go(cx: &Cx, id: &InstanceId) -> Result<(), Stop> {
+async fn come_and_go(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
     cx.terminate(id).await?;
     cx.launch().await?;
     Ok(())
 }
 
 /// Launches one more than a page holds.
-async fn fill_page(cx: &Cx) -> Result<Vec<InstanceId>, Stop> {
+async fn fill_page(cx: &Context) -> Result<Vec<InstanceId>, Failure> {
     let page = cx.capabilities().page_size.get();
     affordable(cx, page, 1)?;
     cx.launch_many(page.saturating_add(1)).await
 }
 
 /// Ends a clause that cannot have one more than so many pages hold.
-fn affordable(cx: &Cx, page: usize, pages: usize) -> Result<(), Stop> {
+fn affordable(cx: &Context, page: usize, pages: usize) -> Result<(), Failure> {
     if cx.can_launch(page.saturating_mul(pages).saturating_add(1)) {
         return Ok(());
     }
-    Err(Stop::NotRun(format!(
+    Err(Failure::NotRun(format!(
         "a page holds {page} instances, too many to fill here; let the harness set smaller pages"
     )))
 }
 
 /// One more than a page holds, or a few where that is too many.
-fn pages_if_possible(cx: &Cx) -> usize {
+fn pages_if_possible(cx: &Context) -> usize {
     let count = cx.capabilities().page_size.get().saturating_add(1).max(3);
     if cx.can_launch(count.saturating_add(MOST_BESIDE)) {
         count
@@ -229,12 +230,12 @@ fn pages_if_possible(cx: &Cx) -> usize {
 }
 
 /// Launches one into the zone that the harness names, where zones are offered.
-async fn launch_elsewhere(cx: &Cx) -> Result<(), Stop> {
+async fn launch_elsewhere(cx: &Context) -> Result<(), Failure> {
     let offered = cx.capabilities().placement.contains(&PlacementField::Zone);
     if let Some(zone) = cx.harness().zone().filter(|_| offered) {
         let mut config = cx.config();
         config.placement.zone = Some(zone);
-        cx.launch_as(&config).await?;
+        cx.launch_config(&config).await?;
     }
     Ok(())
 }
@@ -256,7 +257,7 @@ struct Streamed {
     gaps: Vec<Scope>,
 }
 
-async fn stream(cx: &Cx, filter: &InstanceFilter) -> Result<Streamed> {
+async fn stream(cx: &Context, filter: &InstanceFilter) -> Result<Streamed> {
     let (mut instances, mut gaps) = (Vec::new(), Vec::new());
     let mut items = cx.provisioner().stream_instances(filter);
     while let Some(seen) = items.next().await {
@@ -269,7 +270,7 @@ async fn stream(cx: &Cx, filter: &InstanceFilter) -> Result<Streamed> {
 }
 
 /// Demands that `list` shows each of `ids` exactly once.
-fn each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Stop> {
+fn each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for info in list {
         require(seen.insert(&info.id) || !ids.contains(&info.id), || {
@@ -285,7 +286,7 @@ fn each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<()
 }
 
 /// Demands that `list` shows each of `ids` exactly once, and nothing else.
-fn only_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Stop> {
+fn only_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Failure> {
     each_once(what, ids, list)?;
     require(list.len() == ids.len(), || {
         let (launched, listed) = (ids.len(), list.len());

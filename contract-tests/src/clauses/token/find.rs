@@ -4,82 +4,86 @@ use fleetwright::{
     CloudInstanceState, InstanceId, InstanceInfo, InstanceProvisioner, LaunchRecord, LaunchToken,
 };
 
-use crate::{Arm, Cx, Outcome, Stop, require};
+use crate::{Context, Failure, Outcome, Pass, require};
 
-pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Cx) -> Outcome {
-    let second = cx.other_handle().await;
+pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Outcome {
+    let second = cx.open_handle().await;
     let mut config = cx.config();
-    let token = cx.token();
+    let token = cx.new_token();
     config.launch_token = Some(token.clone());
-    let info = cx.launch_as(&config).await?;
+    let info = cx.launch_config(&config).await?;
     cx.settle_reads().await;
-    let reopened = cx.other_handle().await;
+    let reopened = cx.open_handle().await;
     found(cx.provisioner(), &token, &info.id, "by its own handle").await?;
     found(&*second, &token, &info.id, "by a second handle").await?;
     found(&*reopened, &token, &info.id, "after a restart").await?;
-    cx.reach(&info.id, CloudInstanceState::Running).await?;
+    cx.wait_for_state(&info.id, CloudInstanceState::Running)
+        .await?;
     cx.stop(&info.id).await?;
-    cx.reach(&info.id, CloudInstanceState::Stopped).await?;
+    cx.wait_for_state(&info.id, CloudInstanceState::Stopped)
+        .await?;
     cx.settle_reads().await;
     found(cx.provisioner(), &token, &info.id, "while it is stopped").await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Cx) -> Outcome {
-    let neighbour = cx.launch_as(&cx.config_with_token()).await?;
-    cx.reach(&neighbour.id, CloudInstanceState::Running).await?;
+pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outcome {
+    let neighbour = cx.launch_config(&cx.config_with_token()).await?;
+    cx.wait_for_state(&neighbour.id, CloudInstanceState::Running)
+        .await?;
     cx.settle_reads().await;
-    let token = cx.token();
-    let second = cx.other_handle().await;
+    let token = cx.new_token();
+    let second = cx.open_handle().await;
     for handle in [cx.provisioner(), &*second] {
         let record = looked_up(handle, &token).await?;
         require(record == LaunchRecord::NotFound, || {
             format!("a token that launched nothing shows {record:?}")
         })?;
     }
-    cx.exactly(1).await?;
+    cx.require_count(1).await?;
     let mut config = cx.config();
     config.launch_token = Some(token);
-    let launched = cx.launch_as(&config).await?;
+    let launched = cx.launch_config(&config).await?;
     require(launched.id != neighbour.id, || {
         format!("a new token answered {}, another token's", launched.id)
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_11_find_launch_knows_what_is_gone(cx: &Cx) -> Outcome {
+pub(crate) async fn token_11_find_launch_knows_what_is_gone(cx: &Context) -> Outcome {
     let mut config = cx.config();
-    let token = cx.token();
+    let token = cx.new_token();
     config.launch_token = Some(token.clone());
-    let info = cx.launch_as(&config).await?;
-    cx.reach(&info.id, CloudInstanceState::Running).await?;
+    let info = cx.launch_config(&config).await?;
+    cx.wait_for_state(&info.id, CloudInstanceState::Running)
+        .await?;
     let began = tokio::time::Instant::now();
     cx.terminate(&info.id).await?;
     cx.settle_reads().await;
     let memory = cx.capabilities().token_after_terminate;
     is_gone(cx, &token, &info, began, "as it is being terminated").await?;
-    cx.gone(&info.id).await?;
+    cx.wait_until_terminated(&info.id).await?;
     cx.settle_reads().await;
     is_gone(cx, &token, &info, began, "once it is terminated").await?;
     if memory.is_zero() {
-        return Ok(Arm::Weaker);
+        return Ok(Pass::Weaker);
     }
-    if cx.can_let_pass(memory) {
+    if cx.can_advance_time(memory) {
         let late = (memory / 10 * 9).saturating_sub(began.elapsed());
-        cx.let_pass(late).await;
+        cx.advance_time(late).await;
         is_gone(cx, &token, &info, began, "near the end of its memory").await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Demands that a launch is shown as gone while its token is remembered, and never as found.
 async fn is_gone(
-    cx: &Cx,
+    cx: &Context,
     token: &LaunchToken,
     launched: &InstanceInfo,
     terminated: tokio::time::Instant,
     when: &str,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let id = &launched.id;
     let record = looked_up(cx.provisioner(), token).await?;
     let may_be_forgotten = terminated.elapsed() >= cx.capabilities().token_after_terminate;
@@ -95,7 +99,7 @@ async fn is_gone(
         LaunchRecord::NotFound => require(may_be_forgotten, || {
             format!("the launch of {id} is not seen {when}, though its token is remembered")
         }),
-        LaunchRecord::Found(_) => Err(Stop::violated(format!(
+        LaunchRecord::Found(_) => Err(Failure::violated(format!(
             "the launch of {id} is found {when}"
         ))),
     }
@@ -107,7 +111,7 @@ pub(super) async fn found(
     token: &LaunchToken,
     id: &InstanceId,
     how: &str,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let record = looked_up(handle, token).await?;
     let right =
         matches!(&record, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
@@ -119,7 +123,7 @@ pub(super) async fn found(
 async fn looked_up(
     handle: &dyn InstanceProvisioner,
     token: &LaunchToken,
-) -> Result<LaunchRecord, Stop> {
+) -> Result<LaunchRecord, Failure> {
     let record = handle.find_launch(token).await;
-    record.map_err(|error| Stop::failed("find_launch", &error))
+    record.map_err(|error| Failure::call_failed("find_launch", &error))
 }

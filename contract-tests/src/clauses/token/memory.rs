@@ -10,23 +10,23 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::{FLAVOUR, conflicts, flavoured, other, replayed};
-use crate::{Arm, Cx, Outcome, Stop, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn token_04_a_replay_shows_the_instance_as_it_is(cx: &Cx) -> Outcome {
+pub(crate) async fn token_04_a_replay_shows_the_instance_as_it_is(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
-    let first = cx.launch_as(&config).await?;
+    let first = cx.launch_config(&config).await?;
     let id = &first.id;
-    cx.reach(id, CloudInstanceState::Running).await?;
+    cx.wait_for_state(id, CloudInstanceState::Running).await?;
     shown_as_it_is(cx, &config, id, CloudInstanceState::Running).await?;
     cx.stop(id).await?;
-    cx.reach(id, CloudInstanceState::Stopped).await?;
+    cx.wait_for_state(id, CloudInstanceState::Stopped).await?;
     shown_as_it_is(cx, &config, id, CloudInstanceState::Stopped).await?;
     let room = flavoured(cx, &config, "new")?.is_some();
     if room && cx.capabilities().supports(OptionalVerb::UpdateTags) {
         let change = TagChange::new().set(FLAVOUR, "new");
-        let change = change.map_err(|error| Stop::Kit(error.to_string()))?;
+        let change = change.map_err(|error| Failure::KitError(error.to_string()))?;
         let updated = cx.provisioner().update_tags(id, &change).await;
-        updated.map_err(|error| Stop::failed("update_tags", &error))?;
+        updated.map_err(|error| Failure::call_failed("update_tags", &error))?;
         cx.settle_reads().await;
         let shown = replayed(cx.provisioner(), &config, id, "after new tags").await?;
         require(shown.tags.get(FLAVOUR) == Some("new"), || {
@@ -38,18 +38,18 @@ pub(crate) async fn token_04_a_replay_shows_the_instance_as_it_is(cx: &Cx) -> Ou
     }
     cx.settle_reads().await;
     cx.start(id).await?;
-    cx.reach(id, CloudInstanceState::Running).await?;
+    cx.wait_for_state(id, CloudInstanceState::Running).await?;
     shown_as_it_is(cx, &config, id, CloudInstanceState::Running).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Demands that a replay shows an instance at rest in `state`, with the addresses it has.
 async fn shown_as_it_is(
-    cx: &Cx,
+    cx: &Context,
     config: &InstanceConfig,
     id: &InstanceId,
     state: CloudInstanceState,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     cx.settle_reads().await;
     let truth = cx.describe(id).await?;
     let shown = replayed(cx.provisioner(), config, id, "of a launch long ago").await?;
@@ -65,14 +65,15 @@ async fn shown_as_it_is(
     })
 }
 
-pub(crate) async fn token_05_a_launch_without_effect_frees_its_token(cx: &Cx) -> Outcome {
+pub(crate) async fn token_05_a_launch_without_effect_frees_its_token(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let mut too_much = config.clone();
     let size = cx.capabilities().max_user_data_bytes + 1;
-    let data = UserData::new(vec![b'x'; size]).map_err(|error| Stop::Kit(error.to_string()))?;
+    let data =
+        UserData::new(vec![b'x'; size]).map_err(|error| Failure::KitError(error.to_string()))?;
     too_much.user_data = Some(data);
     let answer = cx.provisioner().launch_instance(&too_much).await;
-    cx.refused(
+    cx.require_refused(
         "a launch with too much user data",
         answer,
         ErrorKind::Invalid,
@@ -84,23 +85,23 @@ pub(crate) async fn token_05_a_launch_without_effect_frees_its_token(cx: &Cx) ->
             continue;
         };
         let config = cx.config_with_token();
-        faults.strike(WireOp::Launch, 1, fault.clone()).await;
+        faults.inject(WireOp::Launch, 1, fault.clone()).await;
         let answer = cx.provisioner().launch_instance(&config).await;
-        cx.struck(&faults).await?;
+        cx.clear_faults(&faults).await?;
         // What the refusal is called is another clause's; that it had no effect is said by it.
         if answer.is_err_and(|error| error.effect() == Effect::None) {
             is_free(cx, &config, &format!("a launch refused by {fault:?}")).await?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Demands that the token of `config` shows no launch and launches one.
-async fn is_free(cx: &Cx, config: &InstanceConfig, after: &str) -> Result<(), Stop> {
+async fn is_free(cx: &Context, config: &InstanceConfig, after: &str) -> Result<(), Failure> {
     if let Some(token) = &config.launch_token {
         cx.settle_reads().await;
         let record = cx.provisioner().find_launch(token).await;
-        let record = record.map_err(|error| Stop::failed("find_launch", &error))?;
+        let record = record.map_err(|error| Failure::call_failed("find_launch", &error))?;
         require(record == LaunchRecord::NotFound, || {
             format!("after {after} without effect, its token shows {record:?}")
         })?;
@@ -109,52 +110,53 @@ async fn is_free(cx: &Cx, config: &InstanceConfig, after: &str) -> Result<(), St
     let call = format!("the launch with the token of {after}");
     launched
         .map(drop)
-        .map_err(|error| Stop::failed(&call, &error))
+        .map_err(|error| Failure::call_failed(&call, &error))
 }
 
-pub(crate) async fn token_06_a_spent_token_launches_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn token_06_a_spent_token_launches_nothing(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
-    let first = cx.launch_as(&config).await?;
-    cx.reach(&first.id, CloudInstanceState::Running).await?;
+    let first = cx.launch_config(&config).await?;
+    cx.wait_for_state(&first.id, CloudInstanceState::Running)
+        .await?;
     let memory = cx.capabilities().token_after_terminate;
     let began = Instant::now();
     let remembered_until = began + memory;
     cx.terminate(&first.id).await?;
     if memory.is_zero() {
         launches_at_most_one(cx, &config, &first.id).await?;
-        cx.gone(&first.id).await?;
+        cx.wait_until_terminated(&first.id).await?;
         let alive = launches_at_most_one(cx, &config, &first.id).await?;
-        cx.exactly(alive).await?;
-        return Ok(Arm::Weaker);
+        cx.require_count(alive).await?;
+        return Ok(Pass::Weaker);
     }
     is_spent(cx, &config, remembered_until, "as it is being terminated").await?;
-    cx.gone(&first.id).await?;
+    cx.wait_until_terminated(&first.id).await?;
     let refused = is_spent(cx, &config, remembered_until, "once it is terminated").await?;
     if refused.is_some() {
-        cx.exactly(0).await?;
+        cx.require_count(0).await?;
     }
     let gone_by = Instant::now();
-    if cx.can_let_pass(memory) {
+    if cx.can_advance_time(memory) {
         let late = (memory / 10 * 9).saturating_sub(began.elapsed());
-        cx.let_pass(late).await;
+        cx.advance_time(late).await;
         is_spent(cx, &config, remembered_until, "near the end of its memory").await?;
         let beyond = gone_by + memory + Duration::from_secs(1);
-        cx.let_pass(beyond.saturating_duration_since(Instant::now()))
+        cx.advance_time(beyond.saturating_duration_since(Instant::now()))
             .await;
         let alive = launches_at_most_one(cx, &config, &first.id).await?;
-        cx.exactly(alive).await?;
+        cx.require_count(alive).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Demands that a replay is refused as spent, and answers the refusal; or nothing where the token's
 /// time is over when it is answered.
 async fn is_spent(
-    cx: &Cx,
+    cx: &Context,
     config: &InstanceConfig,
     until: Instant,
     when: &str,
-) -> Result<Option<ProvisionError>, Stop> {
+) -> Result<Option<ProvisionError>, Failure> {
     if Instant::now() >= until {
         return Ok(None);
     }
@@ -163,7 +165,7 @@ async fn is_spent(
         return Ok(None);
     }
     let call = format!("a replay of a token {when}");
-    let error = cx.refused(&call, answer, ErrorKind::TokenSpent)?;
+    let error = cx.require_refused(&call, answer, ErrorKind::TokenSpent)?;
     require(error.effect() == Effect::None, || {
         format!("{call} is refused with an effect: {error}")
     })?;
@@ -173,10 +175,10 @@ async fn is_spent(
 /// Demands that a token which may be forgotten is refused as spent, or launches one instance with
 /// a new id and no second one; answers how many that are.
 async fn launches_at_most_one(
-    cx: &Cx,
+    cx: &Context,
     config: &InstanceConfig,
     old: &InstanceId,
-) -> Result<usize, Stop> {
+) -> Result<usize, Failure> {
     match cx.provisioner().launch_instance(config).await {
         Ok(info) => {
             require(info.id != *old, || {
@@ -186,14 +188,14 @@ async fn launches_at_most_one(
             Ok(1)
         }
         Err(error) if error.kind() == ErrorKind::TokenSpent => Ok(0),
-        Err(error) => Err(Stop::failed("a launch with a used token", &error)),
+        Err(error) => Err(Failure::call_failed("a launch with a used token", &error)),
     }
 }
 
-pub(crate) async fn token_07_a_second_handle_knows_the_token(cx: &Cx) -> Outcome {
-    let second = cx.other_handle().await;
+pub(crate) async fn token_07_a_second_handle_knows_the_token(cx: &Context) -> Outcome {
+    let second = cx.open_handle().await;
     let config = cx.config_with_token();
-    let first = cx.launch_as(&config).await?;
+    let first = cx.launch_config(&config).await?;
     replayed(&*second, &config, &first.id, "through a second handle").await?;
     let changed = other(cx, &config)?;
     conflicts(
@@ -205,8 +207,8 @@ pub(crate) async fn token_07_a_second_handle_knows_the_token(cx: &Cx) -> Outcome
     .await?;
     let config = cx.config_with_token();
     let theirs = second.launch_instance(&config).await;
-    let theirs =
-        theirs.map_err(|error| Stop::failed("launch_instance of a second handle", &error))?;
+    let theirs = theirs
+        .map_err(|error| Failure::call_failed("launch_instance of a second handle", &error))?;
     replayed(
         cx.provisioner(),
         &config,
@@ -214,37 +216,37 @@ pub(crate) async fn token_07_a_second_handle_knows_the_token(cx: &Cx) -> Outcome
         "of a second handle's launch",
     )
     .await?;
-    cx.exactly(2).await?;
-    Ok(Arm::Held)
+    cx.require_count(2).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_08_a_restarted_process_knows_the_token(cx: &Cx) -> Outcome {
+pub(crate) async fn token_08_a_restarted_process_knows_the_token(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = {
-        let lost = cx.other_handle().await;
+        let lost = cx.open_handle().await;
         let launched = lost.launch_instance(&config).await;
-        launched.map_err(|error| Stop::failed("launch_instance", &error))?
+        launched.map_err(|error| Failure::call_failed("launch_instance", &error))?
     };
-    let reopened = cx.other_handle().await;
+    let reopened = cx.open_handle().await;
     replayed(&*reopened, &config, &first.id, "after a restart").await?;
     let changed = other(cx, &config)?;
     conflicts(cx, &*reopened, &changed, "another config after a restart").await?;
-    cx.exactly(1).await?;
-    Ok(Arm::Held)
+    cx.require_count(1).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_14_a_race_on_one_token_makes_one(cx: &Cx) -> Outcome {
-    let own = cx.shared();
+pub(crate) async fn token_14_a_race_on_one_token_makes_one(cx: &Context) -> Outcome {
+    let own = cx.shared_provisioner();
     race(cx, &[Arc::clone(&own)]).await?;
-    cx.exactly(1).await?;
-    race(cx, &[own, cx.other_handle().await, cx.other_handle().await]).await?;
-    cx.exactly(2).await?;
-    Ok(Arm::Held)
+    cx.require_count(1).await?;
+    race(cx, &[own, cx.open_handle().await, cx.open_handle().await]).await?;
+    cx.require_count(2).await?;
+    Ok(Pass::Held)
 }
 
 /// Launches six times at once with one token, and demands one instance. A loser of the race may be
 /// told to come back, and then gets it.
-async fn race(cx: &Cx, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<(), Stop> {
+async fn race(cx: &Context, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<(), Failure> {
     let config = cx.config_with_token();
     let racers: Vec<_> = handles.iter().cycle().take(6).collect();
     let calls = racers.iter().map(|handle| handle.launch_instance(&config));
@@ -258,7 +260,12 @@ async fn race(cx: &Cx, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<(), S
                 told_to_return.push(handle);
                 continue;
             }
-            Err(error) => return Err(Stop::failed("a launch in a race on its token", &error)),
+            Err(error) => {
+                return Err(Failure::call_failed(
+                    "a launch in a race on its token",
+                    &error,
+                ));
+            }
         };
         let one = winner.get_or_insert_with(|| id.clone());
         require(*one == id, || {
@@ -268,7 +275,7 @@ async fn race(cx: &Cx, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<(), S
             )
         })?;
     }
-    let nobody = || Stop::violated("a race on one token was won by nobody");
+    let nobody = || Failure::violated("a race on one token was won by nobody");
     let winner = winner.ok_or_else(nobody)?;
     for handle in told_to_return {
         replayed(&***handle, &config, &winner, "after a race").await?;

@@ -26,73 +26,74 @@ pub(crate) use memory::{
     token_14_a_race_on_one_token_makes_one,
 };
 
-use crate::{Arm, Cx, Outcome, Stop, require};
+use crate::{Context, Failure, Outcome, Pass, require};
 
 /// A tag besides the scope's, for configs that differ in nothing else.
 const FLAVOUR: &str = "contract-flavour";
 
-pub(crate) async fn token_01_same_token_same_instance(cx: &Cx) -> Outcome {
+pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
-    let first = cx.launch_as(&config).await?;
+    let first = cx.launch_config(&config).await?;
     replayed(cx.provisioner(), &config, &first.id, "at once").await?;
-    cx.reach(&first.id, fleetwright::CloudInstanceState::Running)
+    cx.wait_for_state(&first.id, fleetwright::CloudInstanceState::Running)
         .await?;
     replayed(cx.provisioner(), &config, &first.id, "while it runs").await?;
     replayed(cx.provisioner(), &config, &first.id, "once more").await?;
-    cx.exactly(1).await?;
-    Ok(Arm::Held)
+    cx.require_count(1).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Cx) -> Outcome {
+pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Context) -> Outcome {
     let plain = cx.config_with_token();
     let mut config = flavoured(cx, &plain, "vanilla")?.unwrap_or(plain);
     config.user_data = small_user_data(cx, b"first")?;
-    let first = cx.launch_as(&config).await?;
+    let first = cx.launch_config(&config).await?;
     for (what, other) in others(cx, &config)? {
         conflicts(cx, cx.provisioner(), &other, what).await?;
     }
-    cx.exactly(1).await?;
+    cx.require_count(1).await?;
     replayed(cx.provisioner(), &config, &first.id, "after the conflicts").await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_03_equal_configs_are_equal(cx: &Cx) -> Outcome {
+pub(crate) async fn token_03_equal_configs_are_equal(cx: &Context) -> Outcome {
     let mut config = cx.config_with_token();
     config.user_data = small_user_data(cx, b"the same bytes")?;
     let room = cx.capabilities().tags.max_tags.min(6);
     for number in config.tags.len()..room {
         tag(&mut config, &format!("contract-{number}"), "same")?;
     }
-    let first = cx.launch_as(&config).await?;
+    let first = cx.launch_config(&config).await?;
     let backwards = rebuilt(&config)?;
     replayed(cx.provisioner(), &backwards, &first.id, "built backwards").await?;
-    let json = serde_json::to_string(&config).map_err(|error| Stop::Kit(error.to_string()))?;
+    let json =
+        serde_json::to_string(&config).map_err(|error| Failure::KitError(error.to_string()))?;
     let stored: InstanceConfig =
-        serde_json::from_str(&json).map_err(|error| Stop::Kit(error.to_string()))?;
+        serde_json::from_str(&json).map_err(|error| Failure::KitError(error.to_string()))?;
     replayed(cx.provisioner(), &stored, &first.id, "stored and read back").await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Cx) -> Outcome {
+pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Context) -> Outcome {
     let mut config = cx.config();
     config.user_data = small_user_data(cx, b"the same bytes")?;
     let mut ids = BTreeSet::new();
     for _ in 0..2 {
-        ids.insert(cx.launch_as(&config).await?.id);
+        ids.insert(cx.launch_config(&config).await?.id);
     }
-    let together = (0..2).map(|_| cx.launch_as(&config));
+    let together = (0..2).map(|_| cx.launch_config(&config));
     for answer in join_all(together).await {
         ids.insert(answer?.id);
     }
     require(ids.len() == 4, || {
         format!("4 launches without a token answered only {ids:?}")
     })?;
-    cx.exactly(4).await?;
-    Ok(Arm::Held)
+    cx.require_count(4).await?;
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_13_tokens_are_told_apart_exactly(cx: &Cx) -> Outcome {
-    let root = format!("t{}", cx.token());
+pub(crate) async fn token_13_tokens_are_told_apart_exactly(cx: &Context) -> Outcome {
+    let root = format!("t{}", cx.new_token());
     let filled = format!("{root:x<width$}", width = MAX_TOKEN_BYTES - 1);
     let texts = [
         root.clone(),
@@ -104,29 +105,29 @@ pub(crate) async fn token_13_tokens_are_told_apart_exactly(cx: &Cx) -> Outcome {
     ];
     let mut launched: Vec<(LaunchToken, InstanceId)> = Vec::new();
     for text in texts {
-        let token = LaunchToken::new(text).map_err(|error| Stop::Kit(error.to_string()))?;
+        let token = LaunchToken::new(text).map_err(|error| Failure::KitError(error.to_string()))?;
         let mut config = cx.config();
         config.launch_token = Some(token.clone());
-        let info = cx.launch_as(&config).await?;
+        let info = cx.launch_config(&config).await?;
         if let Some((twin, _)) = launched.iter().find(|(_, id)| *id == info.id) {
             let text = format!("the tokens {twin} and {token} both answered {}", info.id);
-            return Err(Stop::violated(text));
+            return Err(Failure::violated(text));
         }
         launched.push((token, info.id));
     }
-    cx.exactly(launched.len()).await?;
+    cx.require_count(launched.len()).await?;
     for (token, id) in &launched {
         found(cx.provisioner(), token, id, "among tokens much like it").await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn token_15_a_zone_is_part_of_the_config(cx: &Cx) -> Outcome {
-    let none = || Stop::NotRun("the harness names no zone".to_owned());
+pub(crate) async fn token_15_a_zone_is_part_of_the_config(cx: &Context) -> Outcome {
+    let none = || Failure::NotRun("the harness names no zone".to_owned());
     let zone = cx.harness().zone().ok_or_else(none)?;
     let mut anywhere = cx.config_with_token();
     anywhere.placement.zone = None;
-    let first = cx.launch_as(&anywhere).await?;
+    let first = cx.launch_config(&anywhere).await?;
     let there = in_zone(&anywhere, &zone);
     if !cx.capabilities().placement.contains(&PlacementField::Zone) {
         let answer = cx.provisioner().launch_instance(&there).await;
@@ -135,21 +136,21 @@ pub(crate) async fn token_15_a_zone_is_part_of_the_config(cx: &Cx) -> Outcome {
         require(refused, || {
             format!("zones are not declared, and a launch into {zone} answered {answer:?}")
         })?;
-        cx.exactly(1).await?;
-        return Ok(Arm::Refused);
+        cx.require_count(1).await?;
+        return Ok(Pass::Refused);
     }
     conflicts(cx, cx.provisioner(), &there, "a zone where none was given").await?;
-    let home = cx.listed(&first.id).await?.placement.zone;
+    let home = cx.wait_until_listed(&first.id).await?.placement.zone;
     let mut launches = 1;
     if let Some(home) = home.filter(|home| *home != zone) {
         let mut here = in_zone(&anywhere, &home);
-        here.launch_token = Some(cx.token());
-        cx.launch_as(&here).await?;
+        here.launch_token = Some(cx.new_token());
+        cx.launch_config(&here).await?;
         launches += 1;
         conflicts(cx, cx.provisioner(), &in_zone(&here, &zone), "another zone").await?;
     }
-    cx.exactly(launches).await?;
-    Ok(Arm::Held)
+    cx.require_count(launches).await?;
+    Ok(Pass::Held)
 }
 
 /// Repeats a launch and demands that it answers `first`.
@@ -158,9 +159,10 @@ async fn replayed(
     config: &InstanceConfig,
     first: &InstanceId,
     how: &str,
-) -> Result<InstanceInfo, Stop> {
+) -> Result<InstanceInfo, Failure> {
     let answer = handle.launch_instance(config).await;
-    let info = answer.map_err(|error| Stop::failed(&format!("the replay {how}"), &error))?;
+    let info =
+        answer.map_err(|error| Failure::call_failed(&format!("the replay {how}"), &error))?;
     require(info.id == *first, || {
         format!(
             "the replay {how} answered {} where the token launched {first}",
@@ -172,21 +174,24 @@ async fn replayed(
 
 /// Launches another config with a token that is taken, and demands a conflict without effect.
 async fn conflicts(
-    cx: &Cx,
+    cx: &Context,
     handle: &dyn InstanceProvisioner,
     other: &InstanceConfig,
     what: &str,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let answer = handle.launch_instance(other).await;
     let call = format!("the same token with {what}");
-    let error = cx.refused(&call, answer, ErrorKind::TokenConflict)?;
+    let error = cx.require_refused(&call, answer, ErrorKind::TokenConflict)?;
     require(error.effect() == Effect::None, || {
         format!("{call} is a conflict of {}: {error}", error.effect())
     })
 }
 
 /// Configs that are valid here and each differ from `config` in one thing but the token.
-fn others(cx: &Cx, config: &InstanceConfig) -> Result<Vec<(&'static str, InstanceConfig)>, Stop> {
+fn others(
+    cx: &Context,
+    config: &InstanceConfig,
+) -> Result<Vec<(&'static str, InstanceConfig)>, Failure> {
     let mut others = Vec::new();
     let mut add = |what, change: &dyn Fn(&mut InstanceConfig)| {
         let mut other = config.clone();
@@ -232,7 +237,7 @@ fn others(cx: &Cx, config: &InstanceConfig) -> Result<Vec<(&'static str, Instanc
 }
 
 /// A config that differs from `config` in a tag, or where there is no room for one, in the disk.
-fn other(cx: &Cx, config: &InstanceConfig) -> Result<InstanceConfig, Stop> {
+fn other(cx: &Context, config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
     if let Some(other) = flavoured(cx, config, "chocolate")? {
         return Ok(other);
     }
@@ -243,30 +248,31 @@ fn other(cx: &Cx, config: &InstanceConfig) -> Result<InstanceConfig, Stop> {
 
 /// `config` with a flavour, or nothing where the declared limits leave no room for it.
 fn flavoured(
-    cx: &Cx,
+    cx: &Context,
     config: &InstanceConfig,
     flavour: &str,
-) -> Result<Option<InstanceConfig>, Stop> {
+) -> Result<Option<InstanceConfig>, Failure> {
     let mut flavoured = config.clone();
     tag(&mut flavoured, FLAVOUR, flavour)?;
     let fits = cx.capabilities().tags.check(&flavoured.tags).is_ok();
     Ok(fits.then_some(flavoured))
 }
 
-fn tag(config: &mut InstanceConfig, key: &str, value: &str) -> Result<(), Stop> {
+fn tag(config: &mut InstanceConfig, key: &str, value: &str) -> Result<(), Failure> {
     let set = config.tags.insert(key, value);
-    set.map(drop).map_err(|error| Stop::Kit(error.to_string()))
+    set.map(drop)
+        .map_err(|error| Failure::KitError(error.to_string()))
 }
 
 /// User data, where the backend takes that much.
-fn small_user_data(cx: &Cx, bytes: &[u8]) -> Result<Option<UserData>, Stop> {
-    let data = UserData::new(bytes).map_err(|error| Stop::Kit(error.to_string()))?;
+fn small_user_data(cx: &Context, bytes: &[u8]) -> Result<Option<UserData>, Failure> {
+    let data = UserData::new(bytes).map_err(|error| Failure::KitError(error.to_string()))?;
     let fits = data.check(cx.capabilities().max_user_data_bytes).is_ok();
     Ok(fits.then_some(data))
 }
 
 /// An equal config that shares no memory with `config` and was put together in another order.
-fn rebuilt(config: &InstanceConfig) -> Result<InstanceConfig, Stop> {
+fn rebuilt(config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
     let mut equal = config.clone();
     equal.tags = fleetwright::Tags::new();
     let tags: Vec<_> = config.tags.iter().collect();

@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 pub(super) use patient::{End, awaited, refusal};
 
 use super::{Factory, MemoryHarness, TwistedHarness};
-use fleetwright_contract_tests::Outsider as _;
+use fleetwright_contract_tests::ExternalActor as _;
 
 /// A backend that is odd and legal.
 pub struct Benign {

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Mutant, Twist};
 use crate::{At, TwistedHarness};
-use fleetwright_contract_tests::Waiter;
+use fleetwright_contract_tests::StateWaiter;
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -91,8 +91,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
 struct WaitsWith<W>(W);
 
 #[async_trait]
-impl<W: Waiter + Clone + 'static> Twist for WaitsWith<W> {
-    fn waiter(&self) -> Option<Arc<dyn Waiter>> {
+impl<W: StateWaiter + Clone + 'static> Twist for WaitsWith<W> {
+    fn state_waiter(&self) -> Option<Arc<dyn StateWaiter>> {
         Some(Arc::new(self.0.clone()))
     }
 }
@@ -103,7 +103,7 @@ type Waited = std::result::Result<Vec<InstanceStatus>, WaitError>;
 struct OkAtDeadline;
 
 #[async_trait]
-impl Waiter for OkAtDeadline {
+impl StateWaiter for OkAtDeadline {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,
@@ -126,7 +126,7 @@ impl Waiter for OkAtDeadline {
 struct IgnoresFailure;
 
 #[async_trait]
-impl Waiter for IgnoresFailure {
+impl StateWaiter for IgnoresFailure {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,
@@ -148,7 +148,7 @@ impl Waiter for IgnoresFailure {
 struct BusyPolls;
 
 #[async_trait]
-impl Waiter for BusyPolls {
+impl StateWaiter for BusyPolls {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,
@@ -189,7 +189,7 @@ async fn poll_every(
 struct PollsHastily;
 
 #[async_trait]
-impl Waiter for PollsHastily {
+impl StateWaiter for PollsHastily {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,
@@ -206,7 +206,7 @@ impl Waiter for PollsHastily {
 struct NamesNobody;
 
 #[async_trait]
-impl Waiter for NamesNobody {
+impl StateWaiter for NamesNobody {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,
@@ -227,7 +227,7 @@ impl Waiter for NamesNobody {
 struct EndsLate;
 
 #[async_trait]
-impl Waiter for EndsLate {
+impl StateWaiter for EndsLate {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,

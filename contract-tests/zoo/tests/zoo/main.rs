@@ -12,7 +12,7 @@ mod hands;
 use std::{collections::BTreeSet, fs, sync::Arc};
 
 use fleetwright_contract_tests::{
-    CLAUSES, Clause, Factory, Found, Status, clause, report, run_clause,
+    CLAUSES, CONTRACT, Clause, DetectedBy, Factory, Status, clause, report, run_clause,
 };
 use fleetwright_contract_zoo::{MemoryHarness, benign, mutants};
 use hands::side_by_side;
@@ -24,7 +24,7 @@ fn failure(name: &str, clause: &Clause, factory: &Factory) -> String {
     if holds {
         String::new()
     } else {
-        format!("{name}: {}", verdict.message(clause))
+        format!("{name}: {}", CONTRACT.message(&verdict))
     }
 }
 
@@ -38,8 +38,8 @@ fn the_zoo_proves_the_kit() {
     let survivors = side_by_side(&mutants, |mutant| {
         let its_own = clause(mutant.dies_of).unwrap();
         let verdict = run_clause(its_own, &(mutant.make)());
-        let dies = verdict.status == Status::Fail && verdict.found == Found::ByTheClause;
-        (!dies).then(|| format!("{mutant:?}: {}", verdict.message(its_own)))
+        let dies = verdict.status == Status::Fail && verdict.detected_by == DetectedBy::Body;
+        (!dies).then(|| format!("{mutant:?}: {}", CONTRACT.message(&verdict)))
     });
     let survivors: Vec<_> = survivors.into_iter().flatten().collect();
     assert!(

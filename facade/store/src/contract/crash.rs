@@ -12,9 +12,10 @@ use std::{
     time::Duration,
 };
 
+use fleetwright_clause_engine::Executor;
 use serde_json::json;
 
-use super::{Harness, Stop, cx, suite};
+use super::{Failure, Harness, context};
 use crate::{Revision, Store, StoreError, Transaction};
 
 const LOCATION: &str = "FLEETWRIGHT_STORE_CRASH_LOCATION";
@@ -45,8 +46,8 @@ impl Child {
         location: &str,
         commits: usize,
         longer: Duration,
-    ) -> Result<Option<(u64, Revision)>, Stop> {
-        let kit = |error: std::io::Error| Stop::Kit(format!("the child process: {error}"));
+    ) -> Result<Option<(u64, Revision)>, Failure> {
+        let kit = |error: std::io::Error| Failure::KitError(format!("the child process: {error}"));
         let program = std::env::current_exe().map_err(kit)?;
         let mut child = Command::new(program)
             .args([&self.test, "--exact", "--nocapture", "--test-threads=1"])
@@ -56,14 +57,19 @@ impl Child {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(kit)?;
-        let mut told = BufReader::new(child.stderr.take().ok_or(Stop::Kit("no pipe".to_owned()))?);
+        let mut told = BufReader::new(
+            child
+                .stderr
+                .take()
+                .ok_or(Failure::KitError("no pipe".to_owned()))?,
+        );
         let mut last = None;
         let mut count = 0;
         while count < commits {
             let Some(line) = next_line(&mut told) else {
                 child.kill().map_err(kit)?;
                 child.wait().map_err(kit)?;
-                return Err(Stop::violated("the process that writes ended by itself"));
+                return Err(Failure::violated("the process that writes ended by itself"));
             };
             last = acknowledged(&line)?.or(last);
             count += usize::from(acknowledged(&line)?.is_some());
@@ -87,14 +93,14 @@ fn next_line(told: &mut impl BufRead) -> Option<String> {
 }
 
 /// The count and the revision of a line about a commit; an error if the line is about a failure.
-fn acknowledged(line: &str) -> Result<Option<(u64, Revision)>, Stop> {
+fn acknowledged(line: &str) -> Result<Option<(u64, Revision)>, Failure> {
     let words: Vec<_> = line.split_whitespace().collect();
     match words.as_slice() {
         [ACKNOWLEDGED, count, revision] => match (count.parse(), revision.parse()) {
             (Ok(count), Ok(revision)) => Ok(Some((count, Revision(revision)))),
-            (Err(_), _) | (_, Err(_)) => Err(Stop::Kit(format!("the child says {line:?}"))),
+            (Err(_), _) | (_, Err(_)) => Err(Failure::KitError(format!("the child says {line:?}"))),
         },
-        ["failed", ..] => Err(Stop::violated(format!(
+        ["failed", ..] => Err(Failure::violated(format!(
             "the process that writes says: {line}"
         ))),
         _ => Ok(None),
@@ -102,22 +108,25 @@ fn acknowledged(line: &str) -> Result<Option<(u64, Revision)>, Stop> {
 }
 
 /// Writes until it is killed, if this is the process that CRASH-01 has started; else does nothing.
-pub fn be_the_child<H: Harness>(at: impl FnOnce(&str) -> H) {
+pub fn run_child<H: Harness>(at: impl FnOnce(&str) -> H) {
     let Ok(location) = std::env::var(LOCATION) else {
         return;
     };
     let harness = at(&location);
-    let ended = suite::runtime().and_then(|runtime| runtime.block_on(write_for_ever(&harness)));
+    let ended = Executor::MultiThread
+        .build()
+        .and_then(|runtime| runtime.block_on(write_for_ever(&harness)));
     if let Err(stop) = ended {
         say(&format!("failed {stop:?}\n"));
     }
 }
 
-async fn write_for_ever(harness: &dyn Harness) -> Result<(), Stop> {
-    let failed = |error: StoreError| Stop::failed("a call of the process that writes", &error);
-    let opened = harness.open(cx::wrong(cx::schema())?).await;
+async fn write_for_ever(harness: &dyn Harness) -> Result<(), Failure> {
+    let failed =
+        |error: StoreError| Failure::call_failed("a call of the process that writes", &error);
+    let opened = harness.open(context::wrong(context::schema())?).await;
     let store: Arc<dyn Store> = opened.map_err(failed)?;
-    let counter = cx::thing("counter")?;
+    let counter = context::thing("counter")?;
     let before = store.get(&counter).await.map_err(failed)?;
     let first = before.map_or(0, |record| record.value["count"].as_u64().unwrap_or(0)) + 1;
     for count in first.. {
@@ -129,17 +138,17 @@ async fn write_for_ever(harness: &dyn Harness) -> Result<(), Stop> {
 }
 
 /// One transaction of four writes: they are all there, or the count is not there.
-fn step(count: u64) -> Result<Transaction, Stop> {
-    let item = |count: u64| cx::thing(&format!("item-{count:08}"));
+fn step(count: u64) -> Result<Transaction, Failure> {
+    let item = |count: u64| context::thing(&format!("item-{count:08}"));
     let name = format!("name-{count}");
     let large = "x".repeat(usize::try_from(count % 7).unwrap_or(0) * 1500);
     let transaction = Transaction::new()
-        .put(cx::thing("counter")?, json!({"count": count}))
+        .put(context::thing("counter")?, json!({"count": count}))
         .put(
             item(count)?,
             json!({"name": name, "count": count, "group": "item", "large": large}),
         )
-        .put(cx::other("counter")?, json!({"count": count}));
+        .put(context::other("counter")?, json!({"count": count}));
     match count.checked_sub(KEPT) {
         Some(old) => Ok(transaction.delete(item(old)?)),
         None => Ok(transaction),

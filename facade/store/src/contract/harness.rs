@@ -7,6 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 
+use super::crash::Child;
 use crate::{MemoryOptions, MemoryStore, Result, Schema, Store};
 
 /// One set of records, empty at first, and the ways to it. Dropping the harness may destroy them.
@@ -46,8 +47,24 @@ pub trait Harness: Send + Sync {
     }
 }
 
-/// Makes a fresh harness.
+/// Creates a fresh harness.
 pub type Factory = Arc<dyn Fn() -> Arc<dyn Harness> + Send + Sync>;
+
+/// What a clause that opens its own stores is given.
+pub struct Environment {
+    /// Creates a harness without records.
+    pub factory: Factory,
+    /// How to start a process that writes to a store and is killed, for stores that outlive their process.
+    pub child: Option<Child>,
+}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Environment")
+            .field("child", &self.child)
+            .finish_non_exhaustive()
+    }
+}
 
 /// The harness of the [`MemoryStore`].
 #[derive(Debug, Default)]

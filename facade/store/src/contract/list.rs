@@ -1,9 +1,10 @@
-//! The one list of clauses: the registry, the tests and the document are all compared with it.
+//! The list of clauses. The registry and the tests are generated from it, and a test compares the document with
+//! it.
 //!
 //! A row is: how the body runs, the family's module, the name of body and test, the id, and what a store must
-//! do. Rows are added, never renumbered.
+//! do. Rows are added and never renumbered.
 
-use super::{Body, Clause, clauses};
+use super::{Context, Environment, clauses};
 
 /// Calls a macro with every clause.
 #[doc(hidden)]
@@ -64,32 +65,12 @@ macro_rules! for_each_store_clause {
     };
 }
 
-/// Makes the registry of the list.
+/// Fills the registry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __store_registry {
-    ($($how:ident $family:ident $name:ident $id:literal $promise:literal;)*) => {
-        /// Every clause of the contract, in the order of the document.
-        pub static CLAUSES: &[Clause] = &[
-            $(Clause {
-                id: $id,
-                name: stringify!($name),
-                promise: $promise,
-                body: $crate::__store_body!($how $family $name),
-            },)*
-        ];
-    };
-}
-
-/// Makes the body of a clause's entry.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __store_body {
-    (async $family:ident $name:ident) => {
-        Body::Async(|cx| Box::pin(clauses::$family::$name(cx)))
-    };
-    (sync $family:ident $name:ident) => {
-        Body::Sync(clauses::$family::$name)
+    ($($rows:tt)*) => {
+        fleetwright_clause_engine::clauses! { [Context, Environment] clauses; $($rows)* }
     };
 }
 

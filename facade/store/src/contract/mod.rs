@@ -30,24 +30,39 @@
 //!
 //! The suite is itself proven: [`zoo`] has a broken store for every clause, and each dies of its clause.
 
-mod clause;
 mod clauses;
+mod context;
 pub mod crash;
-mod cx;
 mod harness;
 mod list;
 mod model;
-mod report;
 mod suite;
 pub mod zoo;
 
-pub use clause::{Arm, Body, Clause, Outcome, Stop, require};
-pub use cx::{Cx, schema};
-pub use harness::{Factory, Harness, MemoryHarness};
+use fleetwright_clause_engine::Contract;
+
+pub use context::{Context, schema};
+pub use fleetwright_clause_engine::{
+    Failure, Outcome, Pass, Report, Status, Verdict, document, require,
+};
+pub use harness::{Environment, Factory, Harness, MemoryHarness};
 pub use list::CLAUSES;
-pub use report::{Report, Verdict};
 pub use suite::{clause, run_clause, run_store_contract_tests, test_clause};
 
-/// The version of the contract. Clauses are added with a minor version; a promise is changed or taken away
-/// with a major one.
+/// One promise of the contract, with the test that holds a store to it.
+pub type Clause = fleetwright_clause_engine::Clause<Context, Environment>;
+
+/// The test of a clause: on one fresh store, or on stores that it opens itself.
+pub type Body = fleetwright_clause_engine::Body<Context, Environment>;
+
+/// The version of the contract. A new clause raises the minor version; a changed or removed promise raises the
+/// major one.
 pub const CONTRACT_VERSION: &str = "1.0";
+
+/// The contract of every store: `docs/store-contract.md` and its clauses.
+pub static CONTRACT: Contract<Context, Environment> = Contract {
+    subject: "store",
+    document: "docs/store-contract.md",
+    version: CONTRACT_VERSION,
+    clauses: CLAUSES,
+};

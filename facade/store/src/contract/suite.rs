@@ -1,77 +1,92 @@
 //! Running clauses: each on a fresh store, in a runtime of its own.
+//!
+//! Owns the steps around a clause of the store contract. Judging an outcome, catching panics and
+//! counting results are the clause engine's.
 
 use std::sync::Arc;
 
+use fleetwright_clause_engine::{Executor, block_on, run};
+
 use super::{
-    Body, CLAUSES, Clause, Cx, Factory, Harness, Outcome, Report, Stop, Verdict, crash::Child,
+    Body, CLAUSES, CONTRACT, Clause, Context, Environment, Factory, Harness, Report, Status,
+    Verdict, crash::Child,
 };
 
-/// The clause with this id.
+/// Returns the clause with this id, for instance `WATCH-03`.
 pub fn clause(id: &str) -> Option<&'static Clause> {
-    CLAUSES.iter().find(|clause| clause.id == id)
+    CONTRACT.clause(id)
 }
 
-/// Runs one clause on a fresh store. `child` is how another process can write to it, for CRASH-01.
-pub fn run_clause(clause: &Clause, factory: &Factory, child: Option<&Child>) -> Outcome {
-    match clause.body {
-        Body::Sync(body) => body(factory, child),
-        Body::Async(body) => runtime()?.block_on(async {
-            let cx = Cx::open(factory()).await?;
+/// Runs one clause on a fresh store and judges it. `child` is how another process can write to the
+/// store, for CRASH-01.
+pub fn run_clause(clause: &Clause, factory: &Factory, child: Option<&Child>) -> Verdict {
+    run(clause, || match clause.body {
+        Body::Sync(body) => body(&Environment {
+            factory: Arc::clone(factory),
+            child: child.cloned(),
+        }),
+        // Worker threads, so that calls run in parallel as they do in a program.
+        Body::Async(body) => block_on(Executor::MultiThread, async {
+            let cx = Context::open(factory()).await?;
             body(&cx).await
         }),
-    }
+    })
 }
 
-/// Threads of its own, so that calls meet as they do in a program.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()
-        .map_err(|error| Stop::Kit(format!("no runtime: {error}")))
-}
-
-/// Runs every clause and tells what came of it. CRASH-01 needs a process of its own, and so a test: see
+/// Runs every clause and returns the report. CRASH-01 needs a process of its own, and so a test: see
 /// [`store_contract_tests!`](crate::store_contract_tests).
+///
+/// ```no_run
+/// use fleetwright_store::contract::{MemoryHarness, run_store_contract_tests};
+///
+/// let report = run_store_contract_tests(MemoryHarness::new);
+/// assert!(report.is_conformant(), "{report}");
+/// println!("{}", report.summary());
+/// ```
 pub fn run_store_contract_tests<H: Harness + 'static>(make: fn() -> H) -> Report {
     let factory = factory(make);
-    let run = |clause: &'static Clause| Verdict {
-        clause,
-        outcome: run_clause(clause, &factory, None),
-    };
-    Report {
-        store: factory().name(),
-        verdicts: CLAUSES.iter().map(run).collect(),
+    let mut report = Report::new(&CONTRACT, &factory().name(), "real", "");
+    for clause in CLAUSES {
+        report.record(&run_clause(clause, &factory, None));
     }
+    report
 }
 
 fn factory<H: Harness + 'static>(make: fn() -> H) -> Factory {
     Arc::new(move || Arc::new(make()))
 }
 
-/// Runs one clause as a test: panics with what was promised and what was seen.
+/// Runs one clause as a test.
+///
+/// # Panics
+/// With the promise and what was observed, if the clause fails or cannot be run.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H, child: Option<&Child>) {
     let Some(clause) = clause(id) else {
-        panic!("no clause is called {id}");
+        panic!("there is no clause {id}");
     };
-    let outcome = run_clause(clause, &factory(make), child);
-    let verdict = Verdict { clause, outcome };
-    assert!(verdict.outcome.is_ok(), "{verdict}");
+    let verdict = run_clause(clause, &factory(make), child);
+    match verdict.status {
+        Status::Pass | Status::Refused | Status::NotClaimed => {}
+        Status::Fail | Status::Waived | Status::NotRun | Status::KitError => {
+            panic!("{}", CONTRACT.message(&verdict))
+        }
+    }
 }
 
-/// Makes a test of every clause. The first argument makes a harness without records; the second, for stores
-/// that outlive their process, one on the records at a [`location`](Harness::location).
+/// Emits one `#[test]` for each clause. The first argument creates a harness without records. The
+/// second, for stores that outlive their process, creates one on the records at a
+/// [`location`](Harness::location).
 #[macro_export]
 macro_rules! store_contract_tests {
     ($make:expr) => {
         $crate::for_each_store_clause! { __store_contract_tests [$make] [None] }
     };
     ($make:expr, $at:expr) => {
-        /// Not a test: what CRASH-01 starts as a process of its own, and kills.
+        /// Not a test: the process that CRASH-01 starts and kills.
         #[test]
         fn store_contract_child() {
-            $crate::contract::crash::be_the_child($at);
+            $crate::contract::crash::run_child($at);
         }
         $crate::for_each_store_clause! {
             __store_contract_tests

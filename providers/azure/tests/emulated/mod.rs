@@ -15,7 +15,9 @@ use fleetwright_azure::{
         InstanceType, Market, Scope, Tags, Zone, async_trait,
     },
 };
-use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
+use fleetwright_contract_tests::{
+    ExternalActor, Faults, Harness, Oracle, Truth, WireFault, WireOp,
+};
 use fleetwright_emulators::azure::{
     AzureEmulator, CallRecord, Capacity, ExternalAction, Knobs, Market as NativeMarket, Operation,
     OracleVm, Timing,
@@ -210,7 +212,7 @@ impl Harness for AzureHarness {
         )))
     }
 
-    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
+    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(Group(Arc::clone(&self.emulator))))
     }
 }
@@ -342,7 +344,7 @@ fn operations(operation: WireOp, fault: &WireFault) -> Vec<Operation> {
 }
 
 #[async_trait]
-impl Outsider for Group {
+impl ExternalActor for Group {
     async fn launch(&self, tags: Tags) -> InstanceId {
         let pairs = tags.iter();
         let launch = ExternalAction::CreateForeign {
@@ -387,7 +389,7 @@ impl Outsider for Group {
         self.0.set_knobs(knobs);
     }
 
-    async fn only_room_for(&self, count: u64) -> bool {
+    async fn limit_capacity(&self, count: u64) -> bool {
         let oracle = self.0.oracle();
         let held = oracle.vms.iter().filter(|truth| truth.allocated).count() as u64;
         let mut knobs = self.0.knobs();

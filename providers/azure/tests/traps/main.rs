@@ -30,7 +30,7 @@ use fleetwright_azure::fleetwright::{
 };
 
 use emulated::AzureHarness;
-use fleetwright_contract_tests::{Harness as _, traps_are_accounted_for};
+use fleetwright_contract_tests::{Harness as _, check_traps};
 
 /// Longer than any test: what takes this long is over when a test lets it pass.
 const HOUR: Duration = Duration::from_secs(3600);
@@ -86,5 +86,5 @@ async fn until_nothing(harness: &AzureHarness) {
 
 #[test]
 fn every_trap_is_accounted_for() {
-    traps_are_accounted_for(env!("CARGO_MANIFEST_DIR"), 46);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 46);
 }

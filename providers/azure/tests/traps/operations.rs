@@ -8,7 +8,7 @@ use fleetwright_azure::{
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{
-    Capacity, Failure, Fault, FaultRule, LimitCheck, LateFailure, Operation,
+    Capacity, Failure, Fault, FaultRule, LateFailure, LimitCheck, Operation,
 };
 
 use crate::{HOUR, emulated::AzureHarness, running, there, until, until_nothing, with_token};

@@ -8,7 +8,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
+use fleetwright_contract_tests::{
+    ExternalActor, Faults, Harness, Oracle, Truth, WireFault, WireOp,
+};
 use fleetwright_ec2::{
     Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
     aws_config::{BehaviorVersion, Region, SdkConfig},
@@ -146,7 +148,7 @@ impl Harness for Ec2Harness {
         Some(Arc::new(Struck::new(Arc::clone(&self.emulator), actions)))
     }
 
-    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
+    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(Account(Arc::clone(&self.emulator))))
     }
 }
@@ -252,7 +254,7 @@ fn actions(operation: WireOp, _: &WireFault) -> Vec<Action> {
 }
 
 #[async_trait]
-impl Outsider for Account {
+impl ExternalActor for Account {
     async fn launch(&self, tags: Tags) -> InstanceId {
         let tags = tags
             .iter()
@@ -292,7 +294,7 @@ impl Outsider for Account {
         self.0.set_knobs(knobs);
     }
 
-    async fn only_room_for(&self, count: u64) -> bool {
+    async fn limit_capacity(&self, count: u64) -> bool {
         let held = self
             .0
             .oracle()

@@ -23,7 +23,7 @@ use fleetwright_ec2::fleetwright::{
 };
 
 use emulated::Ec2Harness;
-use fleetwright_contract_tests::{Harness as _, traps_are_accounted_for};
+use fleetwright_contract_tests::{Harness as _, check_traps};
 
 /// Waits until an instance is in a state.
 async fn until(
@@ -57,5 +57,5 @@ fn alive(harness: &Ec2Harness) -> usize {
 
 #[test]
 fn every_trap_is_accounted_for() {
-    traps_are_accounted_for(env!("CARGO_MANIFEST_DIR"), 44);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 44);
 }

@@ -8,7 +8,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use fleetwright_contract_tests::{Faults, Harness, Oracle, Outsider, Truth, WireFault, WireOp};
+use fleetwright_contract_tests::{
+    ExternalActor, Faults, Harness, Oracle, Truth, WireFault, WireOp,
+};
 use fleetwright_emulators::gcp::{
     CallRecord, Capacity, ExternalAction, GcpEmulator, Knobs, Method, OracleInstance, Timing,
 };
@@ -187,7 +189,7 @@ impl Harness for GcpHarness {
         Some(Arc::new(Struck::new(Arc::clone(&self.emulator), methods)))
     }
 
-    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
+    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(Project(Arc::clone(&self.emulator))))
     }
 }
@@ -351,7 +353,7 @@ impl Project {
 }
 
 #[async_trait]
-impl Outsider for Project {
+impl ExternalActor for Project {
     async fn launch(&self, tags: Tags) -> InstanceId {
         // What a label cannot hold, other people keep as we do.
         let fits = |text: &str| {
@@ -409,7 +411,7 @@ impl Outsider for Project {
         self.0.set_knobs(knobs);
     }
 
-    async fn only_room_for(&self, count: u64) -> bool {
+    async fn limit_capacity(&self, count: u64) -> bool {
         let oracle = self.0.oracle();
         let held = oracle
             .instances

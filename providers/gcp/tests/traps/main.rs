@@ -25,7 +25,7 @@ use fleetwright_gcp::fleetwright::{
 };
 
 use emulated::GcpHarness;
-use fleetwright_contract_tests::{Harness as _, traps_are_accounted_for};
+use fleetwright_contract_tests::{Harness as _, check_traps};
 use fleetwright_provider_testkit::canned::{self, Reply};
 
 /// Longer than any test: what takes this long is over when a test lets it pass.
@@ -73,5 +73,5 @@ fn path(id: &InstanceId) -> String {
 
 #[test]
 fn every_trap_is_accounted_for() {
-    traps_are_accounted_for(env!("CARGO_MANIFEST_DIR"), 42);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 42);
 }

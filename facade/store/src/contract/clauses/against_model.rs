@@ -1,5 +1,6 @@
 //! Random sequences of calls, each answered as the model answers it.
 
+use fleetwright_clause_engine::Executor;
 use proptest::{
     collection::vec,
     prelude::*,
@@ -11,11 +12,9 @@ use crate::{
     Check, Claim, IndexName, Interest, Key, Kind, Query, Record, RecordId, Revision, Store,
     StoreError, StoreExt, Transaction, Write,
     contract::{
-        Arm, Factory, Harness, Outcome, Stop,
-        crash::Child,
-        cx,
+        Environment, Failure, Harness, Outcome, Pass, context,
         model::{Expected, Model},
-        require, suite,
+        require,
     },
 };
 
@@ -40,7 +39,8 @@ enum Guess {
     Unclaimed(&'static str, &'static str, Option<Key>),
 }
 
-pub(crate) fn model_01_random_histories(factory: &Factory, _: Option<&Child>) -> Outcome {
+pub(crate) fn model_01_random_histories(environment: &Environment) -> Outcome {
+    let factory = &environment.factory;
     let config = Config {
         cases: factory().model_cases(),
         failure_persistence: None,
@@ -49,17 +49,17 @@ pub(crate) fn model_01_random_histories(factory: &Factory, _: Option<&Child>) ->
     };
     let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, seed);
-    let runtime = suite::runtime()?;
+    let runtime = Executor::MultiThread.build()?;
     let outcome = runner.run(&vec(call(), 1..25), |calls| {
         let played = runtime.block_on(play(&*factory(), &calls));
         played.map_err(|stop| TestCaseError::fail(format!("{stop:?}")))
     });
     match outcome {
-        Ok(()) => Ok(Arm::Held),
-        Err(TestError::Fail(reason, calls)) => Err(Stop::violated(format!(
+        Ok(()) => Ok(Pass::Held),
+        Err(TestError::Fail(reason, calls)) => Err(Failure::violated(format!(
             "{reason} in the sequence {calls:?}"
         ))),
-        Err(TestError::Abort(reason)) => Err(Stop::Kit(reason.to_string())),
+        Err(TestError::Abort(reason)) => Err(Failure::KitError(reason.to_string())),
     }
 }
 
@@ -109,7 +109,7 @@ fn guess() -> impl Strategy<Value = Guess> {
 }
 
 impl Guess {
-    fn check(&self, model: &Model) -> Result<Check, Stop> {
+    fn check(&self, model: &Model) -> Result<Check, Failure> {
         Ok(match self {
             Self::Absent(id) => Check::Absent(id.clone()),
             Self::Exists(id) => Check::Exists(id.clone()),
@@ -122,7 +122,7 @@ impl Guess {
                 Check::At(id.clone(), wanted)
             }
             Self::Unclaimed(index, value, except) => {
-                let mut claim = Claim::new(cx::kind("thing")?, cx::index(index)?, *value);
+                let mut claim = Claim::new(context::kind("thing")?, context::index(index)?, *value);
                 claim.except.clone_from(except);
                 Check::Unclaimed(claim)
             }
@@ -130,13 +130,14 @@ impl Guess {
     }
 }
 
-async fn play(harness: &dyn Harness, calls: &[Call]) -> Result<(), Stop> {
-    let mut store = cx::open(harness).await?;
+async fn play(harness: &dyn Harness, calls: &[Call]) -> Result<(), Failure> {
+    let mut store = context::open(harness).await?;
     let mut model = Model::default();
     for call in calls {
         match call {
             Call::Commit(guesses, writes) => {
-                let checks: Result<_, Stop> = guesses.iter().map(|one| one.check(&model)).collect();
+                let checks: Result<_, Failure> =
+                    guesses.iter().map(|one| one.check(&model)).collect();
                 let transaction = Transaction {
                     checks: checks?,
                     writes: writes.clone(),
@@ -150,9 +151,9 @@ async fn play(harness: &dyn Harness, calls: &[Call]) -> Result<(), Stop> {
                 let through = fraction(&model, *through);
                 model.compact(through);
                 let answer = store.compact(through).await;
-                answer.map_err(|error| Stop::failed("compact", &error))?;
+                answer.map_err(|error| Failure::call_failed("compact", &error))?;
             }
-            Call::Reopen => store = cx::open(harness).await?,
+            Call::Reopen => store = context::open(harness).await?,
         }
     }
     list_all(&*store, &model, 1000).await?;
@@ -173,14 +174,14 @@ async fn commit(
     store: &dyn Store,
     model: &mut Model,
     transaction: &Transaction,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let before = model.head();
     let answer = match store.commit(transaction).await {
         Ok(revision) => Expected::Committed(revision),
         Err(StoreError::Invalid(_)) => Expected::Invalid,
         Err(error) => match error.conflict() {
             Some(conflict) => Expected::Conflict(conflict.part, conflict.found.clone()),
-            None => return Err(Stop::failed("a commit", &error)),
+            None => return Err(Failure::call_failed("a commit", &error)),
         },
     };
     // The store chooses how far its revision goes on, as long as it does.
@@ -194,9 +195,9 @@ async fn commit(
     })
 }
 
-async fn same(store: &dyn Store, query: &Query, wanted: Vec<Record>) -> Result<(), Stop> {
+async fn same(store: &dyn Store, query: &Query, wanted: Vec<Record>) -> Result<(), Failure> {
     let answer = store.list_all(query).await;
-    let page = answer.map_err(|error| Stop::failed("a list", &error))?;
+    let page = answer.map_err(|error| Failure::call_failed("a list", &error))?;
     require(page.records == wanted, || {
         format!(
             "{query:?} shows {:?}, in the model {wanted:?}",
@@ -205,16 +206,21 @@ async fn same(store: &dyn Store, query: &Query, wanted: Vec<Record>) -> Result<(
     })
 }
 
-async fn list_all(store: &dyn Store, model: &Model, limit: u32) -> Result<(), Stop> {
+async fn list_all(store: &dyn Store, model: &Model, limit: u32) -> Result<(), Failure> {
     for name in ["thing", "other"] {
-        let query = Query::all(cx::kind(name)?).limit(limit);
+        let query = Query::all(context::kind(name)?).limit(limit);
         same(store, &query, model.list(name, |_| true)).await?;
     }
     Ok(())
 }
 
-async fn list_group(store: &dyn Store, model: &Model, group: &str, limit: u32) -> Result<(), Stop> {
-    let (kind, index): (Kind, IndexName) = (cx::kind("thing")?, cx::index("group")?);
+async fn list_group(
+    store: &dyn Store,
+    model: &Model,
+    group: &str,
+    limit: u32,
+) -> Result<(), Failure> {
+    let (kind, index): (Kind, IndexName) = (context::kind("thing")?, context::index("group")?);
     let query = Query::by(kind, index, group).limit(limit);
     same(
         store,
@@ -224,17 +230,17 @@ async fn list_group(store: &dyn Store, model: &Model, group: &str, limit: u32) -
     .await
 }
 
-async fn watch(store: &dyn Store, model: &Model, after: Revision) -> Result<(), Stop> {
+async fn watch(store: &dyn Store, model: &Model, after: Revision) -> Result<(), Failure> {
     let opened = store.watch(after, Interest::all()).await;
     if after < model.compacted {
         let is_told = matches!(opened, Err(StoreError::Compacted { oldest, .. }) if oldest == model.compacted);
         return require(is_told, || format!("a watch from {after}: {opened:?}"));
     }
-    let mut watch = opened.map_err(|error| Stop::failed("a watch", &error))?;
+    let mut watch = opened.map_err(|error| Failure::call_failed("a watch", &error))?;
     let upcoming = model.log.iter().filter(|commit| commit.revision > after);
     for wanted in upcoming {
         let shown = watch.next().await;
-        let shown = shown.map_err(|error| Stop::failed("a watch", &error))?;
+        let shown = shown.map_err(|error| Failure::call_failed("a watch", &error))?;
         require(shown == *wanted, || {
             format!("{shown:?} is shown, in the model {wanted:?}")
         })?;

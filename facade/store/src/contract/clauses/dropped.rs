@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::{
     Transaction,
     contract::{
-        Arm, Cx, Outcome, Stop,
-        cx::{all_things, thing},
+        Context, Failure, Outcome, Pass,
+        context::{all_things, thing},
         require,
     },
 };
@@ -16,7 +16,7 @@ use crate::{
 /// How often a call is polled before it is dropped, at the most.
 const POLLS: u64 = 12;
 
-pub(crate) async fn drop_01_a_dropped_commit_is_whole_or_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn drop_01_a_dropped_commit_is_whole_or_nothing(cx: &Context) -> Outcome {
     let mut ended = 0;
     for polls in 0..POLLS {
         let marker = json!({"round": polls});
@@ -41,7 +41,7 @@ pub(crate) async fn drop_01_a_dropped_commit_is_whole_or_nothing(cx: &Cx) -> Out
     require(shown.len() as u64 > ended, || {
         format!("{ended} commits ended, and shown are {shown:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Polls a call so often, with time to get on in between, and drops it; tells whether it ended.
@@ -58,7 +58,7 @@ async fn ends_within<T>(polls: u64, call: impl Future<Output = T>) -> bool {
 }
 
 /// One page is of one moment: a and b are of the same round, and that round's third record is there.
-async fn is_whole(cx: &Cx, round: u64) -> Result<(), Stop> {
+async fn is_whole(cx: &Context, round: u64) -> Result<(), Failure> {
     let page = cx.page(&all_things()?).await?;
     let value = |key: &str| {
         let found = page

@@ -2,29 +2,32 @@
 
 use std::{sync::Arc, time::Duration};
 
+use fleetwright_clause_engine::Executor;
 use serde_json::json;
 
 use crate::{
     Interest, Query, Revision, Store, StoreError, StoreExt, Transaction,
     contract::{
-        Arm, Cx, Factory, Outcome, Stop,
-        crash::{Child, KEPT},
-        cx::{self, all_things, by, kind, other, revisions, same_keys, thing},
-        require, suite,
+        Context, Environment, Failure, Outcome, Pass,
+        context::{self, all_things, by, kind, other, revisions, same_keys, thing},
+        crash::KEPT,
+        require,
     },
 };
 
 const KILLS: u64 = 100;
 
-pub(crate) fn crash_01_killed_a_hundred_times(factory: &Factory, child: Option<&Child>) -> Outcome {
-    let harness = factory();
+pub(crate) fn crash_01_killed_a_hundred_times(environment: &Environment) -> Outcome {
+    let harness = (environment.factory)();
     let Some(location) = harness.location() else {
-        return Ok(Arm::NotClaimed);
+        return Ok(Pass::NotClaimed);
     };
-    let child = child.ok_or_else(|| {
-        Stop::Kit("a store with a location needs `store_contract_tests!(new, at)`".to_owned())
+    let child = environment.child.as_ref().ok_or_else(|| {
+        Failure::KitError(
+            "a store with a location needs `store_contract_tests!(new, at)`".to_owned(),
+        )
     })?;
-    let runtime = suite::runtime()?;
+    let runtime = Executor::MultiThread.build()?;
     let mut seen = (0, Revision::ZERO);
     let mut onlooker = None;
     for round in 0..KILLS {
@@ -32,20 +35,20 @@ pub(crate) fn crash_01_killed_a_hundred_times(factory: &Factory, child: Option<&
         let commits = usize::try_from(round % 4).unwrap_or(0);
         let longer = Duration::from_micros(round * 7919 % 6000);
         let acknowledged = child.killed_after(&location, commits, longer)?;
-        let store = runtime.block_on(cx::open(&*harness))?;
+        let store = runtime.block_on(context::open(&*harness))?;
         seen = runtime.block_on(aftermath(&*store, round, acknowledged, seen))?;
         // Some die alone, and what they leave is found by who opens it next; some while others have it open.
         onlooker = (round % 2 == 0).then_some(store);
     }
     drop(onlooker);
-    let problems = runtime.block_on(harness.problems(cx::wrong(cx::schema())?));
+    let problems = runtime.block_on(harness.problems(context::wrong(context::schema())?));
     require(matches!(&problems, Ok(found) if found.is_empty()), || {
         format!("the store's own check after {KILLS} kills: {problems:?}")
     })?;
     require(seen.0 > KILLS, || {
         format!("{KILLS} processes wrote {} commits in all", seen.0)
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Holds the store to what was acknowledged before a kill; answers where it is.
@@ -54,7 +57,7 @@ async fn aftermath(
     round: u64,
     acknowledged: Option<(u64, Revision)>,
     seen: (u64, Revision),
-) -> Result<(u64, Revision), Stop> {
+) -> Result<(u64, Revision), Failure> {
     let whole = Aftermath::read(store).await?;
     whole.is_whole(round)?;
     if let Some((count, revision)) = acknowledged {
@@ -78,8 +81,8 @@ struct Aftermath {
 }
 
 impl Aftermath {
-    async fn read(store: &dyn Store) -> Result<Self, Stop> {
-        let failed = |error| Stop::failed("a read after a kill", &error);
+    async fn read(store: &dyn Store) -> Result<Self, Failure> {
+        let failed = |error| Failure::call_failed("a read after a kill", &error);
         let things = store.list(&all_things()?).await.map_err(failed)?;
         let group = store.list(&by("group", "item")?).await.map_err(failed)?;
         let twin = store.get(&other("counter")?).await.map_err(failed)?;
@@ -96,7 +99,7 @@ impl Aftermath {
     }
 
     /// All of every transaction, or nothing of it.
-    fn is_whole(&self, round: u64) -> Result<(), Stop> {
+    fn is_whole(&self, round: u64) -> Result<(), Failure> {
         let oldest = (self.count + 1).saturating_sub(KEPT).max(1);
         let wanted: Vec<_> = (oldest..=self.count).collect();
         let is_whole =
@@ -112,8 +115,8 @@ async fn watch_is_unbroken(
     store: &dyn Store,
     seen: (u64, Revision),
     now: (u64, Revision),
-) -> Result<(), Stop> {
-    let failed = |error| Stop::failed("a watch after a kill", &error);
+) -> Result<(), Failure> {
+    let failed = |error| Failure::call_failed("a watch after a kill", &error);
     let opened = store.watch(seen.1, Interest::all()).await;
     let mut watch = opened.map_err(failed)?;
     for wanted in seen.0 + 1..=now.0 {
@@ -134,11 +137,11 @@ async fn watch_is_unbroken(
     })
 }
 
-pub(crate) fn crash_02_opened_again(factory: &Factory, _: Option<&Child>) -> Outcome {
-    let harness = factory();
+pub(crate) fn crash_02_opened_again(environment: &Environment) -> Outcome {
+    let harness = (environment.factory)();
     // A runtime each, as a process has.
-    let made = suite::runtime()?.block_on(async {
-        let store = cx::open(&*harness).await?;
+    let made = Executor::MultiThread.build()?.block_on(async {
+        let store = context::open(&*harness).await?;
         let writes = [
             Transaction::new().put(thing("a")?, json!({"name": "n", "group": "g"})),
             Transaction::new().put(thing("b")?, json!({"name": "gone"})),
@@ -147,15 +150,17 @@ pub(crate) fn crash_02_opened_again(factory: &Factory, _: Option<&Child>) -> Out
         let mut made = Vec::new();
         for transaction in writes {
             let answer = store.commit(&transaction).await;
-            made.push(answer.map_err(|error| Stop::failed("a commit", &error))?);
+            made.push(answer.map_err(|error| Failure::call_failed("a commit", &error))?);
         }
-        Ok::<_, Stop>(made)
+        Ok::<_, Failure>(made)
     })?;
-    let again = Cx::open(harness);
-    suite::runtime()?.block_on(async { is_as_before(&again.await?, &made).await })
+    let again = Context::open(harness);
+    Executor::MultiThread
+        .build()?
+        .block_on(async { is_as_before(&again.await?, &made).await })
 }
 
-async fn is_as_before(cx: &Cx, made: &[Revision]) -> Outcome {
+async fn is_as_before(cx: &Context, made: &[Revision]) -> Outcome {
     same_keys("all things", &cx.keys(&all_things()?).await?, &["a"])?;
     same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["a"])?;
     let head = cx.head().await?;
@@ -170,20 +175,25 @@ async fn is_as_before(cx: &Cx, made: &[Revision]) -> Outcome {
     })?;
     let next = cx.put("b", json!({"name": "gone"})).await?;
     require(next > made[2], || format!("the next commit answers {next}"))?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn full_01_nothing_is_lost_for_want_of_room(cx: &Cx) -> Outcome {
-    let opened = cx.harness().open_small(cx::wrong(cx::schema())?).await;
-    let Some(store) = opened.map_err(|error| Stop::failed("opening a small store", &error))? else {
-        return Ok(Arm::NotClaimed);
+pub(crate) async fn full_01_nothing_is_lost_for_want_of_room(cx: &Context) -> Outcome {
+    let opened = cx
+        .harness()
+        .open_small(context::wrong(context::schema())?)
+        .await;
+    let Some(store) =
+        opened.map_err(|error| Failure::call_failed("opening a small store", &error))?
+    else {
+        return Ok(Pass::NotClaimed);
     };
     let acknowledged = fill_up(&store).await?;
     require(!acknowledged.is_empty(), || {
         "there is no room for anything".to_owned()
     })?;
     holds_exactly(&store, &acknowledged).await?;
-    let failed = |error| Stop::failed("making room", &error);
+    let failed = |error| Failure::call_failed("making room", &error);
     let half = acknowledged.len() as u64 / 2;
     for number in 0..half {
         // First of all, because a delete is a change, too, and is kept for watches.
@@ -198,11 +208,11 @@ pub(crate) async fn full_01_nothing_is_lost_for_want_of_room(cx: &Cx) -> Outcome
     store
         .commit(&again)
         .await
-        .map_err(|error| Stop::failed("a write once there is room", &error))?;
-    Ok(Arm::Held)
+        .map_err(|error| Failure::call_failed("a write once there is room", &error))?;
+    Ok(Pass::Held)
 }
 
-fn item(number: u64) -> Result<crate::RecordId, Stop> {
+fn item(number: u64) -> Result<crate::RecordId, Failure> {
     thing(&format!("item-{number:06}"))
 }
 
@@ -211,7 +221,7 @@ fn large(number: u64) -> serde_json::Value {
 }
 
 /// Writes until there is no more room; answers the writes that were acknowledged.
-async fn fill_up(store: &Arc<dyn Store>) -> Result<Vec<Revision>, Stop> {
+async fn fill_up(store: &Arc<dyn Store>) -> Result<Vec<Revision>, Failure> {
     let mut acknowledged = Vec::new();
     // Enough for a hundred megabytes: a small store is smaller.
     for number in 0..12_000 {
@@ -222,19 +232,19 @@ async fn fill_up(store: &Arc<dyn Store>) -> Result<Vec<Revision>, Stop> {
             Ok(revision) => acknowledged.push(revision),
             Err(StoreError::Full { .. }) => return Ok(acknowledged),
             Err(error) => {
-                return Err(Stop::violated(format!(
+                return Err(Failure::violated(format!(
                     "no room must be told as full, not so: {error}"
                 )));
             }
         }
     }
-    Err(Stop::violated(
+    Err(Failure::violated(
         "a store that is to be small takes a hundred megabytes",
     ))
 }
 
-async fn holds_exactly(store: &Arc<dyn Store>, acknowledged: &[Revision]) -> Result<(), Stop> {
-    let failed = |error| Stop::failed("a read of a full store", &error);
+async fn holds_exactly(store: &Arc<dyn Store>, acknowledged: &[Revision]) -> Result<(), Failure> {
+    let failed = |error| Failure::call_failed("a read of a full store", &error);
     let page = store
         .list_all(&Query::all(kind("thing")?))
         .await

@@ -6,12 +6,12 @@ use super::record::is_invalid;
 use crate::{
     IndexValue, Query, Scalar, Transaction,
     contract::{
-        Arm, Cx, Outcome,
-        cx::{by, index, kind, other, same_keys},
+        Context, Outcome, Pass,
+        context::{by, index, kind, other, same_keys},
     },
 };
 
-pub(crate) async fn index_01_finds_exactly_those(cx: &Cx) -> Outcome {
+pub(crate) async fn index_01_finds_exactly_those(cx: &Context) -> Outcome {
     let groups = [
         ("c", json!("g")),
         ("a", json!("g")),
@@ -35,10 +35,10 @@ pub(crate) async fn index_01_finds_exactly_those(cx: &Cx) -> Outcome {
         &cx.keys(&by("group", "g")?.limit(1)).await?,
         &["a", "c"],
     )?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn index_02_follows_every_write(cx: &Cx) -> Outcome {
+pub(crate) async fn index_02_follows_every_write(cx: &Context) -> Outcome {
     let query = by("group", "g")?;
     same_keys("at first", &cx.keys(&query).await?, &[])?;
     cx.put("a", json!({"group": "g"})).await?;
@@ -59,10 +59,10 @@ pub(crate) async fn index_02_follows_every_write(cx: &Cx) -> Outcome {
         &cx.keys(&by("group", "h")?).await?,
         &[],
     )?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn index_03_an_array_is_each_of_its_items(cx: &Cx) -> Outcome {
+pub(crate) async fn index_03_an_array_is_each_of_its_items(cx: &Context) -> Outcome {
     cx.put("a", json!({"tags": ["x", "y", "x", null]})).await?;
     cx.put("b", json!({"tags": ["y"]})).await?;
     cx.put("c", json!({"tags": "y"})).await?;
@@ -75,10 +75,10 @@ pub(crate) async fn index_03_an_array_is_each_of_its_items(cx: &Cx) -> Outcome {
         &cx.keys(&by("tag", "y")?).await?,
         &["b", "c"],
     )?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn index_04_first_parts_find_all_that_begin_so(cx: &Cx) -> Outcome {
+pub(crate) async fn index_04_first_parts_find_all_that_begin_so(cx: &Context) -> Outcome {
     let places = [
         ("a", "acme", json!("web")),
         ("b", "acme", json!("db")),
@@ -102,10 +102,10 @@ pub(crate) async fn index_04_first_parts_find_all_that_begin_so(cx: &Cx) -> Outc
     let both = by("place", ["acme", "db"])?;
     same_keys("place acme db", &cx.keys(&both).await?, &["b", "e"])?;
     same_keys("place acm", &cx.keys(&by("place", "acm")?).await?, &[])?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn index_05_an_unknown_index_is_refused(cx: &Cx) -> Outcome {
+pub(crate) async fn index_05_an_unknown_index_is_refused(cx: &Context) -> Outcome {
     let foreign = Query::by(kind("other")?, index("place")?, "acme");
     let parts: Vec<Scalar> = Vec::new();
     let wrong = [
@@ -117,5 +117,5 @@ pub(crate) async fn index_05_an_unknown_index_is_refused(cx: &Cx) -> Outcome {
     for query in wrong {
         is_invalid("the list", &cx.store().list(&query).await)?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }

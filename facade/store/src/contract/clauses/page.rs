@@ -6,33 +6,33 @@ use super::record::is_invalid;
 use crate::{
     Cursor, Page, Query, Transaction,
     contract::{
-        Arm, Cx, Outcome, Stop,
-        cx::{all_things, by, keys_of, kind, other, revisions, same_keys, set, thing},
+        Context, Failure, Outcome, Pass,
+        context::{all_things, by, keys_of, kind, other, revisions, same_keys, set, thing},
         require,
     },
     limits::MAX_PAGE,
 };
 
-async fn fill(cx: &Cx, keys: &[&str]) -> Result<(), Stop> {
+async fn fill(cx: &Context, keys: &[&str]) -> Result<(), Failure> {
     let transaction = keys
         .iter()
         .try_fold(Transaction::new(), |transaction, key| {
-            Ok::<_, Stop>(transaction.put(thing(key)?, json!({"group": "g"})))
+            Ok::<_, Failure>(transaction.put(thing(key)?, json!({"group": "g"})))
         })?;
     cx.commit(transaction).await?;
     Ok(())
 }
 
-fn cursor_of(page: &Page) -> Result<Cursor, Stop> {
+fn cursor_of(page: &Page) -> Result<Cursor, Failure> {
     let next = page.next.clone();
     next.ok_or_else(|| {
-        Stop::violated(format!(
+        Failure::violated(format!(
             "there are more, and a page has no cursor: {page:?}"
         ))
     })
 }
 
-pub(crate) async fn page_01_every_record_once_in_order(cx: &Cx) -> Outcome {
+pub(crate) async fn page_01_every_record_once_in_order(cx: &Context) -> Outcome {
     let keys = ["A", "B", "a", "a ", "a/", "aa", "b", "ä", "\u{1f980}"];
     let mut mixed = keys;
     mixed.reverse();
@@ -53,10 +53,10 @@ pub(crate) async fn page_01_every_record_once_in_order(cx: &Cx) -> Outcome {
             &keys,
         )?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn page_02_others_come_and_go(cx: &Cx) -> Outcome {
+pub(crate) async fn page_02_others_come_and_go(cx: &Context) -> Outcome {
     for query in [all_things()?.limit(2), by("group", "g")?.limit(2)] {
         let stable = ["b", "d", "f", "h", "j", "l"];
         fill(cx, &stable).await?;
@@ -89,10 +89,10 @@ pub(crate) async fn page_02_others_come_and_go(cx: &Cx) -> Outcome {
             format!("{stable:?} were there throughout; seen: {seen:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn page_03_a_cursor_outlives_its_record(cx: &Cx) -> Outcome {
+pub(crate) async fn page_03_a_cursor_outlives_its_record(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c", "d"]).await?;
     for (query, gone) in [
         (all_things()?.limit(1), "a"),
@@ -111,13 +111,14 @@ pub(crate) async fn page_03_a_cursor_outlives_its_record(cx: &Cx) -> Outcome {
         same_keys("what follows", &cx.keys(&rest).await?, wanted)?;
         let another = cx.another().await?;
         let there = another.list(&rest).await;
-        let there = there.map_err(|error| Stop::failed("a list on another handle", &error))?;
+        let there =
+            there.map_err(|error| Failure::call_failed("a list on another handle", &error))?;
         same_keys("what follows on another handle", &keys_of(&there), wanted)?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn page_04_a_foreign_cursor_is_refused(cx: &Cx) -> Outcome {
+pub(crate) async fn page_04_a_foreign_cursor_is_refused(cx: &Context) -> Outcome {
     fill(cx, &["a", "b"]).await?;
     let of_all = cursor_of(&cx.page(&all_things()?.limit(1)).await?)?;
     let of_group = cursor_of(&cx.page(&by("group", "g")?.limit(1)).await?)?;
@@ -135,10 +136,10 @@ pub(crate) async fn page_04_a_foreign_cursor_is_refused(cx: &Cx) -> Outcome {
     for query in wrong {
         is_invalid(&format!("{query:?}"), &cx.store().list(&query).await)?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn page_05_a_page_tells_its_moment(cx: &Cx) -> Outcome {
+pub(crate) async fn page_05_a_page_tells_its_moment(cx: &Context) -> Outcome {
     let empty = cx.page(&all_things()?).await?.revision;
     let head = cx.head().await?;
     require(empty == head, || {
@@ -160,10 +161,10 @@ pub(crate) async fn page_05_a_page_tells_its_moment(cx: &Cx) -> Outcome {
     require(second.revision > later, || {
         format!("a page at {} was read after {later}", second.revision)
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn page_06_a_page_keeps_its_size(cx: &Cx) -> Outcome {
+pub(crate) async fn page_06_a_page_keeps_its_size(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c"]).await?;
     for query in [all_things()?, by("group", "g")?] {
         for (limit, wanted, more) in [
@@ -180,5 +181,5 @@ pub(crate) async fn page_06_a_page_keeps_its_size(cx: &Cx) -> Outcome {
         }
         is_invalid("a page of none", &cx.store().list(&query.limit(0)).await)?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }

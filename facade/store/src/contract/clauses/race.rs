@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::{
     Found, RecordId, Result, Revision, Store, StoreExt, Transaction,
     contract::{
-        Arm, Cx, Outcome, Stop,
-        cx::{all_things, by, keys_of, same_keys, thing},
+        Context, Failure, Outcome, Pass,
+        context::{all_things, by, keys_of, same_keys, thing},
         require,
     },
 };
@@ -16,13 +16,13 @@ use crate::{
 const RACERS: usize = 8;
 
 /// Handles for the racers, by turns.
-async fn handles(cx: &Cx) -> Result<Vec<Arc<dyn Store>>, Stop> {
+async fn handles(cx: &Context) -> Result<Vec<Arc<dyn Store>>, Failure> {
     let another = cx.another().await?;
     let pair = [Arc::clone(cx.store()), another];
     Ok(pair.into_iter().cycle().take(RACERS).collect())
 }
 
-pub(crate) async fn race_01_no_increment_is_lost(cx: &Cx) -> Outcome {
+pub(crate) async fn race_01_no_increment_is_lost(cx: &Context) -> Outcome {
     const EACH: u64 = 8;
     let id = thing("counter")?;
     let mut racers = Vec::new();
@@ -31,8 +31,8 @@ pub(crate) async fn race_01_no_increment_is_lost(cx: &Cx) -> Outcome {
     }
     for racer in racers {
         let done = cx.in_time("the end of a racer", racer).await?;
-        let done = done.map_err(|error| Stop::Kit(error.to_string()))?;
-        done.map_err(|error| Stop::failed("an increment", &error))?;
+        let done = done.map_err(|error| Failure::KitError(error.to_string()))?;
+        done.map_err(|error| Failure::call_failed("an increment", &error))?;
     }
     let wanted = RACERS as u64 * EACH;
     let found = cx.get(&id).await?.and_then(|record| record.value.as_u64());
@@ -43,7 +43,7 @@ pub(crate) async fn race_01_no_increment_is_lost(cx: &Cx) -> Outcome {
     require(shown == wanted, || {
         format!("{wanted} increments are {shown} commits")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 async fn increment(store: Arc<dyn Store>, id: RecordId, times: u64) -> Result<()> {
@@ -57,7 +57,7 @@ async fn increment(store: Arc<dyn Store>, id: RecordId, times: u64) -> Result<()
     Ok(())
 }
 
-pub(crate) async fn race_02_one_wins_a_unique_value(cx: &Cx) -> Outcome {
+pub(crate) async fn race_02_one_wins_a_unique_value(cx: &Context) -> Outcome {
     for round in 0..4 {
         let name = format!("name-{round}");
         let mut racers = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) async fn race_02_one_wins_a_unique_value(cx: &Cx) -> Outcome {
         let (mut winners, mut told) = (Vec::new(), Vec::new());
         for racer in racers {
             let ended = cx.in_time("the end of a racer", racer).await?;
-            let (id, answer) = ended.map_err(|error| Stop::Kit(error.to_string()))?;
+            let (id, answer) = ended.map_err(|error| Failure::KitError(error.to_string()))?;
             match answer {
                 Ok(_) => winners.push(id.key.to_string()),
                 Err(error) => told.push(error.conflict().map(|conflict| conflict.found.clone())),
@@ -90,10 +90,10 @@ pub(crate) async fn race_02_one_wins_a_unique_value(cx: &Cx) -> Outcome {
             &winners,
         )?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn race_03_what_is_acknowledged_is_seen(cx: &Cx) -> Outcome {
+pub(crate) async fn race_03_what_is_acknowledged_is_seen(cx: &Context) -> Outcome {
     let handles = handles(cx).await?;
     let pairs = handles.iter().zip(handles.iter().skip(1));
     let id = thing("a")?;
@@ -102,8 +102,8 @@ pub(crate) async fn race_03_what_is_acknowledged_is_seen(cx: &Cx) -> Outcome {
         let answer = writes
             .commit(&Transaction::new().put(id.clone(), value.clone()))
             .await;
-        let revision = answer.map_err(|error| Stop::failed("a commit", &error))?;
-        let failed = |error| Stop::failed("a read on another handle", &error);
+        let revision = answer.map_err(|error| Failure::call_failed("a commit", &error))?;
+        let failed = |error| Failure::call_failed("a read on another handle", &error);
         let found = reads.get(&id).await.map_err(failed)?;
         let found = found.map(|record| (record.revision, record.value));
         require(found == Some((revision, value.clone())), || {
@@ -123,5 +123,5 @@ pub(crate) async fn race_03_what_is_acknowledged_is_seen(cx: &Cx) -> Outcome {
             format!("{revision} is acknowledged, and another handle lists {page:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }

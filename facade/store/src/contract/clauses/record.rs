@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::{
     Query, RecordId, Revision, StoreError, Transaction,
     contract::{
-        Arm, Cx, Outcome, Stop,
-        cx::{all_things, by, kind, other, same_keys, thing, wrong},
+        Context, Failure, Outcome, Pass,
+        context::{all_things, by, kind, other, same_keys, thing, wrong},
         require,
     },
     limits::{MAX_OPERATIONS, MAX_VALUE_BYTES, MAX_VALUE_DEPTH},
 };
 
-pub(crate) async fn record_01_what_is_absent_is_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn record_01_what_is_absent_is_nothing(cx: &Context) -> Outcome {
     cx.put("ab", json!({})).await?;
     for id in [thing("a")?, thing("abc")?, thing("aB")?, other("ab")?] {
         let found = cx.get(&id).await?;
@@ -20,10 +20,10 @@ pub(crate) async fn record_01_what_is_absent_is_nothing(cx: &Cx) -> Outcome {
             format!("get of {id}, which is not there: {found:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn record_02_values_are_kept_exactly(cx: &Cx) -> Outcome {
+pub(crate) async fn record_02_values_are_kept_exactly(cx: &Context) -> Outcome {
     let odd = [
         json!(null),
         json!(""),
@@ -64,14 +64,14 @@ pub(crate) async fn record_02_values_are_kept_exactly(cx: &Cx) -> Outcome {
             format!("list: {found}, written: {value}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 fn nested(depth: usize) -> Value {
     (0..depth).fold(json!(1), |inner, _| json!([inner]))
 }
 
-pub(crate) async fn record_03_keys_are_told_apart_exactly(cx: &Cx) -> Outcome {
+pub(crate) async fn record_03_keys_are_told_apart_exactly(cx: &Context) -> Outcome {
     let long = "k".repeat(511);
     let (long_1, long_2) = (format!("{long}1"), format!("{long}2"));
     let keys = [
@@ -105,10 +105,10 @@ pub(crate) async fn record_03_keys_are_told_apart_exactly(cx: &Cx) -> Outcome {
             })?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn record_04_revisions_grow(cx: &Cx) -> Outcome {
+pub(crate) async fn record_04_revisions_grow(cx: &Context) -> Outcome {
     let mut before = cx.head().await?;
     let mut grown = |what: &str, revision: Revision| {
         let is_larger = revision > before;
@@ -131,10 +131,10 @@ pub(crate) async fn record_04_revisions_grow(cx: &Cx) -> Outcome {
     require(head == anew, || {
         format!("the store is at {head}, its last commit at {anew}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-async fn record_is_at(cx: &Cx, key: &str, wanted: Revision) -> Result<(), Stop> {
+async fn record_is_at(cx: &Context, key: &str, wanted: Revision) -> Result<(), Failure> {
     let found = cx.get(&thing(key)?).await?.map(|record| record.revision);
     require(found == Some(wanted), || {
         format!("{key} is at {found:?}, and its last commit answered {wanted}")
@@ -150,7 +150,7 @@ async fn record_is_at(cx: &Cx, key: &str, wanted: Revision) -> Result<(), Stop> 
     })
 }
 
-pub(crate) async fn record_05_a_deleted_record_is_gone(cx: &Cx) -> Outcome {
+pub(crate) async fn record_05_a_deleted_record_is_gone(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n", "group": "g"})).await?;
     cx.put("b", json!({"group": "g"})).await?;
     cx.delete("a").await?;
@@ -174,14 +174,14 @@ pub(crate) async fn record_05_a_deleted_record_is_gone(cx: &Cx) -> Outcome {
     require(shown.is_empty(), || {
         format!("a delete of what is gone is watched as {shown:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn record_06_what_is_wrong_in_itself_is_refused(cx: &Cx) -> Outcome {
-    let put = |value| Ok::<_, Stop>(Transaction::new().put(thing("a")?, value));
+pub(crate) async fn record_06_what_is_wrong_in_itself_is_refused(cx: &Context) -> Outcome {
+    let put = |value| Ok::<_, Failure>(Transaction::new().put(thing("a")?, value));
     let unknown = wrong(RecordId::new("unknown", "a"))?;
     let many = (0..=MAX_OPERATIONS).try_fold(Transaction::new(), |transaction, number| {
-        Ok::<_, Stop>(transaction.put(thing(&number.to_string())?, json!(1)))
+        Ok::<_, Failure>(transaction.put(thing(&number.to_string())?, json!(1)))
     })?;
     let refused = [
         Transaction::new().put(unknown.clone(), json!({})),
@@ -209,11 +209,11 @@ pub(crate) async fn record_06_what_is_wrong_in_itself_is_refused(cx: &Cx) -> Out
     })?;
     same_keys("all things", &cx.keys(&all_things()?).await?, &[])?;
     cx.commit(largest(4)?).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// So many of the largest values: four are as much as a transaction takes.
-fn largest(count: u64) -> Result<Transaction, Stop> {
+fn largest(count: u64) -> Result<Transaction, Failure> {
     let value = json!("x".repeat(MAX_VALUE_BYTES - 2));
     (0..count).try_fold(Transaction::new(), |transaction, number| {
         Ok(transaction.put(thing(&number.to_string())?, value.clone()))
@@ -223,7 +223,7 @@ fn largest(count: u64) -> Result<Transaction, Stop> {
 pub(crate) fn is_invalid<T: std::fmt::Debug>(
     call: &str,
     answer: &Result<T, StoreError>,
-) -> Result<(), Stop> {
+) -> Result<(), Failure> {
     let is_invalid = matches!(answer, Err(StoreError::Invalid(_)));
     require(is_invalid, || {
         format!("{call} must be refused as invalid, and is {answer:?}")

@@ -5,43 +5,43 @@ use serde_json::json;
 use crate::{
     Change, Check, Claim, Found, Part, Revision, Transaction,
     contract::{
-        Arm, Cx, Outcome, Stop,
-        cx::{all_things, index, kind, other, same_keys, thing, wrong},
+        Context, Failure, Outcome, Pass,
+        context::{all_things, index, kind, other, same_keys, thing, wrong},
         require,
     },
 };
 
 /// A write that is only there to be refused.
-fn guarded(check: Check) -> Result<Transaction, Stop> {
+fn guarded(check: Check) -> Result<Transaction, Failure> {
     Ok(Transaction::new()
         .check(check)
         .put(other("guarded")?, json!({})))
 }
 
-async fn must_pass(cx: &Cx, check: Check) -> Result<(), Stop> {
+async fn must_pass(cx: &Context, check: Check) -> Result<(), Failure> {
     cx.commit(guarded(check)?).await?;
     Ok(())
 }
 
-async fn must_fail(cx: &Cx, check: Check, found: Found) -> Result<(), Stop> {
+async fn must_fail(cx: &Context, check: Check, found: Found) -> Result<(), Failure> {
     let conflict = cx.conflict(guarded(check.clone())?).await?;
     require(conflict.check == check && conflict.found == found, || {
         format!("{check} must find {found:?}, and the conflict is: {conflict}")
     })
 }
 
-pub(crate) async fn txn_01_absent_is_checked(cx: &Cx) -> Outcome {
+pub(crate) async fn txn_01_absent_is_checked(cx: &Context) -> Outcome {
     let check = Check::Absent(thing("a")?);
     must_pass(cx, check.clone()).await?;
     let made = cx.put("a", json!(1)).await?;
     must_fail(cx, check.clone(), Found::At(made)).await?;
     cx.delete("a").await?;
     must_pass(cx, check).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_02_a_revision_is_checked(cx: &Cx) -> Outcome {
-    let at = |revision| Ok::<_, Stop>(Check::At(thing("a")?, revision));
+pub(crate) async fn txn_02_a_revision_is_checked(cx: &Context) -> Outcome {
+    let at = |revision| Ok::<_, Failure>(Check::At(thing("a")?, revision));
     must_fail(cx, at(Revision(1))?, Found::Absent).await?;
     let made = cx.put("a", json!(1)).await?;
     must_pass(cx, at(made)?).await?;
@@ -58,22 +58,22 @@ pub(crate) async fn txn_02_a_revision_is_checked(cx: &Cx) -> Outcome {
     })?;
     cx.delete("a").await?;
     must_fail(cx, at(swapped)?, Found::Absent).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_03_existence_is_checked(cx: &Cx) -> Outcome {
+pub(crate) async fn txn_03_existence_is_checked(cx: &Context) -> Outcome {
     let check = Check::Exists(thing("a")?);
     must_fail(cx, check.clone(), Found::Absent).await?;
     cx.put("a", json!(1)).await?;
     must_pass(cx, check.clone()).await?;
     cx.delete("a").await?;
     must_fail(cx, check, Found::Absent).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_04_claims_are_checked(cx: &Cx) -> Outcome {
+pub(crate) async fn txn_04_claims_are_checked(cx: &Context) -> Outcome {
     let claim =
-        |name: &str, value: &str| Ok::<_, Stop>(Claim::new(kind("thing")?, index(name)?, value));
+        |name: &str, value: &str| Ok::<_, Failure>(Claim::new(kind("thing")?, index(name)?, value));
     cx.commit(Transaction::new().put(other("x")?, json!({"name": "n", "group": "g"})))
         .await?;
     for name in ["name", "group"] {
@@ -101,10 +101,10 @@ pub(crate) async fn txn_04_claims_are_checked(cx: &Cx) -> Outcome {
         Found::HeldBy(thing("b")?.key),
     )
     .await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_05_all_or_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn txn_05_all_or_nothing(cx: &Context) -> Outcome {
     cx.put("holder", json!({"name": "taken"})).await?;
     let before = cx.head().await?;
     let wishes = Transaction::new()
@@ -128,10 +128,10 @@ pub(crate) async fn txn_05_all_or_nothing(cx: &Cx) -> Outcome {
         format!("refused transactions are watched: {shown:?}")
     })?;
     cx.put("c", json!({"name": "free"})).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_06_a_conflict_says_what_and_why(cx: &Cx) -> Outcome {
+pub(crate) async fn txn_06_a_conflict_says_what_and_why(cx: &Context) -> Outcome {
     let made = cx.put("a", json!({"name": "n"})).await?;
     let checks = Transaction::new()
         .check(Check::Exists(thing("a")?))
@@ -154,10 +154,10 @@ pub(crate) async fn txn_06_a_conflict_says_what_and_why(cx: &Cx) -> Outcome {
     require(is_right, || {
         format!("write 1 and its holder must be named, not: {conflict}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_07_one_revision_for_all(cx: &Cx) -> Outcome {
+pub(crate) async fn txn_07_one_revision_for_all(cx: &Context) -> Outcome {
     cx.put("z", json!(0)).await?;
     let before = cx.head().await?;
     let ids = [thing("c")?, other("b")?, thing("z")?, thing("a")?];
@@ -186,10 +186,10 @@ pub(crate) async fn txn_07_one_revision_for_all(cx: &Cx) -> Outcome {
     require(is_one, || {
         format!("one commit must be shown, in the order of writes: {shown:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Cx) -> Outcome {
+pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Context) -> Outcome {
     cx.commit(Transaction::new().create(thing("a")?, json!({"name": "n"})))
         .await?;
     let exists = Transaction::new()
@@ -207,10 +207,10 @@ pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Cx) -> Outcome {
         .put(thing("c")?, json!({"name": "m"}))
         .delete(thing("a")?);
     cx.commit(unclaimed).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_09_a_transaction_contradicts_itself(cx: &Cx) -> Outcome {
+pub(crate) async fn txn_09_a_transaction_contradicts_itself(cx: &Context) -> Outcome {
     cx.put("a", json!(1)).await?;
     let before = cx.head().await?;
     let twice = Transaction::new()
@@ -233,5 +233,5 @@ pub(crate) async fn txn_09_a_transaction_contradicts_itself(cx: &Cx) -> Outcome 
         .put(thing("b")?, json!({"name": "n"}))
         .put(other("b")?, json!({"name": "n"}));
     cx.commit(kinds).await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }

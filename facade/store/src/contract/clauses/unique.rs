@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::{
     Found, Transaction,
     contract::{
-        Arm, Cx, Outcome, Stop,
-        cx::{by, other, same_keys, thing},
+        Context, Failure, Outcome, Pass,
+        context::{by, other, same_keys, thing},
         require,
     },
 };
 
-async fn must_be_taken(cx: &Cx, key: &str, value: Value, holder: &str) -> Result<(), Stop> {
+async fn must_be_taken(cx: &Context, key: &str, value: Value, holder: &str) -> Result<(), Failure> {
     let conflict = cx
         .conflict(Transaction::new().put(thing(key)?, value))
         .await?;
@@ -21,7 +21,7 @@ async fn must_be_taken(cx: &Cx, key: &str, value: Value, holder: &str) -> Result
     })
 }
 
-pub(crate) async fn unique_01_two_cannot_hold_one_value(cx: &Cx) -> Outcome {
+pub(crate) async fn unique_01_two_cannot_hold_one_value(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     must_be_taken(cx, "b", json!({"name": "n"}), "a").await?;
     cx.put("b", json!({"name": "m"})).await?;
@@ -34,10 +34,10 @@ pub(crate) async fn unique_01_two_cannot_hold_one_value(cx: &Cx) -> Outcome {
     same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["a"])?;
     cx.commit(Transaction::new().put(other("a")?, json!({"name": "n"})))
         .await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn unique_02_a_value_is_free_again(cx: &Cx) -> Outcome {
+pub(crate) async fn unique_02_a_value_is_free_again(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     cx.delete("a").await?;
     cx.put("b", json!({"name": "n"})).await?;
@@ -46,10 +46,10 @@ pub(crate) async fn unique_02_a_value_is_free_again(cx: &Cx) -> Outcome {
     cx.put("c", json!({})).await?;
     cx.put("d", json!({"name": "n"})).await?;
     same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["d"])?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn unique_03_a_value_changes_hands(cx: &Cx) -> Outcome {
+pub(crate) async fn unique_03_a_value_changes_hands(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     let given = Transaction::new()
         .put(thing("b")?, json!({"name": "n"}))
@@ -64,10 +64,10 @@ pub(crate) async fn unique_03_a_value_changes_hands(cx: &Cx) -> Outcome {
     same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["c"])?;
     same_keys("by name", &cx.keys(&by("name", "m")?).await?, &["b"])?;
     must_be_taken(cx, "d", json!({"name": "n"}), "c").await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn unique_04_nothing_is_no_value(cx: &Cx) -> Outcome {
+pub(crate) async fn unique_04_nothing_is_no_value(cx: &Context) -> Outcome {
     let empty = [
         json!({}),
         json!({}),
@@ -82,10 +82,10 @@ pub(crate) async fn unique_04_nothing_is_no_value(cx: &Cx) -> Outcome {
     cx.put("y", json!({"first": "a", "second": null})).await?;
     cx.put("z", json!({"name": ""})).await?;
     must_be_taken(cx, "zz", json!({"name": ""}), "z").await?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn unique_05_values_are_told_apart(cx: &Cx) -> Outcome {
+pub(crate) async fn unique_05_values_are_told_apart(cx: &Context) -> Outcome {
     let pairs = [
         (json!("a"), json!("bc")),
         (json!("ab"), json!("c")),
@@ -105,5 +105,5 @@ pub(crate) async fn unique_05_values_are_told_apart(cx: &Cx) -> Outcome {
     for (number, parts) in pairs.iter().enumerate() {
         must_be_taken(cx, "late", pair(parts), &format!("k{number}")).await?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }

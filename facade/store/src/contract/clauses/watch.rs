@@ -8,13 +8,13 @@ use super::record::is_invalid;
 use crate::{
     Change, Commit, Interest, Record, RecordId, Revision, Store, StoreError, Transaction, Watch,
     contract::{
-        Arm, Cx, Outcome, Stop,
-        cx::{kind, other, revisions, thing},
+        Context, Failure, Outcome, Pass,
+        context::{kind, other, revisions, thing},
         require,
     },
 };
 
-pub(crate) async fn watch_01_every_commit_in_order(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
     let after = cx.put("before", json!(0)).await?;
     let made = cx.put("a", json!({"n": 1})).await?;
     let replaced = cx.put("a", json!({"n": 2})).await?;
@@ -55,10 +55,10 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Cx) -> Outcome {
     require(shown == wanted, || {
         format!("shown: {shown:?}, and must be: {wanted:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn watch_02_waits_for_the_next(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
     let mut watch = cx.watch(cx.head().await?).await?;
     for round in 0..3 {
         let mut next = Box::pin(watch.next());
@@ -69,15 +69,15 @@ pub(crate) async fn watch_02_waits_for_the_next(cx: &Cx) -> Outcome {
         })?;
         let revision = cx.put("a", json!(round)).await?;
         let commit = cx.in_time("what a watch waits for", next).await?;
-        let commit = commit.map_err(|error| Stop::failed("a watch", &error))?;
+        let commit = commit.map_err(|error| Failure::call_failed("a watch", &error))?;
         require(commit.revision == revision, || {
             format!("{commit:?} is shown, not {revision}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn watch_03_goes_on_from_any_revision(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_03_goes_on_from_any_revision(cx: &Context) -> Outcome {
     let made = put_each(cx, 6).await?;
     let all = cx.shown_after(Revision::ZERO).await?;
     require(revisions(&all) == made, || {
@@ -100,11 +100,11 @@ pub(crate) async fn watch_03_goes_on_from_any_revision(cx: &Cx) -> Outcome {
             watch = cx.watch(watch.position()).await?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// So many commits, of a record each.
-async fn put_each(cx: &Cx, count: usize) -> Result<Vec<Revision>, Stop> {
+async fn put_each(cx: &Context, count: usize) -> Result<Vec<Revision>, Failure> {
     let mut made = Vec::new();
     for number in 0..count {
         made.push(cx.put(&format!("k{number}"), json!({"group": "g"})).await?);
@@ -112,10 +112,10 @@ async fn put_each(cx: &Cx, count: usize) -> Result<Vec<Revision>, Stop> {
     Ok(made)
 }
 
-pub(crate) async fn watch_04_shows_what_is_of_interest(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_04_shows_what_is_of_interest(cx: &Context) -> Outcome {
     let interest = Interest::kinds([kind("thing")?]);
     let opened = cx.store().watch(Revision::ZERO, interest).await;
-    let mut watch = opened.map_err(|error| Stop::failed("a watch of one kind", &error))?;
+    let mut watch = opened.map_err(|error| Failure::call_failed("a watch of one kind", &error))?;
     cx.mark().await?;
     let both = Transaction::new()
         .put(other("a")?, json!(1))
@@ -143,15 +143,15 @@ pub(crate) async fn watch_04_shows_what_is_of_interest(cx: &Cx) -> Outcome {
     let unknown = Interest::kinds([kind("thing")?, kind("unknown")?]);
     let answer = cx.store().watch(Revision::ZERO, unknown).await;
     is_invalid("a watch of an undeclared kind", &answer)?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// Polls a watch to which nothing of interest comes until it has moved on.
-async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Stop> {
+async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Failure> {
     while watch.position() < revision {
         let slice = Duration::from_millis(5);
         if let Ok(shown) = tokio::time::timeout(slice, watch.next()).await {
-            return Err(Stop::violated(format!(
+            return Err(Failure::violated(format!(
                 "{shown:?} is shown and of no interest"
             )));
         }
@@ -159,7 +159,7 @@ async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Stop> {
     Ok(())
 }
 
-pub(crate) async fn watch_05_compacted_is_told(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_05_compacted_is_told(cx: &Context) -> Outcome {
     let made = put_each(cx, 5).await?;
     let oldest = made[2];
     compact(cx, oldest).await?;
@@ -189,22 +189,22 @@ pub(crate) async fn watch_05_compacted_is_told(cx: &Cx) -> Outcome {
     require(shown.is_empty(), || {
         format!("nothing came after {head}, and shown is {shown:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-async fn compact(cx: &Cx, through: Revision) -> Result<(), Stop> {
+async fn compact(cx: &Context, through: Revision) -> Result<(), Failure> {
     let answer = cx.store().compact(through).await;
-    answer.map_err(|error| Stop::failed("compact", &error))
+    answer.map_err(|error| Failure::call_failed("compact", &error))
 }
 
-fn is_compacted(answer: &Result<(), StoreError>, wanted: Revision) -> Result<(), Stop> {
+fn is_compacted(answer: &Result<(), StoreError>, wanted: Revision) -> Result<(), Failure> {
     let is_told = matches!(answer, Err(StoreError::Compacted { oldest, .. }) if *oldest == wanted);
     require(is_told, || {
         format!("must be told that {wanted} is the oldest, and is told {answer:?}")
     })
 }
 
-pub(crate) async fn watch_06_the_future_is_refused(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_06_the_future_is_refused(cx: &Context) -> Outcome {
     let now = cx.put("a", json!(1)).await?;
     for ahead in [now.next(), Revision(u64::MAX)] {
         let answer = cx.store().watch(ahead, Interest::all()).await;
@@ -213,19 +213,20 @@ pub(crate) async fn watch_06_the_future_is_refused(cx: &Cx) -> Outcome {
             format!("a watch from {ahead} in a store at {now}: {answer:?}")
         })?;
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn watch_07_all_handles_are_seen(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_07_all_handles_are_seen(cx: &Context) -> Outcome {
     let another = cx.another().await?;
     let mut here = cx.watch(Revision::ZERO).await?;
     let there = another.watch(Revision::ZERO, Interest::all()).await;
-    let mut there = there.map_err(|error| Stop::failed("a watch on another handle", &error))?;
+    let mut there =
+        there.map_err(|error| Failure::call_failed("a watch on another handle", &error))?;
     let stores: [&Arc<dyn Store>; 2] = [cx.store(), &another];
     for (number, store) in stores.into_iter().cycle().take(4).enumerate() {
         let transaction = Transaction::new().put(thing("a")?, json!(number));
         let answer = store.commit(&transaction).await;
-        let revision = answer.map_err(|error| Stop::failed("a commit", &error))?;
+        let revision = answer.map_err(|error| Failure::call_failed("a commit", &error))?;
         for watch in [&mut here, &mut there] {
             let commit = cx.next(watch).await?;
             require(commit.revision == revision, || {
@@ -237,10 +238,10 @@ pub(crate) async fn watch_07_all_handles_are_seen(cx: &Cx) -> Outcome {
             })?;
         }
     }
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-pub(crate) async fn watch_08_a_dropped_call_loses_nothing(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_08_a_dropped_call_loses_nothing(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     let (mut made, mut shown) = (Vec::new(), Vec::new());
     for number in 0..4 {
@@ -255,11 +256,11 @@ pub(crate) async fn watch_08_a_dropped_call_loses_nothing(cx: &Cx) -> Outcome {
         );
     }
     let shown: Result<Vec<_>, _> = shown.into_iter().collect();
-    let shown = shown.map_err(|error| Stop::failed("a watch", &error))?;
+    let shown = shown.map_err(|error| Failure::call_failed("a watch", &error))?;
     require(revisions(&shown) == made, || {
         format!("{made:?} were made and calls dropped; shown: {shown:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
 /// What a call answers at once, if it does; else it is dropped.
@@ -272,7 +273,7 @@ async fn first_poll(watch: &mut Watch) -> Option<Result<Commit, StoreError>> {
     .await
 }
 
-pub(crate) async fn watch_09_no_gap_and_no_double_among_writers(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_09_no_gap_and_no_double_among_writers(cx: &Context) -> Outcome {
     const WRITERS: usize = 4;
     let handles = [Arc::clone(cx.store()), cx.another().await?];
     let mut watch = cx.watch(Revision::ZERO).await?;
@@ -292,13 +293,13 @@ pub(crate) async fn watch_09_no_gap_and_no_double_among_writers(cx: &Cx) -> Outc
             made.extend(
                 writer
                     .await
-                    .map_err(|error| Stop::Kit(error.to_string()))??,
+                    .map_err(|error| Failure::KitError(error.to_string()))??,
             );
         }
         made.sort_unstable();
         let answer = store.commit(&last).await;
-        made.push(answer.map_err(|error| Stop::failed("the last commit", &error))?);
-        Ok::<_, Stop>(made)
+        made.push(answer.map_err(|error| Failure::call_failed("the last commit", &error))?);
+        Ok::<_, Failure>(made)
     });
     let mut shown = Vec::new();
     loop {
@@ -314,26 +315,26 @@ pub(crate) async fn watch_09_no_gap_and_no_double_among_writers(cx: &Cx) -> Outc
     }
     let made = ended
         .await
-        .map_err(|error| Stop::Kit(error.to_string()))??;
+        .map_err(|error| Failure::KitError(error.to_string()))??;
     require(shown == made, || {
         format!("{made:?} were made, and shown is {shown:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }
 
-async fn write_some(store: Arc<dyn Store>, id: RecordId) -> Result<Vec<Revision>, Stop> {
+async fn write_some(store: Arc<dyn Store>, id: RecordId) -> Result<Vec<Revision>, Failure> {
     const COMMITS: usize = 15;
     let mut made = Vec::new();
     for count in 0..COMMITS {
         let answer = store
             .commit(&Transaction::new().put(id.clone(), json!(count)))
             .await;
-        made.push(answer.map_err(|error| Stop::failed("a commit", &error))?);
+        made.push(answer.map_err(|error| Failure::call_failed("a commit", &error))?);
     }
     Ok(made)
 }
 
-pub(crate) async fn watch_10_a_slow_watch_is_told(cx: &Cx) -> Outcome {
+pub(crate) async fn watch_10_a_slow_watch_is_told(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     cx.put("a", json!(1)).await?;
     cx.next(&mut watch).await?;
@@ -348,5 +349,5 @@ pub(crate) async fn watch_10_a_slow_watch_is_told(cx: &Cx) -> Outcome {
     require(commit.revision == made[3], || {
         format!("a new watch begins with {commit:?}")
     })?;
-    Ok(Arm::Held)
+    Ok(Pass::Held)
 }

@@ -1,18 +1,20 @@
-//! A harness whose handles have something around them: how a stack of layers is held to the contract
-//! that its backend keeps.
+//! A harness whose handles are wrapped, to test a stack of layers against the contract of its
+//! backend.
+//!
+//! Owns the forwarding of every harness method. Faults and the oracle are never wrapped.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Zone};
 
-use crate::{Faults, Harness, Missing, Oracle, Outsider, Time, Waiter, waiver::Peer};
+use crate::{ExternalActor, Faults, Harness, OnMissing, Oracle, StateWaiter, Time, waiver::Peer};
 
-/// What is put around a handle.
+/// The function that wraps a handle.
 type Wrap = dyn Fn(Arc<dyn InstanceProvisioner>) -> Arc<dyn InstanceProvisioner> + Send + Sync;
 
-/// The harness of a backend, with something around every handle that it opens. Faults and the
-/// truth stay those of the backend: they are below what is tested.
+/// The harness of a backend whose handles are all wrapped, usually in layers. Faults and the oracle
+/// stay those of the backend: they act below the layers.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -30,23 +32,23 @@ type Wrap = dyn Fn(Arc<dyn InstanceProvisioner>) -> Arc<dyn InstanceProvisioner>
 /// #     fn unknown_id(&self) -> InstanceId { unimplemented!() }
 /// # }
 /// use fleetwright::layer::Stack;
-/// use fleetwright_contract_tests::{Wrapped, contract_tests};
+/// use fleetwright_contract_tests::{WrappedHarness, contract_tests};
 ///
-/// fn layered() -> Wrapped<MyHarness> {
-///     Wrapped::new("my-cloud-layered", MyHarness::new(), |inner| Stack::default().wrap(inner))
+/// fn layered() -> WrappedHarness<MyHarness> {
+///     WrappedHarness::new("my-cloud-layered", MyHarness::new(), |inner| Stack::default().wrap(inner))
 /// }
 ///
 /// contract_tests!(layered);
 /// # fn main() {}
 /// ```
-pub struct Wrapped<H> {
+pub struct WrappedHarness<H> {
     name: String,
     base: H,
     wrap: Box<Wrap>,
 }
 
-impl<H: Harness> Wrapped<H> {
-    /// `base` under the name `name`, with `wrap` around its handles.
+impl<H: Harness> WrappedHarness<H> {
+    /// Wraps every handle of `base` with `wrap`. Reports use `name`.
     pub fn new(
         name: impl Into<String>,
         base: H,
@@ -63,9 +65,9 @@ impl<H: Harness> Wrapped<H> {
     }
 }
 
-impl<H> fmt::Debug for Wrapped<H> {
+impl<H> fmt::Debug for WrappedHarness<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wrapped")
+        f.debug_struct("WrappedHarness")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
@@ -73,7 +75,7 @@ impl<H> fmt::Debug for Wrapped<H> {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl<H: Harness> Harness for Wrapped<H> {
+impl<H: Harness> Harness for WrappedHarness<H> {
     fn name(&self) -> String {
         self.name.clone()
     }
@@ -122,8 +124,8 @@ impl<H: Harness> Harness for Wrapped<H> {
         self.base.faults()
     }
 
-    fn outsider(&self) -> Option<Arc<dyn Outsider>> {
-        self.base.outsider()
+    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
+        self.base.external_actor()
     }
 
     fn peer(&self) -> Option<Peer> {
@@ -134,11 +136,11 @@ impl<H: Harness> Harness for Wrapped<H> {
         self.base.waivers()
     }
 
-    fn when_missing(&self) -> Missing {
-        self.base.when_missing()
+    fn on_missing(&self) -> OnMissing {
+        self.base.on_missing()
     }
 
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        self.base.waiter()
+    fn state_waiter(&self) -> Arc<dyn StateWaiter> {
+        self.base.state_waiter()
     }
 }

@@ -1,0 +1,390 @@
+//! What a clause works with: a fresh account, recorded handles, and waiting without sleeping.
+//!
+//! Owns the helpers of all clauses. Clauses never sleep themselves. They say what must
+//! [eventually](Context::eventually) hold within the harness's budget, or
+//! [consistently](Context::consistently) during a window; in virtual time both take no time.
+
+mod waiting;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use fleetwright::{
+    Capabilities, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchToken, ProvisionError,
+    Result, Tags,
+};
+
+use crate::{
+    ExternalActor, Failure, Faults, Harness, Oracle, Time, WireFault, cleanup,
+    recorder::{Recorder, Transcript},
+    require,
+};
+
+/// The key of the tag by which a [cleanup](crate::cleanup) recognizes what the kit launched.
+pub const OWNER_TAG: &str = "fleetwright-contract";
+
+/// The value of [`OWNER_TAG`].
+pub const OWNER_VALUE: &str = "launched by the contract kit";
+
+/// The key of the tag that separates clauses: everything that a clause launches carries it, with a
+/// value of the clause's own.
+pub const SCOPE_TAG: &str = "fleetwright-contract-scope";
+
+/// The context of one clause: the account, the clause's handle, its tags and its transcript.
+///
+/// Methods called `require_…` fail with a violation; `wait_…` methods wait within the harness's
+/// budget and then fail with a violation; the others return [`Failure::NotRun`] if the harness does
+/// not offer what they need.
+pub struct Context {
+    harness: Arc<dyn Harness>,
+    provisioner: Arc<dyn InstanceProvisioner>,
+    transcript: Transcript,
+    scope: Tags,
+    tokens: AtomicU32,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Handles, and the optional parts of the harness.
+impl Context {
+    pub(crate) async fn new(
+        harness: Arc<dyn Harness>,
+        scope: &str,
+        transcript: Transcript,
+    ) -> Result<Self, Failure> {
+        let tags = cleanup::owner_tags().with(SCOPE_TAG, scope);
+        let scope = tags.map_err(|error| Failure::KitError(error.to_string()))?;
+        let inner = harness.open().await;
+        let provisioner = Arc::new(Recorder::new(inner, transcript.clone(), harness.budget()));
+        Ok(Self {
+            harness,
+            provisioner,
+            transcript,
+            scope,
+            tokens: AtomicU32::new(0),
+        })
+    }
+
+    /// Returns the clause's own handle.
+    pub fn provisioner(&self) -> &dyn InstanceProvisioner {
+        &*self.provisioner
+    }
+
+    /// Returns the clause's own handle, to share it with tasks.
+    pub fn shared_provisioner(&self) -> Arc<dyn InstanceProvisioner> {
+        Arc::clone(&self.provisioner)
+    }
+
+    /// Opens another handle on the same account, as a second or a restarted process would.
+    pub async fn open_handle(&self) -> Arc<dyn InstanceProvisioner> {
+        let inner = self.harness.open().await;
+        Arc::new(Recorder::new(
+            inner,
+            self.transcript.clone(),
+            self.harness.budget(),
+        ))
+    }
+
+    /// Opens another handle that is neither recorded nor guarded against panics and timeouts: for
+    /// calls that are meant to hang or to be dropped.
+    pub async fn open_unrecorded_handle(&self) -> Arc<dyn InstanceProvisioner> {
+        self.harness.open().await
+    }
+
+    /// Returns the harness.
+    pub fn harness(&self) -> &dyn Harness {
+        &*self.harness
+    }
+
+    /// Returns what the backend declares.
+    pub fn capabilities(&self) -> &Capabilities {
+        self.provisioner.capabilities()
+    }
+
+    /// Returns the oracle.
+    ///
+    /// # Errors
+    /// [`Failure::NotRun`] if the harness has none.
+    pub fn oracle(&self) -> Result<Arc<dyn Oracle>, Failure> {
+        let none = || Failure::NotRun("the harness has no oracle".to_owned());
+        self.harness.oracle().ok_or_else(none)
+    }
+
+    /// Returns the fault injector.
+    ///
+    /// # Errors
+    /// [`Failure::NotRun`] if the harness has none, or if it does not support all of `needed`.
+    pub fn faults(&self, needed: &[WireFault]) -> Result<Arc<dyn Faults>, Failure> {
+        let none = || Failure::NotRun("the harness injects no faults".to_owned());
+        let faults = self.harness.faults().ok_or_else(none)?;
+        match needed.iter().find(|fault| !faults.supports(fault)) {
+            Some(fault) => Err(Failure::NotRun(format!(
+                "the harness does not support {fault:?}"
+            ))),
+            None => Ok(faults),
+        }
+    }
+
+    /// Removes the faults.
+    ///
+    /// # Errors
+    /// [`Failure::NotRun`] if one of them was never injected: then the clause has proven nothing.
+    pub async fn clear_faults(&self, faults: &Arc<dyn Faults>) -> Result<(), Failure> {
+        if faults.clear().await {
+            Ok(())
+        } else {
+            Err(Failure::NotRun(
+                "the fault was never injected: no such call was made".to_owned(),
+            ))
+        }
+    }
+
+    /// Returns the external actor.
+    ///
+    /// # Errors
+    /// [`Failure::NotRun`] if the harness has none.
+    pub fn external_actor(&self) -> Result<Arc<dyn ExternalActor>, Failure> {
+        let none = || Failure::NotRun("the harness has no external actor".to_owned());
+        self.harness.external_actor().ok_or_else(none)
+    }
+
+    /// Adds a line to the transcript, which is part of the message of a violation.
+    pub fn note(&self, line: impl Into<String>) {
+        self.transcript.note(line);
+    }
+}
+
+/// Configs and filters.
+impl Context {
+    /// Returns the tags of this clause's scope.
+    pub fn scope(&self) -> &Tags {
+        &self.scope
+    }
+
+    /// Returns the harness's config with the scope's tags and without a token.
+    pub fn config(&self) -> InstanceConfig {
+        let mut config = self.harness.config();
+        for (key, value) in &self.scope {
+            // The scope's tags were valid in a `Tags` before.
+            let _ = config.tags.insert(key, value);
+        }
+        config
+    }
+
+    /// Returns the same config with a new token.
+    pub fn config_with_token(&self) -> InstanceConfig {
+        let mut config = self.config();
+        config.launch_token = Some(self.new_token());
+        config
+    }
+
+    /// Returns a new token.
+    pub fn new_token(&self) -> LaunchToken {
+        let number = self.tokens.fetch_add(1, Ordering::SeqCst);
+        let text = format!("{}-{number}", self.scope.get(SCOPE_TAG).unwrap_or_default());
+        LaunchToken::from(uuid::Uuid::new_v5(
+            &uuid::Uuid::NAMESPACE_OID,
+            text.as_bytes(),
+        ))
+    }
+
+    /// Returns the filter for this clause's instances that are not terminated.
+    pub fn filter(&self) -> InstanceFilter {
+        let mut filter = InstanceFilter::new();
+        filter.tags = self.scope.clone();
+        filter
+    }
+
+    /// Returns the harness's config with the scope's tags and `tags`.
+    ///
+    /// # Errors
+    /// [`Failure::NotRun`] if the backend's declared limits do not allow these tags.
+    pub fn config_with_tags(&self, tags: &[(&str, &str)]) -> Result<InstanceConfig, Failure> {
+        let mut config = self.config();
+        for (key, value) in tags {
+            let set = config.tags.insert(*key, *value);
+            set.map_err(|error| Failure::KitError(error.to_string()))?;
+        }
+        let allowed = self.capabilities().tags.check(&config.tags);
+        allowed.map_err(|error| {
+            Failure::NotRun(format!(
+                "the declared limits refuse the clause's tags: {error}"
+            ))
+        })?;
+        Ok(config)
+    }
+
+    /// Returns whether a clause may have `count` instances at once: in real time they cost time and
+    /// money. The limits are 1,100 instances in virtual and 32 in real time.
+    pub fn can_launch(&self, count: usize) -> bool {
+        match self.harness.time() {
+            Time::Virtual => count <= 1_100,
+            Time::Real => count <= 32,
+        }
+    }
+}
+
+/// Calls that must succeed. An error is a violation.
+impl Context {
+    /// Launches an instance.
+    pub async fn launch(&self) -> Result<InstanceInfo, Failure> {
+        self.launch_config(&self.config()).await
+    }
+
+    /// Launches `config`.
+    pub async fn launch_config(&self, config: &InstanceConfig) -> Result<InstanceInfo, Failure> {
+        let launched = self.provisioner.launch_instance(config).await;
+        launched.map_err(|error| Failure::call_failed("launch_instance", &error))
+    }
+
+    /// Launches an instance and waits until it runs.
+    pub async fn launch_running(&self) -> Result<InstanceInfo, Failure> {
+        let info = self.launch().await?;
+        self.wait_for_state(&info.id, CloudInstanceState::Running)
+            .await?;
+        Ok(info)
+    }
+
+    /// Launches an instance, waits until it runs, stops it and waits until it is stopped.
+    pub async fn launch_stopped(&self) -> Result<InstanceInfo, Failure> {
+        let info = self.launch_running().await?;
+        self.stop(&info.id).await?;
+        self.wait_for_state(&info.id, CloudInstanceState::Stopped)
+            .await?;
+        Ok(info)
+    }
+
+    /// Launches an instance, terminates it and waits until it is terminated.
+    pub async fn launch_terminated(&self) -> Result<InstanceInfo, Failure> {
+        let info = self.launch_running().await?;
+        self.terminate(&info.id).await?;
+        self.wait_until_terminated(&info.id).await?;
+        Ok(info)
+    }
+
+    /// Requests that an instance is stopped.
+    pub async fn stop(&self, id: &InstanceId) -> Result<(), Failure> {
+        let stopped = self.provisioner.stop_instance(id).await;
+        stopped.map_err(|error| Failure::call_failed("stop_instance", &error))
+    }
+
+    /// Requests that an instance is started, once reads show every earlier change: a stale read that
+    /// still says running must not be mistaken for the success of the start.
+    pub async fn start(&self, id: &InstanceId) -> Result<InstanceInfo, Failure> {
+        self.settle_reads().await;
+        let started = self.provisioner.start_instance(id).await;
+        started.map_err(|error| Failure::call_failed("start_instance", &error))
+    }
+
+    /// Requests that an instance is terminated.
+    pub async fn terminate(&self, id: &InstanceId) -> Result<(), Failure> {
+        let terminated = self.provisioner.terminate_instance(id).await;
+        terminated.map_err(|error| Failure::call_failed("terminate_instance", &error))
+    }
+
+    /// Describes an instance.
+    pub async fn describe(&self, id: &InstanceId) -> Result<InstanceStatus, Failure> {
+        let described = self.provisioner.describe_instance(id).await;
+        described.map_err(|error| Failure::call_failed("describe_instance", &error))
+    }
+
+    /// Lists the instances that `filter` selects.
+    pub async fn list(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>, Failure> {
+        let listed = self.provisioner.list_instances(filter).await;
+        listed.map_err(|error| Failure::call_failed("list_instances", &error))
+    }
+
+    /// Waits until `id` is in the list of this scope, and returns its entry.
+    pub async fn wait_until_listed(&self, id: &InstanceId) -> Result<InstanceInfo, Failure> {
+        self.eventually(&format!("{id} is in the list of its tags"), async || {
+            let list = self.list(&self.filter()).await?;
+            Ok(list.into_iter().find(|info| info.id == *id))
+        })
+        .await
+    }
+
+    /// Launches `count` instances, one after the other.
+    pub async fn launch_many(&self, count: usize) -> Result<Vec<InstanceId>, Failure> {
+        let mut ids = Vec::with_capacity(count);
+        for _ in 0..count {
+            ids.push(self.launch().await?.id);
+        }
+        Ok(ids)
+    }
+}
+
+/// Refusals.
+impl Context {
+    /// Requires that a call failed with `kind`, and returns its error.
+    pub fn require_refused<T: std::fmt::Debug>(
+        &self,
+        call: &str,
+        result: Result<T>,
+        kind: ErrorKind,
+    ) -> Result<ProvisionError, Failure> {
+        match result {
+            Ok(value) => Err(Failure::violated(format!(
+                "{call} must fail as {kind}, but returned {value:?}"
+            ))),
+            Err(error) if error.kind() == kind => Ok(error),
+            Err(error) => Err(Failure::violated(format!(
+                "{call} must fail as {kind}, but failed as: {error}"
+            ))),
+        }
+    }
+
+    /// Requires that the clause's scope has exactly `count` instances that are not terminated, by the
+    /// list and, if there is one, by the oracle. Returns the list.
+    pub async fn require_count(&self, count: usize) -> Result<Vec<InstanceInfo>, Failure> {
+        self.settle_reads().await;
+        let list = self.list(&self.filter()).await?;
+        require(list.len() == count, || {
+            format!(
+                "{} instances are listed instead of {count}: {}",
+                list.len(),
+                names(&list)
+            )
+        })?;
+        if let Some(oracle) = self.harness.oracle() {
+            let truth = oracle.instances(&self.scope).await;
+            let live = truth.iter().filter(|t| !t.info.state.is_final()).count();
+            require(live == count, || {
+                format!("the cloud has {live} instances instead of {count}")
+            })?;
+        }
+        Ok(list)
+    }
+
+    /// Requires that a call failed with `kind` and effect none, and that the clause's scope is empty.
+    /// Returns the error.
+    pub async fn require_refused_without_effect<T: std::fmt::Debug>(
+        &self,
+        call: &str,
+        result: Result<T>,
+        kind: ErrorKind,
+    ) -> Result<ProvisionError, Failure> {
+        let error = self.require_refused(call, result, kind)?;
+        require(error.effect() == Effect::None, || {
+            format!("{call} must fail without effect, but failed as: {error}")
+        })?;
+        self.require_count(0).await?;
+        Ok(error)
+    }
+}
+
+/// Returns the ids of a list, for a message.
+pub(crate) fn names(list: &[InstanceInfo]) -> String {
+    list.iter()
+        .map(|info| info.id.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
