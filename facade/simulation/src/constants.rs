@@ -103,9 +103,9 @@ pub fn reader(tenant: usize) -> Principal {
     with_role("reader", "project-reader", tenant)
 }
 
-fn with_role(called: &str, role: &str, number: usize) -> Principal {
+fn with_role(name: &str, role: &str, number: usize) -> Principal {
     let (organization, project) = tenant(number);
-    let actor = Actor::User(valid(ActorName::new(format!("{called}-{number}"))));
+    let actor = Actor::User(valid(ActorName::new(format!("{name}-{number}"))));
     let role = valid(RoleName::new(role));
     let binding = Binding::new(role, Scope::Project(organization, project));
     valid(Roles::built_in().principal(actor, &[binding]))

@@ -71,7 +71,7 @@ impl Fixtures {
         store: Arc<dyn Store>,
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, SetupError> {
-        let who = constants::operator();
+        let operator = constants::operator();
         let (catalog, _) = CatalogKeeper::open(Arc::clone(&store)).await?;
         catalog.load(&constants::catalog(true)).await?;
         let regions = BTreeSet::from([constants::region()]);
@@ -88,7 +88,7 @@ impl Fixtures {
             Arc::clone(&entropy),
             &fleetwright_compute::schema::references(),
         )?;
-        let (mut made, mut grouped) = (Vec::new(), Vec::new());
+        let (mut network_ids, mut group_ids) = (Vec::new(), Vec::new());
         for (index, tenant) in NETWORKS.into_iter().enumerate() {
             let (organization, project) = constants::tenant(tenant);
             let new = NewNetwork {
@@ -99,14 +99,14 @@ impl Fixtures {
                 prefix: "10.0.0.0/16".parse()?,
                 dns: Vec::new(),
             };
-            let network = networks.create(&who, &new).await?.value.id;
+            let network = networks.create(&operator, &new).await?.value.id;
             let new = NewSecurityGroup {
                 network,
                 name: constants::name("web"),
                 rules: Rules::default(),
             };
-            grouped.push(groups.create(&who, &new).await?.value.id);
-            made.push(network);
+            group_ids.push(groups.create(&operator, &new).await?.value.id);
+            network_ids.push(network);
         }
         let (organization, project) = constants::tenant(0);
         let new = NewSshAuthority {
@@ -118,16 +118,19 @@ impl Fixtures {
         let authorities =
             SshAuthorities::new(store, entropy, &fleetwright_compute::schema::references())?;
         Ok(Self {
-            networks: made,
-            groups: grouped,
-            authority: authorities.create(&who, &new).await?.value.id,
+            networks: network_ids,
+            groups: group_ids,
+            authority: authorities.create(&operator, &new).await?.value.id,
         })
     }
 
     /// Returns the id of a slot's instance.
     pub fn id(&self, slot: usize) -> InstanceId {
-        let place = SLOTS[slot];
-        InstanceId::derive(self.networks[place.network], &constants::name(place.name))
+        let slot_data = SLOTS[slot];
+        InstanceId::derive(
+            self.networks[slot_data.network],
+            &constants::name(slot_data.name),
+        )
     }
 
     /// Returns the id of a slot's server.
@@ -147,11 +150,11 @@ impl Fixtures {
 
     /// Returns the first request for a slot's instance.
     pub fn new_instance(&self, slot: usize) -> NewInstance {
-        let place = SLOTS[slot];
+        let slot_data = SLOTS[slot];
         let spec = InstanceSpec::new(constants::flavor("small"), constants::image("linux"));
-        let tenant = constants::tenant(place.tenant);
-        let network = self.networks[place.network];
-        NewInstance::new(constants::name(place.name), tenant, network, spec)
+        let tenant = constants::tenant(slot_data.tenant);
+        let network = self.networks[slot_data.network];
+        NewInstance::new(constants::name(slot_data.name), tenant, network, spec)
     }
 
     /// Returns the region's mapping file. The second network is in the second zone.

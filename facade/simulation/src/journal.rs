@@ -28,7 +28,7 @@ pub struct Journal {
     faults: Vec<Fault>,
     inner: Mutex<Inner>,
     crash: Notify,
-    began: Instant,
+    started: Instant,
 }
 
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Journal {
                 facts: Facts::default(),
             }),
             crash: Notify::new(),
-            began: Instant::now(),
+            started: Instant::now(),
         }
     }
 
@@ -144,7 +144,7 @@ impl Journal {
         let fault = kind.map_or_else(String::new, |kind| format!("  <- {kind:?}"));
         // Background steps are logged only with a fault.
         if kind.is_some() || !is_background(point) {
-            inner.log(self.began.elapsed(), &format!("{point:?} #{nth}{fault}"));
+            inner.log(self.started.elapsed(), &format!("{point:?} #{nth}{fault}"));
         }
         kind
     }
@@ -172,7 +172,7 @@ impl Journal {
             let mut inner = self.lock();
             inner.crashed = true;
             inner.crashes += 1;
-            inner.log(self.began.elapsed(), "the process crashes");
+            inner.log(self.started.elapsed(), "the process crashes");
         }
         self.crash.notify_one();
         std::future::pending::<()>().await;
@@ -199,7 +199,7 @@ impl Journal {
     pub fn report_violation(&self, rule: impl Into<String>) {
         let mut inner = self.lock();
         let rule = rule.into();
-        inner.log(self.began.elapsed(), &format!("VIOLATION: {rule}"));
+        inner.log(self.started.elapsed(), &format!("VIOLATION: {rule}"));
         if inner.violation.is_none() {
             inner.violation = Some(rule);
         }
@@ -214,12 +214,12 @@ impl Journal {
 
     /// Adds a line to the log.
     pub fn log(&self, line: &str) {
-        self.lock().log(self.began.elapsed(), line);
+        self.lock().log(self.started.elapsed(), line);
     }
 
     /// Facts that the rules need and that are in no record.
-    pub fn facts<T>(&self, look: impl FnOnce(&mut Facts) -> T) -> T {
-        look(&mut self.lock().facts)
+    pub fn facts<T>(&self, access: impl FnOnce(&mut Facts) -> T) -> T {
+        access(&mut self.lock().facts)
     }
 
     /// Returns the result of the run.

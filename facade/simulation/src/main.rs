@@ -1,10 +1,12 @@
-//! `cargo run -p fleetwright-simulation --release -- --seeds 1000` runs a thousand scenarios and
-//! prints a summary line.
+//! `cargo run -p fleetwright-simulation --release -- --seeds 1000` runs a thousand scenarios and prints a summary line.
+//!
+//! The exit code is 1 if a scenario breaks a rule, or if `--mistakes` leaves a mistake unfound.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use fleetwright_simulation::{
+    fault::{FaultPoint, seeds_targeting},
     mistake::Mistake,
     scenario::Scenario,
     seeds::{StopAfter, run_seeds},
@@ -12,9 +14,12 @@ use fleetwright_simulation::{
     world::run,
 };
 
-/// Runs the whole façade in virtual time and injects a crash, an error or a lost response at every
-/// step.
+/// How many scenarios are shrunk and printed: each takes many runs.
+const PRINTED: usize = 3;
+
+/// Runs the whole façade in virtual time and injects a crash, an error or a lost response at every step.
 #[derive(Debug, Parser)]
+#[command(name = "simulate")]
 struct Arguments {
     /// How many seeds to run, starting at 0.
     #[arg(long, default_value_t = 1000)]
@@ -22,6 +27,15 @@ struct Arguments {
     /// Run only this seed and print its scenario.
     #[arg(long)]
     seed: Option<u64>,
+    /// Run this many seeds first that inject a fault at the target.
+    #[arg(long, default_value_t = 30, requires = "target")]
+    target_seeds: usize,
+    /// The fault point to inject faults at, e.g. `Launch`.
+    #[arg(long, value_parser = fault_point)]
+    target: Option<FaultPoint>,
+    /// Stop at the first broken rule and print it, without shrinking the scenario.
+    #[arg(long)]
+    first_violation: bool,
     /// Make this mistake on purpose.
     #[arg(long, value_parser = mistake)]
     mistake: Option<Mistake>,
@@ -31,32 +45,58 @@ struct Arguments {
 }
 
 fn mistake(name: &str) -> Result<Mistake, String> {
-    let names: Vec<_> = Mistake::ALL.iter().map(|each| each.as_str()).collect();
-    let names = names.join(", ");
     let mut all = Mistake::ALL.iter().copied();
+    let names = || Mistake::ALL.iter().map(|each| each.as_str());
     all.find(|each| each.as_str() == name)
-        .ok_or_else(|| format!("one of: {names}"))
+        .ok_or_else(|| one_of(names().map(str::to_owned)))
+}
+
+fn fault_point(name: &str) -> Result<FaultPoint, String> {
+    let mut all = FaultPoint::ALL.iter().copied();
+    let names = || FaultPoint::ALL.iter().map(|each| format!("{each:?}"));
+    all.find(|each| format!("{each:?}") == name)
+        .ok_or_else(|| one_of(names()))
+}
+
+fn one_of(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<_> = names.collect();
+    format!("expected one of: {}", names.join(", "))
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if arguments.mistakes {
-        return all_mistakes(arguments.seeds);
+        return find_all_mistakes(arguments.seeds);
     }
     if let Some(seed) = arguments.seed {
-        return show(seed, arguments.mistake);
+        return run_one(seed, arguments.mistake);
     }
-    let summary = run_seeds(0..arguments.seeds, arguments.mistake, StopAfter::LastSeed);
-    for seed in summary.violations.iter().take(3) {
-        show(*seed, arguments.mistake);
+    let targeted = arguments.target.into_iter();
+    let targeted = targeted.flat_map(|point| seeds_targeting(point).take(arguments.target_seeds));
+    let seeds = targeted.chain(0..arguments.seeds);
+    let stop_after = if arguments.first_violation {
+        StopAfter::FirstViolation
+    } else {
+        StopAfter::LastSeed
+    };
+    let summary = run_seeds(seeds, arguments.mistake, stop_after);
+    let printed = if arguments.first_violation {
+        0
+    } else {
+        PRINTED
+    };
+    for seed in summary.violations.iter().take(printed) {
+        run_one(*seed, arguments.mistake);
     }
-    for seed in summary.violations.iter().skip(3) {
+    for seed in summary.violations.iter().skip(printed) {
         let outcome = run(&Scenario::from_seed(*seed), arguments.mistake);
         let rule = outcome.violation.unwrap_or_default();
         println!("seed {seed} breaks a rule: {rule}");
     }
-    for (point, kind) in summary.missed() {
-        eprintln!("never occurred: {kind:?} at {point:?}");
+    if !arguments.first_violation {
+        for (point, kind) in summary.missed() {
+            eprintln!("never occurred: {kind:?} at {point:?}");
+        }
     }
     println!("{summary}");
     if summary.violations.is_empty() {
@@ -67,7 +107,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs one seed. A scenario that breaks a rule is shrunk and printed.
-fn show(seed: u64, mistake: Option<Mistake>) -> ExitCode {
+fn run_one(seed: u64, mistake: Option<Mistake>) -> ExitCode {
     let scenario = Scenario::from_seed(seed);
     let outcome = run(&scenario, mistake);
     let Some(rule) = outcome.violation.clone() else {
@@ -76,36 +116,42 @@ fn show(seed: u64, mistake: Option<Mistake>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     println!("seed {seed} breaks a rule: {rule}");
-    let (least, outcome) = shrink(scenario, mistake, outcome);
+    let (smallest, outcome) = shrink(scenario, mistake, outcome);
     println!("shrunk: {}", outcome.violation.unwrap_or_default());
-    print!("{least}");
+    print!("{smallest}");
     for line in outcome.trace {
         println!("  {line}");
     }
     ExitCode::FAILURE
 }
 
-fn all_mistakes(seeds: u64) -> ExitCode {
-    let mut survivors = 0;
+fn find_all_mistakes(seeds: u64) -> ExitCode {
+    let mut not_found = 0;
     for mistake in Mistake::ALL.iter().copied() {
-        let found = run_seeds(0..seeds, Some(mistake), StopAfter::FirstViolation);
-        match found.violations.first() {
+        let first = mistake.target().into_iter();
+        let first = first.flat_map(|point| seeds_targeting(point).take(30));
+        let summary = run_seeds(
+            first.chain(0..seeds),
+            Some(mistake),
+            StopAfter::FirstViolation,
+        );
+        match summary.violations.first() {
             Some(seed) => {
                 let rule = run(&Scenario::from_seed(*seed), Some(mistake)).violation;
                 let rule = rule.unwrap_or_default();
                 println!("{}: seed {seed}: {rule}", mistake.as_str());
             }
             None => {
-                survivors += 1;
+                not_found += 1;
                 println!("{}: NOT FOUND in {seeds} seeds", mistake.as_str());
             }
         }
     }
     println!(
-        "mistakes: {} made, {survivors} not found",
+        "mistakes: {} made, {not_found} not found",
         Mistake::ALL.len()
     );
-    if survivors == 0 {
+    if not_found == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

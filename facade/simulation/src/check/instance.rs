@@ -8,24 +8,26 @@ use fleetwright_compute::{
 };
 use fleetwright_region::server::{Consent, Health, Phase, Power};
 
-use super::{Check, why};
+use super::{Check, describe_server};
 
 impl Check<'_> {
     /// Checks every instance against what its tenant may expect.
-    pub(super) async fn instances(&self) -> Result<(), String> {
+    pub(super) async fn check_instances(&self) -> Result<(), String> {
         for (id, (spec, power)) in &self.expected.live {
-            let found = self.instance(id.server()).await;
+            let found = self.instance_view(id.server()).await;
             let view =
                 found.ok_or_else(|| format!("instance {id} was accepted and does not exist"))?;
-            self.one(&view, spec, *power)
+            self.check_instance(&view, spec, *power)
                 .await
-                .map_err(|problem| format!("instance {id} {problem}; {}", told(&view)))?;
+                .map_err(|problem| {
+                    format!("instance {id} {problem}; {}", describe_instance(&view))
+                })?;
         }
         let all: Vec<Instance> = self.rules.all("instance").await;
         for instance in all {
             if instance.deletion.is_some() {
-                let view = self.instance(instance.server).await;
-                let view = view.as_ref().map(told).unwrap_or_default();
+                let view = self.instance_view(instance.server).await;
+                let view = view.as_ref().map(describe_instance).unwrap_or_default();
                 return Err(format!("instance {} still exists; {view}", instance.id));
             }
             if !self.expected.live.contains_key(&instance.id) {
@@ -38,7 +40,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn one(
+    async fn check_instance(
         &self,
         view: &InstanceView,
         spec: &InstanceSpec,
@@ -50,7 +52,7 @@ impl Check<'_> {
         }
         let mut stuck = instance.status.conditions.iter();
         if let Some(condition) = stuck.find(|held| held.kind.needs_a_word()) {
-            return self.says_why(instance, condition).await;
+            return self.check_condition(instance, condition).await;
         }
         let phase = match power {
             Power::Running => Phase::Running,
@@ -76,7 +78,7 @@ impl Check<'_> {
             ),
             (view.health == Health::Healthy, "is not healthy"),
             (
-                view.waiting.is_none() || next_launch(instance),
+                view.waiting.is_none() || only_next_launch(instance),
                 "still waits",
             ),
             (
@@ -86,13 +88,17 @@ impl Check<'_> {
             ),
         ];
         match rules.iter().find(|(holds, _)| !holds) {
-            Some((_, problem)) => Err(format!("{problem}: {}", why(&server))),
+            Some((_, problem)) => Err(format!("{problem}: {}", describe_server(&server))),
             None => Ok(()),
         }
     }
 
     /// Checks that a condition which needs a decision of the tenant has a cause.
-    async fn says_why(&self, instance: &Instance, condition: &Condition) -> Result<(), String> {
+    async fn check_condition(
+        &self,
+        instance: &Instance,
+        condition: &Condition,
+    ) -> Result<(), String> {
         let (destroyed, ordered) = self.rules.journal.facts(|facts| {
             (
                 facts.external_terminations,
@@ -100,7 +106,7 @@ impl Check<'_> {
             )
         });
         let server = self.rules.server(instance.server).await;
-        let caused = match condition.kind {
+        let has_cause = match condition.kind {
             ConditionKind::Lost => destroyed > 0,
             ConditionKind::AttemptsUsed => destroyed >= 3,
             ConditionKind::ServerMissing => ordered && server.is_none(),
@@ -121,7 +127,7 @@ impl Check<'_> {
             | ConditionKind::ServerGoing
             | ConditionKind::NetworkGoing => false,
         };
-        if caused {
+        if has_cause {
             return Ok(());
         }
         Err(format!(
@@ -132,13 +138,13 @@ impl Check<'_> {
 }
 
 /// Returns whether the instance only has changes that wait for the next launch.
-fn next_launch(instance: &Instance) -> bool {
+fn only_next_launch(instance: &Instance) -> bool {
     let mut conditions = instance.status.conditions.iter();
     conditions.all(|held| held.kind == ConditionKind::NextLaunch)
 }
 
 /// Returns an instance in one line.
-fn told(view: &InstanceView) -> String {
+fn describe_instance(view: &InstanceView) -> String {
     let instance = &view.instance;
     let last = instance.events.iter().rev().take(4).rev();
     let events: Vec<_> = last.map(|event| event.message.as_str()).collect();

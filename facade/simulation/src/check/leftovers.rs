@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Check;
 
 impl Check<'_> {
-    pub(super) async fn left(&self) -> Result<(), String> {
+    pub(super) async fn check_leftovers(&self) -> Result<(), String> {
         let rules = self.rules;
         let ids: BTreeSet<_> = self.expected.live.keys().map(ToString::to_string).collect();
         let servers: Vec<Server> = rules.all("server").await;
@@ -43,19 +43,22 @@ impl Check<'_> {
                 return Err(format!("network {network} still exists"));
             }
         }
-        self.images().await
+        self.check_images().await
     }
 
     /// Checks that every requested image is ready and exists once in the cloud, or has failed.
-    async fn images(&self) -> Result<(), String> {
+    async fn check_images(&self) -> Result<(), String> {
         let images: Vec<Image> = self.rules.all("image").await;
-        let made = self.rules.oracle.images();
+        let existing = self.rules.oracle.images();
         for id in &self.expected.images {
             let found = images.iter().find(|image| image.id == *id);
             let found =
                 found.ok_or_else(|| format!("image {id} was accepted and does not exist"))?;
             let name = native_name(id);
-            let count = made.iter().filter(|made| **made == name).count();
+            let count = existing
+                .iter()
+                .filter(|existing| **existing == name)
+                .count();
             match (found.state, count) {
                 (ImageState::Ready, 1) | (ImageState::Failed, 0 | 1) => {}
                 (state, count) => {

@@ -32,15 +32,15 @@ pub struct Check<'a> {
 
 impl Check<'_> {
     /// Checks that no server is reported healthy without a recent scan.
-    pub async fn status(&self) {
+    pub async fn check_health(&self) {
         let now = self.rules.clock.now();
-        let looked = self.rules.journal.facts(|facts| facts.list);
-        let fresh = looked.is_some_and(|(began, _)| {
+        let scanned = self.rules.journal.facts(|facts| facts.list);
+        let fresh = scanned.is_some_and(|(began, _)| {
             let age = now.signed_duration_since(began).to_std();
             age.unwrap_or_default() <= TICK * 2
         });
         for id in self.rules.fixtures.servers() {
-            let Some(view) = self.view(id).await else {
+            let Some(view) = self.server_view(id).await else {
                 continue;
             };
             if view.health == Health::Healthy && !fresh {
@@ -48,7 +48,7 @@ impl Check<'_> {
                     "server {id} is reported healthy without a scan in the last two intervals"
                 ));
             }
-            let instance = self.instance(id).await;
+            let instance = self.instance_view(id).await;
             if instance.is_some_and(|view| view.health == Health::Healthy) && !fresh {
                 self.rules.journal.report_violation(format!(
                     "instance {id} is reported healthy without a scan in the last two intervals"
@@ -58,19 +58,19 @@ impl Check<'_> {
     }
 
     /// Checks that everything is as requested, or returns what is not.
-    pub async fn settled(&self) -> Result<(), String> {
+    pub async fn check_settled(&self) -> Result<(), String> {
         let pulse = self.pulse().await.ok_or("there is no scan record")?;
-        if let Some(why) = pulse.frozen {
-            return Err(format!("the monitor is frozen: {why}"));
+        if let Some(reason) = pulse.frozen {
+            return Err(format!("the monitor is frozen: {reason}"));
         }
-        self.instances().await?;
-        self.left().await?;
+        self.check_instances().await?;
+        self.check_leftovers().await?;
         let mut claimed = Vec::new();
         for id in self.rules.fixtures.servers() {
-            let view = self.view(id).await;
+            let view = self.server_view(id).await;
             let machine = view.as_ref().and_then(|view| view.server.instance.as_ref());
             claimed.extend(machine.map(|machine| machine.id.clone()));
-            self.server(id, view)
+            self.check_server(id, view)
                 .map_err(|problem| format!("server {id} {problem}"))?;
         }
         let (foreign, orphans) = self
@@ -96,7 +96,7 @@ impl Check<'_> {
         }
     }
 
-    fn server(&self, id: ServerId, view: Option<ServerView>) -> Result<(), String> {
+    fn check_server(&self, id: ServerId, view: Option<ServerView>) -> Result<(), String> {
         let orphans = self.rules.journal.facts(|facts| facts.orphans.clone());
         let mut live = self.rules.oracle.live_of(id);
         live.retain(|info| !orphans.contains(&info.id));
@@ -108,7 +108,7 @@ impl Check<'_> {
         };
         let server = &view.server;
         if server.intent.power == Power::Deleted {
-            return Err(format!("is not removed: {}", why(server)));
+            return Err(format!("is not removed: {}", describe_server(server)));
         }
         let destroyed = self
             .rules
@@ -125,12 +125,16 @@ impl Check<'_> {
             };
         }
         let [info] = live.as_slice() else {
-            return Err(format!("has {} machines: {}", live.len(), why(server)));
+            return Err(format!(
+                "has {} machines: {}",
+                live.len(),
+                describe_server(server)
+            ));
         };
-        self.same(&view, info)
+        self.compare(&view, info)
     }
 
-    fn same(&self, view: &ServerView, info: &InstanceInfo) -> Result<(), String> {
+    fn compare(&self, view: &ServerView, info: &InstanceInfo) -> Result<(), String> {
         let server = &view.server;
         let recorded = server
             .instance
@@ -194,19 +198,19 @@ impl Check<'_> {
             ),
         ];
         match rules.iter().find(|(holds, _)| !holds) {
-            Some((_, problem)) => Err(format!("{problem}: {}", why(server))),
+            Some((_, problem)) => Err(format!("{problem}: {}", describe_server(server))),
             None => Ok(()),
         }
     }
 
-    async fn instance(&self, id: ServerId) -> Option<InstanceView> {
+    async fn instance_view(&self, id: ServerId) -> Option<InstanceView> {
         let read = self.rules.instances.get(&id.key().ok()?).await.ok()??;
         let pulse = self.pulse().await;
         let now = self.rules.clock.now();
         Some(InstanceView::new(read, pulse.as_ref(), now))
     }
 
-    async fn view(&self, id: ServerId) -> Option<ServerView> {
+    async fn server_view(&self, id: ServerId) -> Option<ServerView> {
         let read = self.rules.servers.get(&id.key().ok()?).await.ok()??;
         let pulse = self.pulse().await;
         Some(ServerView::new(
@@ -225,7 +229,7 @@ impl Check<'_> {
 }
 
 /// Returns a server in one line.
-fn why(server: &Server) -> String {
+fn describe_server(server: &Server) -> String {
     let last = server.events.iter().rev().take(3).rev();
     let events: Vec<_> = last.map(|event| event.message.as_str()).collect();
     format!(

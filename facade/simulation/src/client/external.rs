@@ -36,16 +36,16 @@ impl Client {
             }
             Op::Decoy(slot) => {
                 let server = self.fixtures.server(slot).to_string();
-                self.foreign(&[(tags::REGION, "elsewhere"), (tags::SERVER, &server)]);
+                self.launch_foreign(&[(tags::REGION, "elsewhere"), (tags::SERVER, &server)]);
             }
-            Op::Foreign => self.foreign(&[("somebody", "else")]),
-            Op::Orphan => self.orphan(),
+            Op::Foreign => self.launch_foreign(&[("owner", "another")]),
+            Op::Orphan => self.launch_orphan(),
             Op::FailBoots(count) => self.journal.facts(|facts| facts.failing_boots = count),
             Op::Capacity(machines) => {
                 let limit = vec![Capacity::of(machines)];
                 self.oracle.operator().set_capacity(limit);
             }
-            Op::CutOffZone => zone(|zone| self.oracle.operator().cut_off(zone)),
+            Op::CutOffZone => in_second_zone(|zone| self.oracle.operator().cut_off(zone)),
             Op::Recover => self.recover(),
             Op::Create(_)
             | Op::CreateAllAtOnce
@@ -84,11 +84,11 @@ impl Client {
     pub(super) fn recover(&self) {
         let operator = self.oracle.operator();
         operator.set_capacity(Vec::new());
-        zone(|zone| operator.reconnect(zone));
+        in_second_zone(|zone| operator.reconnect(zone));
         self.journal.facts(|facts| facts.failing_boots = 0);
     }
 
-    fn foreign(&self, tags: &[(&str, &str)]) {
+    fn launch_foreign(&self, tags: &[(&str, &str)]) {
         if let Some(id) = self.launch(tags) {
             self.journal.facts(|facts| facts.foreign.insert(id));
         }
@@ -96,7 +96,7 @@ impl Client {
 
     /// Launches an orphan: of a server that never existed, or with an incarnation that its server
     /// does not have.
-    fn orphan(&mut self) {
+    fn launch_orphan(&mut self) {
         let server = match pick(&mut self.rng, 2) {
             0 => self
                 .fixtures
@@ -126,7 +126,7 @@ impl Client {
     }
 }
 
-fn zone(change: impl FnOnce(Zone)) {
+fn in_second_zone(change: impl FnOnce(Zone)) {
     // The name is a constant of this program.
     if let Ok(zone) = Zone::new("mem-b") {
         change(zone);

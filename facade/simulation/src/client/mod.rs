@@ -76,12 +76,12 @@ enum OpResult {
 
 impl Client {
     /// Runs the remaining operations of a scenario against a process.
-    pub async fn ask(&mut self, scenario: &Scenario, process: &Process) {
+    pub async fn run(&mut self, scenario: &Scenario, process: &Process) {
         while let Some((gap, op)) = scenario.ops.get(self.done).copied() {
             sleep(gap).await;
             self.journal.log(&format!("{op:?}"));
             for _ in 0..MAX_TRIES {
-                match self.one(op, process).await {
+                match self.run_op(op, process).await {
                     OpResult::Done => break,
                     OpResult::Retry => sleep(RETRY_DELAY).await,
                 }
@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    async fn one(&mut self, op: Op, process: &Process) -> OpResult {
+    async fn run_op(&mut self, op: Op, process: &Process) -> OpResult {
         match op {
             Op::Create(slot) => self.create(process, slot).await,
             Op::CreateAllAtOnce => self.create_all_at_once(process).await,
@@ -145,7 +145,7 @@ impl Client {
             Meaning::Internal => {
                 self.journal.report_violation(format!(
                     "a call failed with an internal error: {}",
-                    whole(error)
+                    with_sources(error)
                 ));
                 OpResult::Done
             }
@@ -161,9 +161,9 @@ impl Client {
 }
 
 /// Returns an error with all its sources.
-fn whole(error: &dyn std::error::Error) -> String {
+fn with_sources(error: &dyn std::error::Error) -> String {
     match error.source() {
-        Some(cause) => format!("{error}: {}", whole(cause)),
+        Some(cause) => format!("{error}: {}", with_sources(cause)),
         None => error.to_string(),
     }
 }

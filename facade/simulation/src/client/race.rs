@@ -12,28 +12,28 @@ impl Client {
     /// Creates every instance twice at once: one of the two calls gets "name taken", and no
     /// organization exceeds its quota.
     pub(super) async fn create_all_at_once(&mut self, process: &Process) -> OpResult {
-        let asked = (0..SLOT_COUNT).chain(0..SLOT_COUNT).map(|slot| {
+        let calls = (0..SLOT_COUNT).chain(0..SLOT_COUNT).map(|slot| {
             let new = self.fixtures.new_instance(slot);
             let instances = &process.instances;
             async move { (slot, instances.create(&Self::user(slot), &new).await) }
         });
-        let mut again = OpResult::Done;
-        for (slot, made) in join_all(asked).await {
-            let made = made.map(|view| view.instance);
-            let over = matches!(made, Err(ComputeError::NameGoing { .. }));
-            let judged = self.record_creation(process, slot, made).await;
-            if matches!(judged, OpResult::Retry) && !over {
-                again = OpResult::Retry;
+        let mut overall = OpResult::Done;
+        for (slot, created) in join_all(calls).await {
+            let created = created.map(|view| view.instance);
+            let being_deleted = matches!(created, Err(ComputeError::NameGoing { .. }));
+            let result = self.record_creation(process, slot, created).await;
+            if matches!(result, OpResult::Retry) && !being_deleted {
+                overall = OpResult::Retry;
             }
         }
-        again
+        overall
     }
 
     /// Stops an instance twice, reboots, tags and replaces it, all at once. Every accepted request
     /// must come true.
     pub(super) async fn race(&mut self, process: &Process, slot: usize) -> OpResult {
-        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
-        let found = match process.instances.read(&who, id).await {
+        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
+        let found = match process.instances.read(&principal, id).await {
             Ok(view) => view.instance,
             Err(error) => return self.after_error(&error),
         };
@@ -44,11 +44,11 @@ impl Client {
             .facts(|facts| *facts.requested_replacements.entry(id).or_default() += 1);
         let calls = &process.instances;
         let (one, two, rebooted, updated, replaced) = join5(
-            calls.stop(&who, id),
-            calls.stop(&who, id),
-            calls.reboot(&who, id, Reboot::Hard),
-            calls.update(&who, id, &tagged),
-            calls.replace(&who, id),
+            calls.stop(&principal, id),
+            calls.stop(&principal, id),
+            calls.reboot(&principal, id, Reboot::Hard),
+            calls.update(&principal, id, &tagged),
+            calls.replace(&principal, id),
         )
         .await;
         if one.is_ok() || two.is_ok() {
@@ -63,11 +63,11 @@ impl Client {
             updated.err(),
             replaced.err(),
         ];
-        let judged = errors.iter().flatten().map(|error| self.after_error(error));
-        let again = judged
-            .filter(|asked| matches!(asked, OpResult::Retry))
-            .count();
-        if again > 0 {
+        let results = errors.iter().flatten().map(|error| self.after_error(error));
+        // Every error is logged, so none may be skipped.
+        let results: Vec<_> = results.collect();
+        let retry = |result: &OpResult| matches!(result, OpResult::Retry);
+        if results.iter().any(retry) {
             OpResult::Retry
         } else {
             OpResult::Done

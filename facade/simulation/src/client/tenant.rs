@@ -29,9 +29,9 @@ impl Client {
     }
 
     pub(super) async fn create(&mut self, process: &Process, slot: usize) -> OpResult {
-        let (who, new) = (Self::user(slot), self.fixtures.new_instance(slot));
-        let made = process.instances.create(&who, &new).await;
-        self.record_creation(process, slot, made.map(|view| view.instance))
+        let (principal, new) = (Self::user(slot), self.fixtures.new_instance(slot));
+        let created = process.instances.create(&principal, &new).await;
+        self.record_creation(process, slot, created.map(|view| view.instance))
             .await
     }
 
@@ -41,9 +41,9 @@ impl Client {
         &mut self,
         process: &Process,
         slot: usize,
-        made: Result<Instance, ComputeError>,
+        created: Result<Instance, ComputeError>,
     ) -> OpResult {
-        let instance = match made {
+        let instance = match created {
             Ok(instance) => instance,
             Err(ComputeError::NameTaken { id, .. }) => {
                 let found = process.instances.read(&Self::user(slot), id).await;
@@ -70,8 +70,8 @@ impl Client {
         change: Change,
         mode: UpdateMode,
     ) -> OpResult {
-        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
-        let found = match process.instances.read(&who, id).await {
+        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
+        let found = match process.instances.read(&principal, id).await {
             Ok(view) => view.instance,
             Err(error) => return self.after_error(&error),
         };
@@ -87,7 +87,7 @@ impl Client {
                 .instance(id.server())
                 .await
                 .map(|now| now.generation);
-            let planned = process.instances.plan_update(&who, id, &wanted).await;
+            let planned = process.instances.plan_update(&principal, id, &wanted).await;
             let after = self
                 .rules
                 .instance(id.server())
@@ -106,7 +106,7 @@ impl Client {
         };
         self.journal
             .facts(|facts| facts.pending_update = Some(pending_update));
-        let result = process.instances.update(&who, id, &wanted).await;
+        let result = process.instances.update(&principal, id, &wanted).await;
         self.journal.facts(|facts| facts.pending_update = None);
         match result {
             Ok(_) => {
@@ -146,12 +146,12 @@ impl Client {
     }
 
     pub(super) async fn power(&mut self, process: &Process, slot: usize, power: Power) -> OpResult {
-        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
-        let asked = match power {
-            Power::Stopped => process.instances.stop(&who, id).await,
-            Power::Running | Power::Deleted => process.instances.start(&who, id).await,
+        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
+        let result = match power {
+            Power::Stopped => process.instances.stop(&principal, id).await,
+            Power::Running | Power::Deleted => process.instances.start(&principal, id).await,
         };
-        match asked {
+        match result {
             Ok(_) => {
                 if let Some((_, expected)) = self.expected.live.get_mut(&id) {
                     *expected = power;
@@ -163,22 +163,22 @@ impl Client {
     }
 
     pub(super) async fn reboot(&mut self, process: &Process, slot: usize) -> OpResult {
-        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
-        let asked = process.instances.reboot(&who, id, Reboot::Soft).await;
-        asked.map_or_else(|error| self.after_error(&error), |_| OpResult::Done)
+        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
+        let result = process.instances.reboot(&principal, id, Reboot::Soft).await;
+        result.map_or_else(|error| self.after_error(&error), |_| OpResult::Done)
     }
 
     pub(super) async fn replace(&mut self, process: &Process, slot: usize) -> OpResult {
-        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
+        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
         self.journal
             .facts(|facts| *facts.requested_replacements.entry(id).or_default() += 1);
-        let asked = process.instances.replace(&who, id).await;
-        asked.map_or_else(|error| self.after_error(&error), |_| OpResult::Done)
+        let result = process.instances.replace(&principal, id).await;
+        result.map_or_else(|error| self.after_error(&error), |_| OpResult::Done)
     }
 
     pub(super) async fn delete(&mut self, process: &Process, slot: usize) -> OpResult {
-        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
-        match process.instances.delete(&who, id).await {
+        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
+        match process.instances.delete(&principal, id).await {
             Ok(()) | Err(ComputeError::NotFound(_)) => {
                 self.expected.live.remove(&id);
                 OpResult::Done
@@ -188,13 +188,13 @@ impl Client {
     }
 
     pub(super) async fn snapshot(&mut self, process: &Process, slot: usize) -> OpResult {
-        let (who, id, image) = (
+        let (principal, id, image) = (
             Self::user(slot),
             self.fixtures.id(slot),
             constants::snapshot(slot),
         );
-        let new = NewSnapshot::new(image.clone(), constants::name("made"));
-        match process.instances.snapshot(&who, id, &new).await {
+        let new = NewSnapshot::new(image.clone(), constants::name("snapshot"));
+        match process.instances.snapshot(&principal, id, &new).await {
             Ok(_) => {
                 self.expected.images.insert(image);
                 OpResult::Done
@@ -209,11 +209,11 @@ impl Client {
         process: &Process,
         slot: usize,
     ) -> OpResult {
-        let (who, id) = (Self::user(slot), self.fixtures.id(slot));
-        if let Err(error) = process.instances.console_output(&who, id, None).await {
+        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
+        if let Err(error) = process.instances.console_output(&principal, id, None).await {
             return self.after_error(&error);
         }
-        match process.instances.ssh_key(&who, id).await {
+        match process.instances.ssh_key(&principal, id).await {
             Ok(_) => self.check_access_event(id).await,
             Err(error) => return self.after_error(&error),
         }
@@ -233,12 +233,15 @@ impl Client {
     }
 
     pub(super) async fn delete_network(&mut self, process: &Process, network: usize) -> OpResult {
-        let (who, id) = (
+        let (principal, id) = (
             constants::user(constants::NETWORKS[network]),
             self.fixtures.networks[network],
         );
-        let asked = process.networks.delete(&who, id, IfUsed::DeleteFirst).await;
-        match asked {
+        let result = process
+            .networks
+            .delete(&principal, id, IfUsed::DeleteFirst)
+            .await;
+        match result {
             Ok(_) | Err(RecordError::NotFound { .. }) => {
                 self.expected.deleted_networks.insert(id);
                 let gone = |slot: &usize| SLOTS[*slot].network == network;
@@ -251,8 +254,8 @@ impl Client {
         }
     }
 
-    pub(super) async fn load_catalog(&mut self, process: &Process, whole: bool) -> OpResult {
-        match process.catalog.load(&constants::catalog(whole)).await {
+    pub(super) async fn load_catalog(&mut self, process: &Process, with_large: bool) -> OpResult {
+        match process.catalog.load(&constants::catalog(with_large)).await {
             Ok(_) => OpResult::Done,
             Err(LoadError::Store(error)) if error.advice() != Advice::GiveUp => OpResult::Retry,
             Err(error) => {

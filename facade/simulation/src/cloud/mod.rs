@@ -41,25 +41,25 @@ pub struct FaultyCloud {
 
 impl FaultyCloud {
     /// Makes a call, with a fault if one is due.
-    async fn step<T>(
+    async fn call<T>(
         &self,
         point: FaultPoint,
         operation: Operation,
-        about: Option<ServerId>,
+        server: Option<ServerId>,
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
         self.journal.pause(Duration::from_millis(10)).await;
         if self.actor == Actor::ServerController {
-            self.rules.check_backoff(about).await;
+            self.rules.check_backoff(server).await;
         }
         let fault = self.journal.next_fault(point);
         let result = match fault {
             Some(FaultKind::CrashBefore) => {
                 self.journal.crash().await;
-                Err(self.error(operation))
+                Err(self.injected_error(operation))
             }
-            Some(FaultKind::Error) => Err(self.error(operation)),
-            Some(FaultKind::LostRequest) => Err(self.lost(operation)),
+            Some(FaultKind::Error) => Err(self.injected_error(operation)),
+            Some(FaultKind::LostRequest) => Err(self.lost_response(operation)),
             Some(FaultKind::CrashAfter | FaultKind::LostReply) | None => call.await,
         };
         self.journal.pause(Duration::ZERO).await;
@@ -71,7 +71,7 @@ impl FaultyCloud {
             }
             Some(FaultKind::LostReply) => {
                 self.rules.check_single_machine(point);
-                Err(self.lost(operation))
+                Err(self.lost_response(operation))
             }
             Some(FaultKind::CrashBefore | FaultKind::Error | FaultKind::LostRequest) | None => {
                 result
@@ -80,13 +80,13 @@ impl FaultyCloud {
         self.rules.check_single_machine(point);
         if let (Err(error), Actor::ServerController) = (&result, self.actor) {
             self.journal.log(&format!("  {error}"));
-            self.rules.remember_failure(about);
+            self.rules.remember_failure(server);
         }
         result
     }
 
     /// Returns an error without effect: one of several, chosen by the time.
-    fn error(&self, operation: Operation) -> ProvisionError {
+    fn injected_error(&self, operation: Operation) -> ProvisionError {
         let call = Call::new("injected", operation);
         match (operation, self.clock.now().timestamp_subsec_millis() % 3) {
             (Operation::LaunchInstance | Operation::StartInstance, 0) => {
@@ -97,7 +97,7 @@ impl FaultyCloud {
         }
     }
 
-    fn lost(&self, operation: Operation) -> ProvisionError {
+    fn lost_response(&self, operation: Operation) -> ProvisionError {
         Call::new("injected", operation).timeout(Effect::Unknown)
     }
 
@@ -105,9 +105,9 @@ impl FaultyCloud {
         self.rules.owner_of(id).await
     }
 
-    async fn listed(&self, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
+    async fn list_with_fault(&self, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
         self.journal.facts(|facts| facts.list_failed = true);
-        let began = self.clock.now();
+        let started = self.clock.now();
         let collected = async {
             let items: Vec<_> = self.inner.stream_instances(filter).collect().await;
             let items: Result<Vec<ListItem>> = items.into_iter().collect();
@@ -115,7 +115,7 @@ impl FaultyCloud {
         };
         let operation = Operation::StreamInstances;
         match self
-            .step(FaultPoint::List, operation, None, collected)
+            .call(FaultPoint::List, operation, None, collected)
             .await
         {
             Ok(items) => {
@@ -124,7 +124,7 @@ impl FaultyCloud {
                     .any(|item| matches!(item, ListItem::Gap { .. }));
                 let complete = if gap { Complete::No } else { Complete::Yes };
                 self.journal.facts(|facts| {
-                    facts.list = Some((began, complete));
+                    facts.list = Some((started, complete));
                     facts.list_failed = false;
                 });
                 items.into_iter().map(Ok).collect()
@@ -141,8 +141,8 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let about = self.rules.check_launch(config).await;
-        if let (Some(token), Some(id)) = (&config.launch_token, about) {
+        let server = self.rules.check_launch(config).await;
+        if let (Some(token), Some(id)) = (&config.launch_token, server) {
             self.oracle.launched(token, id);
         }
         let call = async {
@@ -152,41 +152,41 @@ impl InstanceProvisioner for FaultyCloud {
             }
             result
         };
-        self.step(FaultPoint::Launch, Operation::LaunchInstance, about, call)
+        self.call(FaultPoint::Launch, Operation::LaunchInstance, server, call)
             .await
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
-        let about = self.owner(id).await;
+        let server = self.owner(id).await;
         let point = if self.actor == Actor::Monitor {
             self.rules.check_sweep(id);
             FaultPoint::Sweep
         } else {
-            self.rules.check_terminate(id, about).await;
+            self.rules.check_terminate(id, server).await;
             FaultPoint::Terminate
         };
         let call = self.inner.terminate_instance(id);
-        self.step(point, Operation::TerminateInstance, about, call)
+        self.call(point, Operation::TerminateInstance, server, call)
             .await
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
-        let about = self.owner(id).await;
+        let server = self.owner(id).await;
         let call = self.inner.stop_instance(id);
-        self.step(FaultPoint::Stop, Operation::StopInstance, about, call)
+        self.call(FaultPoint::Stop, Operation::StopInstance, server, call)
             .await
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        let about = self.owner(id).await;
+        let server = self.owner(id).await;
         let call = self.inner.start_instance(id);
-        self.step(FaultPoint::Start, Operation::StartInstance, about, call)
+        self.call(FaultPoint::Start, Operation::StartInstance, server, call)
             .await
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let call = self.inner.describe_instance(id);
-        self.step(
+        self.call(
             FaultPoint::Describe,
             Operation::DescribeInstance,
             None,
@@ -198,7 +198,7 @@ impl InstanceProvisioner for FaultyCloud {
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         let call = async { Ok(self.inner.describe_instances(ids).await) };
         let operation = Operation::DescribeInstances;
-        match self.step(FaultPoint::Describe, operation, None, call).await {
+        match self.call(FaultPoint::Describe, operation, None, call).await {
             Ok(results) => results,
             Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
         }
@@ -206,7 +206,7 @@ impl InstanceProvisioner for FaultyCloud {
 
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let call = self.inner.list_instances(filter);
-        self.step(FaultPoint::List, Operation::ListInstances, None, call)
+        self.call(FaultPoint::List, Operation::ListInstances, None, call)
             .await
     }
 
@@ -214,54 +214,59 @@ impl InstanceProvisioner for FaultyCloud {
         &'a self,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let items = stream::once(self.listed(filter));
+        let items = stream::once(self.list_with_fault(filter));
         items.flat_map(stream::iter).boxed()
     }
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        let about = self.oracle.server_of(token);
+        let server = self.oracle.server_of(token);
         let call = self.inner.find_launch(token);
-        self.step(FaultPoint::FindLaunch, Operation::FindLaunch, about, call)
+        self.call(FaultPoint::FindLaunch, Operation::FindLaunch, server, call)
             .await
     }
 
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
-        let about = self.owner(id).await;
+        let server = self.owner(id).await;
         let call = self.inner.update_tags(id, change);
-        self.step(FaultPoint::Retag, Operation::UpdateTags, about, call)
+        self.call(FaultPoint::Retag, Operation::UpdateTags, server, call)
             .await
     }
 
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
-        let about = self.owner(id).await;
+        let server = self.owner(id).await;
         let call = self.inner.reboot_instance(id, how);
-        self.step(FaultPoint::Reboot, Operation::RebootInstance, about, call)
+        self.call(FaultPoint::Reboot, Operation::RebootInstance, server, call)
             .await
     }
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
-        let about = self.owner(id).await;
+        let server = self.owner(id).await;
         let call = self.inner.resize_instance(id, to);
-        self.step(FaultPoint::Resize, Operation::ResizeInstance, about, call)
+        self.call(FaultPoint::Resize, Operation::ResizeInstance, server, call)
             .await
     }
 
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
-        let about = self.owner(id).await;
+        let server = self.owner(id).await;
         let call = self.inner.reimage_instance(id, image);
-        self.step(FaultPoint::Reimage, Operation::ReimageInstance, about, call)
-            .await
+        self.call(
+            FaultPoint::Reimage,
+            Operation::ReimageInstance,
+            server,
+            call,
+        )
+        .await
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         let call = self.inner.console_output(id);
-        self.step(FaultPoint::Console, Operation::ConsoleOutput, None, call)
+        self.call(FaultPoint::Console, Operation::ConsoleOutput, None, call)
             .await
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         let call = self.inner.snapshot_image(id, request);
-        self.step(FaultPoint::Snapshot, Operation::SnapshotImage, None, call)
+        self.call(FaultPoint::Snapshot, Operation::SnapshotImage, None, call)
             .await
     }
 }

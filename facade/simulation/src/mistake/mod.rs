@@ -5,6 +5,8 @@
 //! The code under test has no hooks for it. Bugs that cannot be made here are patches, in `facade/simulation/mistakes`, which
 //! `scripts/simulation-mistakes` applies to a copy of the sources.
 
+use crate::fault::FaultPoint;
+
 mod cloud;
 mod dependencies;
 mod store;
@@ -36,13 +38,15 @@ macro_rules! mistakes {
 }
 
 mistakes! {
-    /// Store: the region's controller is told that a new launch is stored, and it is not.
+    /// Store: a new launch is reported as stored to the server controller, and is not.
     TokenNotStored = "token-not-stored",
-    /// Cloud: a launch is looked up by the server's tag, not by its token, so that another region's machine can match.
+    /// Cloud: a launch is looked up by the server's tag, not by its token, so that another region's machine matches.
     AdoptByTag = "adopt-by-tag",
-    /// Configuration: the region's controller repeats a failed call without a delay.
+    /// Store: the server controller reads that a replaced server must run, whatever was requested.
+    StopLostOnReplace = "stop-lost-on-replace",
+    /// Configuration: the server controller repeats a failed call without a delay.
     BackoffIgnored = "backoff-ignored",
-    /// Cloud: the monitor is told that reads are never stale.
+    /// Cloud: the capabilities say to the monitor that reads are never stale.
     MissingInWindow = "missing-in-window",
     /// Cloud: the monitor gets an incomplete list as a complete one, and "not found" for what cannot be reached.
     MissingOnIncompleteList = "missing-on-incomplete-list",
@@ -56,7 +60,7 @@ mistakes! {
     ScanWithoutList = "scan-without-list",
     /// Store: a change without consent keeps the consent of the change before.
     ConsentKept = "consent-kept",
-    /// Store: the controller of instances reads consent in every record.
+    /// Store: the instance controller reads consent in every record.
     ConsentAssumed = "consent-assumed",
     /// Store: the charge for a new instance is committed in a transaction of its own, before the instance.
     ChargeOutsideTransaction = "charge-outside-transaction",
@@ -72,12 +76,41 @@ mistakes! {
     NetworkNotChecked = "network-not-checked",
     /// Store: the request to stop an instance is not stored.
     StopNotStored = "stop-not-stored",
-    /// Store: the controller of instances is told that a server has its desired state, and it does not.
+    /// Store: a changed desired state of a server is reported as stored to the instance controller, and is not.
     DesiredStateNotApplied = "desired-state-not-applied",
     /// Store: a generation counts as done as soon as the server has it.
     SettledEarly = "settled-early",
-    /// Store: the controller of instances does not read that an instance had a server, and creates another one.
+    /// Store: the instance controller does not read that an instance had a server, and creates another one.
     MissingServerRecreated = "missing-server-recreated",
     /// Store: the instances of a network that is being deleted are not marked.
     NetworkInstancesKept = "network-instances-kept",
+}
+
+impl Mistake {
+    /// Returns the fault point whose seeds show the mistake soonest. `None` if any seed does.
+    pub const fn target(self) -> Option<FaultPoint> {
+        match self {
+            Self::AdoptByTag => Some(FaultPoint::FindLaunch),
+            Self::StopLostOnReplace => Some(FaultPoint::Start),
+            Self::BackoffIgnored => Some(FaultPoint::RecordResult),
+            Self::MissingInWindow => Some(FaultPoint::RecordMachine),
+            Self::MissingOnIncompleteList | Self::SweepOnIncompleteList | Self::SweepForeign => {
+                Some(FaultPoint::Sweep)
+            }
+            Self::SweepUnsettled => Some(FaultPoint::Launch),
+            Self::ScanWithoutList => Some(FaultPoint::List),
+            Self::ConsentKept | Self::ConsentAssumed => Some(FaultPoint::ApplyToServer),
+            Self::RechargeForgotten => Some(FaultPoint::Recharge),
+            Self::ReleaseForgotten => Some(FaultPoint::MarkDeleted),
+            Self::NetworkNotChecked | Self::NetworkInstancesKept => Some(FaultPoint::DeleteNetwork),
+            Self::StopNotStored => Some(FaultPoint::Stop),
+            Self::MissingServerRecreated => Some(FaultPoint::OperatorWrite),
+            Self::TokenNotStored
+            | Self::ChargeOutsideTransaction
+            | Self::EventLost
+            | Self::GenerationNotRaised
+            | Self::DesiredStateNotApplied
+            | Self::SettledEarly => None,
+        }
+    }
 }

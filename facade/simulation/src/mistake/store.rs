@@ -28,7 +28,7 @@ pub struct MistakenStore {
 enum Altered {
     /// It is committed as it is now.
     Commit(Transaction),
-    /// Nothing is written, and the caller is told that everything was.
+    /// Nothing is written, and the caller gets `Ok`.
     Drop,
     /// It is committed in two parts.
     Split(Transaction, Transaction),
@@ -62,6 +62,11 @@ impl MistakenStore {
                 set(value, "/status/server", Value::Null);
             }
         }
+        let stopped = kind == SERVER_KIND && value["intent"]["power"] == "stopped";
+        let replaced = value["launch"]["incarnation"].as_u64() > Some(1);
+        if stopped && replaced && self.is(Actor::ServerController, Mistake::StopLostOnReplace) {
+            set(value, "/intent/power", "running".into());
+        }
         let launching = kind == SERVER_KIND && is_null(value, "/instance");
         if launching && self.is(Actor::Monitor, Mistake::SweepUnsettled) {
             set(value, "/launch", Value::Null);
@@ -70,8 +75,8 @@ impl MistakenStore {
 
     /// Changes what is written.
     async fn miswrite(&self, mut transaction: Transaction) -> Altered {
-        let written = self.inner.before(&transaction).await;
-        let find = |kind: &str| written.iter().find(|write| write.kind() == kind);
+        let changes = self.inner.changes_of(&transaction).await;
+        let find = |kind: &str| changes.iter().find(|change| change.kind() == kind);
         let actor = self.inner.actor;
         if let Some(server) = find(SERVER_KIND) {
             let changed = server.before.is_some() && server.after.is_some();
@@ -82,6 +87,10 @@ impl MistakenStore {
                 && !server.is("/intent/power", "deleted");
             if launch || applied {
                 return Altered::Drop;
+            }
+            if self.is(Actor::ServerController, Mistake::StopLostOnReplace) && changed {
+                // The controller decides by what it misread. The record keeps what was requested.
+                keep(&mut transaction, server, "/intent");
             }
         }
         let Some(instance) = find(INSTANCE_KIND) else {
@@ -123,30 +132,25 @@ impl MistakenStore {
         before: &Value,
         transaction: &mut Transaction,
     ) {
-        let puts = transaction.writes.iter_mut();
-        let mut values = puts.filter_map(|write| match write {
-            Write::Put(id, value) if *id == instance.id => Some(value),
-            Write::Put(..) | Write::Delete(_) => None,
-        });
-        let Some(value) = values.next() else {
-            return;
-        };
-        let mut keep = |path: &str| {
-            let kept = before.pointer(path).cloned().unwrap_or_default();
-            set(value, path, kept);
-        };
         match (self.inner.actor, self.mistake) {
             (Actor::Service, Mistake::ConsentKept) if before["consent"] == "destroy" => {
-                keep("/consent");
+                keep(transaction, instance, "/consent");
             }
             // It is assumed for the server alone.
-            (Actor::InstanceController, Mistake::ConsentAssumed) => keep("/consent"),
-            (Actor::Service, Mistake::EventLost) => keep("/events"),
-            (Actor::Service, Mistake::GenerationNotRaised) => keep("/generation"),
+            (Actor::InstanceController, Mistake::ConsentAssumed) => {
+                keep(transaction, instance, "/consent")
+            }
+            (Actor::Service, Mistake::EventLost) => keep(transaction, instance, "/events"),
+            (Actor::Service, Mistake::GenerationNotRaised) => {
+                keep(transaction, instance, "/generation")
+            }
             (Actor::Service, Mistake::StopNotStored) if instance.is("/intent/power", "stopped") => {
-                keep("/intent/power");
+                keep(transaction, instance, "/intent/power");
             }
             (Actor::InstanceController, Mistake::SettledEarly) => {
+                let Some(value) = value_of(transaction, instance) else {
+                    return;
+                };
                 let passed = value["status"]["passed_generation"] == value["generation"];
                 if passed && is_null(value, "/deletion") {
                     let generation = value["generation"].clone();
@@ -176,6 +180,24 @@ fn split(transaction: Transaction) -> (Transaction, Transaction) {
     (charge.checks, charge.writes) = (paid_checks, paid);
     (rest.checks, rest.writes) = (checks, writes);
     (charge, rest)
+}
+
+/// The value that a transaction writes to a record.
+fn value_of<'t>(transaction: &'t mut Transaction, record: &RecordChange) -> Option<&'t mut Value> {
+    let mut writes = transaction.writes.iter_mut();
+    writes.find_map(|write| match write {
+        Write::Put(id, value) if *id == record.id => Some(value),
+        Write::Put(..) | Write::Delete(_) => None,
+    })
+}
+
+/// Leaves a part of a record as it was before the transaction.
+fn keep(transaction: &mut Transaction, record: &RecordChange, path: &str) {
+    let before = record.before.as_ref().and_then(|value| value.pointer(path));
+    let before = before.cloned().unwrap_or_default();
+    if let Some(value) = value_of(transaction, record) {
+        set(value, path, before);
+    }
 }
 
 fn set(value: &mut Value, path: &str, to: Value) {

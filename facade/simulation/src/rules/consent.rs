@@ -43,10 +43,10 @@ impl Rules {
     }
 
     fn check_replacement(&self, instance: &Instance, now: &Server) {
-        let asked = self
+        let requested = self
             .journal
             .facts(|facts| facts.requested_replacements.get(&instance.id).copied());
-        if asked.unwrap_or_default() < now.intent.replaces {
+        if requested.unwrap_or_default() < now.intent.replaces {
             self.report(format!(
                 "server {} is replaced although nobody requested it",
                 now.id
@@ -68,14 +68,14 @@ impl Rules {
             .filter(|_| was.is_none_or(|was| was.ending.is_none()));
         let doubts = |one: &CloudInstance| one.doubt.fields.contains(&Field::Image);
         let reimaged = doubts(machine) && !was.is_some_and(doubts);
-        let asked = match (ends.map(|ending| ending.why), reimaged) {
+        let allowed = match (ends.map(|ending| ending.why), reimaged) {
             (None, false) => return,
             (Some(Why::Delete), _) => self.deletion_requested(now).await,
             (Some(Why::Missing), _) => !self.oracle.exists(&machine.id),
             (Some(Why::Failed), _) => !booted,
             (Some(Why::Replace), _) | (None, true) => !booted || self.has_consent(now),
         };
-        if !asked {
+        if !allowed {
             self.report(format!(
                 "machine {} of server {} is terminated or reimaged ({:?}) without consent",
                 machine.id, now.id, ends

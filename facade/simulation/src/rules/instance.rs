@@ -13,8 +13,11 @@ use super::{RecordChange, Rules};
 use crate::store::Actor;
 
 impl Rules {
-    pub(super) async fn check_instance_write(&self, actor: Actor, write: &RecordChange) {
-        match (write.before_as::<Instance>(), write.after_as::<Instance>()) {
+    pub(super) async fn check_instance_write(&self, actor: Actor, change: &RecordChange) {
+        match (
+            change.before_as::<Instance>(),
+            change.after_as::<Instance>(),
+        ) {
             (None, Some(now)) => self.check_created(&now).await,
             (Some(before), Some(now)) => {
                 self.check_immutable(&before, &now);
@@ -26,7 +29,7 @@ impl Rules {
                     self.check_observed_generation(&before, &now).await;
                 }
             }
-            (Some(before), None) => self.gone(&before).await,
+            (Some(before), None) => self.check_removed(&before).await,
             (None, None) => {}
         }
     }
@@ -83,9 +86,9 @@ impl Rules {
 
     /// Checks that a changed desired state has a new generation, and each new generation an event.
     fn check_generation(&self, before: &Instance, now: &Instance) {
-        let wishes = |one: &Instance| (one.wish(), one.deletion.is_some());
+        let desired_states = |one: &Instance| (one.wish(), one.deletion.is_some());
         let raised = now.generation > before.generation;
-        if wishes(before) != wishes(now) && !raised {
+        if desired_states(before) != desired_states(now) && !raised {
             self.report(format!(
                 "the desired state of instance {} changed without a new generation",
                 now.id
@@ -130,11 +133,11 @@ impl Rules {
         let done = |server: &Server| {
             server.observed_generation == server.generation && now.wish().holds_for(server)
         };
-        let meddled = self
+        let deleted_by_operator = self
             .journal
             .facts(|facts| facts.deleted_by_operator.contains(&now.id));
         let server = self.server(now.server).await;
-        if !meddled && !server.as_ref().is_some_and(done) {
+        if !deleted_by_operator && !server.as_ref().is_some_and(done) {
             self.report(format!(
                 "the generation of instance {} is marked observed although its server has not applied it",
                 now.id
@@ -144,7 +147,7 @@ impl Rules {
 
     /// Checks a removed instance: its deletion was requested, and its server and key were removed
     /// before.
-    async fn gone(&self, before: &Instance) {
+    async fn check_removed(&self, before: &Instance) {
         let id = before.id;
         if before.deletion.is_none() {
             self.report(format!(

@@ -78,19 +78,22 @@ impl Rules {
     }
 
     /// Checks a commit.
-    pub async fn check_commit(&self, actor: Actor, point: FaultPoint, written: &[RecordChange]) {
+    pub async fn check_commit(&self, actor: Actor, point: FaultPoint, changes: &[RecordChange]) {
         if point == FaultPoint::WriteScan && self.journal.facts(|facts| facts.list_failed) {
             self.report("a scan is recorded although its list failed");
         }
-        for write in written {
-            match write.kind() {
-                INSTANCE_KIND => self.check_instance_write(actor, write).await,
-                SERVER_KIND => self.of_server(actor, point, write).await,
+        for change in changes {
+            match change.kind() {
+                INSTANCE_KIND => self.check_instance_write(actor, change).await,
+                SERVER_KIND => self.check_server_write(actor, point, change).await,
                 _ => {}
             }
         }
-        let paid = [INSTANCE_KIND, "allocation", "quota-account"];
-        if written.iter().any(|write| paid.contains(&write.kind())) {
+        let charged = [INSTANCE_KIND, "allocation", "quota-account"];
+        if changes
+            .iter()
+            .any(|change| charged.contains(&change.kind()))
+        {
             self.check_charges().await;
         }
     }
@@ -113,8 +116,8 @@ impl Rules {
             .collect()
     }
 
-    async fn of_server(&self, actor: Actor, point: FaultPoint, write: &RecordChange) {
-        match (write.before_as::<Server>(), write.after_as::<Server>()) {
+    async fn check_server_write(&self, actor: Actor, point: FaultPoint, change: &RecordChange) {
+        match (change.before_as::<Server>(), change.after_as::<Server>()) {
             (None, Some(server)) => self.check_server_created(&server).await,
             (Some(before), Some(server)) => match actor {
                 Actor::InstanceController => self.check_server_change(&before, &server).await,

@@ -12,7 +12,7 @@ use super::Rules;
 use crate::constants;
 
 /// Amounts by quota kind, without zeros.
-type Sum = BTreeMap<String, u64>;
+type Amounts = BTreeMap<String, u64>;
 
 impl Rules {
     /// Each instance has one allocation for the price of its spec, each allocation has an instance,
@@ -21,23 +21,25 @@ impl Rules {
     pub(super) async fn check_charges(&self) {
         let instances: Vec<Instance> = self.all(INSTANCE_KIND).await;
         let allocations: Vec<Allocation> = self.all("allocation").await;
-        let mut used: BTreeMap<String, Sum> = BTreeMap::new();
+        let mut used: BTreeMap<String, Amounts> = BTreeMap::new();
         for instance in &instances {
             let (id, price) = (instance.id.to_string(), price(&instance.spec));
-            let paid = allocations
+            let allocation = allocations
                 .iter()
-                .find(|paid| paid.pays_for.key.as_str() == id);
-            let Some(paid) = paid else {
+                .find(|allocation| allocation.pays_for.key.as_str() == id);
+            let Some(allocation) = allocation else {
                 self.report(format!("instance {id} is not charged"));
                 continue;
             };
-            if sum(&paid.amounts) != price {
+            if amounts(&allocation.amounts) != price {
                 self.report(format!(
                     "instance {id} costs {price:?} and is charged {:?}",
-                    paid.amounts
+                    allocation.amounts
                 ));
             }
-            if (paid.organization, paid.project) != (instance.organization, instance.project) {
+            if (allocation.organization, allocation.project)
+                != (instance.organization, instance.project)
+            {
                 self.report(format!("instance {id} is charged to another tenant"));
             }
             let (organization, project) = (instance.organization, instance.project);
@@ -57,9 +59,9 @@ impl Rules {
         self.check_accounts(&used).await;
     }
 
-    async fn check_accounts(&self, used: &BTreeMap<String, Sum>) {
+    async fn check_accounts(&self, used: &BTreeMap<String, Amounts>) {
         let accounts: Vec<Value> = self.all("quota-account").await;
-        let mut seen = 0;
+        let mut found = 0;
         for account in &accounts {
             let text = |path| {
                 account
@@ -73,14 +75,14 @@ impl Rules {
             } else {
                 format!("{organization}/{project}")
             };
-            let recorded = account.pointer("/used").map(sum).unwrap_or_default();
+            let recorded = account.pointer("/used").map(amounts).unwrap_or_default();
             let expected = used.get(&key).cloned().unwrap_or_default();
             if recorded != expected {
                 self.report(format!(
                     "account {key} records {recorded:?} although {expected:?} is used"
                 ));
             }
-            seen += usize::from(used.contains_key(&key));
+            found += usize::from(used.contains_key(&key));
             let limits = [
                 ("servers", constants::SERVER_QUOTA),
                 ("gpus", constants::GPU_QUOTA),
@@ -92,13 +94,13 @@ impl Rules {
                 self.report(format!("account {key} exceeds its quota: {recorded:?}"));
             }
         }
-        if seen < used.len() {
+        if found < used.len() {
             self.report("a used account does not exist");
         }
     }
 }
 
-fn price(spec: &InstanceSpec) -> Sum {
+fn price(spec: &InstanceSpec) -> Amounts {
     let gpus = if spec.flavor.as_str() == "gpu" {
         constants::GPU_QUOTA
     } else {
@@ -114,11 +116,11 @@ fn price(spec: &InstanceSpec) -> Sum {
         .collect()
 }
 
-fn sum(amounts: impl serde::Serialize) -> Sum {
+fn amounts(amounts: impl serde::Serialize) -> Amounts {
     let value = serde_json::to_value(amounts).ok();
-    let mut sum: Sum = value
+    let mut amounts: Amounts = value
         .and_then(|value| serde_json::from_value(value).ok())
         .unwrap_or_default();
-    sum.retain(|_, amount| *amount > 0);
-    sum
+    amounts.retain(|_, amount| *amount > 0);
+    amounts
 }

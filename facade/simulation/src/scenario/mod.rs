@@ -25,13 +25,13 @@ pub struct Scenario {
     /// The injected faults.
     pub faults: Vec<Fault>,
     /// The cloud's read lag.
-    pub window: Duration,
+    pub read_lag: Duration,
     /// The latency of a cloud call.
     pub latency: Duration,
     /// How long the cloud shows terminated machines.
-    pub memory: Duration,
+    pub terminated_visible: Duration,
     /// Optional verbs that the cloud does not support.
-    pub without: Vec<OptionalVerb>,
+    pub unsupported: Vec<OptionalVerb>,
 }
 
 impl Scenario {
@@ -67,7 +67,7 @@ impl Scenario {
             let slot = pick(&mut rng, FIRST_SLOTS);
             timed(&mut rng, (None, Op::Delete(slot)));
         }
-        let nth = turn(&mut rng, point, 2);
+        let nth = nth_run(&mut rng, point, 2);
         let mut faults = vec![Fault { point, nth, kind }];
         if point == FaultPoint::FindLaunch {
             // A launch is looked up only if its response was lost.
@@ -81,16 +81,16 @@ impl Scenario {
         }
         for _ in 0..pick(&mut rng, 6) {
             let (point, kind) = fault::pair(rng.bits() >> 8);
-            let nth = turn(&mut rng, point, 6);
+            let nth = nth_run(&mut rng, point, 6);
             faults.push(Fault { point, nth, kind });
         }
         let choose = |rng: &mut SeededRng, from: &[u64]| {
             let chosen = from.get(pick(rng, from.len())).copied();
             Duration::from_millis(chosen.unwrap_or_default())
         };
-        let window = choose(&mut rng, &[0, 3000, 6000]);
+        let read_lag = choose(&mut rng, &[0, 3000, 6000]);
         let latency = choose(&mut rng, &[0, 40, 400]);
-        let memory = choose(&mut rng, &[15_000, 3_600_000]);
+        let terminated_visible = choose(&mut rng, &[15_000, 3_600_000]);
         let verbs = [
             OptionalVerb::ResizeInstance,
             OptionalVerb::ReimageInstance,
@@ -103,31 +103,32 @@ impl Scenario {
             FaultPoint::Retag,
             FaultPoint::Reboot,
         ];
-        let without = verbs.into_iter().zip(wanted);
+        let unsupported = verbs.into_iter().zip(wanted);
         let needed = |wanted: FaultPoint| {
             wanted == point || (point == FaultPoint::BeginChange && wanted == FaultPoint::Reimage)
         };
-        let without = without.filter(|(_, wanted)| !needed(*wanted) && pick(&mut rng, 4) == 0);
+        let unsupported =
+            unsupported.filter(|(_, wanted)| !needed(*wanted) && pick(&mut rng, 4) == 0);
         Self {
             seed,
             ops,
             faults,
-            window,
+            read_lag,
             latency,
-            memory: memory.max(window * 2),
-            without: without.map(|(verb, _)| verb).collect(),
+            terminated_visible: terminated_visible.max(read_lag * 2),
+            unsupported: unsupported.map(|(verb, _)| verb).collect(),
         }
     }
 }
 
 /// Chooses which run of a step gets the fault: an early one, but any one of a background step.
-fn turn(rng: &mut SeededRng, point: FaultPoint, most: usize) -> u64 {
+fn nth_run(rng: &mut SeededRng, point: FaultPoint, most: usize) -> u64 {
     let often = [
         FaultPoint::ReadService,
         FaultPoint::ReadInstances,
         FaultPoint::ReadRegion,
     ];
-    let steady = [
+    let background = [
         FaultPoint::WatchInstances,
         FaultPoint::WatchRegion,
         FaultPoint::List,
@@ -135,7 +136,7 @@ fn turn(rng: &mut SeededRng, point: FaultPoint, most: usize) -> u64 {
     ];
     let most = if often.contains(&point) {
         150
-    } else if steady.contains(&point) {
+    } else if background.contains(&point) {
         30
     } else {
         most
@@ -155,7 +156,7 @@ impl fmt::Display for Scenario {
         writeln!(
             f,
             "seed {}: read lag {:?}, call latency {:?}, unsupported verbs {:?}",
-            self.seed, self.window, self.latency, self.without
+            self.seed, self.read_lag, self.latency, self.unsupported
         )?;
         for (gap, op) in &self.ops {
             writeln!(f, "  after {gap:>10.3?}  {op:?}")?;

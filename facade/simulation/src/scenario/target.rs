@@ -11,8 +11,8 @@ pub(super) type TimedOp = (Option<Duration>, Op);
 /// Returns the operations that must come before the instances are created.
 pub(super) fn setup_ops(point: FaultPoint) -> Vec<TimedOp> {
     let soon = |millis, op| (Some(Duration::from_millis(millis)), op);
-    let kept = |change| Op::Update(0, change, UpdateMode::WithoutConsent);
-    let agreed = |change| Op::Update(0, change, UpdateMode::WithConsent);
+    let without_consent = |change| Op::Update(0, change, UpdateMode::WithoutConsent);
+    let with_consent = |change| Op::Update(0, change, UpdateMode::WithConsent);
     if matches!(point, FaultPoint::ResendLaunch | FaultPoint::RecordResult) {
         vec![(None, Op::Capacity(0))]
     } else if point == FaultPoint::FindLaunch {
@@ -29,22 +29,25 @@ pub(super) fn setup_ops(point: FaultPoint) -> Vec<TimedOp> {
         vec![
             (None, Op::Capacity(0)),
             (None, Op::Create(0)),
-            soon(2_000, agreed(Change::Tag(1))),
-            soon(1_000, kept(Change::Bsd)),
+            soon(2_000, with_consent(Change::Tag(1))),
+            soon(1_000, without_consent(Change::Bsd)),
             soon(100, Op::Recover),
         ]
     } else if point == FaultPoint::ReadInstances {
         // The updates come while there is a server but no machine.
         vec![
             (None, Op::Create(0)),
-            soon(15, agreed(Change::Tag(1))),
-            soon(15, kept(Change::Bsd)),
+            soon(15, with_consent(Change::Tag(1))),
+            soon(15, without_consent(Change::Bsd)),
         ]
     } else if matches!(
         point,
         FaultPoint::CreateServer | FaultPoint::Launch | FaultPoint::RecordMachine
     ) {
-        vec![(None, Op::Create(0)), soon(60, kept(Change::Bsd))]
+        vec![
+            (None, Op::Create(0)),
+            soon(60, without_consent(Change::Bsd)),
+        ]
     } else {
         Vec::new()
     }
@@ -52,8 +55,8 @@ pub(super) fn setup_ops(point: FaultPoint) -> Vec<TimedOp> {
 
 /// Returns the operations that reach the step.
 pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
-    let agreed = |slot, change| Op::Update(slot, change, UpdateMode::WithConsent);
-    let kept = |slot, change| Op::Update(slot, change, UpdateMode::WithoutConsent);
+    let with_consent = |slot, change| Op::Update(slot, change, UpdateMode::WithConsent);
+    let without_consent = |slot, change| Op::Update(slot, change, UpdateMode::WithoutConsent);
     let ops = match point {
         FaultPoint::ResendLaunch | FaultPoint::RecordResult => vec![Op::Recover],
         FaultPoint::BeginTermination
@@ -69,11 +72,14 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
         FaultPoint::Stop | FaultPoint::RecordChange => vec![Op::Stop(0)],
         FaultPoint::Start => vec![Op::Stop(0), Op::Start(0)],
         FaultPoint::Reboot => vec![Op::Reboot(0), Op::Reboot(1)],
-        FaultPoint::Resize => vec![agreed(0, Change::Large), agreed(1, Change::Gpu)],
+        FaultPoint::Resize => vec![with_consent(0, Change::Large), with_consent(1, Change::Gpu)],
         FaultPoint::Reimage | FaultPoint::BeginChange => {
-            vec![agreed(0, Change::Bsd), agreed(1, Change::Bsd)]
+            vec![with_consent(0, Change::Bsd), with_consent(1, Change::Bsd)]
         }
-        FaultPoint::Retag => vec![agreed(0, Change::Tag(1)), agreed(1, Change::Tag(2))],
+        FaultPoint::Retag => vec![
+            with_consent(0, Change::Tag(1)),
+            with_consent(1, Change::Tag(2)),
+        ],
         FaultPoint::Sweep => {
             let long = Some(Duration::from_secs(40));
             return vec![
@@ -84,10 +90,10 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
             ];
         }
         FaultPoint::Recharge => vec![
-            kept(0, Change::Gpu),
-            agreed(1, Change::Gpu),
-            agreed(0, Change::Public),
-            agreed(3, Change::Public),
+            without_consent(0, Change::Gpu),
+            with_consent(1, Change::Gpu),
+            with_consent(0, Change::Public),
+            with_consent(3, Change::Public),
         ],
         FaultPoint::DeleteNetwork | FaultPoint::MarkByNetwork | FaultPoint::RemoveNetwork => {
             // An instance is created, within quota, in a network that is being deleted.
@@ -117,17 +123,25 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
             ];
         }
         FaultPoint::LoadCatalog => {
-            vec![Op::RetireFlavor, agreed(0, Change::Large), Op::OfferFlavor]
+            vec![
+                Op::RetireFlavor,
+                with_consent(0, Change::Large),
+                Op::OfferFlavor,
+            ]
         }
         FaultPoint::OperatorWrite => vec![Op::DeleteServer(0), Op::DeleteServer(1), Op::Replace(0)],
         FaultPoint::ApplyToServer => vec![
-            kept(1, Change::Linux),
-            kept(1, Change::Group),
-            agreed(1, Change::Bsd),
+            without_consent(1, Change::Linux),
+            without_consent(1, Change::Group),
+            with_consent(1, Change::Bsd),
         ],
         FaultPoint::ReadService => vec![Op::Probe(0), Op::Probe(3), Op::Race(1)],
         FaultPoint::Create => vec![Op::Create(4), Op::Create(0), Op::CreateAllAtOnce],
-        FaultPoint::Update => vec![kept(0, Change::Large), kept(0, Change::Bsd), Op::Stop(1)],
+        FaultPoint::Update => vec![
+            without_consent(0, Change::Large),
+            without_consent(0, Change::Bsd),
+            Op::Stop(1),
+        ],
         FaultPoint::CreateServer
         | FaultPoint::BeginLaunch
         | FaultPoint::RecordMachine

@@ -83,7 +83,7 @@ pub struct FaultyStore {
 
 impl FaultyStore {
     /// Injects a fault into a read.
-    async fn read(&self) -> Result<()> {
+    async fn before_read(&self) -> Result<()> {
         self.journal.pause(Duration::ZERO).await;
         let Some(point) = self.actor.reads() else {
             return Ok(());
@@ -101,13 +101,13 @@ impl FaultyStore {
     }
 
     /// Returns what a transaction changes, with the values before it.
-    pub(crate) async fn before(&self, transaction: &Transaction) -> Vec<RecordChange> {
-        let mut written = Vec::new();
+    pub(crate) async fn changes_of(&self, transaction: &Transaction) -> Vec<RecordChange> {
+        let mut changes = Vec::new();
         for write in &transaction.writes {
             let before = self.inner.get(write.id()).await.ok().flatten();
-            written.push(RecordChange::new(write, before.map(|record| record.value)));
+            changes.push(RecordChange::new(write, before.map(|record| record.value)));
         }
-        written
+        changes
     }
 }
 
@@ -118,7 +118,7 @@ fn unavailable() -> StoreError {
     }
 }
 
-fn lost() -> StoreError {
+fn unknown_outcome() -> StoreError {
     StoreError::UnknownOutcome {
         reason: "injected".to_owned(),
         source: None,
@@ -132,33 +132,33 @@ impl Store for FaultyStore {
     }
 
     async fn get(&self, id: &RecordId) -> Result<Option<Record>> {
-        self.read().await?;
+        self.before_read().await?;
         self.inner.get(id).await
     }
 
     async fn list(&self, query: &Query) -> Result<Page> {
-        self.read().await?;
+        self.before_read().await?;
         self.inner.list(query).await
     }
 
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
         self.journal.pause(Duration::from_millis(30)).await;
-        let written = self.before(transaction).await;
-        let point = point::of(self.actor, &written);
+        let changes = self.changes_of(transaction).await;
+        let point = point::of_transaction(self.actor, &changes);
         let fault = self.journal.next_fault(point);
         match fault {
             Some(FaultKind::CrashBefore) => self.journal.crash().await,
             Some(FaultKind::Error) => return Err(unavailable()),
-            Some(FaultKind::LostRequest) => return Err(lost()),
+            Some(FaultKind::LostRequest) => return Err(unknown_outcome()),
             Some(FaultKind::CrashAfter | FaultKind::LostReply) | None => {}
         }
         let result = self.inner.commit(transaction).await;
         if result.is_ok() {
-            self.rules.check_commit(self.actor, point, &written).await;
+            self.rules.check_commit(self.actor, point, &changes).await;
         }
         match fault {
             Some(FaultKind::CrashAfter) => self.journal.crash().await,
-            Some(FaultKind::LostReply) => return Err(lost()),
+            Some(FaultKind::LostReply) => return Err(unknown_outcome()),
             Some(FaultKind::CrashBefore | FaultKind::Error | FaultKind::LostRequest) | None => {}
         }
         result

@@ -10,10 +10,10 @@ use super::Actor;
 use crate::{fault::FaultPoint, rules::RecordChange};
 
 /// Returns the fault point of a transaction.
-pub(super) fn of(actor: Actor, written: &[RecordChange]) -> FaultPoint {
-    let find = |kind: &str| written.iter().find(|write| write.kind() == kind);
+pub(super) fn of_transaction(actor: Actor, changes: &[RecordChange]) -> FaultPoint {
+    let find = |kind: &str| changes.iter().find(|change| change.kind() == kind);
     if let Some(instance) = find(INSTANCE_KIND) {
-        return check_instance_write(actor, instance, find("allocation").is_some());
+        return of_instance(actor, instance, find("allocation").is_some());
     }
     if let Some(server) = find(SERVER_KIND) {
         return of_server(actor, server);
@@ -54,7 +54,7 @@ pub(super) fn of(actor: Actor, written: &[RecordChange]) -> FaultPoint {
     }
 }
 
-fn check_instance_write(actor: Actor, instance: &RecordChange, paid: bool) -> FaultPoint {
+fn of_instance(actor: Actor, instance: &RecordChange, paid: bool) -> FaultPoint {
     match (&instance.before, &instance.after) {
         (_, None) => FaultPoint::RemoveInstance,
         (None, Some(_)) => FaultPoint::Create,

@@ -72,9 +72,9 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
     let mut builder = MemoryCloud::builder()
         .seed(scenario.seed)
         .latency(scenario.latency)
-        .read_lag(scenario.window)
-        .terminated_visible(scenario.memory);
-    for verb in &scenario.without {
+        .read_lag(scenario.read_lag)
+        .terminated_visible(scenario.terminated_visible);
+    for verb in &scenario.unsupported {
         builder = builder.without(*verb);
     }
     let cloud = builder.build();
@@ -103,12 +103,12 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
         clock,
         mistake,
     };
-    world.live().await?;
+    world.run_processes().await?;
     Ok(world.journal.outcome())
 }
 
 impl World<'_> {
-    async fn live(&self) -> Result<(), SetupError> {
+    async fn run_processes(&self) -> Result<(), SetupError> {
         let mut client = Client {
             done: 0,
             expected: Expected::default(),
@@ -122,27 +122,27 @@ impl World<'_> {
             let settled = tokio::select! {
                 biased;
                 () = self.journal.wait_for_crash() => false,
-                settled = self.process(&mut client) => { settled?; true }
+                settled = self.run_process(&mut client) => { settled?; true }
             };
             if settled || self.journal.has_violation() {
                 return Ok(());
             }
             sleep(self.journal.restart()).await;
-            self.check(&client.expected).status().await;
+            self.check(&client.expected).check_health().await;
         }
     }
 
     /// Runs one process until everything has settled.
-    async fn process(&self, client: &mut Client) -> Result<(), SetupError> {
-        let process = self.open().await?;
-        let story = async {
-            client.ask(self.scenario, &process).await;
+    async fn run_process(&self, client: &mut Client) -> Result<(), SetupError> {
+        let process = self.start().await?;
+        let scenario = async {
+            client.run(self.scenario, &process).await;
             client.end_disruptions(&process).await;
             self.settle(&client.expected).await;
         };
         tokio::select! {
             biased;
-            () = story => {}
+            () = scenario => {}
             () = process.run() => {}
         }
         Ok(())
@@ -151,14 +151,14 @@ impl World<'_> {
     /// Waits until everything is as requested in two consecutive rounds, or reports what is not.
     async fn settle(&self, expected: &Expected) {
         let mut last = Ok(());
-        let mut in_a_row = 0;
+        let mut consecutive = 0;
         for _ in 0..ROUNDS {
             sleep(ROUND).await;
             let check = self.check(expected);
-            check.status().await;
-            last = check.settled().await;
-            in_a_row = if last.is_ok() { in_a_row + 1 } else { 0 };
-            if in_a_row == 2 {
+            check.check_health().await;
+            last = check.check_settled().await;
+            consecutive = if last.is_ok() { consecutive + 1 } else { 0 };
+            if consecutive == 2 {
                 return;
             }
         }

@@ -46,11 +46,11 @@ pub struct Process {
     pub catalog: Arc<CatalogKeeper>,
     /// The service of servers, for operators.
     pub servers: Servers,
-    controller: InstanceController,
-    keeper: NetworkKeeper,
-    region: Controller,
+    instance_controller: InstanceController,
+    network_controller: NetworkKeeper,
+    server_controller: Controller,
     monitor: Monitor,
-    images: Snapshots,
+    snapshot_controller: Snapshots,
 }
 
 impl Process {
@@ -65,11 +65,11 @@ impl Process {
         };
         tokio::select! {
             biased;
-            () = self.controller.run() => {}
-            () = self.keeper.run() => {}
-            () = self.region.run() => {}
+            () = self.instance_controller.run() => {}
+            () = self.network_controller.run() => {}
+            () = self.server_controller.run() => {}
             () = self.monitor.run() => {}
-            () = self.images.run() => {}
+            () = self.snapshot_controller.run() => {}
             () = follow => {}
         }
     }
@@ -77,7 +77,7 @@ impl Process {
 
 impl World<'_> {
     /// Starts a new process.
-    pub(super) async fn open(&self) -> Result<Process, SetupError> {
+    pub(super) async fn start(&self) -> Result<Process, SetupError> {
         let (catalog, _) = CatalogKeeper::open(self.store(Actor::Catalog)).await?;
         let catalog = Arc::new(catalog);
         let networks = self.networks(Actor::Service)?;
@@ -85,7 +85,7 @@ impl World<'_> {
         let parts = Parts::new(
             self.store(service),
             Arc::clone(&self.clock),
-            self.ground(service, &catalog)?,
+            self.dependencies(service, &catalog)?,
             Arc::clone(&networks),
             Arc::clone(&catalog),
             self.ledger(service)?,
@@ -100,7 +100,7 @@ impl World<'_> {
             Arc::clone(&self.clock),
             compute_principal()?,
         )?;
-        let keeper = NetworkKeeper::new(
+        let network_controller = NetworkKeeper::new(
             self.store(Actor::NetworkController),
             self.networks(Actor::NetworkController)?,
             Arc::clone(&self.clock),
@@ -110,11 +110,11 @@ impl World<'_> {
             instances: Instances::new(parts)?,
             networks,
             servers: self.servers(Actor::Operator, &catalog)?,
-            controller: controller.with_rules(rules.clone()),
-            keeper: keeper.with_rules(rules),
-            region: self.region(&catalog)?,
+            instance_controller: controller.with_rules(rules.clone()),
+            network_controller: network_controller.with_rules(rules),
+            server_controller: self.server_controller(&catalog)?,
             monitor: self.monitor()?,
-            images: self.images(&catalog)?,
+            snapshot_controller: self.snapshot_controller(&catalog)?,
             catalog,
         })
     }
@@ -132,7 +132,7 @@ impl World<'_> {
         }
     }
 
-    fn handle(&self, actor: Actor) -> Arc<dyn InstanceProvisioner> {
+    fn cloud(&self, actor: Actor) -> Arc<dyn InstanceProvisioner> {
         let inner = Arc::new(FaultyCloud {
             actor,
             inner: Arc::new(self.cloud.provisioner()),
@@ -158,7 +158,7 @@ impl World<'_> {
         Ok(Arc::new(networks))
     }
 
-    fn ground(
+    fn dependencies(
         &self,
         actor: Actor,
         catalog: &Arc<CatalogKeeper>,
@@ -194,7 +194,7 @@ impl World<'_> {
 
     fn servers(&self, actor: Actor, catalog: &Arc<CatalogKeeper>) -> Result<Servers, SetupError> {
         let (store, clock) = (self.store(actor), Arc::clone(&self.clock));
-        let (ground, keys) = (self.ground(actor, catalog)?, self.keys(actor)?);
+        let (ground, keys) = (self.dependencies(actor, catalog)?, self.keys(actor)?);
         let servers = Servers::new(store, clock, ground, keys)?;
         Ok(servers.with_region(constants::region(), (*self.rules.verbs).clone()))
     }
@@ -210,7 +210,7 @@ impl World<'_> {
         let (store, clock) = (self.store(Actor::Service), Arc::clone(&self.clock));
         let keys = self.keys(Actor::Service)?;
         let machines = Machines::new(store, clock, Arc::clone(catalog), keys)?;
-        Ok(machines.with_region(constants::region(), self.handle(Actor::Service)))
+        Ok(machines.with_region(constants::region(), self.cloud(Actor::Service)))
     }
 
     fn instance_rules(&self) -> InstanceRules {
@@ -221,7 +221,7 @@ impl World<'_> {
         rules
     }
 
-    fn region(&self, catalog: &Arc<CatalogKeeper>) -> Result<Controller, SetupError> {
+    fn server_controller(&self, catalog: &Arc<CatalogKeeper>) -> Result<Controller, SetupError> {
         let mut rules = controller::Rules::default();
         rules.boot_patience = Duration::from_secs(120);
         rules.end_patience = Duration::from_secs(30);
@@ -237,7 +237,7 @@ impl World<'_> {
         let controller = Controller::new(
             constants::region(),
             self.store(Actor::ServerController),
-            self.handle(Actor::ServerController),
+            self.cloud(Actor::ServerController),
             Arc::new(planner),
             Arc::clone(&self.clock),
         )?;
@@ -257,20 +257,20 @@ impl World<'_> {
         let monitor = Monitor::new(
             constants::region(),
             self.store(Actor::Monitor),
-            self.handle(Actor::Monitor),
+            self.cloud(Actor::Monitor),
             Arc::clone(&self.clock),
         )?;
         Ok(monitor.with_policy(policy))
     }
 
-    fn images(&self, catalog: &Arc<CatalogKeeper>) -> Result<Snapshots, SetupError> {
+    fn snapshot_controller(&self, catalog: &Arc<CatalogKeeper>) -> Result<Snapshots, SetupError> {
         let mut rules = SnapshotRules::default();
         rules.max_backoff = Duration::from_secs(20);
         let images = Snapshots::new(
             constants::region(),
             self.store(Actor::SnapshotController),
             Arc::clone(catalog),
-            self.handle(Actor::SnapshotController),
+            self.cloud(Actor::SnapshotController),
             Arc::clone(&self.clock),
         )?;
         Ok(images.with_rules(rules))
