@@ -1,9 +1,13 @@
-//! Where a machine is, and the names that launches give. Pure.
+//! Ids, names and resource ids. Pure.
 //!
-//! Owns the form of ids, names and resource ids. An id carries the resource id, because a person looks for
-//! it; Azure's own id of the machine, because a name is used again; when it was made, because Azure keeps
-//! no record of what is gone and only its age tells that from what is not shown yet; and a check of all
-//! that, so that an id that was never given is not taken for one that was.
+//! Owns their formats. An id contains the resource id, which people search for; Azure's own id of the
+//! machine, because names are reused; the creation time, because Azure keeps no record of deleted
+//! machines, and only the age distinguishes a deleted machine from one that does not show yet; and a
+//! checksum, so that an id that was never issued is not taken for an issued one.
+//!
+//! - id: `azure://<resource id>#<vmId>.<milliseconds>.<checksum>`
+//! - name of a launch: `fw-` and 24 hexadecimal digits, derived from the token or random
+//! - name of a token's machine: the same, with `-0`, `-1` and so on
 
 use std::time::Duration;
 
@@ -13,32 +17,35 @@ use uuid::Uuid;
 
 use crate::AzureLaunchConfig;
 
-/// What an id starts with, as in Kubernetes' provider ids.
+/// The scheme of an id, as in the provider ids of Kubernetes.
 const SCHEME: &str = "azure://";
 
-/// The kind of resource that an id is of.
+/// The resource type in the resource id of a machine.
 const MACHINES: &str = "/providers/Microsoft.Compute/virtualMachines/";
 
-/// What the names of launches start with.
+/// The prefix of every name that a launch creates.
 const PREFIX: &str = "fw-";
 
-/// How far our clock may be from Azure's, which says no fractions of a second, and be the same.
+/// Up to how many milliseconds our clock and Azure's count as equal. Azure reports whole seconds.
 const SKEW_MILLIS: i64 = 2000;
 
-/// All that an id carries.
+/// The parts of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
+    /// The subscription, in lower case.
     pub(crate) subscription: String,
+    /// The resource group, in lower case.
     pub(crate) group: String,
+    /// The name, which another machine can get after this one is deleted.
     pub(crate) name: String,
-    /// Azure's own id, which is never used again.
+    /// Azure's own id, which is never reused.
     pub(crate) vm_id: String,
-    /// When it was made, in milliseconds since 1970.
-    pub(crate) made: i64,
+    /// The creation time in milliseconds since 1970; 0 if Azure did not report it.
+    pub(crate) created: i64,
 }
 
 impl Address {
-    /// What `id` says, if it is one that we gave.
+    /// Parses an id. Returns `None` for an id that this crate did not issue.
     pub(crate) fn parse(id: &InstanceId) -> Option<Self> {
         let rest = id.as_str().strip_prefix(SCHEME)?;
         let (path, tail) = rest.split_once('#')?;
@@ -46,7 +53,7 @@ impl Address {
         let groups = groups.strip_prefix("/subscriptions/")?;
         let (subscription, group) = groups.split_once("/resourceGroups/")?;
         let mut tail = tail.split('.');
-        let (Some(vm_id), Some(made), Some(_), None) =
+        let (Some(vm_id), Some(created), Some(_), None) =
             (tail.next(), tail.next(), tail.next(), tail.next())
         else {
             return None;
@@ -56,80 +63,82 @@ impl Address {
             group: group.to_owned(),
             name: name.to_owned(),
             vm_id: vm_id.to_owned(),
-            made: made.parse().ok()?,
+            created: created.parse().ok()?,
         };
         let formed = is_guid(subscription) && is_group(group) && is_name(name) && is_guid(vm_id);
-        // The check is of the whole text, so that it says what we wrote and nothing that only means the same.
+        // The checksum covers the whole text, so other spellings of the same parts are refused.
         (formed && at.id().as_ref() == Some(id)).then_some(at)
     }
 
+    /// Formats the id. Returns `None` if it exceeds the length of an [`InstanceId`].
     pub(crate) fn id(&self) -> Option<InstanceId> {
         let text = format!(
             "{SCHEME}{}#{}.{}",
             machine_path(&self.subscription, &self.group, &self.name),
             self.vm_id,
-            self.made
+            self.created
         );
         let check = Uuid::new_v5(&Uuid::NAMESPACE_URL, text.as_bytes());
         let check = check.simple().to_string();
         InstanceId::new(format!("{text}.{}", &check[..8])).ok()
     }
 
-    /// Whether it was made so lately, at `now`, that a read may not show it yet. Nobody knows how old one is of which
-    /// Azure did not say when it was made.
-    pub(crate) fn is_younger(&self, window: Duration, now: DateTime<Utc>) -> bool {
-        let age = now.timestamp_millis().saturating_sub(self.made);
-        self.made == 0 || age < 0 || u128::from(age.unsigned_abs()) < window.as_millis()
+    /// Whether the machine was created so recently, at `now`, that a read may not show it yet. Without a creation
+    /// time it always counts as recent.
+    pub(crate) fn is_recent(&self, window: Duration, now: DateTime<Utc>) -> bool {
+        let age = now.timestamp_millis().saturating_sub(self.created);
+        self.created == 0 || age < 0 || u128::from(age.unsigned_abs()) < window.as_millis()
     }
 }
 
-/// The time at Azure's: ours, which is finer, unless what Azure says is another one.
-pub(crate) fn moment(told: Option<DateTime<Utc>>) -> DateTime<Utc> {
+/// Returns the current time by Azure's clock: our own, which has a finer resolution, unless `reported` differs
+/// by more than the skew.
+pub(crate) fn azure_time(reported: Option<DateTime<Utc>>) -> DateTime<Utc> {
     let ours = Utc::now();
-    told.map_or(ours, |told| shifted(ours, told - ours))
+    reported.map_or(ours, |reported| shift(ours, reported - ours))
 }
 
-/// A time of ours at Azure's, whose clock is `ahead` of ours.
-pub(crate) fn shifted(ours: DateTime<Utc>, ahead: chrono::Duration) -> DateTime<Utc> {
+/// Converts a time of our clock to Azure's, which is `ahead` of ours.
+pub(crate) fn shift(ours: DateTime<Utc>, ahead: chrono::Duration) -> DateTime<Utc> {
     if ahead.num_milliseconds().abs() <= SKEW_MILLIS {
         return ours;
     }
     ours.checked_add_signed(ahead).unwrap_or(ours)
 }
 
-/// The resource id of a machine.
+/// Returns the resource id of a machine.
 pub(crate) fn machine_path(subscription: &str, group: &str, name: &str) -> String {
     format!("/subscriptions/{subscription}/resourceGroups/{group}{MACHINES}{name}")
 }
 
-/// A resource id as it is compared: Azure shows its letters in any case.
-pub(crate) fn folded(path: &str) -> String {
+/// Returns a resource id for comparison. Azure returns ids in any letter case.
+pub(crate) fn lowercase(path: &str) -> String {
     path.to_ascii_lowercase()
 }
 
-/// The name of what a token launches; `item` is its place in a batch.
+/// Returns the name of a token's machine. `item` is the index in the batch, 0 for a single launch.
 pub(crate) fn name_of(token: &LaunchToken, item: u32) -> String {
     format!("{}{item}", stem_of(token))
 }
 
-/// What the names of all that a token launched begin with.
+/// Returns the common prefix of the names of all machines of a token.
 pub(crate) fn stem_of(token: &LaunchToken) -> String {
     format!("{PREFIX}{}-", short(token.derive("azure-name")))
 }
 
-/// A name that nobody else has.
+/// Returns a unique name, for a launch without a token.
 pub(crate) fn random_name() -> String {
     format!("{PREFIX}{}", short(Uuid::new_v4()))
 }
 
-/// Ninety bits of chance are enough to tell names apart, and leave names that are hosts' too.
+/// Shortens a digest to 96 bits: enough to be unique, and short enough for a host name.
 fn short(digest: Uuid) -> String {
     let mut text = digest.simple().to_string();
     text.truncate(24);
     text
 }
 
-/// The resource id of a subnet, which is given so or as `network/subnet`.
+/// Returns the resource id of a subnet, which a config gives in full or as `network/subnet`.
 pub(crate) fn subnet(config: &AzureLaunchConfig, subnet: &NetworkId) -> Option<String> {
     let text = subnet.as_str();
     if text.starts_with('/') {
@@ -142,7 +151,7 @@ pub(crate) fn subnet(config: &AzureLaunchConfig, subnet: &NetworkId) -> Option<S
     })
 }
 
-/// The resource id of a network security group, which is given so or by name.
+/// Returns the resource id of a network security group, which a config gives in full or by name.
 pub(crate) fn security_group(
     config: &AzureLaunchConfig,
     group: &SecurityGroupId,
@@ -154,6 +163,7 @@ pub(crate) fn security_group(
     is_name(text).then(|| network_path(config, &format!("networkSecurityGroups/{text}")))
 }
 
+/// Returns the resource id of a network resource in the configured group.
 fn network_path(config: &AzureLaunchConfig, rest: &str) -> String {
     let AzureLaunchConfig {
         subscription,
@@ -165,32 +175,33 @@ fn network_path(config: &AzureLaunchConfig, rest: &str) -> String {
     )
 }
 
-/// The last part of a resource id.
+/// Returns the last part of a resource id.
 pub(crate) fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Whether `text` is the resource id of a resource of this kind.
 fn is_resource(text: &str, kind: &str) -> bool {
-    let folded = folded(text);
+    let lowercase = lowercase(text);
     let clean = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\');
-    folded.starts_with("/subscriptions/")
-        && folded.contains(kind)
+    lowercase.starts_with("/subscriptions/")
+        && lowercase.contains(kind)
         && text.bytes().all(clean)
         && !text.contains("/.")
 }
 
-/// Whether `text` is a GUID in its common form.
+/// Whether `text` is a GUID with hyphens.
 pub(crate) fn is_guid(text: &str) -> bool {
     text.len() == 36 && Uuid::try_parse(text).is_ok()
 }
 
-/// Whether `text` can be the name of a resource group, and a part of a URL as it is.
+/// Whether `text` is a valid name of a resource group, and safe in a URL.
 pub(crate) fn is_group(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.()".contains(&byte);
     (1..=90).contains(&text.len()) && text.bytes().all(inside) && !text.ends_with('.')
 }
 
-/// Whether `text` can be the name of a machine or of another resource, and a part of a URL as it is.
+/// Whether `text` is a valid name of a resource, and safe in a URL.
 pub(crate) fn is_name(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=80).contains(&text.len())
@@ -199,7 +210,7 @@ pub(crate) fn is_name(text: &str) -> bool {
         && !text.ends_with(['.', '-'])
 }
 
-/// Whether `text` is one word, as locations and zones are.
+/// Whether `text` is one word of letters and digits, like locations and zones.
 pub(crate) fn is_word(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     (1..=64).contains(&text.len()) && text.bytes().all(inside)
@@ -218,12 +229,12 @@ mod tests {
             group: "rg (1)".replace(' ', "_"),
             name: "fw-1".to_owned(),
             vm_id: VM_ID.to_owned(),
-            made: 1_790_000_000_000,
+            created: 1_790_000_000_000,
         }
     }
 
     #[test]
-    fn an_id_goes_both_ways_and_nothing_else_is_one() {
+    fn ids_round_trip_and_malformed_ids_are_refused() {
         let id = address().id().unwrap();
         let path = machine_path(SUBSCRIPTION, "rg_(1)", "fw-1");
         let start = format!("azure://{path}#{VM_ID}.1790000000000.");
@@ -256,26 +267,26 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_young_for_the_window_by_the_clock_that_is_asked() {
+    fn machine_is_recent_for_the_window_by_the_given_clock() {
         let window = Duration::from_secs(20);
         let at = |millis: i64| DateTime::from_timestamp_millis(1_790_000_000_000 + millis).unwrap();
         for (millis, young) in [(-60_000, true), (0, true), (19_999, true), (20_000, false)] {
-            assert_eq!(address().is_younger(window, at(millis)), young, "{millis}");
+            assert_eq!(address().is_recent(window, at(millis)), young, "{millis}");
         }
         let undated = Address {
-            made: 0,
+            created: 0,
             ..address()
         };
-        assert!(undated.is_younger(window, at(0)));
+        assert!(undated.is_recent(window, at(0)));
         let ours = Utc::now();
-        let told = ours - chrono::Duration::milliseconds(900);
-        assert!(moment(Some(told)) >= ours, "the same clock");
-        let told = ours - chrono::Duration::hours(1);
-        assert_eq!(moment(Some(told)), told);
+        let reported = ours - chrono::Duration::milliseconds(900);
+        assert!(azure_time(Some(reported)) >= ours, "the same clock");
+        let reported = ours - chrono::Duration::hours(1);
+        assert_eq!(azure_time(Some(reported)), reported);
     }
 
     #[test]
-    fn a_token_s_names_are_names_and_its_stem_is_its_own() {
+    fn token_names_are_valid_and_their_stem_is_unique() {
         let (token, other) = (
             LaunchToken::new("golden").unwrap(),
             LaunchToken::new("Golden").unwrap(),
@@ -289,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_and_groups_are_found_by_name_and_by_resource_id() {
+    fn networks_and_groups_are_accepted_by_name_and_resource_id() {
         let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ";
         let net = NetworkId::new("vnet/default").unwrap();
         let config = AzureLaunchConfig::new(SUBSCRIPTION, "rg", "eastus", net.clone(), key);

@@ -1,8 +1,14 @@
-//! Stopping, starting and terminating: what a look forbids, and what a refusal means.
+//! Stopping, starting and terminating.
 //!
-//! Azure changes what has a name, whoever it is by now, so that each is looked at before: a change is of the
-//! machine that was meant or of none. Whether its state allows it is for Azure to say, because a look may be
-//! of the past.
+//! Owns the meaning of a refused change. Azure's calls address a machine by name, whichever machine has
+//! it, so each machine is read first: a change must never affect a machine with another VM id. Whether the
+//! state allows a change is Azure's decision, because a read may be stale.
+//!
+//! 1. Look up all machines: up to three one by one, more with one list of states.
+//! 2. A machine that has ended is not changed: a terminate succeeds, a stop or start fails with a wrong
+//!    state.
+//! 3. Send `delete`, `deallocate` or `start`. Starts wait `launch_wait` for missing capacity.
+//! 4. A refusal that may be about the state is explained by another read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,27 +25,30 @@ use crate::{
     address::Address,
     error::{AzureFailure as _, ErrorContext, Failure},
     lro::{self, Outcome},
-    machine::{Begun, Machine},
-    read::{FEW, Look, is_creating, is_deleting},
+    machine::{Machine, StartedOperation},
+    read::{FEW, Lookup, is_creating, is_deleting},
     state,
 };
 
-/// How often a delete is sent that Azure says is of nothing, though it was seen.
-const TRIES: u32 = 3;
+/// How often a delete is sent if Azure reports that the machine does not exist although reads show it.
+const DELETE_ATTEMPTS: u32 = 3;
 
-/// A call that changes instances.
+/// A call that changes the power state of instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
+    /// Deletes the machine with its disk, interface and address.
     Terminate,
+    /// Deallocates it. The disk and the address are kept.
     Stop,
+    /// Starts it.
     Start,
 }
 
 impl Change {
-    /// The state that it needs, in words.
+    /// The state that the call needs, for error messages.
     const fn needed(self) -> &'static str {
         match self {
-            Self::Terminate => "there",
+            Self::Terminate => "not terminated",
             Self::Stop => "running",
             Self::Start => "stopped",
         }
@@ -47,32 +56,34 @@ impl Change {
 }
 
 impl AzureProvisioner {
-    /// Changes many, one by one in what becomes of them.
-    pub(crate) async fn changed(
+    /// Changes many instances and returns one result for each. Retries those that do not show yet because
+    /// they were just launched.
+    pub(crate) async fn change_all(
         &self,
         operation: Operation,
         change: Change,
         ids: &[InstanceId],
     ) -> Vec<Result<()>> {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
-            Box::pin(async move { self.changed_once(operation, change, &ids).await })
+            Box::pin(async move { self.change_once(operation, change, &ids).await })
         };
-        // One that is named twice is changed once.
+        // An id that occurs twice is changed once.
         let each: BTreeSet<_> = ids.iter().cloned().collect();
         let each: Vec<_> = each.into_iter().collect();
-        let answers = self
+        let results = self
             .fresh
             .retry_not_found(&each, &self.capabilities, once)
             .await;
-        let answers: BTreeMap<_, _> = each.into_iter().zip(answers).collect();
+        let results: BTreeMap<_, _> = each.into_iter().zip(results).collect();
         let call = self.call(operation);
-        let answer = |id| answers.get(id).cloned();
+        let answer = |id| results.get(id).cloned();
         ids.iter()
             .map(|id| answer(id).unwrap_or_else(|| Err(self.missing(&call, id))))
             .collect()
     }
 
-    async fn changed_once(
+    /// Looks up many machines and changes each.
+    async fn change_once(
         &self,
         operation: Operation,
         change: Change,
@@ -80,8 +91,8 @@ impl AzureProvisioner {
     ) -> Vec<Result<()>> {
         let call = self.call(operation);
         let at: Vec<_> = ids.iter().map(|id| self.address(id)).collect();
-        let looks = match self.looks(&at).await {
-            Ok(looks) => looks,
+        let lookups = match self.look_up_all(&at).await {
+            Ok(lookups) => lookups,
             Err(failure) => {
                 let error = failure.into_error(&call, ErrorContext::default());
                 let error = error.with_effect(Effect::None);
@@ -91,13 +102,13 @@ impl AzureProvisioner {
         let each: Vec<_> = ids
             .iter()
             .zip(&at)
-            .zip(looks)
-            .map(|((id, at), look)| {
+            .zip(lookups)
+            .map(|((id, at), lookup)| {
                 let call = &call;
                 async move {
-                    match (at, look) {
-                        (Some(at), Some(Ok(look))) => {
-                            self.changed_one(call, change, id, at, look).await
+                    match (at, lookup) {
+                        (Some(at), Some(Ok(lookup))) => {
+                            self.change_one(call, change, id, at, lookup).await
                         }
                         (Some(_), Some(Err(failure))) => {
                             let error = failure.into_error(call, ErrorContext::default());
@@ -108,77 +119,85 @@ impl AzureProvisioner {
                 }
             })
             .collect();
-        let sent: Vec<_> = stream::iter(each).buffered(self.width()).collect().await;
+        let sent: Vec<_> = stream::iter(each)
+            .buffered(self.concurrency())
+            .collect()
+            .await;
         let targets: Vec<_> = ids.iter().zip(&at).collect();
-        self.ended_starts(&call, &targets, sent).await
+        self.await_starts(&call, &targets, sent).await
     }
 
-    /// How starts end within our patience, for that there is no machine is said only there. Few are asked after
-    /// often, many once, when patience is over for all of them.
-    async fn ended_starts(
+    /// Waits `launch_wait` for starts to fail, because Azure reports missing capacity only in the operation. Few
+    /// operations are polled repeatedly, many once at the end.
+    async fn await_starts(
         &self,
         call: &Call,
         targets: &[(&InstanceId, &Option<Address>)],
-        sent: Vec<Result<Option<Begun>>>,
+        sent: Vec<Result<Option<StartedOperation>>>,
     ) -> Vec<Result<()>> {
-        let (tick, patience) = (self.options.poll_interval, self.options.launch_wait);
+        let (tick, timeout) = (self.options.poll_interval, self.options.launch_wait);
         let open = sent.iter().filter(|sent| matches!(sent, Ok(Some(_))));
         let many = open.count() > FEW;
         if many {
-            sleep(patience).await;
+            sleep(timeout).await;
         }
         let each: Vec<_> = targets
             .iter()
             .zip(sent)
             .map(|((id, at), sent)| async move {
-                let (Some(begun), Some(at)) = (sent?, at) else {
+                let (Some(operation), Some(at)) = (sent?, at) else {
                     return Ok(());
                 };
-                let end = if patience.is_zero() {
+                let end = if timeout.is_zero() {
                     Outcome::Unknown
                 } else if many {
-                    lro::asked(&self.client, &begun).await
+                    lro::poll_once(&self.client, &operation).await
                 } else {
-                    lro::followed(&self.client, &begun, tick, patience).await
+                    lro::await_operation(&self.client, &operation, tick, timeout).await
                 };
                 match end {
                     Outcome::Failed(failure) if !failure.is_overtaken() => {
-                        self.refused(call, Change::Start, id, at, *failure).await
+                        self.explain_refusal(call, Change::Start, id, at, *failure)
+                            .await
                     }
                     Outcome::Failed(_) | Outcome::Succeeded | Outcome::Unknown => Ok(()),
                 }
             })
             .collect();
-        stream::iter(each).buffered(self.width()).collect().await
+        stream::iter(each)
+            .buffered(self.concurrency())
+            .collect()
+            .await
     }
 
-    async fn changed_one(
+    /// Changes one machine, unless it has ended. Returns the operation of a start.
+    async fn change_one(
         &self,
         call: &Call,
         change: Change,
         id: &InstanceId,
         at: &Address,
-        look: Look,
-    ) -> Result<Option<Begun>> {
-        let machine = match look {
-            Look::There(machine) => machine,
-            Look::NotShown => return Err(self.missing(call, id)),
-            Look::Gone(_) => {
-                let past = self.past(call, change, id, CloudInstanceState::Terminated);
+        lookup: Lookup,
+    ) -> Result<Option<StartedOperation>> {
+        let machine = match lookup {
+            Lookup::Found(machine) => machine,
+            Lookup::NotShown => return Err(self.missing(call, id)),
+            Lookup::Gone(_) => {
+                let past = self.ended_result(call, change, id, CloudInstanceState::Terminated);
                 return past.map(|()| None);
             }
         };
         match change {
             Change::Terminate => {
-                let ended = self.terminated(call, id, at, *machine).await;
+                let ended = self.terminate(call, id, at, *machine).await;
                 ended.map(|()| None)
             }
-            Change::Stop | Change::Start => self.switched(call, change, id, at, *machine).await,
+            Change::Stop | Change::Start => self.switch_power(call, change, id, at, *machine).await,
         }
     }
 
-    /// A change of what has ended, or is about to.
-    fn past(
+    /// Returns the result of a change of a machine that has ended or is being deleted.
+    fn ended_result(
         &self,
         call: &Call,
         change: Change,
@@ -191,15 +210,16 @@ impl AzureProvisioner {
         }
     }
 
-    async fn terminated(
+    /// Sends the delete, and repeats it if Azure does not find a machine that reads show.
+    async fn terminate(
         &self,
         call: &Call,
         id: &InstanceId,
         at: &Address,
         mut machine: Machine,
     ) -> Result<()> {
-        for _ in 0..TRIES {
-            // Asking again would only cost.
+        for _ in 0..DELETE_ATTEMPTS {
+            // A repeated delete has no effect and costs a call.
             if is_deleting(&machine) {
                 return Ok(());
             }
@@ -208,70 +228,73 @@ impl AzureProvisioner {
                     self.note_deletion(&at.vm_id, None);
                     return Ok(());
                 }
-                // Azure says that of what is gone, and of what it cannot see yet.
+                // Azure reports this for machines that are gone, and for those that do not show yet.
                 Ok(None) => {}
                 Err(failure) if failure.is_not_found() => {}
                 Err(failure) if failure.may_be_about_state() => {
-                    return self.refused(call, Change::Terminate, id, at, failure).await;
+                    return self
+                        .explain_refusal(call, Change::Terminate, id, at, failure)
+                        .await;
                 }
                 Err(failure) => return Err(failure.into_error(call, self.about(id))),
             }
-            match self.look_past_lag(call, at).await? {
-                Look::There(now) => machine = *now,
-                Look::NotShown | Look::Gone(_) => return Ok(()),
+            match self.look_up_until_ended(call, at).await? {
+                Lookup::Found(now) => machine = *now,
+                Lookup::NotShown | Lookup::Gone(_) => return Ok(()),
             }
         }
         let retry = RetryAdvice::After(self.capabilities.consistency_window);
         Err(call.conflict(
-            "Azure shows the machine, and finds nothing to delete",
+            "Azure lists the machine but does not find it for deletion; retry later",
             retry,
         ))
     }
 
-    /// Looks until nothing is there, or until what is there cannot be of the past any more.
-    async fn look_past_lag(&self, call: &Call, at: &Address) -> Result<Look> {
-        let read = || -> BoxFuture<'_, Result<Look>> {
+    /// Looks up a machine until it has ended, or until the read cannot be stale any more.
+    async fn look_up_until_ended(&self, call: &Call, at: &Address) -> Result<Lookup> {
+        let read = || -> BoxFuture<'_, Result<Lookup>> {
             Box::pin(async {
-                let look = self.look(at).await;
-                look.map_err(|failure| failure.into_error(call, ErrorContext::default()))
+                let lookup = self.look_up(at).await;
+                lookup.map_err(|failure| failure.into_error(call, ErrorContext::default()))
             })
         };
-        read_until(&self.capabilities, read, |look| match look {
-            Look::There(machine) => is_deleting(machine),
-            Look::Gone(_) => true,
-            Look::NotShown => false,
+        read_until(&self.capabilities, read, |lookup| match lookup {
+            Lookup::Found(machine) => is_deleting(machine),
+            Lookup::Gone(_) => true,
+            Lookup::NotShown => false,
         })
         .await
     }
 
-    /// Stops or starts; answers what a start has begun.
-    async fn switched(
+    /// Stops or starts a machine. Returns the operation of a start.
+    async fn switch_power(
         &self,
         call: &Call,
         change: Change,
         id: &InstanceId,
         at: &Address,
         machine: Machine,
-    ) -> Result<Option<Begun>> {
-        if self.is_ending(&machine) || state::never_made(&machine) {
-            let past = self.past(call, change, id, CloudInstanceState::Terminating);
+    ) -> Result<Option<StartedOperation>> {
+        if self.is_ending(&machine) || state::never_created(&machine) {
+            let past = self.ended_result(call, change, id, CloudInstanceState::Terminating);
             return past.map(|()| None);
         }
-        let made = |look: &Look| !matches!(look, Look::There(machine) if is_creating(machine));
+        let is_created =
+            |lookup: &Lookup| !matches!(lookup, Lookup::Found(machine) if is_creating(machine));
         if is_creating(&machine) {
-            let read = || -> BoxFuture<'_, Result<Look>> {
+            let read = || -> BoxFuture<'_, Result<Lookup>> {
                 Box::pin(async {
-                    let look = self.look(at).await;
-                    look.map_err(|failure| failure.into_error(call, ErrorContext::default()))
+                    let lookup = self.look_up(at).await;
+                    lookup.map_err(|failure| failure.into_error(call, ErrorContext::default()))
                 })
             };
-            let now = read_until(&self.capabilities, read, made).await;
+            let now = read_until(&self.capabilities, read, is_created).await;
             let now = now.map_err(|error| error.with_effect(Effect::None))?;
-            if !made(&now) {
+            if !is_created(&now) {
                 return match change {
-                    // It is going to run anyway.
+                    // It will run when it is created.
                     Change::Start => Ok(None),
-                    Change::Stop | Change::Terminate => Err(self.between(call, id)),
+                    Change::Stop | Change::Terminate => Err(self.changing_state(call, id)),
                 };
             }
         }
@@ -280,23 +303,25 @@ impl AzureProvisioner {
             Change::Stop | Change::Terminate => self.client.deallocate(&at.name).await,
         };
         match sent {
-            Ok(begun) => Ok(Some(begun).filter(|_| change == Change::Start)),
+            Ok(operation) => Ok(Some(operation).filter(|_| change == Change::Start)),
             Err(failure) => {
-                let refused = self.refused(call, change, id, at, failure).await;
+                let refused = self.explain_refusal(call, change, id, at, failure).await;
                 refused.map(|()| None)
             }
         }
     }
 
-    fn between(&self, call: &Call, id: &InstanceId) -> fleetwright::ProvisionError {
-        let message = format!("instance {id} is between two states; try again when it is not");
+    /// Returns the error for a machine that changes its state at the moment.
+    fn changing_state(&self, call: &Call, id: &InstanceId) -> fleetwright::ProvisionError {
+        let message = format!("instance {id} is changing its state; retry when that is done");
         let retry = RetryAdvice::After(self.capabilities.poll_interval);
         let error = call.conflict(&message, retry);
         error.with_scope(Scope::Instance(id.clone()))
     }
 
-    /// What a refused change means, which may take a look at the machine.
-    async fn refused(
+    /// Returns the result of a change that Azure refused. If the refusal may be about the state of the machine,
+    /// a read decides: a change that has happened already succeeds.
+    async fn explain_refusal(
         &self,
         call: &Call,
         change: Change,
@@ -309,14 +334,14 @@ impl AzureProvisioner {
         if !by_state {
             return Err(error);
         }
-        let look = self.look_past_lag(call, at).await;
-        let look = look.map_err(|error| error.with_effect(Effect::None))?;
-        match look {
-            Look::There(machine) if is_deleting(&machine) => {
-                self.past(call, change, id, CloudInstanceState::Terminating)
+        let lookup = self.look_up_until_ended(call, at).await;
+        let lookup = lookup.map_err(|error| error.with_effect(Effect::None))?;
+        match lookup {
+            Lookup::Found(machine) if is_deleting(&machine) => {
+                self.ended_result(call, change, id, CloudInstanceState::Terminating)
             }
-            Look::Gone(_) => self.past(call, change, id, CloudInstanceState::Terminated),
-            Look::There(machine) => match (change, state::normalize(&machine)) {
+            Lookup::Gone(_) => self.ended_result(call, change, id, CloudInstanceState::Terminated),
+            Lookup::Found(machine) => match (change, state::normalize(&machine)) {
                 (Change::Start, CloudInstanceState::Pending | CloudInstanceState::Running)
                 | (Change::Stop, CloudInstanceState::Stopping) => Ok(()),
                 (
@@ -329,22 +354,22 @@ impl AzureProvisioner {
                     | CloudInstanceState::Terminated,
                 ) => Err(error),
             },
-            Look::NotShown => Err(error),
+            Lookup::NotShown => Err(error),
         }
     }
 
-    /// Reads what was just started, past what a lagging read shows of before.
-    pub(crate) async fn started(
+    /// Reads an instance that was just started, until the read is not from before the start.
+    pub(crate) async fn read_started(
         &self,
         operation: Operation,
         id: &InstanceId,
     ) -> Result<InstanceInfo> {
-        let read = self.read_until(operation, id, is_fresh).await;
+        let read = self.read_until(operation, id, is_after_start).await;
         read.map_err(|error| error.with_effect(Effect::Done))
     }
 
-    /// Reads many that were just started, with calls that do not grow with them.
-    pub(crate) async fn all_started(
+    /// Reads many instances that were just started, with a number of calls that does not depend on theirs.
+    pub(crate) async fn read_all_started(
         &self,
         operation: Operation,
         ids: &[&InstanceId],
@@ -352,7 +377,7 @@ impl AzureProvisioner {
         let call = self.call(operation);
         let read = || -> BoxFuture<'_, Result<BTreeMap<InstanceId, InstanceInfo>>> {
             Box::pin(async {
-                let all = self.everything().await;
+                let all = self.list_machines().await;
                 let mut all = all.map_err(|it| it.into_error(&call, ErrorContext::default()))?;
                 let wanted = |machine: &Machine| {
                     let id = self.address_of(machine).id();
@@ -370,7 +395,7 @@ impl AzureProvisioner {
         };
         let mut found = BTreeMap::new();
         if ids.len() > FEW {
-            let enough = |found: &BTreeMap<_, _>| found.values().all(is_fresh);
+            let enough = |found: &BTreeMap<_, _>| found.values().all(is_after_start);
             match read_until(&self.capabilities, read, enough).await {
                 Ok(all) => found = all,
                 Err(error) => {
@@ -385,16 +410,19 @@ impl AzureProvisioner {
             .map(|(id, found)| async move {
                 match found {
                     Some(info) => Ok(info),
-                    None => self.started(operation, id).await,
+                    None => self.read_started(operation, id).await,
                 }
             })
             .collect();
-        stream::iter(each).buffered(self.width()).collect().await
+        stream::iter(each)
+            .buffered(self.concurrency())
+            .collect()
+            .await
     }
 }
 
-/// Whether a read is of after a start.
-fn is_fresh(info: &InstanceInfo) -> bool {
+/// Whether a read is not from before the start.
+fn is_after_start(info: &InstanceInfo) -> bool {
     let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
     !before.contains(&info.state)
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns the one background task of a provisioner: which creations it tracks, when it runs and when it
 //! ends. It deletes only machines whose creation this provisioner sent and saw fail; [`crate::removal`]
-//! decides when that is proven. It must never outlive the provisioner or run when it is switched off.
+//! decides when that is proven. It must never outlive the provisioner or run when it is switch_power off.
 
 use std::{collections::HashMap, fmt, pin::pin, sync::Arc, time::Duration};
 
@@ -69,7 +69,7 @@ struct State {
     /// Creations without a known outcome, and failed ones that still have to be deleted, by VM id.
     tracked: HashMap<String, Tracked>,
     running: bool,
-    /// Set once, by `shutdown`, by the owner's drop, or from the start where cleanup is switched off.
+    /// Set once, by `shutdown`, by the owner's drop, or from the start where cleanup is switch_power off.
     stopped: bool,
     /// Azure asked for no request before this time.
     quiet_until: Option<Instant>,
@@ -83,7 +83,7 @@ struct Tracked {
 
 impl AzureCleanup {
     /// Waits until nothing is tracked: each creation has succeeded, its failed machine is being deleted,
-    /// or it is older than two hours. Returns at once if the cleanup is switched off or was shut down.
+    /// or it is older than two hours. Returns at once if the cleanup is switch_power off or was shut down.
     ///
     /// A launch that is sent meanwhile is waited for too.
     pub async fn wait_idle(&self) {
@@ -253,7 +253,7 @@ impl CleanupOwner {
         &self.remover
     }
 
-    /// Tracks a creation that Azure has accepted, unless the cleanup is stopped or switched off.
+    /// Tracks a creation that Azure has accepted, unless the cleanup is stopped or switch_power off.
     pub(crate) fn track(&self, machine: Machine) {
         if !self.handle.track(machine) {
             return;

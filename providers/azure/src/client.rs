@@ -1,7 +1,7 @@
-//! Azure's calls, one method each. With its parts, the only place that names the SDK.
+//! Azure's calls, one method each. With its submodules, the only module that names the SDK.
 //!
 //! Owns how a call is sent and how its failure is read. It repeats nothing and awaits no operation: the
-//! SDK's own retries are off, and its awaiting sends a creation again instead of asking for its end.
+//! SDK's retries are off, and its waiting repeats a creation instead of polling its operation.
 
 pub(crate) mod identity;
 mod machines;
@@ -30,40 +30,44 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use self::{
-    identity::{Nobody, Tokens},
+    identity::{PlaceholderCredential, TokenCache},
     networks::{InterfaceDocument, ListDocument, PublicDocument},
-    transport::{Collected, Details, Transport, failure, header, retry_after, shortened},
+    transport::{ErrorDetails, FullResponse, Transport, failure, header, retry_after, shorten},
 };
 use crate::{
     AzureCredentials, AzureOptions,
-    address::{folded, machine_path, shifted},
+    address::{lowercase, machine_path, shift},
     error::{AzureFailure as _, Cause, Failure},
-    machine::{Begun, Edit, Interface, Machine, MadeImage, Order, Public},
+    machine::{Edit, ImageRecord, Interface, Machine, MachineSpec, Public, StartedOperation},
 };
 
-type Answer<T> = Result<T, Failure>;
+/// The result of one native call.
+type CallResult<T> = Result<T, Failure>;
 
-/// The version of the network's documents, which the SDK has none of.
+/// The API version of network resources, which this SDK does not include.
 const NETWORK_VERSION: &str = "2024-03-01";
 
-/// How far an operation is.
+/// The state of an operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Progress {
-    GoesOn(Option<Duration>),
+    /// It runs. Azure may say when to poll again.
+    Running(Option<Duration>),
+    /// It has succeeded.
     Done,
+    /// It has failed or was cancelled.
     Failed(Failure),
 }
 
-/// Machines, page by page.
+/// A list of machines, page by page.
 pub(crate) struct Pages {
     pages: Pageable<VirtualMachineListResult, Error>,
-    /// The links that were followed.
+    /// The links that were followed, to detect loops.
     links: Links,
-    patience: Duration,
-    over: bool,
+    timeout: Duration,
+    finished: bool,
 }
 
-/// Azure in one resource group.
+/// The calls of one resource group. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct AzureClient {
     subscription: String,
@@ -71,31 +75,32 @@ pub(crate) struct AzureClient {
     machines: Arc<virtual_machines::Client>,
     images: Arc<images::Client>,
     transport: Transport,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl AzureClient {
-    /// A client of a resource group.
+    /// Creates a client. Refuses an endpoint that is neither `https` nor on this machine.
     pub(crate) fn new(
         subscription: &str,
         group: &str,
         credentials: AzureCredentials,
         options: &AzureOptions,
-    ) -> Answer<Self> {
+    ) -> CallResult<Self> {
         let endpoint = Url::parse(&options.endpoint).ok();
-        let secure = |url: &Url| url.scheme() == "https" || url.scheme() == "http" && is_here(url);
+        let secure =
+            |url: &Url| url.scheme() == "https" || url.scheme() == "http" && is_loopback(url);
         let endpoint = endpoint.filter(|url| url.has_host() && secure(url));
-        let unfit = || {
+        let invalid = || {
             let message = format!(
-                "the endpoint {} is no https URL, nor http on this machine",
+                "the endpoint {} must be an https URL, or http on this machine",
                 options.endpoint
             );
             Failure::new(Cause::NotSent, message)
         };
-        let endpoint = endpoint.ok_or_else(unfit)?;
-        let tokens = Arc::new(Tokens::new(credentials.source, options.scope.clone()));
+        let endpoint = endpoint.ok_or_else(invalid)?;
+        let tokens = Arc::new(TokenCache::new(credentials.source, options.scope.clone()));
         let transport = Transport::new(endpoint.clone(), tokens, options.call_timeout)?;
-        let client = Client::builder(Arc::new(Nobody))
+        let client = Client::builder(Arc::new(PlaceholderCredential))
             .endpoint(endpoint)
             .scopes(&[&options.scope])
             .retry(RetryOptions::none())
@@ -108,36 +113,42 @@ impl AzureClient {
             machines: Arc::new(client.virtual_machines_client()),
             images: Arc::new(client.images_client()),
             transport,
-            patience: options.call_timeout,
+            timeout: options.call_timeout,
         })
     }
 
+    /// The id of the subscription.
     pub(crate) fn subscription(&self) -> &str {
         &self.subscription
     }
 
+    /// The name of the resource group.
     pub(crate) fn group(&self) -> &str {
         &self.group
     }
 
-    /// A time of ours at Azure's, as its latest answer tells.
-    pub(crate) fn moment(&self, ours: DateTime<Utc>) -> DateTime<Utc> {
-        shifted(ours, self.transport.ahead())
+    /// Converts a time of our clock to Azure's, by its latest response.
+    pub(crate) fn azure_time(&self, ours: DateTime<Utc>) -> DateTime<Utc> {
+        shift(ours, self.transport.clock_offset())
     }
 
-    /// Makes a machine of a name that nobody has, with all that belongs to it.
-    pub(crate) async fn create(&self, name: &str, order: &Order) -> Answer<(Machine, Begun)> {
+    /// Creates a machine with its disk, interface and address. Fails with a conflict if the name is taken.
+    pub(crate) async fn create(
+        &self,
+        name: &str,
+        order: &MachineSpec,
+    ) -> CallResult<(Machine, StartedOperation)> {
         let body = orders::document(order, name)?;
         let path = machine_path(&self.subscription, &self.group, name);
         let url = self.transport.url(&path, orders::VERSION)?;
-        let sent = self.in_time(self.transport.put(url, body)).await?;
-        let begun = begun(&sent.headers);
+        let sent = self.with_timeout(self.transport.put(url, body)).await?;
+        let operation = operation_link(&sent.headers);
         let machine = machines::machine(read(&sent)?)?;
-        Ok((machine, begun))
+        Ok((machine, operation))
     }
 
-    /// The machine of a name, with how it is.
-    pub(crate) async fn get(&self, name: &str) -> Answer<Machine> {
+    /// Reads a machine with its instance view.
+    pub(crate) async fn get(&self, name: &str) -> CallResult<Machine> {
         let call = self
             .machines
             .get(&self.group, name, &self.subscription)
@@ -146,45 +157,48 @@ impl AzureClient {
             let response = call.send().await?;
             response.into_body().await
         };
-        machines::machine(self.asked(sent).await?)
+        machines::machine(self.send(sent).await?)
     }
 
-    /// Begins to delete the machine of a name; nothing, if Azure says that there is none.
-    pub(crate) async fn delete(&self, name: &str) -> Answer<Option<Begun>> {
+    /// Sends the deletion of a machine. Returns `None` if Azure reports that it does not exist.
+    pub(crate) async fn delete(&self, name: &str) -> CallResult<Option<StartedOperation>> {
         let call = self.machines.delete(&self.group, name, &self.subscription);
-        let response = self.asked(call.send()).await?.into_raw_response();
+        let response = self.send(call.send()).await?.into_raw_response();
         let none = response.status() == StatusCode::NoContent;
-        let begun = self.accepted(response).await?;
-        Ok((!none).then_some(begun))
+        let operation = self.started_operation(response).await?;
+        Ok((!none).then_some(operation))
     }
 
-    pub(crate) async fn deallocate(&self, name: &str) -> Answer<Begun> {
+    /// Sends the stop of a machine, which ends its billing.
+    pub(crate) async fn deallocate(&self, name: &str) -> CallResult<StartedOperation> {
         let call = self
             .machines
             .deallocate(&self.group, name, &self.subscription);
-        let response = self.asked(call.send()).await?;
-        self.accepted(response.into_raw_response()).await
+        let response = self.send(call.send()).await?;
+        self.started_operation(response.into_raw_response()).await
     }
 
-    pub(crate) async fn start(&self, name: &str) -> Answer<Begun> {
+    /// Sends the start of a machine.
+    pub(crate) async fn start(&self, name: &str) -> CallResult<StartedOperation> {
         let call = self.machines.start(&self.group, name, &self.subscription);
-        let response = self.asked(call.send()).await?;
-        self.accepted(response.into_raw_response()).await
+        let response = self.send(call.send()).await?;
+        self.started_operation(response.into_raw_response()).await
     }
 
-    pub(crate) async fn restart(&self, name: &str) -> Answer<Begun> {
+    /// Sends a reboot.
+    pub(crate) async fn restart(&self, name: &str) -> CallResult<StartedOperation> {
         let call = self.machines.restart(&self.group, name, &self.subscription);
-        let response = self.asked(call.send()).await?;
-        self.accepted(response.into_raw_response()).await
+        let response = self.send(call.send()).await?;
+        self.started_operation(response.into_raw_response()).await
     }
 
-    /// Changes the machine of a name, if its document is still of a version.
+    /// Changes a machine. With `etag`, only if it was not changed since it was read.
     pub(crate) async fn update(
         &self,
         name: &str,
         edit: &Edit,
         etag: Option<&str>,
-    ) -> Answer<Begun> {
+    ) -> CallResult<StartedOperation> {
         let body = orders::update(edit);
         let call = self
             .machines
@@ -193,57 +207,57 @@ impl AzureClient {
             Some(etag) => call.if_match(etag),
             None => call,
         };
-        let response = self.asked(call.send()).await?;
-        self.accepted(response.into_raw_response()).await
+        let response = self.send(call.send()).await?;
+        self.started_operation(response.into_raw_response()).await
     }
 
-    /// Every machine of the group, without how it is.
+    /// Lists the machines of the group, without their states.
     pub(crate) fn pages(&self) -> Pages {
         let call = self.machines.list(&self.group, &self.subscription);
         Pages {
             pages: call.into_stream(),
             links: Links::default(),
-            patience: self.patience,
-            over: false,
+            timeout: self.timeout,
+            finished: false,
         }
     }
 
-    /// How every machine of the group is, by its resource id in small letters. The list is of the whole
-    /// subscription: Azure has no other.
-    pub(crate) async fn statuses(&self) -> Answer<BTreeMap<String, Machine>> {
+    /// Lists the states of the machines of the group, by resource id in lower case. Azure offers this list only
+    /// for the whole subscription.
+    pub(crate) async fn statuses(&self) -> CallResult<BTreeMap<String, Machine>> {
         let call = self.machines.list_all(&self.subscription);
         let mut pages = Pages {
             pages: call.status_only("true").into_stream(),
             links: Links::default(),
-            patience: self.patience,
-            over: false,
+            timeout: self.timeout,
+            finished: false,
         };
-        let ours = folded(&machine_path(&self.subscription, &self.group, ""));
+        let ours = lowercase(&machine_path(&self.subscription, &self.group, ""));
         let mut all = BTreeMap::new();
         while let Some(page) = pages.next_with(machines::status).await? {
-            let each = page.into_iter().map(|one| (folded(&one.path), one));
+            let each = page.into_iter().map(|one| (lowercase(&one.path), one));
             all.extend(each.filter(|(path, _)| path.starts_with(&ours)));
         }
         Ok(all)
     }
 
-    /// Every interface of the group.
-    pub(crate) async fn interfaces(&self) -> Answer<Vec<Interface>> {
-        let all: Vec<InterfaceDocument> = self.listed("networkInterfaces").await?;
+    /// Lists the network interfaces of the group.
+    pub(crate) async fn interfaces(&self) -> CallResult<Vec<Interface>> {
+        let all: Vec<InterfaceDocument> = self.list_resources("networkInterfaces").await?;
         Ok(all.into_iter().map(InterfaceDocument::interface).collect())
     }
 
-    /// Every public address of the group that is one, by its resource id in small letters.
-    pub(crate) async fn public_addresses(&self) -> Answer<BTreeMap<String, IpAddr>> {
-        let all: Vec<PublicDocument> = self.listed("publicIPAddresses").await?;
+    /// Lists the public addresses of the group that are assigned, by resource id in lower case.
+    pub(crate) async fn public_addresses(&self) -> CallResult<BTreeMap<String, IpAddr>> {
+        let all: Vec<PublicDocument> = self.list_resources("publicIPAddresses").await?;
         let each = all.into_iter();
         Ok(each
-            .filter_map(|one| Some((folded(&one.id), one.address()?)))
+            .filter_map(|one| Some((lowercase(&one.id), one.address()?)))
             .collect())
     }
 
-    /// One interface, with its public address.
-    pub(crate) async fn interface(&self, path: &str) -> Answer<Interface> {
+    /// Reads one interface with its public address.
+    pub(crate) async fn interface(&self, path: &str) -> CallResult<Interface> {
         let mut url = self.transport.url(path, NETWORK_VERSION)?;
         url.query_pairs_mut()
             .append_pair("$expand", "ipConfigurations/publicIPAddress");
@@ -253,7 +267,7 @@ impl AzureClient {
             let url = self.transport.url(path, NETWORK_VERSION)?;
             interface.public = match self.read::<PublicDocument>(url).await {
                 Ok(public) => public.address().map(Public::Address),
-                // It is not shown yet, or goes before its interface.
+                // It does not show yet, or was deleted before its interface.
                 Err(failure) if failure.is_not_found() => None,
                 Err(failure) => return Err(failure),
             };
@@ -261,10 +275,10 @@ impl AzureClient {
         Ok(interface)
     }
 
-    /// How far an operation is.
-    pub(crate) async fn progress(&self, url: &str) -> Answer<Progress> {
-        let url = self.transport.own(url)?;
-        let sent = self.in_time(self.transport.get(url)).await?;
+    /// Polls an operation by its link.
+    pub(crate) async fn progress(&self, url: &str) -> CallResult<Progress> {
+        let url = self.transport.own_url(url)?;
+        let sent = self.with_timeout(self.transport.get(url)).await?;
         let operation: OperationDocument = read(&sent)?;
         let status = operation.status.to_ascii_lowercase();
         let request_id = header(&sent.headers, "x-ms-request-id");
@@ -272,18 +286,18 @@ impl AzureClient {
         Ok(match status.as_str() {
             "succeeded" => Progress::Done,
             "failed" | "canceled" | "cancelled" => {
-                let message = shortened(error.message.unwrap_or_default());
+                let message = shorten(error.message.unwrap_or_default());
                 let failure = Failure::new(Cause::OperationFailed(None), message)
                     .with_code(error.code.unwrap_or_default())
                     .with_request_id(request_id.map(ToOwned::to_owned));
                 Progress::Failed(failure)
             }
-            _ => Progress::GoesOn(retry_after(&sent.headers)),
+            _ => Progress::Running(retry_after(&sent.headers)),
         })
     }
 
-    /// What a machine wrote to its console.
-    pub(crate) async fn console(&self, name: &str) -> Answer<String> {
+    /// Reads the console log of a machine. Empty if it has written nothing.
+    pub(crate) async fn console(&self, name: &str) -> CallResult<String> {
         let call =
             self.machines
                 .retrieve_boot_diagnostics_data(&self.group, name, &self.subscription);
@@ -291,58 +305,59 @@ impl AzureClient {
             let response = call.send().await?;
             response.into_body().await
         };
-        let told = self.asked(sent).await?;
-        let Some(url) = told.serial_console_log_blob_uri else {
+        let data = self.send(sent).await?;
+        let Some(url) = data.serial_console_log_blob_uri else {
             return Ok(String::new());
         };
-        let text = self.in_time(self.transport.read_public(&url)).await;
+        let text = self.with_timeout(self.transport.read_public(&url)).await;
         match text {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            // It has not written anything yet.
+            // The machine has written nothing yet.
             Err(failure) if failure.cause == Cause::Responded(404) => Ok(String::new()),
             Err(failure) => Err(failure),
         }
     }
 
-    pub(crate) async fn image(&self, name: &str) -> Answer<MadeImage> {
+    /// Reads an image of the group.
+    pub(crate) async fn image(&self, name: &str) -> CallResult<ImageRecord> {
         let call = self.images.get(&self.group, name, &self.subscription);
         let sent = async {
             let response = call.send().await?;
             response.into_body().await
         };
-        Ok(machines::image(self.asked(sent).await?))
+        Ok(machines::image(self.send(sent).await?))
     }
 
-    /// Makes an image of a disk as it is.
-    pub(crate) async fn make_image(
+    /// Creates an image of a disk.
+    pub(crate) async fn put_image(
         &self,
         name: &str,
         source: &Machine,
         disk: &str,
         tags: &BTreeMap<String, String>,
-    ) -> Answer<Begun> {
+    ) -> CallResult<StartedOperation> {
         let body = orders::image(&source.location, disk, source.generation.as_deref(), tags);
         let call = self
             .images
             .create_or_update(&self.group, name, body, &self.subscription);
-        let response = self.asked(call.send()).await?;
-        self.accepted(response.into_raw_response()).await
+        let response = self.send(call.send()).await?;
+        self.started_operation(response.into_raw_response()).await
     }
 
-    /// What a call has begun. Its answer has no body, or a document: anything else is not Azure's.
-    async fn accepted(&self, response: Response) -> Answer<Begun> {
+    /// Returns the operation that a response started. The body must be empty or JSON: anything else is not Azure's.
+    async fn started_operation(&self, response: Response) -> CallResult<StartedOperation> {
         let (_, headers, body) = response.deconstruct();
-        let body = self.asked(body.collect()).await?;
+        let body = self.send(body.collect()).await?;
         if !body.is_empty() {
-            let collected = Collected { headers, body };
+            let collected = FullResponse { headers, body };
             read::<serde_json::Value>(&collected)?;
-            return Ok(begun(&collected.headers));
+            return Ok(operation_link(&collected.headers));
         }
-        Ok(begun(&headers))
+        Ok(operation_link(&headers))
     }
 
-    /// Every resource of a kind in the group, over all pages.
-    async fn listed<T: DeserializeOwned>(&self, kind: &str) -> Answer<Vec<T>> {
+    /// Lists the network resources of a kind in the group.
+    async fn list_resources<T: DeserializeOwned>(&self, kind: &str) -> CallResult<Vec<T>> {
         let Self {
             subscription,
             group,
@@ -356,104 +371,116 @@ impl AzureClient {
         loop {
             let page: ListDocument<T> = self.read(url).await?;
             all.extend(page.value);
-            match links.onward(page.next_link)? {
-                Some(next) => url = self.transport.own(&next)?,
+            match links.advance(page.next_link)? {
+                Some(next) => url = self.transport.own_url(&next)?,
                 None => return Ok(all),
             }
         }
     }
 
-    async fn read<T: DeserializeOwned>(&self, url: Url) -> Answer<T> {
-        read(&self.in_time(self.transport.get(url)).await?)
+    /// Reads a document by URL.
+    async fn read<T: DeserializeOwned>(&self, url: Url) -> CallResult<T> {
+        read(&self.with_timeout(self.transport.get(url)).await?)
     }
 
-    async fn asked<T>(&self, call: impl Future<Output = azure_core::Result<T>>) -> Answer<T> {
-        let answer = async { call.await.map_err(|error| failure(&error)) };
-        self.in_time(answer).await
+    /// Sends a request of the SDK with the timeout.
+    async fn send<T>(&self, call: impl Future<Output = azure_core::Result<T>>) -> CallResult<T> {
+        let response = async { call.await.map_err(|error| failure(&error)) };
+        self.with_timeout(response).await
     }
 
-    async fn in_time<T>(&self, call: impl Future<Output = Answer<T>>) -> Answer<T> {
-        in_time(self.patience, call).await
+    /// Limits a call by the timeout of this client.
+    async fn with_timeout<T>(&self, call: impl Future<Output = CallResult<T>>) -> CallResult<T> {
+        with_timeout(self.timeout, call).await
     }
 }
 
 impl Pages {
-    /// The next page, if there is one.
-    pub(crate) async fn next(&mut self) -> Answer<Option<Vec<Machine>>> {
+    /// Returns the next page, or `None` after the last one.
+    pub(crate) async fn next(&mut self) -> CallResult<Option<Vec<Machine>>> {
         self.next_with(machines::machine).await
     }
 
+    /// Returns the next page, converted with `read`.
     async fn next_with(
         &mut self,
-        read: impl Fn(VirtualMachine) -> Answer<Machine>,
-    ) -> Answer<Option<Vec<Machine>>> {
-        if self.over {
+        read: impl Fn(VirtualMachine) -> CallResult<Machine>,
+    ) -> CallResult<Option<Vec<Machine>>> {
+        if self.finished {
             return Ok(None);
         }
-        let page = in_time(self.patience, async {
+        let page = with_timeout(self.timeout, async {
             let page = self.pages.next().await;
             page.transpose().map_err(|error| failure(&error))
         });
         let Some(page) = page.await? else {
             return Ok(None);
         };
-        self.over = self.links.onward(page.next_link)?.is_none();
+        self.finished = self.links.advance(page.next_link)?.is_none();
         page.value
             .into_iter()
             .map(read)
-            .collect::<Answer<_>>()
+            .collect::<CallResult<_>>()
             .map(Some)
     }
 }
 
+/// The response of an operation link.
 #[derive(Deserialize)]
 struct OperationDocument {
     status: String,
     #[serde(default)]
-    error: Option<Details>,
+    error: Option<ErrorDetails>,
 }
 
-async fn in_time<T>(patience: Duration, call: impl Future<Output = Answer<T>>) -> Answer<T> {
-    match tokio::time::timeout(patience, call).await {
-        Ok(answer) => answer,
-        Err(_) => Err(Failure::new(Cause::TimedOut, "no answer came in time")),
+/// Limits a call by a timeout.
+async fn with_timeout<T>(
+    timeout: Duration,
+    call: impl Future<Output = CallResult<T>>,
+) -> CallResult<T> {
+    match tokio::time::timeout(timeout, call).await {
+        Ok(result) => result,
+        Err(_) => Err(Failure::new(
+            Cause::TimedOut,
+            "Azure did not respond in time",
+        )),
     }
 }
 
-fn read<T: DeserializeOwned>(sent: &Collected) -> Answer<T> {
-    let unread = |_| Failure::new(Cause::Unreadable, "an answer of Azure's cannot be read");
+/// Parses a response.
+fn read<T: DeserializeOwned>(sent: &FullResponse) -> CallResult<T> {
+    let unread = |_| Failure::new(Cause::Unreadable, "the response of Azure cannot be read");
     serde_json::from_slice(&sent.body).map_err(unread)
 }
 
-/// Where the end of what a call has begun is told.
-fn begun(headers: &azure_core::headers::Headers) -> Begun {
-    Begun {
+/// Returns the link of the operation that a call started.
+fn operation_link(headers: &azure_core::headers::Headers) -> StartedOperation {
+    StartedOperation {
         url: header(headers, "azure-asyncoperation").map(ToOwned::to_owned),
         retry_after: retry_after(headers),
     }
 }
 
-/// The links from page to page of one list.
+/// The links between the pages of one list.
 #[derive(Default)]
 struct Links(BTreeSet<String>);
 
 impl Links {
-    /// The link to the next page. One that was followed before would have us go in circles, or miss what comes
-    /// after it.
-    fn onward(&mut self, next: Option<String>) -> Answer<Option<String>> {
+    /// Returns the link of the next page. Refuses one that was followed before, which would loop.
+    fn advance(&mut self, next: Option<String>) -> CallResult<Option<String>> {
         let Some(next) = next.filter(|next| !next.is_empty()) else {
             return Ok(None);
         };
         if !self.0.insert(next.clone()) {
-            let message = "a page's link leads back to a page that was read";
+            let message = "a page link of Azure leads back to an earlier page";
             return Err(Failure::new(Cause::Unreadable, message));
         }
         Ok(Some(next))
     }
 }
 
-/// Whether a URL is of this machine, where http is safe.
-fn is_here(url: &Url) -> bool {
+/// Whether a URL is on this machine, where `http` is safe.
+fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let address = host.parse::<IpAddr>();

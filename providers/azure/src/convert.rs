@@ -1,4 +1,6 @@
-//! Azure's machines as the shared view. Pure.
+//! Conversion of Azure's machines to the shared types. Pure.
+//!
+//! Owns the meaning of each native field. It decides nothing about calls.
 
 use fleetwright::{
     CloudInstanceState, ImageId, InstanceInfo, InstanceType, Market, NetworkId, Placement,
@@ -6,34 +8,34 @@ use fleetwright::{
 };
 
 use crate::{
-    address::{Address, folded},
+    address::{Address, lowercase},
     machine::{Interface, Machine, Public},
     state,
 };
 
-/// Where a machine is.
+/// Returns the address of a machine.
 pub(crate) fn address(subscription: &str, group: &str, machine: &Machine) -> Address {
     Address {
-        // Small letters, so that an id is the same however a config writes them.
-        subscription: folded(subscription),
-        group: folded(group),
+        // Lower case, so that an id does not depend on the spelling in the config.
+        subscription: lowercase(subscription),
+        group: lowercase(group),
         name: machine.name.clone(),
         vm_id: machine.vm_id.clone(),
-        made: machine
-            .made
-            .map(|made| made.timestamp_millis())
+        created: machine
+            .created
+            .map(|created| created.timestamp_millis())
             .unwrap_or_default(),
     }
 }
 
-/// The shared view; the error says what is odd about an answer that cannot be understood.
+/// Converts a machine with its first interface. The error says what is wrong with the response.
 pub(crate) fn info(
     at: &Address,
     machine: &Machine,
     interface: Option<&Interface>,
 ) -> Result<InstanceInfo, String> {
     let id = at.id();
-    let id = id.ok_or_else(|| format!("{} makes no id", machine.name))?;
+    let id = id.ok_or_else(|| format!("{} has no valid id", machine.name))?;
     let normal = state::normalize(machine);
     let mut info = InstanceInfo::new(id, normal);
     info.native_state = Some(state::native(machine)).filter(|name| !name.is_empty());
@@ -53,7 +55,7 @@ pub(crate) fn info(
         });
     let mac = interface.and_then(|interface| interface.mac.as_deref());
     info.mac_address = mac.and_then(|text| text.replace('-', ":").parse().ok());
-    info.launch_time = machine.made;
+    info.launch_time = machine.created;
     info.tags = fleetwright::Tags::from_observed(machine.tags.clone());
     info.image = machine
         .image
@@ -65,18 +67,19 @@ pub(crate) fn info(
     Ok(info)
 }
 
-/// Why it is as it is, where that is not what anybody asked for.
+/// Returns why the machine is in its state, if no caller requested that.
 fn reason(machine: &Machine, normal: CloudInstanceState) -> Option<String> {
     if let Some((code, message)) = state::failure(machine) {
-        return Some(told(code, message));
+        return Some(reason_text(code, message));
     }
     let held = state::power(machine) == Some(state::HELD);
-    (held && normal == CloudInstanceState::Stopped)
-        .then(|| "powered off, and still allocated and paid for; a stop gives it back".to_owned())
+    (held && normal == CloudInstanceState::Stopped).then(|| {
+        "powered off, but still allocated and billed; stop the instance to deallocate it".to_owned()
+    })
 }
 
-/// A code and its words as one line.
-pub(crate) fn told(code: &str, message: &str) -> String {
+/// Joins a code and a message to one line.
+pub(crate) fn reason_text(code: &str, message: &str) -> String {
     match (code, message) {
         ("", message) => message.to_owned(),
         (code, "") => code.to_owned(),
@@ -84,13 +87,14 @@ pub(crate) fn told(code: &str, message: &str) -> String {
     }
 }
 
-/// A machine that is not there any more.
-pub(crate) fn gone(at: &Address, reason: &str) -> Option<InstanceInfo> {
+/// Returns a machine that does not exist any more, with the reason.
+pub(crate) fn gone_info(at: &Address, reason: &str) -> Option<InstanceInfo> {
     let mut info = InstanceInfo::new(at.id()?, CloudInstanceState::Terminated);
     info.state_reason = Some(reason.to_owned());
     Some(info)
 }
 
+/// Returns where a machine runs: zone, subnet, security group and market.
 fn placement(machine: &Machine, interface: Option<&Interface>) -> Placement {
     let mut placement = Placement::default();
     placement.zone = machine
@@ -119,7 +123,7 @@ mod tests {
         Machine {
             name: "fw-1".to_owned(),
             vm_id: "61ca152e-8a94-4455-b97f-c3ec52a06884".to_owned(),
-            made: chrono::DateTime::from_timestamp_millis(1_790_000_000_123),
+            created: chrono::DateTime::from_timestamp_millis(1_790_000_000_123),
             zone: Some("1".to_owned()),
             size: Some("Standard_B1s".to_owned()),
             image: Some("a:b:c:d".to_owned()),
@@ -193,7 +197,7 @@ mod tests {
         let reason = shown(&failed).state_reason.unwrap();
         assert_eq!(reason, "OSProvisioningTimedOut: no word");
         assert_eq!(
-            (told("", "x"), told("x", "")),
+            (reason_text("", "x"), reason_text("x", "")),
             ("x".to_owned(), "x".to_owned())
         );
     }

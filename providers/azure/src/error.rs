@@ -1,7 +1,7 @@
 //! Azure's failures. Pure.
 //!
-//! Owns which failures the provider handles itself, and the scope of an error. What a code means is in
-//! `reason`.
+//! Owns which failures the provider handles itself, and the scope of an error. [`crate::reason`] owns the
+//! meaning of codes. Operations have no HTTP status, so only their code counts.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use fleetwright::{Market, Scope};
 pub(crate) use fleetwright_provider_support::{Cause, ErrorContext};
 use fleetwright_provider_support::{Class, Service};
 
-use crate::reason::{Kind, Limit, Short, field_of, kind_of};
+use crate::reason::{CapacityScope, Kind, QuotaScope, field_of, kind_of};
 
 /// A call to Azure that failed. Operations have no HTTP status.
 pub(crate) type Failure = fleetwright_provider_support::Failure<Azure>;
 
-/// Azure's errors.
+/// The service, for the shared failure type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Azure {}
 
@@ -43,31 +43,31 @@ impl Service for Azure {
     }
 }
 
-/// What the provider asks of a failure, beyond the shared error.
+/// What the provider needs to know about a failure, beyond the shared error.
 pub(crate) trait AzureFailure {
-    /// Whether Azure says that there is nothing where the call looked. A page of somebody else's with that status
-    /// says nothing, nor does a subscription that we cannot see any more: what is in it lives on.
+    /// Whether Azure reports that the resource does not exist. A 404 of a proxy does not count, nor one for a
+    /// subscription that is no longer visible: its machines still exist.
     fn is_not_found(&self) -> bool;
 
-    /// Whether there is not even a resource group.
-    fn is_without_group(&self) -> bool;
+    /// Whether the resource group does not exist.
+    fn is_group_missing(&self) -> bool;
 
-    /// Whether it was refused because of what else goes on.
+    /// Whether the call was refused because the name is taken or another operation runs.
     fn is_conflict(&self) -> bool;
 
-    /// Whether somebody else changed the thing since it was read.
+    /// Whether another actor changed the resource since it was read.
     fn is_stale(&self) -> bool;
 
-    /// Whether another operation came after this one and took its place.
+    /// Whether a later operation replaced this one.
     fn is_overtaken(&self) -> bool;
 
-    /// Whether it failed for want of what a machine is made of, so that there was never any power.
-    fn is_before_power(&self) -> bool;
+    /// Whether a creation failed for want of capacity, an address or quota, so that the machine never had power.
+    fn is_before_creation(&self) -> bool;
 
-    /// Whether the service refused because of what the thing is just now, as far as the answer tells.
+    /// Whether the call may have been refused because of the state of the machine.
     fn may_be_about_state(&self) -> bool;
 
-    /// Whether the same call may have an answer in a moment.
+    /// Whether a repetition of the same call can succeed soon.
     fn may_pass(&self) -> bool;
 }
 
@@ -84,7 +84,7 @@ impl AzureFailure for Failure {
             )
     }
 
-    fn is_without_group(&self) -> bool {
+    fn is_group_missing(&self) -> bool {
         self.is_not_found() && self.code() == "ResourceGroupNotFound"
     }
 
@@ -106,7 +106,7 @@ impl AzureFailure for Failure {
             )
     }
 
-    fn is_before_power(&self) -> bool {
+    fn is_before_creation(&self) -> bool {
         let code = self.code();
         matches!(
             kind_of(code, 0, &self.message),
@@ -153,8 +153,8 @@ impl AzureFailure for Failure {
     }
 }
 
-/// What is short, as far as a refusal says.
-fn offering(context: &ErrorContext<'_>, short: Short) -> Scope {
+/// Returns the part of the offering that has no capacity.
+fn offering(context: &ErrorContext<'_>, short: CapacityScope) -> Scope {
     let Some(config) = context.config else {
         return context.zone.cloned().map_or(Scope::Region, Scope::zone);
     };
@@ -163,31 +163,31 @@ fn offering(context: &ErrorContext<'_>, short: Short) -> Scope {
     Scope::Offering {
         instance_type: Some(config.instance_type.clone()),
         zone: match short {
-            Short::Type => None,
-            Short::TypeInZone | Short::All => zone,
+            CapacityScope::Type => None,
+            CapacityScope::TypeInZone | CapacityScope::Offering => zone,
         },
         market: match short {
-            Short::Type | Short::TypeInZone => None,
-            Short::All => Some(market),
+            CapacityScope::Type | CapacityScope::TypeInZone => None,
+            CapacityScope::Offering => Some(market),
         },
     }
 }
 
-/// Whom a quota is of: another family, or another market, may have room.
-fn quota(context: &ErrorContext<'_>, limit: Limit) -> Scope {
+/// Returns the scope of a quota: another family, or another market, may have room.
+fn quota(context: &ErrorContext<'_>, limit: QuotaScope) -> Scope {
     let instance_type = context.config.map(|config| config.instance_type.clone());
     match limit {
-        Limit::Family if instance_type.is_some() => Scope::Offering {
+        QuotaScope::Family if instance_type.is_some() => Scope::Offering {
             instance_type,
             zone: None,
             market: None,
         },
-        Limit::Spot => Scope::Offering {
+        QuotaScope::Spot => Scope::Offering {
             instance_type: None,
             zone: None,
             market: Some(Market::Spot),
         },
-        Limit::Family | Limit::Whole => Scope::Account,
+        QuotaScope::Family | QuotaScope::Account => Scope::Account,
     }
 }
 

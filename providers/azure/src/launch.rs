@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use crate::{
     AzureProvisioner, address,
     error::{AzureFailure as _, ErrorContext, Failure},
-    machine::{Begun, Machine},
+    machine::{Machine, StartedOperation},
     plan::Plan,
     state, tags,
 };
@@ -36,7 +36,7 @@ pub(crate) struct AzureLaunch<'a> {
 #[derive(Debug)]
 pub(crate) struct Creation {
     pub(crate) machine: Machine,
-    pub(crate) operation: Begun,
+    pub(crate) operation: StartedOperation,
 }
 
 /// The machines of a launch token by name.
@@ -64,7 +64,7 @@ impl AzureProvisioner {
             token: config.launch_token.as_ref(),
             owner: plan.owner.as_deref(),
             fingerprint: plan.fingerprint,
-            concurrency: self.width(),
+            concurrency: self.concurrency(),
             first_alone: true,
             recent_launches: &self.fresh,
             recent_tokens: &self.used,
@@ -104,7 +104,7 @@ impl LaunchCalls for AzureLaunch<'_> {
         name: &str,
         _: &TokenMachines,
     ) -> std::result::Result<Creation, CreateError> {
-        match self.azure.client.create(name, &self.plan.order).await {
+        match self.azure.client.create(name, &self.plan.spec).await {
             Ok((machine, operation)) => {
                 let machine = self.read_creation_time(machine).await;
                 // Tracked at once: the caller may drop this launch before its outcome is known.
@@ -112,8 +112,8 @@ impl LaunchCalls for AzureLaunch<'_> {
                 Ok(Creation { machine, operation })
             }
             Err(failure) if failure.is_conflict() && self.context.token.is_some() => {
-                let refusal = failure.into_error(self.context.call, ErrorContext::default());
-                Err(CreateError::NameTaken(refusal))
+                let parse_refusal = failure.into_error(self.context.call, ErrorContext::default());
+                Err(CreateError::NameTaken(parse_refusal))
             }
             Err(failure) => Err(CreateError::Failed(self.launch_error(failure))),
         }
@@ -137,7 +137,7 @@ impl LaunchCalls for AzureLaunch<'_> {
     }
 
     async fn adopt(&self, token: &LaunchToken, machine: Machine) -> Result<Machine> {
-        if self.azure.is_ending(&machine) || state::never_made(&machine) {
+        if self.azure.is_ending(&machine) || state::never_created(&machine) {
             return Err(self.ending_error(token, std::iter::once(&machine)));
         }
         Ok(machine)
@@ -152,7 +152,7 @@ impl AzureLaunch<'_> {
     /// Returns the machine with its creation time, which is part of its id. Azure may leave it out of the
     /// response of a creation.
     async fn read_creation_time(&self, machine: Machine) -> Machine {
-        if machine.made.is_some() {
+        if machine.created.is_some() {
             return machine;
         }
         let read = || -> BoxFuture<'_, Result<Option<Machine>>> {
@@ -162,7 +162,7 @@ impl AzureLaunch<'_> {
             })
         };
         let has_time =
-            |read: &Option<Machine>| read.as_ref().is_some_and(|read| read.made.is_some());
+            |read: &Option<Machine>| read.as_ref().is_some_and(|read| read.created.is_some());
         match read_until(&self.azure.capabilities, read, has_time).await {
             Ok(Some(current)) => current,
             Ok(None) | Err(_) => machine,

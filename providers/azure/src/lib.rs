@@ -1,4 +1,16 @@
 #![doc = include_str!("../README.md")]
+//! ## Modules
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `provisioner`, `options`, `config`, `credentials` | the public types |
+//! | `launch`, `token`, `settle`, `plan` | launches: the calls, what a token has launched, late failures, the request |
+//! | `cleanup`, `removal`, `recent_deletions` | the remains of failed creations: the background task, the proof, the memory |
+//! | `change`, `verbs`, `lro` | changes: power state, optional verbs, polling operations |
+//! | `read`, `list` | reads: by id and by filter |
+//! | `convert`, `state`, `tags`, `address`, `machine` | plain types and pure conversions |
+//! | `error`, `reason` | failures and the meaning of native codes |
+//! | `client` | the calls of the SDK, the transport and the tokens |
 
 mod address;
 mod change;

@@ -1,4 +1,7 @@
-//! Listing: page by page, with states and addresses from three lists more, whatever the number of machines.
+//! Listing: page by page, with states and addresses from three other lists.
+//!
+//! Owns the join of those lists, and the cache of interfaces. The number of calls does not depend on the
+//! number of machines, except for the pages.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -10,120 +13,125 @@ use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
     AzureProvisioner,
-    address::folded,
+    address::lowercase,
     client::Pages,
     error::{AzureFailure as _, ErrorContext, Failure},
     machine::{Interface, Machine, Public},
     state,
 };
 
-/// Where machines are reached, by their resource ids in small letters.
-pub(crate) type Parts = BTreeMap<String, Interface>;
+/// The first interface of each machine, by resource id of the machine in lower case.
+pub(crate) type InterfacesByMachine = BTreeMap<String, Interface>;
 
-/// How machines are, by their resource ids in small letters.
+/// The states of machines, by resource id in lower case.
 pub(crate) type Statuses = BTreeMap<String, Machine>;
 
-/// What was read of where machines are reached, and when. It changes far more rarely than states do, and may be
-/// as old as half of what a read may lag: the other half is Azure's.
+/// The interfaces that were last read, and when. They change rarely, and may be as old as half of the
+/// consistency window; the other half is for Azure's own lag.
 #[derive(Debug, Default)]
-pub(crate) struct Reached {
-    kept: Mutex<Option<(Instant, Arc<Parts>)>>,
+pub(crate) struct InterfaceCache {
+    kept: Mutex<Option<(Instant, Arc<InterfacesByMachine>)>>,
 }
 
-/// Where a list has got to.
-enum At {
+/// The position of a list.
+enum Cursor {
+    /// Nothing is read yet.
     Start,
+    /// The next page of machines, with what the other lists returned.
     Page {
         pages: Pages,
-        parts: Arc<Parts>,
+        interfaces: Arc<InterfacesByMachine>,
         statuses: Statuses,
     },
 }
 
 impl AzureProvisioner {
+    /// Lists the instances that `filter` selects.
     pub(crate) fn pages<'a>(
         &'a self,
         operation: Operation,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let step = move |at: Option<At>| async move {
+        let step = move |at: Option<Cursor>| async move {
             let call = self.call(operation);
             match self.next_page(&call, filter, at?).await {
-                Ok((seen, next)) => Some((seen, next)),
-                // What is in a group that is not there is nothing.
-                Err(failure) if failure.is_without_group() => None,
+                Ok((items, next)) => Some((items, next)),
+                // A group that does not exist contains nothing.
+                Err(failure) if failure.is_group_missing() => None,
                 Err(failure) => {
                     let error = failure.into_error(&call, ErrorContext::default());
                     Some((vec![Err(error)], None))
                 }
             }
         };
-        stream::unfold(Some(At::Start), step)
+        stream::unfold(Some(Cursor::Start), step)
             .flat_map(stream::iter)
             .boxed()
     }
 
+    /// Reads the page at a cursor. Returns its items, and the next cursor.
     async fn next_page(
         &self,
         call: &Call,
         filter: &InstanceFilter,
-        at: At,
-    ) -> std::result::Result<(Vec<Result<ListItem>>, Option<At>), Failure> {
-        let (mut pages, parts, statuses) = match at {
-            At::Start => {
-                // One after the other: a call that is refused as one too many is not followed by more.
+        at: Cursor,
+    ) -> std::result::Result<(Vec<Result<ListItem>>, Option<Cursor>), Failure> {
+        let (mut pages, interfaces, statuses) = match at {
+            Cursor::Start => {
+                // One after the other: if the first is throttled, the others are not sent.
                 let statuses = self.client.statuses().await?;
-                let parts = self.parts_of(statuses.values()).await?;
-                (self.client.pages(), parts, statuses)
+                let interfaces = self.interfaces_by_machine(statuses.values()).await?;
+                (self.client.pages(), interfaces, statuses)
             }
-            At::Page {
+            Cursor::Page {
                 pages,
-                parts,
+                interfaces,
                 statuses,
-            } => (pages, parts, statuses),
+            } => (pages, interfaces, statuses),
         };
         let Some(page) = pages.next().await? else {
             return Ok((Vec::new(), None));
         };
-        let seen = page
+        let items = page
             .into_iter()
-            .map(|machine| self.seen(call, machine, &parts, &statuses))
+            .map(|machine| self.listed_info(call, machine, &interfaces, &statuses))
             .filter(|info| info.as_ref().map_or(true, |info| filter.matches(info)))
             .map(|info| info.map(ListItem::from))
             .collect();
-        let next = At::Page {
+        let next = Cursor::Page {
             pages,
-            parts,
+            interfaces,
             statuses,
         };
-        Ok((seen, Some(next)))
+        Ok((items, Some(next)))
     }
 
-    fn seen(
+    /// Converts a listed machine.
+    fn listed_info(
         &self,
         call: &Call,
         mut machine: Machine,
-        parts: &Parts,
+        interfaces: &InterfacesByMachine,
         statuses: &Statuses,
     ) -> Result<fleetwright::InstanceInfo> {
         add_status(&mut machine, statuses);
-        let interface = parts.get(&folded(&machine.path));
+        let interface = interfaces.get(&lowercase(&machine.path));
         self.info(call, &machine, interface)
     }
 
-    /// Where machines of the group are reached: read anew if it is too old, or if one of `machines` should have
-    /// an address and has none.
-    pub(crate) async fn parts_of<'m>(
+    /// Returns the interfaces of the group. Reads them again if they are too old, or if one of `machines` should
+    /// have an address and has none.
+    pub(crate) async fn interfaces_by_machine<'m>(
         &self,
         mut machines: impl Iterator<Item = &'m Machine>,
-    ) -> std::result::Result<Arc<Parts>, Failure> {
-        let kept = self.reached.kept.lock().await.clone();
-        let fresh =
+    ) -> std::result::Result<Arc<InterfacesByMachine>, Failure> {
+        let kept = self.interface_cache.kept.lock().await.clone();
+        let is_recent =
             |(at, _): &(Instant, _)| at.elapsed() < self.capabilities.consistency_window / 2;
-        if let Some((_, parts)) = kept.filter(fresh) {
-            let shown = |machine: &Machine| parts.contains_key(&folded(&machine.path));
+        if let Some((_, interfaces)) = kept.filter(is_recent) {
+            let shown = |machine: &Machine| interfaces.contains_key(&lowercase(&machine.path));
             if machines.all(|machine| !has_address(machine) || shown(machine)) {
-                return Ok(parts);
+                return Ok(interfaces);
             }
         } else if !machines.any(has_address) {
             return Ok(Arc::default());
@@ -131,13 +139,13 @@ impl AzureProvisioner {
         let at = Instant::now();
         let (interfaces, public) =
             try_join!(self.client.interfaces(), self.client.public_addresses())?;
-        let parts = Arc::new(joined(interfaces, &public));
-        *self.reached.kept.lock().await = Some((at, Arc::clone(&parts)));
-        Ok(parts)
+        let interfaces = Arc::new(join_addresses(interfaces, &public));
+        *self.interface_cache.kept.lock().await = Some((at, Arc::clone(&interfaces)));
+        Ok(interfaces)
     }
 }
 
-/// Whether a machine can be reached at all.
+/// Whether a machine in this state can have an address.
 pub(crate) fn has_address(machine: &Machine) -> bool {
     match state::normalize(machine) {
         CloudInstanceState::Running
@@ -149,33 +157,36 @@ pub(crate) fn has_address(machine: &Machine) -> bool {
     }
 }
 
-/// The first interface of each machine with its public address, by machine.
-fn joined(interfaces: Vec<Interface>, public: &BTreeMap<String, IpAddr>) -> Parts {
-    let mut parts = Parts::new();
+/// Returns the first interface of each machine with its public address.
+fn join_addresses(
+    interfaces: Vec<Interface>,
+    public: &BTreeMap<String, IpAddr>,
+) -> InterfacesByMachine {
+    let mut by_machine = InterfacesByMachine::new();
     for mut interface in interfaces {
         if let Some(Public::At(path)) = &interface.public {
-            let address = public.get(&folded(path));
+            let address = public.get(&lowercase(path));
             interface.public = address.map(|address| Public::Address(*address));
         }
-        let Some(machine) = interface.machine.as_deref().map(folded) else {
+        let Some(machine) = interface.machine.as_deref().map(lowercase) else {
             continue;
         };
-        // A machine may have several, in any order.
-        if interface.primary || !parts.contains_key(&machine) {
-            parts.insert(machine, interface);
+        // A machine may have several interfaces, in any order.
+        if interface.primary || !by_machine.contains_key(&machine) {
+            by_machine.insert(machine, interface);
         }
     }
-    parts
+    by_machine
 }
 
-/// Adds how a machine is to what it is.
+/// Adds the listed states to a machine.
 pub(crate) fn add_status(machine: &mut Machine, statuses: &Statuses) {
-    let Some(told) = statuses.get(&folded(&machine.path)) else {
+    let Some(status) = statuses.get(&lowercase(&machine.path)) else {
         return;
     };
-    // A name is used again.
-    if told.vm_id.is_empty() || told.vm_id == machine.vm_id {
-        machine.statuses.clone_from(&told.statuses);
+    // Another machine may have had the name.
+    if status.vm_id.is_empty() || status.vm_id == machine.vm_id {
+        machine.statuses.clone_from(&status.statuses);
     }
 }
 
@@ -184,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_reached_by_its_first_interface_in_whatever_order_they_come() {
+    fn primary_interface_is_chosen_in_any_order() {
         let one = |primary, mac: &str| Interface {
             machine: Some("/Machines/A".to_owned()),
             primary,
@@ -193,8 +204,8 @@ mod tests {
         };
         let (first, second) = (one(true, "1"), one(false, "2"));
         for all in [[first.clone(), second.clone()], [second, first.clone()]] {
-            let parts = joined(all.into(), &BTreeMap::new());
-            assert_eq!(parts["/machines/a"], first);
+            let interfaces = join_addresses(all.into(), &BTreeMap::new());
+            assert_eq!(interfaces["/machines/a"], first);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Operations: asked after until they are over, or for as long as patience lasts.
+//! Long-running operations: polled until they end, or until a timeout.
 //!
-//! Owns how often an operation is asked after. It decides nothing: what a failure means is its caller's.
+//! Owns how often an operation is polled. It decides nothing: the caller knows what a failure means.
 
 use std::time::Duration;
 
@@ -10,33 +10,35 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::{
     client::{AzureClient, Progress},
     error::{AzureFailure as _, Failure},
-    machine::Begun,
+    machine::StartedOperation,
 };
 
-/// How an operation ended, as far as we know.
+/// How an operation ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
+    /// It succeeded.
     Succeeded,
+    /// It failed or was cancelled.
     Failed(Box<Failure>),
-    /// It goes on, or nobody can be asked: what became of it is seen by looking at the machine.
+    /// It still runs, or its link has expired. A read of the machine shows the result.
     Unknown,
 }
 
-/// Follows an operation to its end, past calls that fail.
+/// Polls an operation until it ends, and retries polls that fail.
 ///
-/// Azure asks to be asked rarely, every ten seconds or more; every `tick` is what others do and get away with.
-/// A link that leads to another host is not followed.
-pub(crate) async fn followed(
+/// Azure asks for at least ten seconds between polls; other clients poll faster without being throttled, so
+/// `tick` is the longest delay. A link to another host is not followed.
+pub(crate) async fn await_operation(
     client: &AzureClient,
-    begun: &Begun,
+    operation: &StartedOperation,
     tick: Duration,
-    patience: Duration,
+    timeout: Duration,
 ) -> Outcome {
-    let Some(url) = &begun.url else {
+    let Some(url) = &operation.url else {
         return Outcome::Unknown;
     };
-    let deadline = deadline_after(patience);
-    let mut wished = begun.retry_after.unwrap_or_default();
+    let deadline = deadline_after(timeout);
+    let mut wished = operation.retry_after.unwrap_or_default();
     for pause in poll_delays(tick) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -46,27 +48,27 @@ pub(crate) async fn followed(
         match timeout_at(deadline + tick, client.progress(url)).await {
             Ok(Ok(Progress::Done)) => return Outcome::Succeeded,
             Ok(Ok(Progress::Failed(failure))) => return Outcome::Failed(Box::new(failure)),
-            Ok(Ok(Progress::GoesOn(after))) => wished = after.unwrap_or_default(),
-            // Asking again too soon makes it worse.
+            Ok(Ok(Progress::Running(after))) => wished = after.unwrap_or_default(),
+            // An earlier request would be throttled too, and would count.
             Ok(Err(failure)) if failure.may_pass() => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 sleep(failure.retry_after.unwrap_or_default().min(left)).await;
             }
-            // It has expired, or leads elsewhere.
+            // The link has expired, or leads to another host.
             Ok(Err(_)) | Err(_) => return Outcome::Unknown,
         }
     }
     Outcome::Unknown
 }
 
-/// How an operation is just now.
-pub(crate) async fn asked(client: &AzureClient, begun: &Begun) -> Outcome {
-    let Some(url) = &begun.url else {
+/// Polls an operation once.
+pub(crate) async fn poll_once(client: &AzureClient, operation: &StartedOperation) -> Outcome {
+    let Some(url) = &operation.url else {
         return Outcome::Unknown;
     };
     match client.progress(url).await {
         Ok(Progress::Done) => Outcome::Succeeded,
         Ok(Progress::Failed(failure)) => Outcome::Failed(Box::new(failure)),
-        Ok(Progress::GoesOn(_)) | Err(_) => Outcome::Unknown,
+        Ok(Progress::Running(_)) | Err(_) => Outcome::Unknown,
     }
 }

@@ -1,114 +1,128 @@
-//! A machine, its parts and its order, in words of our own: what the SDK's documents are turned into, so that
-//! nothing but the client knows the SDK. Plain values.
+//! Machines, their parts and their requests, as plain values.
+//!
+//! Owns the types between the client, which knows the SDK's documents, and the rest of the crate, which
+//! does not.
 
 use std::{collections::BTreeMap, fmt, net::IpAddr};
 
 use chrono::{DateTime, Utc};
 
-/// A virtual machine as a read shows it.
+/// A virtual machine as a read returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
-    /// Its resource id, in whatever case Azure has shown it.
+    /// Its resource id, in the letter case of the response.
     pub(crate) path: String,
     pub(crate) name: String,
-    /// Azure's own id; empty where a list of states leaves it out.
+    /// Azure's own id; empty where a list of states omits it.
     pub(crate) vm_id: String,
-    pub(crate) made: Option<DateTime<Utc>>,
+    /// When it was created.
+    pub(crate) created: Option<DateTime<Utc>>,
+    /// The location, such as `eastus`.
     pub(crate) location: String,
     pub(crate) zone: Option<String>,
+    /// The size, such as `Standard_D2s_v5`.
     pub(crate) size: Option<String>,
+    /// The image, in the form in which a launch names it.
     pub(crate) image: Option<String>,
     pub(crate) spot: bool,
     pub(crate) tags: BTreeMap<String, String>,
-    /// How its latest operation ended, or that it goes on.
+    /// The state of its latest operation, such as `Creating` or `Failed`.
     pub(crate) provisioning: String,
-    /// What its instance view says; none, if nobody asked.
+    /// The codes of its instance view; empty if the read did not include it.
     pub(crate) statuses: Vec<Status>,
-    /// The resource ids of its interfaces, the first one first.
+    /// The resource ids of its interfaces, the primary one first.
     pub(crate) interfaces: Vec<String>,
-    /// The resource id of the system's disk.
+    /// The resource id of the system disk.
     pub(crate) disk: Option<String>,
-    /// Which generation of hardware it thinks it runs on, such as `V2`.
+    /// The hardware generation, such as `V2`.
     pub(crate) generation: Option<String>,
     /// The version of the document.
     pub(crate) etag: Option<String>,
 }
 
-/// A line of an instance view, such as `PowerState/running`.
+/// A code of an instance view, such as `PowerState/running`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) code: String,
     pub(crate) message: Option<String>,
 }
 
-/// Where an interface is reached.
+/// A network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Interface {
-    /// The resource id of the machine that it is of.
+    /// The resource id of its machine.
     pub(crate) machine: Option<String>,
-    /// Whether it is the first one of its machine.
+    /// Whether it is the primary interface of its machine.
     pub(crate) primary: bool,
+    /// The MAC address, with hyphens.
     pub(crate) mac: Option<String>,
+    /// The private address.
     pub(crate) private: Option<IpAddr>,
     pub(crate) public: Option<Public>,
+    /// The resource id of the subnet.
     pub(crate) subnet: Option<String>,
+    /// The resource id of the network security group.
     pub(crate) security_group: Option<String>,
 }
 
-/// A public address: itself, or where to find it.
+/// A public address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Public {
+    /// The address itself.
     Address(IpAddr),
-    /// By its resource id.
+    /// The resource id of the address.
     At(String),
 }
 
-/// What an image is launched of.
+/// The image of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// One of the marketplace.
+    /// A marketplace image.
     Published {
         publisher: String,
         offer: String,
         sku: String,
         version: String,
     },
-    /// By resource id.
+    /// An image or gallery version of ours, by resource id.
     Resource(String),
-    /// In a gallery that is shared with this subscription, or with everybody.
+    /// An image of a gallery that is shared with this subscription.
     SharedGallery(String),
+    /// An image of a public gallery.
     CommunityGallery(String),
 }
 
-/// An order of a machine with all that belongs to it. `Debug` does not show the user data.
+/// The request of a machine with all its parts. `Debug` does not show the user data.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct MachineSpec {
     pub(crate) location: String,
     pub(crate) zone: Option<String>,
     pub(crate) size: String,
     pub(crate) source: Source,
+    /// The size of the system disk in GiB.
     pub(crate) disk_gib: Option<i32>,
     pub(crate) disk_type: Option<String>,
     pub(crate) admin_user: String,
     pub(crate) ssh_public_key: String,
-    /// In base64, as is the user data.
+    /// In base64, like the user data.
     pub(crate) custom_data: Option<String>,
     pub(crate) user_data: Option<String>,
     pub(crate) subnet: String,
     pub(crate) security_group: Option<String>,
     pub(crate) public_address: bool,
-    /// Whether it is a spot machine, and what becomes of it then.
+    /// Whether it is a spot machine, and what happens when Azure evicts it.
     pub(crate) spot: Option<crate::Eviction>,
     pub(crate) system_identity: bool,
     pub(crate) user_identities: Vec<String>,
     pub(crate) plan: Option<crate::MarketplacePlan>,
+    /// Whether Azure keeps the console log.
     pub(crate) console: bool,
     pub(crate) tags: BTreeMap<String, String>,
 }
 
-impl fmt::Debug for Order {
+impl fmt::Debug for MachineSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Order")
+        f.debug_struct("MachineSpec")
             .field("location", &self.location)
             .field("zone", &self.zone)
             .field("size", &self.size)
@@ -120,22 +134,24 @@ impl fmt::Debug for Order {
 /// A change of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edit {
-    /// All tags, in the place of those that it had.
+    /// Replaces all tags.
     Tags(BTreeMap<String, String>),
+    /// Changes the size.
     Size(String),
 }
 
-/// An image that was made here.
+/// An image of the resource group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MadeImage {
+pub(crate) struct ImageRecord {
     pub(crate) path: String,
     pub(crate) tags: BTreeMap<String, String>,
 }
 
-/// What a call has begun, and where its end is told.
+/// The operation that a call started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Begun {
-    /// None, if it was over at once or nobody says.
+pub(crate) struct StartedOperation {
+    /// The link of the operation; `None` if it ended at once or Azure returned no link.
     pub(crate) url: Option<String>,
+    /// When Azure wants the first poll.
     pub(crate) retry_after: Option<std::time::Duration>,
 }

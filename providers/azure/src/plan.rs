@@ -1,4 +1,7 @@
-//! What a launch orders: the launch's own wishes over those of the config. Pure.
+//! The request of a launch. Pure.
+//!
+//! Owns how an instance config and the launch config become one request. A value of the instance config
+//! overrides that of the launch config, which overrides Azure's default.
 
 use std::num::NonZeroU32;
 
@@ -9,21 +12,31 @@ use fleetwright::{
 
 use crate::{
     AzureLaunchConfig, BootDiagnostics, SystemIdentity, UserDataAs, address,
-    machine::{Order, Source},
+    machine::{MachineSpec, Source},
     tags,
 };
 
-/// What all machines of one launch have in common.
+/// The request that all machines of one launch share.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    pub(crate) order: Order,
+    /// The request, without the name.
+    pub(crate) spec: MachineSpec,
+    /// The zone, for the result and for errors.
     pub(crate) zone: Option<Zone>,
+    /// The subnet as it was named, for errors about its addresses.
     pub(crate) network: NetworkId,
+    /// The fingerprint of config and count.
     pub(crate) fingerprint: Fingerprint,
+    /// The owner mark: the digest of the launch token.
     pub(crate) owner: Option<String>,
 }
 
 impl Plan {
+    /// Creates the request for `count` machines of `config`.
+    ///
+    /// # Errors
+    ///
+    /// The first value that Azure could not accept.
     pub(crate) fn new(
         launch: &AzureLaunchConfig,
         config: &InstanceConfig,
@@ -48,7 +61,7 @@ impl Plan {
         let spot = placement.market == Some(Market::Spot);
         let public = placement.public_address.unwrap_or(launch.public_address);
         Ok(Self {
-            order: Order {
+            spec: MachineSpec {
                 location: launch.location.clone(),
                 zone: zone.as_ref().map(Zone::to_string),
                 size: config.instance_type.to_string(),
@@ -67,7 +80,7 @@ impl Plan {
                 user_identities: launch.user_identities.iter().cloned().collect(),
                 plan: launch.plan.clone(),
                 console: launch.boot_diagnostics == BootDiagnostics::Kept,
-                tags: tags::written(
+                tags: tags::encode(
                     &launch.tags,
                     &config.tags,
                     token.map(|token| (token, fingerprint, count)),
@@ -81,16 +94,16 @@ impl Plan {
     }
 }
 
-/// What an image is, by what it is called.
+/// Parses the name of an image.
 fn source(text: &str) -> Result<Source, InvalidValue> {
-    let folded = address::folded(text);
-    if folded.starts_with("/sharedgalleries/") {
+    let lowercase = address::lowercase(text);
+    if lowercase.starts_with("/sharedgalleries/") {
         return Ok(Source::SharedGallery(text.to_owned()));
     }
-    if folded.starts_with("/communitygalleries/") {
+    if lowercase.starts_with("/communitygalleries/") {
         return Ok(Source::CommunityGallery(text.to_owned()));
     }
-    if folded.starts_with("/subscriptions/") {
+    if lowercase.starts_with("/subscriptions/") {
         return Ok(Source::Resource(text.to_owned()));
     }
     let parts: Vec<_> = text.split(':').collect();
@@ -110,18 +123,19 @@ fn source(text: &str) -> Result<Source, InvalidValue> {
     }
 }
 
+/// Returns the size of the disk, which Azure limits.
 fn disk_gib(wanted: Option<NonZeroU32>) -> Result<Option<i32>, InvalidValue> {
     let Some(wanted) = wanted else {
         return Ok(None);
     };
     let size = i32::try_from(wanted.get()).map_err(|_| {
-        let instead = "Azure's disks have at most 4095 GiB".to_owned();
+        let instead = "a disk of Azure has at most 4095 GiB".to_owned();
         InvalidValue::new("disk_size_gb", Problem::NotOffered { instead })
     });
     size.map(Some)
 }
 
-/// An interface has one group at most.
+/// Returns the network security group. An interface has at most one.
 fn security_group(
     launch: &AzureLaunchConfig,
     config: &InstanceConfig,
@@ -130,7 +144,8 @@ fn security_group(
     let mut wanted = config.placement.security_groups.iter();
     let (first, more) = (wanted.next(), wanted.next());
     if more.is_some() {
-        let instead = "a machine of Azure has one network security group: name one".to_owned();
+        let instead =
+            "an Azure machine has at most one network security group: name one".to_owned();
         return Err(InvalidValue::new(field, Problem::NotOffered { instead }));
     }
     let Some(group) = first.or(launch.network_security_group.as_ref()) else {
@@ -174,7 +189,7 @@ mod tests {
     #[test]
     fn a_plain_launch_orders_what_the_config_says() {
         let plan = planned(&launch(), &config()).unwrap();
-        let order = plan.order;
+        let order = plan.spec;
         assert_eq!((order.size.as_str(), order.zone), ("Standard_B1s", None));
         assert!(
             order
@@ -202,7 +217,7 @@ mod tests {
         config.placement.security_groups = [SecurityGroupId::new("theirs").unwrap()].into();
         let plan = planned(&launch, &config).unwrap();
         assert!(!format!("{plan:?}").contains("/yMh"), "{plan:?}");
-        let order = plan.order;
+        let order = plan.spec;
         assert_eq!(order.zone.as_deref(), Some("2"));
         assert!(order.security_group.unwrap().ends_with("/theirs"));
         assert_eq!(order.user_data.as_deref(), Some("/yMh"));

@@ -17,7 +17,7 @@ use crate::{
     cleanup::{AzureCleanup, CleanupOwner},
     client::AzureClient,
     error::ErrorContext,
-    list::Reached,
+    list::InterfaceCache,
     recent_deletions::RecentDeletions,
     removal::Remover,
 };
@@ -62,7 +62,7 @@ pub struct AzureProvisioner {
     pub(crate) used: RecentTokens,
     pub(crate) deletions: RecentDeletions,
     pub(crate) cleanup: CleanupOwner,
-    pub(crate) reached: Reached,
+    pub(crate) interface_cache: InterfaceCache,
 }
 
 impl AzureProvisioner {
@@ -124,7 +124,7 @@ impl AzureProvisioner {
             used: RecentTokens::new(),
             deletions,
             cleanup,
-            reached: Reached::default(),
+            interface_cache: InterfaceCache::default(),
         })
     }
 
@@ -134,10 +134,12 @@ impl AzureProvisioner {
         self.cleanup.handle()
     }
 
+    /// Returns the context of errors of an operation.
     pub(crate) fn call(&self, operation: Operation) -> Call {
         Call::new(self.capabilities.provider.as_str(), operation)
     }
 
+    /// Returns the error context of an instance.
     pub(crate) fn about<'a>(&self, id: &'a InstanceId) -> ErrorContext<'a> {
         ErrorContext {
             instance: Some(id),
@@ -158,23 +160,28 @@ impl fmt::Debug for AzureProvisioner {
 }
 
 /// Returns the result of a batch of one.
-fn only<T>(call: &Call, answers: Vec<Result<T>>) -> Result<T> {
+fn only<T>(call: &Call, results: Vec<Result<T>>) -> Result<T> {
     let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
-    answers.into_iter().next().unwrap_or_else(lost)
+    results.into_iter().next().unwrap_or_else(lost)
 }
 
 #[async_trait]
 impl InstanceProvisioner for AzureProvisioner {
+    /// Declared from the options; constant for the life of the handle.
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
 
+    /// With a token one GET by name; then one PUT of the machine with disk, interface and address, and polls of its
+    /// operation for up to `launch_wait`. The cleanup tracks the creation.
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
         let launched = self.launch_all(&call, config, NonZeroU32::MIN).await?;
         only(&call, launched.into_iter().map(Ok).collect())
     }
 
+    /// One GET and two lists for the batch, then one PUT each: the first alone, the others `concurrency` at a time.
+    /// A batch can be launched partly; the error then carries the survivors.
     async fn launch_instances(
         &self,
         config: &InstanceConfig,
@@ -184,74 +191,85 @@ impl InstanceProvisioner for AzureProvisioner {
             .await
     }
 
+    /// A read, then `delete`. Disk, interface and address are deleted with the machine.
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
         let ids = slice::from_ref(id);
-        let answers = self.changed(operation, Change::Terminate, ids).await;
-        only(&self.call(operation), answers)
+        let results = self.change_all(operation, Change::Terminate, ids).await;
+        only(&self.call(operation), results)
     }
 
+    /// A read, then `deallocate`. Disk and address are kept and billed.
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::StopInstance;
         let ids = slice::from_ref(id);
-        let answers = self.changed(operation, Change::Stop, ids).await;
-        only(&self.call(operation), answers)
+        let results = self.change_all(operation, Change::Stop, ids).await;
+        only(&self.call(operation), results)
     }
 
+    /// A read, then `start`, whose operation is polled for up to `launch_wait` for missing capacity.
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         let operation = Operation::StartInstance;
         let ids = slice::from_ref(id);
-        let answers = self.changed(operation, Change::Start, ids).await;
-        only(&self.call(operation), answers)?;
-        self.started(operation, id).await
+        let results = self.change_all(operation, Change::Start, ids).await;
+        only(&self.call(operation), results)?;
+        self.read_started(operation, id).await
     }
 
+    /// GET of the machine with its instance view, and of its interface.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let info = self.one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
     }
 
+    /// Lists of states, interfaces and addresses, and the pages of machines. Azure filters nothing, this crate does.
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let operation = Operation::ListInstances;
         collect_complete(&self.call(operation), self.pages(operation, filter)).await
     }
 
+    /// One GET by name; lists if the launch was a batch.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         self.find_launch_record(&self.call(Operation::FindLaunch), token)
             .await
     }
 
+    /// One list of states for more than three, then one `delete` each.
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.changed(Operation::TerminateInstances, Change::Terminate, ids)
+        self.change_all(Operation::TerminateInstances, Change::Terminate, ids)
             .await
     }
 
+    /// One list of states for more than three, then one `deallocate` each.
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.changed(Operation::StopInstances, Change::Stop, ids)
+        self.change_all(Operation::StopInstances, Change::Stop, ids)
             .await
     }
 
+    /// One list of states for more than three, then one `start` each and one poll of each operation.
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         let operation = Operation::StartInstances;
-        let changed = self.changed(operation, Change::Start, ids).await;
+        let changed = self.change_all(operation, Change::Start, ids).await;
         let there = ids
             .iter()
             .zip(&changed)
             .filter(|(_, answer)| answer.is_ok());
         let there: Vec<_> = there.map(|(id, _)| id).collect();
-        let mut started = self.all_started(operation, &there).await.into_iter();
+        let mut started = self.read_all_started(operation, &there).await.into_iter();
         let call = self.call(operation);
         let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
         let answer = |answer: Result<()>| answer.and_then(|()| started.next().unwrap_or_else(lost));
         changed.into_iter().map(answer).collect()
     }
 
+    /// One list of states for more than three, and lists of interfaces and addresses if the cached ones are too old.
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        let infos = self.described(Operation::DescribeInstances, ids).await;
+        let infos = self.describe_all(Operation::DescribeInstances, ids).await;
         let status = |info: Result<InstanceInfo>| info.map(InstanceStatus::from);
         infos.into_iter().map(status).collect()
     }
 
+    /// Like [`list_instances`](InstanceProvisioner::list_instances), page by page. Azure reports no gaps.
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
@@ -259,23 +277,29 @@ impl InstanceProvisioner for AzureProvisioner {
         self.pages(Operation::StreamInstances, filter)
     }
 
+    /// GET and PATCH of all tags with the version that was read, until done.
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
-        self.retagged(id, change).await
+        self.retag(id, change).await
     }
 
+    /// `restart`. Azure has no other reboot, so soft and hard are the same.
     async fn reboot_instance(&self, id: &InstanceId, _: Reboot) -> Result<()> {
-        self.rebooted(id).await
+        self.reboot(id).await
     }
 
+    /// PATCH of a stopped machine, until done.
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
-        self.resized(id, to).await
+        self.resize(id, to).await
     }
 
+    /// `retrieveBootDiagnosticsData`, and the blob that it names, without the token.
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         self.console(id).await
     }
 
+    /// GET of the image, then PUT of an image of the system disk. An image of the same name and machine is
+    /// returned as the result of an earlier attempt.
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
-        self.imaged(id, request).await
+        self.snapshot_system_disk(id, request).await
     }
 }

@@ -1,7 +1,8 @@
-//! Reading: one machine by id, many by one read of everything, and what becomes of those that are not there.
+//! Reading: few machines one by one, many with one list, and the meaning of a machine that is not found.
 //!
-//! Owns what "not there" means. Azure keeps no record of what is gone; an id says when it was given, and what
-//! is older than any lag and not there is gone.
+//! Owns that meaning. Azure keeps no record of deleted machines. An id contains the creation time: a
+//! machine that is not found and older than the consistency window is gone, a younger one may not show
+//! yet. A read must never change anything.
 
 use std::{slice, sync::Arc};
 
@@ -18,32 +19,33 @@ use futures_util::{
 
 use crate::{
     AzureProvisioner,
-    address::{self, Address, folded},
+    address::{self, Address, lowercase},
     convert,
     error::{AzureFailure as _, ErrorContext, Failure},
-    list::{Parts, add_status, has_address},
+    list::{InterfacesByMachine, add_status, has_address},
     machine::{Interface, Machine},
     state,
 };
 
-/// Up to how many are asked for one by one; more are found in a list of everything.
+/// Up to how many machines are read one by one. More are read with one list.
 pub(crate) const FEW: usize = 3;
 
-/// What a look at an id shows.
+/// What a read says about an id.
 #[derive(Clone, Debug)]
-pub(crate) enum Look {
-    There(Box<Machine>),
-    /// Gone, with what is known of its end.
+pub(crate) enum Lookup {
+    /// The machine exists.
+    Found(Box<Machine>),
+    /// It does not exist any more, with the reason of its end.
     Gone(String),
-    /// Nothing is shown, which proves nothing yet.
+    /// It is not found, and so young that this proves nothing.
     NotShown,
 }
 
-/// A look at each of many: none where an id is not ours.
-pub(crate) type Looks = Vec<Option<std::result::Result<Look, Failure>>>;
+/// One lookup per id; `None` for an id of another group.
+pub(crate) type Lookups = Vec<Option<std::result::Result<Lookup, Failure>>>;
 
 impl AzureProvisioner {
-    /// The address in an id of ours: one of another group is nobody's here.
+    /// Returns the address in an id of this resource group, or `None` for any other id.
     pub(crate) fn address(&self, id: &InstanceId) -> Option<Address> {
         let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
         Address::parse(id).filter(|at| {
@@ -52,170 +54,182 @@ impl AzureProvisioner {
         })
     }
 
+    /// Returns the address of a machine.
     pub(crate) fn address_of(&self, machine: &Machine) -> Address {
         convert::address(self.client.subscription(), self.client.group(), machine)
     }
 
-    /// Looks at one id.
-    pub(crate) async fn look(&self, at: &Address) -> std::result::Result<Look, Failure> {
+    /// Reads the machine of one id.
+    pub(crate) async fn look_up(&self, at: &Address) -> std::result::Result<Lookup, Failure> {
         match self.client.get(&at.name).await {
-            Ok(machine) => Ok(self.judged(at, machine)),
+            Ok(machine) => Ok(self.check_vm_id(at, machine)),
             Err(failure) if failure.is_not_found() => {
-                Ok(self.absent(at, address::moment(failure.server_time)))
+                Ok(self.absent(at, address::azure_time(failure.server_time)))
             }
             Err(failure) => Err(failure),
         }
     }
 
-    /// A machine of the right name, which need not be the right one.
-    fn judged(&self, at: &Address, machine: Machine) -> Look {
+    /// Compares the VM id of a machine that has the right name.
+    fn check_vm_id(&self, at: &Address, machine: Machine) -> Lookup {
         if machine.vm_id == at.vm_id {
-            return Look::There(Box::new(machine));
+            return Lookup::Found(Box::new(machine));
         }
-        // A read of the past shows the one before ours.
-        let before = self.address_of(&machine).made < at.made;
-        let now = self.client.moment(Utc::now());
-        if before && at.is_younger(self.capabilities.consistency_window, now) {
-            return Look::NotShown;
+        // A stale read can show the previous machine of that name.
+        let before = self.address_of(&machine).created < at.created;
+        let now = self.client.azure_time(Utc::now());
+        if before && at.is_recent(self.capabilities.consistency_window, now) {
+            return Lookup::NotShown;
         }
-        Look::Gone(self.end_of(at, "gone: another machine has its name"))
+        Lookup::Gone(self.end_reason(at, "gone: another machine has its name"))
     }
 
-    /// What it means that nothing is shown, at a moment.
-    fn absent(&self, at: &Address, now: DateTime<Utc>) -> Look {
-        if at.is_younger(self.capabilities.consistency_window, now) {
-            return Look::NotShown;
+    /// Returns what it means that a machine is not found at `now`.
+    fn absent(&self, at: &Address, now: DateTime<Utc>) -> Lookup {
+        if at.is_recent(self.capabilities.consistency_window, now) {
+            return Lookup::NotShown;
         }
-        Look::Gone(self.end_of(at, "gone: no record kept"))
+        Lookup::Gone(self.end_reason(at, "gone: no record kept"))
     }
 
-    fn end_of(&self, at: &Address, otherwise: &str) -> String {
+    /// Returns why a machine ended, if this handle knows it.
+    fn end_reason(&self, at: &Address, otherwise: &str) -> String {
         let known = self.deletions.reason(&at.vm_id);
         known.unwrap_or_else(|| otherwise.to_owned())
     }
 
-    /// Looks at many, with calls that do not grow with them. One that cannot be looked at is no matter of the
-    /// others.
-    pub(crate) async fn looks(
+    /// Reads the machines of many ids, with a number of calls that does not depend on theirs. A failure of one
+    /// read does not affect the others.
+    pub(crate) async fn look_up_all(
         &self,
         all: &[Option<Address>],
-    ) -> std::result::Result<Looks, Failure> {
+    ) -> std::result::Result<Lookups, Failure> {
         let known = all.iter().flatten().count();
-        // What was made later need not be in the list.
+        // A machine that was created later may not be in the list.
         let began = Utc::now();
         let listed = if known > FEW {
             Some(self.client.statuses().await?)
         } else {
             None
         };
-        let began = self.client.moment(began);
+        let began = self.client.azure_time(began);
         let each = all.iter().map(|at| {
             let listed = listed.as_ref();
             async move {
                 let at = at.as_ref()?;
                 let path = address::machine_path(&at.subscription, &at.group, &at.name);
-                let look = match listed.map(|listed| listed.get(&folded(&path))) {
+                let lookup = match listed.map(|listed| listed.get(&lowercase(&path))) {
                     Some(Some(machine)) if machine.vm_id == at.vm_id => {
-                        Ok(Look::There(Box::new(machine.clone())))
+                        Ok(Lookup::Found(Box::new(machine.clone())))
                     }
                     Some(None) => Ok(self.absent(at, began)),
-                    Some(Some(_)) | None => self.look(at).await,
+                    Some(Some(_)) | None => self.look_up(at).await,
                 };
-                Some(look)
+                Some(lookup)
             }
         });
         let each: Vec<_> = each.collect();
-        Ok(stream::iter(each).buffered(self.width()).collect().await)
+        Ok(stream::iter(each)
+            .buffered(self.concurrency())
+            .collect()
+            .await)
     }
 
-    /// The instances by id, each as it is or not found.
-    pub(crate) async fn described(
+    /// Describes many instances. Retries those that do not show yet because they were just launched.
+    pub(crate) async fn describe_all(
         &self,
         operation: Operation,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceInfo>> {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
-            Box::pin(async move { self.described_once(operation, &ids).await })
+            Box::pin(async move { self.describe_once(operation, &ids).await })
         };
         self.fresh
             .retry_not_found(ids, &self.capabilities, once)
             .await
     }
 
-    async fn described_once(
+    /// Describes many instances once.
+    async fn describe_once(
         &self,
         operation: Operation,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceInfo>> {
         let call = self.call(operation);
         let all: Vec<_> = ids.iter().map(|id| self.address(id)).collect();
-        let told = |failure: Failure| {
+        let to_error = |failure: Failure| {
             let error = failure.into_error(&call, ErrorContext::default());
             ids.iter().map(|_| Err(error.clone())).collect()
         };
-        let looks = match self.looks(&all).await {
-            Ok(looks) => looks,
-            Err(failure) => return told(failure),
+        let lookups = match self.look_up_all(&all).await {
+            Ok(lookups) => lookups,
+            Err(failure) => return to_error(failure),
         };
-        let there: Vec<_> = looks
+        let there: Vec<_> = lookups
             .iter()
-            .filter_map(|look| match look {
-                Some(Ok(Look::There(machine))) => Some(&**machine),
-                Some(Ok(Look::Gone(_) | Look::NotShown) | Err(_)) | None => None,
+            .filter_map(|lookup| match lookup {
+                Some(Ok(Lookup::Found(machine))) => Some(&**machine),
+                Some(Ok(Lookup::Gone(_) | Lookup::NotShown) | Err(_)) | None => None,
             })
             .collect();
-        let parts = if there.len() > FEW {
-            Some(self.parts_of(there.into_iter()).await)
+        let interfaces = if there.len() > FEW {
+            Some(self.interfaces_by_machine(there.into_iter()).await)
         } else {
             None
         };
-        let each = ids.iter().zip(&all).zip(looks).map(|((id, at), look)| {
-            let (call, parts) = (&call, parts.as_ref());
-            async move { self.shown(call, id, at.as_ref(), look, parts).await }
+        let each = ids.iter().zip(&all).zip(lookups).map(|((id, at), lookup)| {
+            let (call, interfaces) = (&call, interfaces.as_ref());
+            async move {
+                self.found_info(call, id, at.as_ref(), lookup, interfaces)
+                    .await
+            }
         });
         let each: Vec<_> = each.collect();
-        stream::iter(each).buffered(self.width()).collect().await
+        stream::iter(each)
+            .buffered(self.concurrency())
+            .collect()
+            .await
     }
 
-    /// What a look shows, with its addresses.
-    async fn shown(
+    /// Converts a lookup, with the addresses of the machine.
+    async fn found_info(
         &self,
         call: &Call,
         id: &InstanceId,
         at: Option<&Address>,
-        look: Option<std::result::Result<Look, Failure>>,
-        parts: Option<&std::result::Result<Arc<Parts>, Failure>>,
+        lookup: Option<std::result::Result<Lookup, Failure>>,
+        interfaces: Option<&std::result::Result<Arc<InterfacesByMachine>, Failure>>,
     ) -> Result<InstanceInfo> {
-        let (Some(at), Some(look)) = (at, look) else {
+        let (Some(at), Some(lookup)) = (at, lookup) else {
             return Err(call.not_found(id));
         };
-        let told = |failure: Failure| failure.into_error(call, ErrorContext::default());
-        let look = look.map_err(told)?;
-        let machine = match look {
-            Look::There(machine) => machine,
-            Look::Gone(reason) => {
-                let gone = convert::gone(at, &reason);
+        let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
+        let lookup = lookup.map_err(to_error)?;
+        let machine = match lookup {
+            Lookup::Found(machine) => machine,
+            Lookup::Gone(reason) => {
+                let gone = convert::gone_info(at, &reason);
                 return gone.ok_or_else(|| self.missing(call, id));
             }
-            Look::NotShown => return Err(self.missing(call, id)),
+            Lookup::NotShown => return Err(self.missing(call, id)),
         };
-        let interface = match parts {
-            Some(Ok(parts)) => parts.get(&folded(&machine.path)).cloned(),
-            // Who has no address needs none to be read.
-            Some(Err(failure)) if has_address(&machine) => return Err(told(failure.clone())),
+        let interface = match interfaces {
+            Some(Ok(interfaces)) => interfaces.get(&lowercase(&machine.path)).cloned(),
+            // A machine without an address does not need the failed list.
+            Some(Err(failure)) if has_address(&machine) => return Err(to_error(failure.clone())),
             Some(Err(_)) => None,
             None => self.interface(call, &machine).await?,
         };
         self.info_at(call, at, &machine, interface.as_ref())
     }
 
-    /// Whether a machine is on its way out, as far as a read or this handle knows.
+    /// Whether a machine is being deleted, by the read or by what this handle has deleted.
     pub(crate) fn is_ending(&self, machine: &Machine) -> bool {
         let window = self.capabilities.consistency_window;
-        is_deleting(machine) || self.deletions.is_fresh(&machine.vm_id, window)
+        is_deleting(machine) || self.deletions.is_recent(&machine.vm_id, window)
     }
 
-    /// The interface of one machine. One that is being made or deleted may have none that can be shown.
+    /// Reads the first interface of a machine. A machine that is being created or deleted may have none.
     pub(crate) async fn interface(
         &self,
         call: &Call,
@@ -231,7 +245,7 @@ impl AzureProvisioner {
         }
     }
 
-    /// The interfaces of machines, with calls that do not grow with them.
+    /// Reads the first interfaces of machines, with a number of calls that does not depend on theirs.
     pub(crate) async fn interfaces(
         &self,
         call: &Call,
@@ -241,14 +255,16 @@ impl AzureProvisioner {
             let each = machines.iter().map(|machine| self.interface(call, machine));
             return try_join_all(each).await;
         }
-        let parts = self.parts_of(machines.iter().copied()).await;
-        let parts = parts.map_err(|failure| failure.into_error(call, ErrorContext::default()))?;
+        let interfaces = self.interfaces_by_machine(machines.iter().copied()).await;
+        let interfaces =
+            interfaces.map_err(|failure| failure.into_error(call, ErrorContext::default()))?;
         let each = machines.iter();
         Ok(each
-            .map(|machine| parts.get(&folded(&machine.path)).cloned())
+            .map(|machine| interfaces.get(&lowercase(&machine.path)).cloned())
             .collect())
     }
 
+    /// Converts a machine.
     pub(crate) fn info(
         &self,
         call: &Call,
@@ -258,6 +274,7 @@ impl AzureProvisioner {
         self.info_at(call, &self.address_of(machine), machine, interface)
     }
 
+    /// Converts a machine at a known address.
     fn info_at(
         &self,
         call: &Call,
@@ -267,10 +284,10 @@ impl AzureProvisioner {
     ) -> Result<InstanceInfo> {
         let info = convert::info(at, machine, interface);
         let mut info = info.map_err(|odd| call.unexpected(Effect::Unknown, &odd))?;
-        // We have deleted it, and a read of the past shows it as it was.
+        // This handle has deleted it, and the read is stale.
         if self
             .deletions
-            .is_fresh(&at.vm_id, self.capabilities.consistency_window)
+            .is_recent(&at.vm_id, self.capabilities.consistency_window)
         {
             info.state = CloudInstanceState::Terminating;
             info.public_ip = None;
@@ -278,18 +295,20 @@ impl AzureProvisioner {
         Ok(info)
     }
 
+    /// Returns the error for an id that no read shows.
     pub(crate) fn missing(&self, call: &Call, id: &InstanceId) -> ProvisionError {
         call.not_found_yet(id, self.capabilities.consistency_window)
     }
 
+    /// Describes one instance.
     pub(crate) async fn one(&self, operation: Operation, id: &InstanceId) -> Result<InstanceInfo> {
-        let mut answers = self.described(operation, slice::from_ref(id)).await;
-        answers
+        let mut results = self.describe_all(operation, slice::from_ref(id)).await;
+        results
             .pop()
             .unwrap_or_else(|| Err(self.missing(&self.call(operation), id)))
     }
 
-    /// Reads one until the answer is `enough` or cannot be of the past any more.
+    /// Reads an instance until the result is `enough`, or cannot be stale any more.
     pub(crate) async fn read_until(
         &self,
         operation: Operation,
@@ -300,7 +319,7 @@ impl AzureProvisioner {
         read_until(&self.capabilities, read, enough).await
     }
 
-    /// An instance that an optional verb is about, in one of the states that the verb needs.
+    /// Reads the instance of an optional verb until it is in one of the states that the verb needs.
     pub(crate) async fn in_state(
         &self,
         operation: Operation,
@@ -315,15 +334,15 @@ impl AzureProvisioner {
         Ok((call, at))
     }
 
-    /// Every machine of the group with how it is.
-    pub(crate) async fn everything(&self) -> std::result::Result<Vec<Machine>, Failure> {
+    /// Lists every machine of the group with its states.
+    pub(crate) async fn list_machines(&self) -> std::result::Result<Vec<Machine>, Failure> {
         let statuses = self.client.statuses().await?;
         let (mut all, mut pages) = (Vec::new(), self.client.pages());
         loop {
             match pages.next().await {
                 Ok(Some(page)) => all.extend(page),
                 Ok(None) => break,
-                Err(failure) if failure.is_without_group() => break,
+                Err(failure) if failure.is_group_missing() => break,
                 Err(failure) => return Err(failure),
             }
         }
@@ -333,18 +352,18 @@ impl AzureProvisioner {
         Ok(all)
     }
 
-    /// How many calls of one batch are under way at a time.
-    pub(crate) fn width(&self) -> usize {
+    /// How many calls of one batch are sent at the same time.
+    pub(crate) fn concurrency(&self) -> usize {
         self.options.concurrency.get() as usize
     }
 }
 
-/// Whether a machine is on its way out, by what Azure is asked for and not by what is left of it.
+/// Whether Azure is deleting a machine.
 pub(crate) fn is_deleting(machine: &Machine) -> bool {
     machine.provisioning.eq_ignore_ascii_case("Deleting")
 }
 
-/// Whether a machine is still being made.
+/// Whether Azure is creating a machine.
 pub(crate) fn is_creating(machine: &Machine) -> bool {
     machine.provisioning.eq_ignore_ascii_case("Creating") && state::power(machine).is_none()
 }

@@ -1,63 +1,79 @@
-//! What Azure's codes and words mean. Pure.
+//! The meaning of Azure's error codes and messages. Pure.
 //!
-//! Owns the list of them. A code comes with a refusal or in a failed operation; some codes mean several
-//! things, which only the status or the words tell apart.
+//! Owns the list of codes. They come with a refusal or in a failed operation. Some codes have several
+//! meanings, which only the status or the message distinguishes.
+//!
+//! | code | kind |
+//! | --- | --- |
+//! | `AllocationFailed`, `ZonalAllocationFailed`, `SkuNotAvailable` | capacity |
+//! | `SubnetIsFull` | no address |
+//! | `QuotaExceeded`, `OperationNotAllowed` with a message about quota | quota |
+//! | `TooManyRequests`, `OperationNotAllowed` with status 429 | throttled |
+//! | `RetryableErrorDueToAnotherOperation` | conflict, although its status is 429 |
 
 /// What a failure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// The resource does not exist.
     NotFound,
-    /// There is no machine of a kind.
-    Capacity(Short),
-    /// The subnet has no address left.
+    /// Azure has no capacity for the offering.
+    Capacity(CapacityScope),
+    /// The subnet has no free address.
     NoAddress,
-    Quota(Limit),
+    /// A quota is used up.
+    Quota(QuotaScope),
+    /// Too many calls.
     Throttled,
+    /// The token was refused.
     Unauthenticated,
+    /// The token does not allow the call, or a policy or lock forbids it.
     Forbidden,
+    /// Another operation or change excludes the call.
     Conflict,
+    /// A value of the request was refused.
     Invalid,
+    /// The code has no meaning of its own; the status decides.
     Other,
 }
 
-/// How much of the offer is short.
+/// For which part of the offering capacity is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Short {
-    /// A type, in the whole location.
+pub(crate) enum CapacityScope {
+    /// The type, in the whole location.
     Type,
-    /// A type, in one zone.
+    /// The type, in one zone.
     TypeInZone,
-    /// Just this: type, zone and market together.
-    All,
+    /// Exactly this combination of type, zone and market.
+    Offering,
 }
 
 /// Which quota is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
-    /// Of a family of types.
+pub(crate) enum QuotaScope {
+    /// That of a family of types.
     Family,
-    /// Of spot machines.
+    /// That of spot machines.
     Spot,
-    /// Of everything.
-    Whole,
+    /// That of the subscription.
+    Account,
 }
 
-/// What a code means; one that is not listed is judged by its status.
+/// Returns the meaning of a code. The status decides for a code that is not listed.
 pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
     match code {
-        "AllocationFailed" | "InsufficientCapacity" => Kind::Capacity(Short::Type),
-        "ZonalAllocationFailed" => Kind::Capacity(Short::TypeInZone),
+        "AllocationFailed" | "InsufficientCapacity" => Kind::Capacity(CapacityScope::Type),
+        "ZonalAllocationFailed" => Kind::Capacity(CapacityScope::TypeInZone),
         "OverconstrainedAllocationRequest"
         | "OverconstrainedZonalAllocationRequest"
-        | "SkuNotAvailable" => Kind::Capacity(Short::All),
+        | "SkuNotAvailable" => Kind::Capacity(CapacityScope::Offering),
         "SubnetIsFull" | "SubnetWithNoAvailableAddresses" => Kind::NoAddress,
-        "QuotaExceeded" | "ResourceQuotaExceeded" => Kind::Quota(limit_of(message)),
-        code if code.ends_with("CountLimitReached") => Kind::Quota(Limit::Whole),
-        // One code for three things: a quota, too many calls, and a state that does not allow it.
+        "QuotaExceeded" | "ResourceQuotaExceeded" => Kind::Quota(quota_scope(message)),
+        code if code.ends_with("CountLimitReached") => Kind::Quota(QuotaScope::Account),
+        // One code with three meanings: quota, throttling, and a state that forbids the call.
         "OperationNotAllowed" if status == 429 => Kind::Throttled,
-        "OperationNotAllowed" if is_about_quota(message) => Kind::Quota(limit_of(message)),
+        "OperationNotAllowed" if is_about_quota(message) => Kind::Quota(quota_scope(message)),
         "OperationNotAllowed" => Kind::Conflict,
-        // A conflict, although its status is that of too many calls.
+        // A conflict, although its status is that of throttling.
         "RetryableErrorDueToAnotherOperation" => Kind::Conflict,
         "TooManyRequests" | "SubscriptionRequestsThrottled" | "ResourceRequestsThrottled" => {
             Kind::Throttled
@@ -85,6 +101,7 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
     }
 }
 
+/// Returns the meaning of a status without a known code.
 fn of_status(status: u16) -> Kind {
     match status {
         400 => Kind::Invalid,
@@ -96,27 +113,28 @@ fn of_status(status: u16) -> Kind {
     }
 }
 
+/// Whether a message is about a quota.
 fn is_about_quota(message: &str) -> bool {
     let message = message.to_lowercase();
     message.contains("quota") || message.contains("approved") && message.contains("cores")
 }
 
-/// Which quota the words are about: Azure has one code for all.
-fn limit_of(message: &str) -> Limit {
+/// Returns which quota a message is about. Azure has one code for all.
+fn quota_scope(message: &str) -> QuotaScope {
     let message = message.to_lowercase();
     if message.contains("lowpriority")
         || message.contains("low priority")
         || message.contains("spot")
     {
-        Limit::Spot
+        QuotaScope::Spot
     } else if message.contains("family") {
-        Limit::Family
+        QuotaScope::Family
     } else {
-        Limit::Whole
+        QuotaScope::Account
     }
 }
 
-/// The field of a launch that a refusal is about, as far as its words tell.
+/// Returns the field of a launch that Azure refused, by code and message.
 pub(crate) fn field_of(code: &str, message: &str) -> &'static str {
     let words = message.to_lowercase();
     let about = |word: &str| words.contains(word);
@@ -146,9 +164,9 @@ mod tests {
         let spot = "exceeding approved LowPriorityCores quota";
         let whole = "exceeding approved Total Regional Cores quota";
         let code = "OperationNotAllowed";
-        assert_eq!(kind_of(code, 409, quota), Kind::Quota(Limit::Family));
-        assert_eq!(kind_of(code, 409, spot), Kind::Quota(Limit::Spot));
-        assert_eq!(kind_of(code, 409, whole), Kind::Quota(Limit::Whole));
+        assert_eq!(kind_of(code, 409, quota), Kind::Quota(QuotaScope::Family));
+        assert_eq!(kind_of(code, 409, spot), Kind::Quota(QuotaScope::Spot));
+        assert_eq!(kind_of(code, 409, whole), Kind::Quota(QuotaScope::Account));
         assert_eq!(kind_of(code, 429, ""), Kind::Throttled);
         assert_eq!(kind_of(code, 409, "the VM is generalized"), Kind::Conflict);
         let other = "RetryableErrorDueToAnotherOperation";
@@ -156,7 +174,7 @@ mod tests {
         assert_eq!(kind_of("Unheard", 429, ""), Kind::Throttled);
         assert_eq!(kind_of("Unheard", 500, ""), Kind::Other);
         let limit = "PublicIPCountLimitReached";
-        assert_eq!(kind_of(limit, 400, ""), Kind::Quota(Limit::Whole));
+        assert_eq!(kind_of(limit, 400, ""), Kind::Quota(QuotaScope::Account));
     }
 
     #[test]

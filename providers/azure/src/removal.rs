@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::{
     AzureProvisioner,
-    address::folded,
+    address::lowercase,
     client::AzureClient,
     convert,
     error::{AzureFailure as _, Cause, ErrorContext, Failure},
@@ -58,7 +58,7 @@ enum Observation {
 
 /// Returns the entry for a machine in a list of states. The entry may have no VM id.
 pub(crate) fn status_of<'s>(machine: &Machine, statuses: &'s Statuses) -> Option<&'s Machine> {
-    let status = statuses.get(&folded(&machine.path));
+    let status = statuses.get(&lowercase(&machine.path));
     status.filter(|status| status.vm_id.is_empty() || status.vm_id == machine.vm_id)
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn creation_outcome(machine: &Machine) -> Outcome {
 /// The state reason of an instance whose creation failed.
 pub(crate) fn failure_reason(failure: &Failure) -> String {
     let code = failure.code.as_deref().unwrap_or_default();
-    convert::told(code, &failure.message)
+    convert::reason_text(code, &failure.message)
 }
 
 impl AzureProvisioner {
@@ -89,7 +89,7 @@ impl AzureProvisioner {
         deadline: Instant,
     ) -> Removal {
         let remover = self.cleanup.remover();
-        let proof = if failure.is_before_power() {
+        let proof = if failure.is_before_creation() {
             Duration::ZERO
         } else {
             remover.window
@@ -120,7 +120,7 @@ impl AzureProvisioner {
         let (code, message) = state::failure(machine).unwrap_or_default();
         // Noted first: a concurrent call, or one after this future was dropped, must know that the
         // machine was never created.
-        self.note_deletion(&machine.vm_id, Some(convert::told(code, message)));
+        self.note_deletion(&machine.vm_id, Some(convert::reason_text(code, message)));
         let remover = self.cleanup.remover();
         let deadline = deadline_after(remover.timeout);
         loop {
@@ -148,7 +148,7 @@ impl AzureProvisioner {
                 }
             })
         };
-        let created = |read: &Option<Machine>| !read.as_ref().is_some_and(state::never_made);
+        let created = |read: &Option<Machine>| !read.as_ref().is_some_and(state::never_created);
         read_until(&self.capabilities, read, created).await
     }
 }
@@ -263,7 +263,7 @@ impl Remover {
             Ok(current) if current.vm_id != machine.vm_id => Observation::Absent,
             Ok(current) if is_deleting(&current) => Observation::Deleting,
             Ok(current) if state::power(&current).is_some() => Observation::Running,
-            Ok(current) if state::never_made(&current) => Observation::NeverCreated,
+            Ok(current) if state::never_created(&current) => Observation::NeverCreated,
             Ok(_) => Observation::Unclear,
             Err(failure) if failure.is_not_found() => Observation::Absent,
             Err(failure) => Observation::Unread {

@@ -121,7 +121,8 @@ impl AzureLaunch<'_> {
                 Attempt::Existing { .. } => Outcome::Succeeded,
                 Attempt::Accepted { creation, .. } => {
                     let (tick, timeout) = (options.poll_interval, options.launch_wait);
-                    lro::followed(&self.azure.client, &creation.operation, tick, timeout).await
+                    lro::await_operation(&self.azure.client, &creation.operation, tick, timeout)
+                        .await
                 }
             }
         });

@@ -1,25 +1,37 @@
-//! Azure's two states, of the latest operation and of the power, in one shared word. Pure.
+//! Azure's two states, of the latest operation and of the power, as one shared state. Pure.
 //!
-//! Owns what the two mean together. Neither is enough: a machine runs although its latest operation has
-//! failed, and one that was never made has no power at all.
+//! Owns the meaning of their combinations. Neither is enough: a machine can run although its latest
+//! operation failed, and one that was never created has no power state at all.
+//!
+//! | provisioning | power | shared |
+//! | --- | --- | --- |
+//! | Deleting | any | terminating |
+//! | Creating | any | pending |
+//! | Failed | none | terminating: it was never created |
+//! | other | running | running |
+//! | other | starting, none, unknown | pending |
+//! | other | stopping, deallocating | stopping |
+//! | other | stopped, deallocated | stopped |
 
 use fleetwright::CloudInstanceState;
 
 use crate::machine::{Machine, Status};
 
+/// The prefix of the code of the latest operation.
 const PROVISIONING: &str = "ProvisioningState/";
+/// The prefix of the code of the power.
 const POWER: &str = "PowerState/";
 
-/// Off, and still held: it costs as if it ran.
+/// Off, but still allocated and billed.
 pub(crate) const HELD: &str = "stopped";
 
-/// The shared state of a machine.
+/// Returns the shared state of a machine.
 pub(crate) fn normalize(machine: &Machine) -> CloudInstanceState {
     let provisioning = machine.provisioning.as_str();
     if provisioning.eq_ignore_ascii_case("Deleting") {
         return CloudInstanceState::Terminating;
     }
-    // What is being made is not ready, even if it has power.
+    // A machine that is being created is not ready, even if it has power.
     if provisioning.eq_ignore_ascii_case("Creating") {
         return CloudInstanceState::Pending;
     }
@@ -27,14 +39,14 @@ pub(crate) fn normalize(machine: &Machine) -> CloudInstanceState {
         Some("running") => CloudInstanceState::Running,
         Some("stopping" | "deallocating") => CloudInstanceState::Stopping,
         Some(HELD | "deallocated") => CloudInstanceState::Stopped,
-        // One that nobody knows is neither ready nor gone.
+        // An unknown state is neither ready nor ended.
         Some(_) => CloudInstanceState::Pending,
-        None if never_made(machine) => CloudInstanceState::Terminating,
+        None if never_created(machine) => CloudInstanceState::Terminating,
         None => CloudInstanceState::Pending,
     }
 }
 
-/// What Azure calls it: the power once there is any, else how its making goes.
+/// Returns the native state: that of the power if there is one, else that of the latest operation.
 pub(crate) fn native(machine: &Machine) -> String {
     let provisioning = &machine.provisioning;
     if provisioning.eq_ignore_ascii_case("Deleting") {
@@ -43,21 +55,21 @@ pub(crate) fn native(machine: &Machine) -> String {
     power(machine).map_or_else(|| provisioning.clone(), ToOwned::to_owned)
 }
 
-/// The state of its power, such as `running`.
+/// Returns the power state, such as `running`.
 pub(crate) fn power(machine: &Machine) -> Option<&str> {
     let codes = machine.statuses.iter().map(|status| status.code.as_str());
     let mut powers = codes.filter_map(|code| strip(code, POWER));
     powers.next()
 }
 
-/// Whether it could not be made: its creation has failed, and it never had power. What is left of it holds
-/// a name, a disk and an interface, and is no machine.
-pub(crate) fn never_made(machine: &Machine) -> bool {
+/// Whether the creation failed and the machine never had power. It holds a name, a disk and an interface, and
+/// is not an instance. A missing instance view proves nothing.
+pub(crate) fn never_created(machine: &Machine) -> bool {
     let failed = machine.provisioning.eq_ignore_ascii_case("Failed");
     failed && !machine.statuses.is_empty() && power(machine).is_none()
 }
 
-/// Why its latest operation has failed: its code, and its words.
+/// Returns why the latest operation failed: code and message.
 pub(crate) fn failure(machine: &Machine) -> Option<(&str, &str)> {
     let of_operation = |status: &'_ Status| -> bool {
         strip(&status.code, PROVISIONING).is_some_and(|rest| {
@@ -70,12 +82,12 @@ pub(crate) fn failure(machine: &Machine) -> Option<(&str, &str)> {
         .iter()
         .find(|status| of_operation(status))?;
     let rest = strip(&status.code, PROVISIONING)?;
-    // Some have no third part.
+    // Some codes have no third part.
     let code = rest.split_once('/').map_or("", |(_, code)| code);
     Some((code, status.message.as_deref().unwrap_or_default()))
 }
 
-/// What comes after a prefix of any case.
+/// Returns the text after a prefix, which can have any letter case.
 fn strip<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (start, rest) = text.split_at_checked(prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then_some(rest)
@@ -98,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn both_states_make_one() {
+    fn both_states_decide_the_shared_state() {
         let cases: [(&str, &[&str], CloudInstanceState); 16] = [
             ("Creating", &[], CloudInstanceState::Pending),
             (
@@ -177,7 +189,7 @@ mod tests {
             let machine = machine(provisioning, codes);
             assert_eq!(normalize(&machine), state, "{provisioning} {codes:?}");
         }
-        // A view that is missing is no proof that nothing was made.
+        // A missing instance view does not prove that the machine was never created.
         assert_eq!(
             normalize(&machine("Failed", &[])),
             CloudInstanceState::Pending
@@ -185,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_any_number_of_parts_are_read() {
+    fn codes_with_any_number_of_parts_are_read() {
         let told = |code: &str| {
             let machine = machine("Failed", &["PowerState/running", code]);
             failure(&machine).map(|(code, words)| (code.to_owned(), words.to_owned()))

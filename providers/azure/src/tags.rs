@@ -1,37 +1,37 @@
-//! Tags: what Azure can hold, and the two that say whose a machine is. Pure.
+//! Tags: the limits of Azure, and the crate's own tags. Pure.
 //!
-//! Owns the names of our own tags. A machine is adopted only if it carries them.
+//! Owns the names of the owner mark and the config mark. A machine is adopted only if it has both.
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use fleetwright::{Fingerprint, InvalidValue, KeyCase, LaunchToken, TagLimits, Tags};
 use uuid::Uuid;
 
-/// The tag with the digest of the token that launched a machine.
+/// The tag with the owner mark: a digest of the launch token.
 pub(crate) const OWNER: &str = "fleetwright:owner";
 
-/// The tag with the fingerprint of the config that it was launched with, and how many it was a launch of.
+/// The tag with the fingerprint of the config, and the number of machines of the launch.
 pub(crate) const CONFIG: &str = "fleetwright:config";
 
-/// The tag of an image with the id of the machine that it was made of.
+/// The tag of an image with the VM id of its machine.
 pub(crate) const SOURCE: &str = "fleetwright:source";
 
-/// The most tags of a resource.
+/// The largest number of tags of a resource.
 const MAX_TAGS: usize = 50;
 
-/// How many of them we need.
-const OURS: usize = 2;
+/// How many of them this crate uses.
+const OWN_TAGS: usize = 2;
 
-/// What a tag can be where `own` are set on everything.
+/// Returns the limits of tags, if the launch config sets `own` tags on every machine.
 pub(crate) fn limits(own: usize) -> TagLimits {
-    let mut limits = TagLimits::new(MAX_TAGS.saturating_sub(OURS + own), 512, 256);
+    let mut limits = TagLimits::new(MAX_TAGS.saturating_sub(OWN_TAGS + own), 512, 256);
     "<>%&\\?/".clone_into(&mut limits.forbidden_in_keys);
     limits.key_case = KeyCase::Folded;
     limits.reserved_prefixes = ["microsoft", "azure", "windows"].map(str::to_owned).into();
     limits
 }
 
-/// Whether tags of a launch config can be set on everything.
+/// Checks the tags of a launch config.
 pub(crate) fn check_own(own: &BTreeMap<String, String>) -> Result<(), InvalidValue> {
     let mut tags = Tags::new();
     for (key, value) in own {
@@ -40,19 +40,19 @@ pub(crate) fn check_own(own: &BTreeMap<String, String>) -> Result<(), InvalidVal
     limits(0).check(&tags)
 }
 
-/// Whose launch it is, as a tag says it: a token can be a secret to others who may read tags.
+/// Returns the owner mark of a token. It does not reveal the token to people who can read tags.
 pub(crate) fn owner(token: &LaunchToken) -> String {
     token.derive("azure-owner").simple().to_string()
 }
 
-/// All tags of a launch.
-pub(crate) fn written(
+/// Returns all tags of a launch.
+pub(crate) fn encode(
     own: &BTreeMap<String, String>,
     tags: &Tags,
     launch: Option<(&LaunchToken, Fingerprint, NonZeroU32)>,
 ) -> BTreeMap<String, String> {
     let mut all = own.clone();
-    // A launch's own tag takes the place of one that differs only in case, which would be the same one.
+    // Names that differ only in case are the same tag to Azure. The launch's own tag is kept.
     for (key, value) in tags {
         all.retain(|other, _| !same_name(other, key));
         all.insert(key.to_owned(), value.to_owned());
@@ -64,21 +64,22 @@ pub(crate) fn written(
     all
 }
 
-/// The fingerprint of the config that a machine was launched with, and how many it was a launch of.
+/// Returns the fingerprint of the config that a machine was launched with, and the number of machines of the
+/// launch.
 pub(crate) fn config_of(tags: &BTreeMap<String, String>) -> Option<(Fingerprint, u32)> {
     let (config, count) = value(tags, CONFIG)?.split_once(':')?;
     let config = Fingerprint::from_uuid(Uuid::parse_str(config).ok()?);
     Some((config, count.parse().ok()?))
 }
 
-/// The value of one of our tags, whatever case its name has come back in.
+/// Returns the value of one of this crate's tags. Azure may return its name in another letter case.
 pub(crate) fn value<'a>(tags: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     let mut found = tags.iter().filter(|(key, _)| same_name(key, name));
     found.next().map(|(_, value)| value.as_str())
 }
 
-/// What a change leaves: the tags of a caller as they are to be, and those that callers never see as they were.
-pub(crate) fn replaced(
+/// Returns the tags after a change: those of the caller, and the hidden ones as they were.
+pub(crate) fn apply_change(
     before: &BTreeMap<String, String>,
     after: &Tags,
 ) -> BTreeMap<String, String> {
@@ -91,7 +92,7 @@ pub(crate) fn replaced(
     kept.chain(given).collect()
 }
 
-/// Those of `tags` that are not set on everything, which have their own room.
+/// Returns `tags` without those of the launch config, which do not count against the limit of callers.
 pub(crate) fn without_own(tags: &Tags, own: &BTreeMap<String, String>) -> Tags {
     let others = tags
         .iter()
@@ -99,6 +100,7 @@ pub(crate) fn without_own(tags: &Tags, own: &BTreeMap<String, String>) -> Tags {
     Tags::from_observed(others.map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
 
+/// Whether two names are the same tag to Azure.
 fn same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_carries_whose_it_is_and_what_it_asked_for() {
+    fn launch_has_owner_and_config_marks() {
         let token = LaunchToken::new("golden").unwrap();
         let config = InstanceConfig::builder("a:b:c:d", "Standard_B1s")
             .build()
@@ -124,7 +126,7 @@ mod tests {
         let config = config.fingerprint(NonZeroU32::MIN);
         let tags = Tags::new().with("team", "Blue").unwrap();
         let own = map(&[("Team", "red"), ("site", "x")]);
-        let all = written(&own, &tags, Some((&token, config, NonZeroU32::MIN)));
+        let all = encode(&own, &tags, Some((&token, config, NonZeroU32::MIN)));
         assert_eq!(
             value(&all, "FLEETWRIGHT:owner"),
             Some(owner(&token).as_str())
@@ -138,7 +140,7 @@ mod tests {
         let after = Tags::new().with("new", "").unwrap();
         let mut before = all.clone();
         before.insert("fleetwright:later".to_owned(), "x".to_owned());
-        let replaced = replaced(&before, &after);
+        let replaced = apply_change(&before, &after);
         assert_eq!(config_of(&replaced), Some((config, 1)));
         assert_eq!((replaced.len(), value(&replaced, "new")), (4, Some("")));
         let others = without_own(&shown, &map(&[("TEAM", "")]));
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_azure_would_alter_or_refuse_is_refused_first() {
+    fn tags_that_azure_would_change_or_refuse_are_refused() {
         let limits = limits(1);
         let with = |pairs: &[(&str, &str)]| {
             let add = |tags: Tags, (key, value): &(&str, &str)| tags.with(*key, *value).unwrap();

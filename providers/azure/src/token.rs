@@ -44,7 +44,7 @@ impl AzureLaunch<'_> {
         let kept: Vec<_> = machines
             .into_iter()
             .map(|(name, machine)| async move {
-                let kept = if state::never_made(&machine) {
+                let kept = if state::never_created(&machine) {
                     self.free_failed_name(&machine).await?
                 } else {
                     Some(machine)
@@ -63,7 +63,7 @@ impl AzureLaunch<'_> {
         match current.filter(|current| current.vm_id == machine.vm_id) {
             // Another actor deletes it. As it was never created, its token is not spent.
             Some(current) if self.azure.is_ending(&current) => Err(self.name_not_free()),
-            Some(current) if state::never_made(&current) => {
+            Some(current) if state::never_created(&current) => {
                 self.azure.free_name(&current).await;
                 Ok(None)
             }
@@ -104,7 +104,7 @@ impl AzureProvisioner {
             name.strip_prefix(&stem)
                 .is_some_and(|item| item.parse::<u32>().is_ok())
         };
-        let mut machines = self.everything().await?;
+        let mut machines = self.list_machines().await?;
         machines.retain(|machine| is_item(&machine.name));
         Ok(machines)
     }

@@ -1,4 +1,6 @@
-//! The optional verbs.
+//! The optional verbs: tags, reboot, resize, console and images.
+//!
+//! Owns their sequences of calls. Each needs the machine in a certain state, which a read checks first.
 
 use fleetwright::{
     Call, CloudInstanceState, ConsoleOutput, Effect, ImageId, InstanceId, InstanceType,
@@ -11,12 +13,12 @@ use crate::{
     address::{self, Address},
     error::{AzureFailure as _, Cause, ErrorContext, Failure},
     lro::{self, Outcome},
-    machine::{Begun, Edit, MadeImage},
+    machine::{Edit, ImageRecord, StartedOperation},
     tags,
 };
 
-/// How often a change of tags begins anew because somebody else changed the machine at the same time.
-const RACES: u32 = 5;
+/// How often a change of tags starts again because another actor changed the machine at the same time.
+const MAX_RACES: u32 = 5;
 
 /// The states in which a machine can be changed.
 const ALIVE: [CloudInstanceState; 4] = [
@@ -27,17 +29,17 @@ const ALIVE: [CloudInstanceState; 4] = [
 ];
 
 impl AzureProvisioner {
-    /// Changes tags, by all of them at once: Azure replaces the whole map. The version that was read keeps two
-    /// changes from undoing each other.
-    pub(crate) async fn retagged(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
+    /// Changes tags. Azure replaces all tags at once; the version that was read keeps concurrent changes from
+    /// undoing each other.
+    pub(crate) async fn retag(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let operation = Operation::UpdateTags;
         let (call, at) = self
             .in_state(operation, id, &ALIVE, "not terminated")
             .await?;
-        for _ in 0..RACES {
-            let told = |failure: Failure| failure.into_error(&call, self.about(id));
+        for _ in 0..MAX_RACES {
+            let to_error = |failure: Failure| failure.into_error(&call, self.about(id));
             let read = self.client.get(&at.name).await;
-            let machine = read.map_err(|failure| told(failure).with_effect(Effect::None))?;
+            let machine = read.map_err(|failure| to_error(failure).with_effect(Effect::None))?;
             if machine.vm_id != at.vm_id {
                 return Err(self.missing(&call, id));
             }
@@ -47,50 +49,56 @@ impl AzureProvisioner {
             let given = tags::without_own(&after, &self.launch.tags);
             self.capabilities.tags.check(&given).map_err(refused)?;
             tags::limits(0).check(&after).map_err(refused)?;
-            // Sent also if it seems to change nothing: what was read may be of before another change.
-            let edit = Edit::Tags(tags::replaced(&machine.tags, &after));
+            // Sent even if it seems to change nothing, because the read may be stale.
+            let edit = Edit::Tags(tags::apply_change(&machine.tags, &after));
             let sent = self
                 .client
                 .update(&at.name, &edit, machine.etag.as_deref())
                 .await;
             match sent {
-                Ok(begun) => return self.done(begun).await.map_err(told),
+                Ok(started) => return self.await_change(started).await.map_err(to_error),
                 Err(failure) if failure.is_stale() => sleep(self.capabilities.poll_interval).await,
-                Err(failure) => return Err(told(failure)),
+                Err(failure) => return Err(to_error(failure)),
             }
         }
         let retry = RetryAdvice::After(self.capabilities.consistency_window);
-        Err(call.conflict("somebody else keeps changing the machine", retry))
+        Err(call.conflict(
+            "another actor keeps changing the machine; retry later",
+            retry,
+        ))
     }
 
-    pub(crate) async fn rebooted(&self, id: &InstanceId) -> Result<()> {
+    /// Restarts a running machine.
+    pub(crate) async fn reboot(&self, id: &InstanceId) -> Result<()> {
         let running = [CloudInstanceState::Running];
         let ready = self.in_state(Operation::RebootInstance, id, &running, "running");
         let (call, at) = ready.await?;
-        let told = |failure: Failure| failure.into_error(&call, self.about(id));
-        let begun = self.client.restart(&at.name).await.map_err(told)?;
+        let to_error = |failure: Failure| failure.into_error(&call, self.about(id));
+        let started = self.client.restart(&at.name).await.map_err(to_error)?;
         let tick = self.options.poll_interval;
-        let patience = self.options.launch_wait;
-        match lro::followed(&self.client, &begun, tick, patience).await {
-            Outcome::Failed(failure) if !failure.is_overtaken() => Err(told(*failure)),
+        let timeout = self.options.launch_wait;
+        match lro::await_operation(&self.client, &started, tick, timeout).await {
+            Outcome::Failed(failure) if !failure.is_overtaken() => Err(to_error(*failure)),
             Outcome::Failed(_) | Outcome::Succeeded | Outcome::Unknown => Ok(()),
         }
     }
 
-    pub(crate) async fn resized(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
+    /// Changes the size of a stopped machine, and waits until that is done.
+    pub(crate) async fn resize(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let stopped = [CloudInstanceState::Stopped];
         let ready = self.in_state(Operation::ResizeInstance, id, &stopped, "stopped");
         let (call, at) = ready.await?;
-        let told = |failure: Failure| failure.into_error(&call, ErrorContext::default());
+        let to_error = |failure: Failure| failure.into_error(&call, ErrorContext::default());
         let edit = Edit::Size(to.to_string());
-        let begun = self
+        let started = self
             .client
             .update(&at.name, &edit, None)
             .await
-            .map_err(told)?;
-        self.done(begun).await.map_err(told)
+            .map_err(to_error)?;
+        self.await_change(started).await.map_err(to_error)
     }
 
+    /// Reads the console log.
     pub(crate) async fn console(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         let ready = self.in_state(Operation::ConsoleOutput, id, &ALIVE, "not terminated");
         let (call, at) = ready.await?;
@@ -99,21 +107,24 @@ impl AzureProvisioner {
         Ok(ConsoleOutput::new(text))
     }
 
-    /// A small change, followed to its end. One whose end nobody sees is no success.
-    async fn done(&self, begun: Begun) -> std::result::Result<(), Failure> {
-        let (tick, patience) = (self.options.poll_interval, self.options.call_timeout);
-        if begun.url.is_none() {
+    /// Waits until a change is done. A change whose end cannot be read fails with a timeout.
+    async fn await_change(&self, started: StartedOperation) -> std::result::Result<(), Failure> {
+        let (tick, timeout) = (self.options.poll_interval, self.options.call_timeout);
+        if started.url.is_none() {
             return Ok(());
         }
-        match lro::followed(&self.client, &begun, tick, patience).await {
+        match lro::await_operation(&self.client, &started, tick, timeout).await {
             Outcome::Succeeded => Ok(()),
             Outcome::Failed(failure) => Err(*failure),
-            Outcome::Unknown => Err(Failure::new(Cause::TimedOut, "nobody tells how it ended")),
+            Outcome::Unknown => Err(Failure::new(
+                Cause::TimedOut,
+                "the result of the operation could not be read in time",
+            )),
         }
     }
 
-    /// Makes an image of the system's disk as it is, or finds the one that was made before.
-    pub(crate) async fn imaged(
+    /// Creates an image of the system disk, or returns the one that an earlier attempt created.
+    pub(crate) async fn snapshot_system_disk(
         &self,
         id: &InstanceId,
         request: &SnapshotRequest,
@@ -128,9 +139,9 @@ impl AzureProvisioner {
         let ready = self.in_state(call.operation(), id, &states, "running or stopped");
         let (call, at) = ready.await?;
         match self.client.image(&request.name).await {
-            Ok(image) => self.same_image(&call, &at, &request.name, &image)?,
+            Ok(image) => self.check_source(&call, &at, &request.name, &image)?,
             Err(failure) if failure.is_not_found() => {
-                self.new_image(&call, id, &at, request).await?;
+                self.create_image(&call, id, &at, request).await?;
             }
             Err(failure) => {
                 let error = failure.into_error(&call, self.about(id));
@@ -146,7 +157,14 @@ impl AzureProvisioner {
         ImageId::new(path).map_err(|error| call.unexpected(Effect::Done, &error.to_string()))
     }
 
-    fn same_image(&self, call: &Call, at: &Address, name: &str, image: &MadeImage) -> Result<()> {
+    /// Checks that an image was created from this machine.
+    fn check_source(
+        &self,
+        call: &Call,
+        at: &Address,
+        name: &str,
+        image: &ImageRecord,
+    ) -> Result<()> {
         if tags::value(&image.tags, tags::SOURCE) == Some(at.vm_id.as_str()) {
             return Ok(());
         }
@@ -154,19 +172,20 @@ impl AzureProvisioner {
         Err(call.conflict(&message, RetryAdvice::Never))
     }
 
-    async fn new_image(
+    /// Creates the image, with a tag that names its source.
+    async fn create_image(
         &self,
         call: &Call,
         id: &InstanceId,
         at: &Address,
         request: &SnapshotRequest,
     ) -> Result<()> {
-        let told = |failure: Failure| failure.into_error(call, self.about(id));
+        let to_error = |failure: Failure| failure.into_error(call, self.about(id));
         let read = self.client.get(&at.name).await;
-        let machine = read.map_err(|failure| told(failure).with_effect(Effect::None))?;
-        let diskless = || call.unexpected(Effect::None, "the machine shows no disk");
+        let machine = read.map_err(|failure| to_error(failure).with_effect(Effect::None))?;
+        let no_disk = || call.unexpected(Effect::None, "the machine has no system disk");
         let disk = machine.disk.clone().filter(|_| machine.vm_id == at.vm_id);
-        let disk = disk.ok_or_else(diskless)?;
+        let disk = disk.ok_or_else(no_disk)?;
         self.capabilities
             .tags
             .check(&request.tags)
@@ -175,13 +194,11 @@ impl AzureProvisioner {
         let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let source = (tags::SOURCE.to_owned(), at.vm_id.clone());
         let tags = given.chain([source]).collect();
-        let made = self
-            .client
-            .make_image(&request.name, &machine, &disk, &tags);
-        let begun = made.await.map_err(told)?;
-        let (tick, patience) = (self.options.poll_interval, self.options.launch_wait);
-        match lro::followed(&self.client, &begun, tick, patience).await {
-            Outcome::Failed(failure) => Err(told(*failure)),
+        let sent = self.client.put_image(&request.name, &machine, &disk, &tags);
+        let started = sent.await.map_err(to_error)?;
+        let (tick, timeout) = (self.options.poll_interval, self.options.launch_wait);
+        match lro::await_operation(&self.client, &started, tick, timeout).await {
+            Outcome::Failed(failure) => Err(to_error(*failure)),
             Outcome::Succeeded | Outcome::Unknown => Ok(()),
         }
     }

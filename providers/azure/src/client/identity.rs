@@ -1,4 +1,6 @@
-//! The vendor's ways to a token, and the one token that all calls share.
+//! Tokens: Microsoft's credential types, and the one token that all calls share.
+//!
+//! Owns the cached token. The SDK must never get it, because it writes headers into its debug log.
 
 use std::{
     fmt,
@@ -23,14 +25,13 @@ use crate::{
     error::{Cause, Failure},
 };
 
-/// How long before its end a token is renewed.
-const EARLY: Duration = Duration::from_secs(300);
+/// How long before its expiry a token is renewed.
+const RENEW_BEFORE: Duration = Duration::from_secs(300);
 
-/// What the SDK sends instead of a token. It writes the header into its logs, so that it never learns the
-/// real one, which the transport puts in its place.
+/// What the SDK sends in place of a token. The transport replaces it with the real one.
 const PLACEHOLDER: &str = "-";
 
-/// The environment's credentials, made when they are first asked for.
+/// The credentials of the environment, built at the first request.
 #[derive(Default)]
 pub(crate) struct Environment {
     credential: OnceLock<Arc<dyn TokenCredential>>,
@@ -46,24 +47,27 @@ impl fmt::Debug for Environment {
 impl TokenSource for Environment {
     async fn token(&self, scope: &str) -> Result<Token, TokenFailure> {
         if self.credential.get().is_none() {
-            let _ = self.credential.set(of_environment()?);
+            let _ = self.credential.set(environment_credential()?);
         }
         let credential = self.credential.get().ok_or(TokenFailure::Refused)?;
-        asked(&**credential, scope).await
+        request_token(&**credential, scope).await
     }
 }
 
-fn of_environment() -> Result<Arc<dyn TokenCredential>, TokenFailure> {
+/// Builds Microsoft's chain of environment credentials.
+fn environment_credential() -> Result<Arc<dyn TokenCredential>, TokenFailure> {
     let options = TokenCredentialOptions::default();
-    let made = DefaultAzureCredentialBuilder::new()
+    let credential = DefaultAzureCredentialBuilder::new()
         .with_options(options)
         .build();
-    made.map_or(Err(TokenFailure::Refused), |made| Ok(Arc::new(made)))
+    credential.map_or(Err(TokenFailure::Refused), |credential| {
+        Ok(Arc::new(credential))
+    })
 }
 
-/// A service principal that knows a secret.
+/// A service principal with a secret. `Debug` does not show the secret.
 pub(crate) struct ServicePrincipal {
-    /// Who is asked; none, the environment's or Azure's own.
+    /// The authority; `None` means that of the environment, or Azure's own.
     authority: Option<String>,
     tenant: String,
     client: String,
@@ -72,6 +76,7 @@ pub(crate) struct ServicePrincipal {
 }
 
 impl ServicePrincipal {
+    /// Creates a service principal. Sends nothing.
     pub(crate) const fn new(
         authority: Option<String>,
         tenant: String,
@@ -114,51 +119,58 @@ impl TokenSource for ServicePrincipal {
                 secret,
                 ..
             } = self;
-            let made = ClientSecretCredential::new(
-                Arc::new(Authority(options.http_client())),
+            let credential = ClientSecretCredential::new(
+                Arc::new(TokenService(options.http_client())),
                 host,
                 tenant.clone(),
                 client.clone(),
                 secret.clone(),
             );
-            let _ = self.credential.set(made);
+            let _ = self.credential.set(credential);
         }
         let credential = self.credential.get().ok_or(TokenFailure::Refused)?;
-        asked(credential, scope).await
+        request_token(credential, scope).await
     }
 }
 
-/// Who gives tokens, with words for being busy that survive the vendor's reading of them.
+/// The token service. Reports an overloaded service as an I/O error, so that it is not taken for a refusal.
 #[derive(Debug)]
-struct Authority(Arc<dyn HttpClient>);
+struct TokenService(Arc<dyn HttpClient>);
 
 #[async_trait]
-impl HttpClient for Authority {
+impl HttpClient for TokenService {
     async fn execute_request(&self, request: &Request) -> azure_core::Result<Response> {
         let response = self.0.execute_request(request).await?;
         let status = u16::from(response.status());
         if status >= 500 || status == 429 || status == 408 {
-            return Err(Error::message(ErrorKind::Io, "busy"));
+            return Err(Error::message(
+                ErrorKind::Io,
+                "the token service is overloaded",
+            ));
         }
         Ok(response)
     }
 }
 
-/// Asks for a token. What the vendor says when it has none may quote what it was given, and is not told.
-async fn asked(credential: &dyn TokenCredential, scope: &str) -> Result<Token, TokenFailure> {
-    // Its own cache would give again what was refused.
+/// Requests a token. The error messages of Microsoft's crate may quote secrets and are not kept.
+async fn request_token(
+    credential: &dyn TokenCredential,
+    scope: &str,
+) -> Result<Token, TokenFailure> {
+    // Its cache would return a refused token again.
     let _ = credential.clear_cache().await;
     match credential.get_token(&[scope]).await {
         Ok(token) => {
             let ends = DateTime::from_timestamp(token.expires_on.unix_timestamp(), 0);
             Ok(Token::new(token.token.secret(), ends.unwrap_or_default()))
         }
-        Err(error) => Err(why(&error)),
+        Err(error) => Err(token_failure(&error)),
     }
 }
 
-/// Whether somebody has refused, or nobody could be asked, which the vendor wraps in errors that all look alike.
-fn why(error: &Error) -> TokenFailure {
+/// Returns whether the credentials were refused or the service could not be reached. The errors of
+/// Microsoft's crate look alike, so their sources are searched.
+fn token_failure(error: &Error) -> TokenFailure {
     let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(inner) = at {
         let kind = inner.downcast_ref::<Error>().map(Error::kind);
@@ -171,15 +183,16 @@ fn why(error: &Error) -> TokenFailure {
     TokenFailure::Refused
 }
 
-/// The token of all calls: one is asked for at a time, and kept until it is about to end.
+/// The token of all calls. Requests one at a time, and keeps it until it is about to expire.
 #[derive(Debug)]
-pub(super) struct Tokens {
+pub(super) struct TokenCache {
     source: Arc<dyn TokenSource>,
     scope: String,
     kept: Mutex<Option<Token>>,
 }
 
-impl Tokens {
+impl TokenCache {
+    /// Creates an empty cache.
     pub(super) fn new(source: Arc<dyn TokenSource>, scope: String) -> Self {
         Self {
             source,
@@ -188,29 +201,33 @@ impl Tokens {
         }
     }
 
+    /// Returns the current token, or requests one. While a renewal fails, a token that is still valid is used.
     pub(super) async fn current(&self) -> Result<Token, Failure> {
         let mut kept = self.kept.lock().await;
         let now = Utc::now();
-        if let Some(token) = kept.as_ref().filter(|token| token.expires > now + EARLY) {
+        if let Some(token) = kept
+            .as_ref()
+            .filter(|token| token.expires > now + RENEW_BEFORE)
+        {
             return Ok(token.clone());
         }
         match (self.source.token(&self.scope).await, kept.as_ref()) {
             (Ok(token), _) => Ok(kept.insert(token).clone()),
-            // The old one is good for a while yet.
+            // The old one is still valid.
             (Err(_), Some(token)) if token.expires > now => Ok(token.clone()),
             (Err(TokenFailure::Refused), _) => {
-                let message = "there are no credentials for Azure, or they were refused; see \
-                               AzureCredentials for where they are looked for";
+                let message = "there are no credentials for Azure, or they were refused; AzureCredentials \
+                               documents the sources";
                 Err(Failure::new(Cause::NoCredentials, message))
             }
             (Err(TokenFailure::Unavailable), _) => {
-                let message = "a token for Azure cannot be had just now";
+                let message = "a token for Azure cannot be obtained at the moment";
                 Err(Failure::new(Cause::CredentialsUnavailable, message))
             }
         }
     }
 
-    /// Does not use a token again that was refused.
+    /// Drops a token that Azure refused.
     pub(super) async fn forget(&self, refused: &Token) {
         let mut kept = self.kept.lock().await;
         if kept.as_ref() == Some(refused) {
@@ -219,12 +236,12 @@ impl Tokens {
     }
 }
 
-/// What the SDK takes for its credential.
+/// The credential that the SDK gets. It contains no secret.
 #[derive(Debug)]
-pub(super) struct Nobody;
+pub(super) struct PlaceholderCredential;
 
 #[async_trait]
-impl TokenCredential for Nobody {
+impl TokenCredential for PlaceholderCredential {
     async fn get_token(&self, _: &[&str]) -> azure_core::Result<AccessToken> {
         let far = azure_core::date::parse_rfc3339("9999-01-01T00:00:00Z")
             .map_err(|_| Error::message(ErrorKind::Other, "no date"))?;
@@ -262,14 +279,14 @@ mod tests {
         }
     }
 
-    fn tokens(lasts: i64, fails_after: u32) -> (Arc<Counting>, Tokens) {
+    fn tokens(lasts: i64, fails_after: u32) -> (Arc<Counting>, TokenCache) {
         let source = Arc::new(Counting {
             asked: AtomicU32::new(0),
             lasts,
             fails_after,
         });
         let shared: Arc<dyn TokenSource> = source.clone();
-        (source, Tokens::new(shared, "x/.default".to_owned()))
+        (source, TokenCache::new(shared, "x/.default".to_owned()))
     }
 
     #[tokio::test]

@@ -1,4 +1,6 @@
-//! The SDK's documents of machines and images, in our words.
+//! Conversion of the SDK's documents of machines and images. Pure.
+//!
+//! Owns which fields must be present. Everything but the identity of a machine may be missing.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +13,10 @@ use serde_json::Value;
 use crate::{
     address::last_part,
     error::{Cause, Failure},
-    machine::{Machine, MadeImage, Status},
+    machine::{ImageRecord, Machine, Status},
 };
 
-/// A machine; the error says what is missing of a document that cannot be understood.
+/// Converts a machine. The error says what is missing in the document.
 pub(super) fn machine(document: VirtualMachine) -> Result<Machine, Failure> {
     let machine = status(document)?;
     if machine.vm_id.is_empty() {
@@ -24,7 +26,7 @@ pub(super) fn machine(document: VirtualMachine) -> Result<Machine, Failure> {
     Ok(machine)
 }
 
-/// How a machine is, in a list that leaves most of it out.
+/// Converts the entry of a list of states, which omits most fields.
 pub(super) fn status(document: VirtualMachine) -> Result<Machine, Failure> {
     let odd = |message: &str| Failure::new(Cause::Unreadable, message);
     let path = document.resource.id;
@@ -33,9 +35,9 @@ pub(super) fn status(document: VirtualMachine) -> Result<Machine, Failure> {
     let name = name.unwrap_or_else(|| last_part(&path).to_owned());
     let properties = document.properties.unwrap_or_default();
     let vm_id = properties.vm_id.clone().unwrap_or_default();
-    let made = properties.time_created;
-    let made = made.and_then(|made| {
-        let millis = made.unix_timestamp_nanos() / 1_000_000;
+    let created = properties.time_created;
+    let created = created.and_then(|created| {
+        let millis = created.unix_timestamp_nanos() / 1_000_000;
         DateTime::from_timestamp_millis(i64::try_from(millis).ok()?)
     });
     let view = properties.instance_view.as_ref();
@@ -51,9 +53,9 @@ pub(super) fn status(document: VirtualMachine) -> Result<Machine, Failure> {
     let disk = disk.and_then(|disk| disk.managed_disk.as_ref());
     Ok(Machine {
         name,
-        // It is compared, and shown in different cases.
+        // It is compared, and Azure returns it in different letter cases.
         vm_id: vm_id.to_ascii_lowercase(),
-        made,
+        created,
         location: document.resource.location,
         zone: document
             .zones
@@ -83,22 +85,23 @@ pub(super) fn status(document: VirtualMachine) -> Result<Machine, Failure> {
     })
 }
 
-/// An image that was made here.
-pub(super) fn image(document: Image) -> MadeImage {
-    MadeImage {
+/// Converts an image.
+pub(super) fn image(document: Image) -> ImageRecord {
+    ImageRecord {
         path: document.resource.id.unwrap_or_default(),
         tags: tags(document.resource.tags.as_ref()),
     }
 }
 
+/// Returns the size by its name at Azure.
 fn size(properties: &VirtualMachineProperties) -> Option<String> {
     let size = properties.hardware_profile.as_ref()?.vm_size.as_ref()?;
-    // The SDK's names of sizes are its own; what is written is Azure's.
+    // The SDK has its own names of sizes; its serialized form is Azure's.
     let text = serde_json::to_value(size).ok()?;
     text.as_str().map(ToOwned::to_owned)
 }
 
-/// What a launch calls the image.
+/// Returns the image in the form in which a launch names it.
 fn image_name(image: &ImageReference) -> Option<String> {
     let ImageReference {
         publisher: Some(publisher),
@@ -119,7 +122,7 @@ fn image_name(image: &ImageReference) -> Option<String> {
     )
 }
 
-/// The primary one first.
+/// Returns the resource ids of the interfaces, the primary one first.
 fn interfaces(properties: &VirtualMachineProperties) -> Vec<String> {
     let profile = properties.network_profile.as_ref();
     let each = profile
@@ -135,6 +138,7 @@ fn interfaces(properties: &VirtualMachineProperties) -> Vec<String> {
     each.into_iter().map(|(_, path)| path).collect()
 }
 
+/// Returns the tags that have text values.
 fn tags(tags: Option<&Value>) -> BTreeMap<String, String> {
     let tags = tags.and_then(Value::as_object);
     let each = tags.into_iter().flatten();
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_read_with_all_that_azure_tells() {
+    fn machine_converts_with_all_native_fields() {
         let path =
             "/subscriptions/S/resourceGroups/RG/providers/Microsoft.Compute/virtualMachines/fw-1";
         let one = read(json!({
@@ -178,7 +182,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(one.vm_id, "61ca152e-8a94-4455-b97f-c3ec52a06884");
-        assert_eq!(one.made.unwrap().timestamp_millis(), 1_794_823_200_123);
+        assert_eq!(one.created.unwrap().timestamp_millis(), 1_794_823_200_123);
         assert_eq!(one.image.as_deref(), Some("a:b:c:latest"));
         assert_eq!(one.size.as_deref(), Some("Standard_Unheard_v9"));
         assert_eq!(one.interfaces, ["/first", "/second"]);
@@ -190,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_identity_is_refused_and_all_else_may_be_missing() {
+    fn only_the_identity_of_a_machine_is_required() {
         let location = json!({ "location": "eastus" });
         assert_eq!(read(location).unwrap_err().cause, Cause::Unreadable);
         let path = json!({ "location": "eastus", "id": "/a/b" });
@@ -199,6 +203,6 @@ mod tests {
             json!({ "location": "", "id": "/a/b", "zones": [""], "properties": { "vmId": "X" } });
         let bare = read(bare).unwrap();
         assert_eq!((bare.name.as_str(), bare.vm_id.as_str()), ("b", "x"));
-        assert_eq!((bare.zone, bare.made, bare.size), (None, None, None));
+        assert_eq!((bare.zone, bare.created, bare.size), (None, None, None));
     }
 }

@@ -1,4 +1,6 @@
-//! Documents of interfaces and public addresses: the little that is read of them.
+//! Documents of interfaces and public addresses, with the few fields that are read. Pure.
+//!
+//! Owns their parsing. One malformed address must never hide the others of a list.
 
 use std::net::IpAddr;
 
@@ -6,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::machine::{Interface, Public};
 
-/// A page.
+/// A page of a list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListDocument<T> {
@@ -15,12 +17,14 @@ pub(super) struct ListDocument<T> {
     pub(super) next_link: Option<String>,
 }
 
+/// A network interface.
 #[derive(Debug, Deserialize)]
 pub(super) struct InterfaceDocument {
     #[serde(default)]
     properties: InterfaceProperties,
 }
 
+/// Its properties.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct InterfaceProperties {
@@ -31,12 +35,14 @@ struct InterfaceProperties {
     mac_address: Option<String>,
 }
 
+/// One of its address configurations.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Configuration {
     properties: ConfigurationProperties,
 }
 
+/// Subnet and addresses of a configuration.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ConfigurationProperties {
@@ -48,12 +54,13 @@ struct ConfigurationProperties {
     subnet: Option<Reference>,
 }
 
+/// A reference to another resource.
 #[derive(Debug, Deserialize)]
 struct Reference {
     id: String,
 }
 
-/// A public address, or only where it is.
+/// A public address, or only its resource id.
 #[derive(Debug, Deserialize)]
 pub(super) struct PublicDocument {
     pub(super) id: String,
@@ -61,29 +68,31 @@ pub(super) struct PublicDocument {
     properties: PublicProperties,
 }
 
+/// The assigned address.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct PublicProperties {
     #[serde(deserialize_with = "address")]
     ip_address: Option<IpAddr>,
-    /// Only what is shown whole has it.
+    /// Present only if the document is expanded.
     provisioning_state: Option<String>,
 }
 
-/// An address, if it is one: what is odd about one interface must not hide all others.
+/// Parses an address. A malformed one counts as none, so that it does not hide all others.
 fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<IpAddr>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
     Ok(text.and_then(|text| text.parse().ok()))
 }
 
 impl PublicDocument {
+    /// The assigned address.
     pub(super) fn address(&self) -> Option<IpAddr> {
         self.properties.ip_address
     }
 }
 
 impl InterfaceDocument {
-    /// Where it is reached: its primary configuration, or its first.
+    /// Converts an interface: its primary configuration, or its first.
     pub(super) fn interface(self) -> Interface {
         let properties = self.properties;
         let bare = Interface {
@@ -131,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_primary_addresses_are_read_whole_or_by_where_they_are() {
+    fn primary_addresses_are_read_expanded_or_by_reference() {
         let with = |public: Value| {
             read(&json!({
                 "networkSecurityGroup": { "id": "/nsg" },

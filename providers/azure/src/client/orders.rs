@@ -1,4 +1,7 @@
-//! Orders as the SDK's documents. What is ordered goes with its machine, all of it, so that nothing is left.
+//! Requests as the SDK's documents. Pure.
+//!
+//! Owns the delete options: everything that is created with a machine is deleted with it, so that nothing
+//! is left over.
 
 use std::collections::BTreeMap;
 
@@ -24,19 +27,20 @@ use serde_json::{Value, json};
 use crate::{
     Eviction, MarketplacePlan,
     error::{Cause, Failure},
-    machine::{Edit, Order, Source},
+    machine::{Edit, MachineSpec, Source},
 };
 
-/// The version of the documents.
+/// The API version of the documents.
 pub(super) const VERSION: &str = "2024-07-01";
 
-/// The document of an order.
+/// Returns the document of a machine.
 ///
-/// The SDK has no place for the identities of a user, and writes members that only Azure writes; both are
-/// mended here, which is why it does not send this document itself.
-pub(super) fn document(order: &Order, name: &str) -> Result<Bytes, Failure> {
-    let unwritten = |_| Failure::new(Cause::NotSent, "an order cannot be written");
-    let mut document = serde_json::to_value(machine(order, name)).map_err(unwritten)?;
+/// The SDK has no field for user-assigned identities, and writes fields that only Azure may write. Both are
+/// corrected here, so the SDK does not send this document itself.
+pub(super) fn document(order: &MachineSpec, name: &str) -> Result<Bytes, Failure> {
+    let not_encoded =
+        |_| Failure::new(Cause::NotSent, "the request of a machine cannot be encoded");
+    let mut document = serde_json::to_value(machine(order, name)).map_err(not_encoded)?;
     if let Some(properties) = document["properties"].as_object_mut() {
         properties.retain(|_, value| !value.is_null());
     }
@@ -45,11 +49,11 @@ pub(super) fn document(order: &Order, name: &str) -> Result<Bytes, Failure> {
         let all: serde_json::Map<_, _> = each.map(|id| (id.clone(), json!({}))).collect();
         document["identity"]["userAssignedIdentities"] = Value::Object(all);
     }
-    let bytes = serde_json::to_vec(&document).map_err(unwritten)?;
+    let bytes = serde_json::to_vec(&document).map_err(not_encoded)?;
     Ok(bytes.into())
 }
 
-/// The document of a change.
+/// Returns the document of a change.
 pub(super) fn update(edit: &Edit) -> VirtualMachineUpdate {
     let mut update = VirtualMachineUpdate::new();
     match edit {
@@ -68,7 +72,7 @@ pub(super) fn update(edit: &Edit) -> VirtualMachineUpdate {
     update
 }
 
-/// The document of an image of a disk, of the generation that its machine is of; where nobody says, Azure knows.
+/// Returns the document of an image of a disk, with the hardware generation of its machine if that is known.
 pub(super) fn image(
     location: &str,
     disk: &str,
@@ -98,7 +102,8 @@ pub(super) fn image(
     image
 }
 
-fn machine(order: &Order, name: &str) -> VirtualMachine {
+/// Returns the machine with its disk, system, network and diagnostics.
+fn machine(order: &MachineSpec, name: &str) -> VirtualMachine {
     let mut resource = Resource::new(order.location.clone());
     resource.tags = Some(json!(order.tags));
     let mut machine = VirtualMachine::new(resource);
@@ -121,7 +126,7 @@ fn machine(order: &Order, name: &str) -> VirtualMachine {
             Eviction::Deleted => EvictionPolicy::Delete,
             Eviction::Deallocated => EvictionPolicy::Deallocate,
         }),
-        // Up to the price on demand, so that no price evicts it.
+        // The on-demand price is the limit, so that no price evicts the machine.
         billing_profile: order.spot.map(|_| BillingProfile {
             max_price: Some(-1.0),
         }),
@@ -131,6 +136,7 @@ fn machine(order: &Order, name: &str) -> VirtualMachine {
     machine
 }
 
+/// Returns the marketplace plan.
 fn plan(plan: &MarketplacePlan) -> Plan {
     Plan {
         name: Some(plan.name.clone()),
@@ -140,7 +146,8 @@ fn plan(plan: &MarketplacePlan) -> Plan {
     }
 }
 
-fn identity(order: &Order) -> Option<VirtualMachineIdentity> {
+/// Returns the types of identities, or `None` if there are none.
+fn identity(order: &MachineSpec) -> Option<VirtualMachineIdentity> {
     let of_users = !order.user_identities.is_empty();
     let kind = match (order.system_identity, of_users) {
         (false, false) => return None,
@@ -154,6 +161,7 @@ fn identity(order: &Order) -> Option<VirtualMachineIdentity> {
     })
 }
 
+/// Returns the size.
 fn hardware(size: &str) -> HardwareProfile {
     HardwareProfile {
         vm_size: Some(hardware_profile::VmSize::UnknownValue(size.to_owned())),
@@ -161,7 +169,8 @@ fn hardware(size: &str) -> HardwareProfile {
     }
 }
 
-fn storage(order: &Order) -> StorageProfile {
+/// Returns the image and the system disk.
+fn storage(order: &MachineSpec) -> StorageProfile {
     let mut disk = OsDisk::new(CreateOption::FromImage);
     disk.delete_option = Some(DeleteOption::Delete);
     disk.disk_size_gb = order.disk_gib;
@@ -176,6 +185,7 @@ fn storage(order: &Order) -> StorageProfile {
     }
 }
 
+/// Returns the image reference.
 fn source(source: &Source) -> ImageReference {
     let mut reference = ImageReference::default();
     match source {
@@ -197,7 +207,8 @@ fn source(source: &Source) -> ImageReference {
     reference
 }
 
-fn system(order: &Order, name: &str) -> OsProfile {
+/// Returns host name, login user, key and custom data.
+fn system(order: &MachineSpec, name: &str) -> OsProfile {
     let key = SshPublicKey {
         path: Some(format!("/home/{}/.ssh/authorized_keys", order.admin_user)),
         key_data: Some(order.ssh_public_key.clone()),
@@ -217,8 +228,8 @@ fn system(order: &Order, name: &str) -> OsProfile {
     }
 }
 
-/// The interface, with its address, as a part of the machine: made with it and gone with it.
-fn network(order: &Order, name: &str) -> NetworkProfile {
+/// Returns the interface with its public address. Both are created and deleted with the machine.
+fn network(order: &MachineSpec, name: &str) -> NetworkProfile {
     let address = order.public_address.then(|| {
         let mut address = VirtualMachinePublicIpAddressConfiguration::new(format!("{name}-ip"));
         address.sku = Some(PublicIpAddressSku {
@@ -252,6 +263,7 @@ fn network(order: &Order, name: &str) -> NetworkProfile {
     }
 }
 
+/// Returns a reference to a resource.
 fn reference(id: &str) -> SubResource {
     SubResource {
         id: Some(id.to_owned()),
@@ -262,8 +274,8 @@ fn reference(id: &str) -> SubResource {
 mod tests {
     use super::*;
 
-    fn order() -> Order {
-        Order {
+    fn order() -> MachineSpec {
+        MachineSpec {
             location: "eastus".to_owned(),
             zone: None,
             size: "Standard_B1s".to_owned(),
@@ -286,7 +298,7 @@ mod tests {
         }
     }
 
-    fn written(order: &Order) -> Value {
+    fn written(order: &MachineSpec) -> Value {
         serde_json::from_slice(&document(order, "fw-1").unwrap()).unwrap()
     }
 
