@@ -111,7 +111,7 @@ async fn a_page_that_leads_to_itself_is_an_error_and_no_circle() {
         Operation::PublicIPAddressesList,
     ] {
         // An emulator for each: a list that fails drops the other one beside it, which may arrive late.
-        let harness = twelve_that_run().await;
+        let harness = twelve_running().await;
         let circle = FaultRule::nth(operation, 2, Fault::RepeatedToken);
         harness.emulator().add_fault(circle);
         // A handle that knows no addresses yet.
@@ -129,7 +129,7 @@ async fn a_page_that_leads_to_itself_is_an_error_and_no_circle() {
 }
 
 /// Three pages of machines.
-async fn twelve_that_run() -> AzureHarness {
+async fn twelve_running() -> AzureHarness {
     let harness = AzureHarness::with(|knobs| knobs.page_size = NonZeroU32::new(5).unwrap());
     // Who watches what it launches looks so rarely that no fault strikes it instead.
     let mut options = harness.options();

@@ -1,4 +1,4 @@
-//! Connections are kept: a fleet's calls do not each begin with a handshake.
+//! Connections are reused: not every call starts with a handshake.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 mod emulated;
@@ -19,7 +19,7 @@ use fleetwright_azure::{
     fleetwright::{InstanceFilter, InstanceProvisioner as _, async_trait},
 };
 
-/// Answers empty lists on connections that it keeps, and counts both.
+/// Responds with empty lists on persistent connections, and counts both.
 fn serve(connections: Arc<AtomicU32>, requests: Arc<AtomicU32>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -33,7 +33,7 @@ fn serve(connections: Arc<AtomicU32>, requests: Arc<AtomicU32>) -> String {
     endpoint
 }
 
-/// Reads of this kind have no body, so that an empty line ends each.
+/// These requests have no body, so an empty line ends each.
 fn answer(mut stream: TcpStream, requests: &AtomicU32) {
     let reader = BufReader::new(stream.try_clone().unwrap());
     for line in reader.lines() {
@@ -53,7 +53,7 @@ fn answer(mut stream: TcpStream, requests: &AtomicU32) {
     }
 }
 
-/// Gives one token, and remembers what it was asked for.
+/// Returns one token, and records the requested scopes.
 #[derive(Debug, Default)]
 struct Asked(Arc<Mutex<Vec<String>>>);
 
@@ -69,7 +69,7 @@ impl TokenSource for Asked {
 }
 
 #[tokio::test]
-async fn many_calls_go_over_one_connection_with_one_token_for_the_scope_that_was_named() {
+async fn calls_share_one_connection_and_one_token() {
     let (connections, requests) = (Arc::default(), Arc::default());
     let mut options = AzureHarness::with(|_| {}).options();
     options.endpoint = serve(Arc::clone(&connections), Arc::clone(&requests));

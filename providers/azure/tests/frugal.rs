@@ -1,4 +1,4 @@
-//! What a fleet costs in calls, under the layers.
+//! The number of native calls for a fleet under the layers.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 mod emulated;
@@ -21,7 +21,7 @@ fn calls(harness: &AzureHarness) -> u64 {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn five_hundred_machines_are_a_few_lists() {
+async fn five_hundred_machines_need_a_few_lists() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.launching(AzureHarness::launch_config());
     let mut config = harness.config();
@@ -30,7 +30,7 @@ async fn five_hundred_machines_are_a_few_lists() {
         .launch_instances(&config, NonZeroU32::new(FLEET).unwrap())
         .await;
     let ids: Vec<_> = launched.unwrap().into_iter().map(|info| info.id).collect();
-    // A look at its first, two lists, and a creation each.
+    // One read, two lists, and one creation each.
     assert_eq!(
         harness.calls_of("VirtualMachines_CreateOrUpdate"),
         u64::from(FLEET)
@@ -44,7 +44,7 @@ async fn five_hundred_machines_are_a_few_lists() {
         .delays(Duration::from_millis(200), Duration::from_secs(2));
     let running = wait::for_state(&*azure, &ids, CloudInstanceState::Running, &policy);
     running.await.unwrap();
-    // Whoever watches the creations sees by now that they are over.
+    // By now the cleanup has observed that the creations have ended.
     tokio::time::sleep(Duration::from_millis(200)).await;
 
     let before = calls(&harness);
@@ -53,7 +53,7 @@ async fn five_hundred_machines_are_a_few_lists() {
         assert_eq!(answer.unwrap().id, *id);
     }
     let sent = calls(&harness) - before;
-    // The first of them goes alone, and costs two.
+    // The first one is sent alone and costs two calls.
     assert!(
         sent <= 5,
         "{sent} calls for {FLEET} concurrent descriptions"

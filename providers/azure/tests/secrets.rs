@@ -1,4 +1,4 @@
-//! Whatever is logged, at any level, holds neither our token nor a launch's user data nor the URL of a console.
+//! Logs of any level contain neither the token nor user data nor the URL of a console.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 mod emulated;
@@ -18,7 +18,7 @@ use fleetwright_contract_tests::Harness as _;
 use tracing::{Event, Subscriber, field::Field, field::Visit};
 use tracing_subscriber::{Layer, layer::Context, prelude::*};
 
-/// Everything that is logged, as text.
+/// Collects all log output as text.
 #[derive(Clone, Debug, Default)]
 struct Log(Arc<Mutex<String>>);
 
@@ -40,7 +40,7 @@ impl Visit for Line<'_> {
 }
 
 #[tokio::test]
-async fn no_log_has_a_secret() {
+async fn logs_contain_no_secrets() {
     let log = Log::default();
     let subscriber = tracing_subscriber::registry().with(log.clone());
     tracing::subscriber::set_global_default(subscriber).unwrap();
@@ -63,7 +63,7 @@ async fn no_log_has_a_secret() {
         text.contains("azure_core"),
         "the SDK logs something: {text}"
     );
-    // The user data in base64, and what a console's URL carries.
+    // The user data in base64, and the signature in the URL of a console.
     for secret in [TOKEN, "aHVzaC11c2VyLWRhdGE", "hush-user-data", "sr=b&sp=r"] {
         let at = text
             .find(secret)

@@ -1,4 +1,4 @@
-//! What a fleet costs in calls, under the layers.
+//! The number of native calls for a fleet under the layers.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 mod emulated;
@@ -24,7 +24,7 @@ fn calls(harness: &GcpHarness) -> u64 {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn five_hundred_instances_are_a_few_lists() {
+async fn five_hundred_instances_need_a_few_lists() {
     let harness = GcpHarness::with(|_| {});
     let mut options = harness.options();
     options.page_size = GcpOptions::default().page_size;
@@ -35,7 +35,7 @@ async fn five_hundred_instances_are_a_few_lists() {
         .launch_instances(&config, NonZeroU32::new(FLEET).unwrap())
         .await;
     let ids: Vec<_> = launched.unwrap().into_iter().map(|info| info.id).collect();
-    // Two lists before it, and an insert each.
+    // Two lists, and one insert each.
     assert_eq!(calls(&harness), u64::from(FLEET) + 2);
 
     let gcp = Stack::default().wrap(std::sync::Arc::new(gcp));

@@ -1,4 +1,4 @@
-//! The contract against a real project. Never run unless the environment asks for it:
+//! The contract against a real project. Runs only if the environment variables are set:
 //!
 //! ```text
 //! FLEETWRIGHT_GCP_LIVE=my-project FLEETWRIGHT_GCP_ZONES=us-central1-a cargo test -p fleetwright-gcp --test live -- LAUNCH --max-live 4

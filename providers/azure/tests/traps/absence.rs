@@ -1,4 +1,4 @@
-//! What is not there, and what only seems so.
+//! Machines that do not exist, and those that only seem so.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn refused(status: u16, code: &str) -> Fault {
 }
 
 #[tokio::test]
-async fn a_machine_is_not_gone_because_somebody_else_says_not_found() {
+async fn foreign_not_found_response_does_not_terminate_a_machine() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
@@ -59,7 +59,7 @@ async fn a_machine_is_not_gone_because_somebody_else_says_not_found() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_not_shown_does_not_hide_the_other() {
+async fn missing_public_address_does_not_hide_the_private_one() {
     let answer = |request: &Request| {
         let path = &request.path;
         if path.contains("/networkInterfaces/") {
@@ -96,7 +96,7 @@ async fn an_address_that_is_not_shown_does_not_hide_the_other() {
 }
 
 #[tokio::test]
-async fn pages_that_lead_to_each_other_are_an_error_and_no_circle() {
+async fn looping_pages_are_an_error() {
     let answer = |request: &Request| {
         let host = request.headers.iter();
         let host = host.filter_map(|line| line.strip_prefix("host: ")).next();
@@ -120,7 +120,7 @@ async fn pages_that_lead_to_each_other_are_an_error_and_no_circle() {
 }
 
 #[tokio::test]
-async fn a_launch_s_id_is_the_one_that_later_reads_show() {
+async fn launch_returns_the_same_id_as_later_reads() {
     let document = |made: &str| {
         format!(
             r#"{{"id":"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachines/fw-1",

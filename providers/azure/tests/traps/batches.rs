@@ -1,4 +1,4 @@
-//! Many at once: one by one in what becomes of them, and not in what they cost.
+//! Batches: individual results with a shared number of calls.
 
 use std::num::NonZeroU32;
 
@@ -14,7 +14,7 @@ use crate::{
     until, until_nothing, with_token,
 };
 
-/// As many machines that run.
+/// Launches that many running machines.
 async fn fleet(
     harness: &AzureHarness,
     azure: &dyn InstanceProvisioner,
@@ -31,11 +31,11 @@ async fn fleet(
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_looked_at_is_no_matter_of_the_others() {
+async fn failed_read_of_one_machine_does_not_affect_others() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let ids = fleet(&harness, &*azure, 5).await;
-    // The second one's name is another machine's by now, so that it is asked for by name, in vain.
+    // Another machine has the name of the second one, so it is read by name, which fails.
     harness
         .emulator()
         .perform_external(ExternalAction::Delete {
@@ -70,7 +70,7 @@ async fn one_that_cannot_be_looked_at_is_no_matter_of_the_others() {
 }
 
 #[tokio::test]
-async fn what_is_gone_costs_no_call_for_each() {
+async fn gone_machines_need_no_call_each() {
     for skewed in [false, true] {
         let harness = AzureHarness::with(|_| {});
         if skewed {
@@ -92,7 +92,7 @@ async fn what_is_gone_costs_no_call_for_each() {
 }
 
 #[tokio::test]
-async fn who_has_no_address_needs_none_to_be_read() {
+async fn machines_without_address_need_no_address_list() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let ids = fleet(&harness, &*azure, 6).await;
@@ -118,7 +118,7 @@ async fn who_has_no_address_needs_none_to_be_read() {
 }
 
 #[tokio::test]
-async fn what_a_batch_has_launched_is_found_without_a_call_for_each() {
+async fn find_launch_of_a_batch_needs_no_call_per_machine() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let ids = fleet(&harness, &*azure, 8).await;
@@ -142,7 +142,7 @@ async fn what_a_batch_has_launched_is_found_without_a_call_for_each() {
 }
 
 #[tokio::test]
-async fn many_are_started_with_few_calls_for_each_and_told_who_has_no_machine() {
+async fn batch_start_needs_few_calls_and_reports_missing_capacity() {
     let harness = AzureHarness::with(|_| {});
     let mut options = harness.options();
     options.launch_wait = std::time::Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! What a launch says beside its image and its size.
+//! The options of a launch beside image and size.
 
 use fleetwright_azure::{
     MarketplacePlan, SystemIdentity, UserDataAs,
@@ -9,7 +9,7 @@ use fleetwright_contract_tests::Harness as _;
 use crate::emulated::{AzureHarness, KEY, name};
 
 #[tokio::test]
-async fn trap_42_user_data_arrives_to_the_byte_or_is_refused() {
+async fn trap_42_user_data_is_transported_exactly_or_refused() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let most = azure.capabilities().max_user_data_bytes;
@@ -22,7 +22,7 @@ async fn trap_42_user_data_arrives_to_the_byte_or_is_refused() {
     let error = azure.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert_eq!(harness.calls_of("VirtualMachines_CreateOrUpdate"), 1);
-    // What the metadata service is to show goes elsewhere.
+    // User data for the metadata service is another field.
     let mut launch = AzureHarness::launch_config();
     launch.user_data = UserDataAs::UserData;
     let azure = harness.launching(launch);
@@ -34,7 +34,7 @@ async fn trap_42_user_data_arrives_to_the_byte_or_is_refused() {
 }
 
 #[tokio::test]
-async fn trap_44_a_machine_has_a_key_and_a_plan_where_its_image_has_one() {
+async fn trap_44_machine_has_key_and_marketplace_plan() {
     let harness = AzureHarness::with(|_| {});
     let mut launch = AzureHarness::launch_config();
     launch.ssh_public_key = "password".to_owned();
@@ -55,7 +55,7 @@ async fn trap_44_a_machine_has_a_key_and_a_plan_where_its_image_has_one() {
 }
 
 #[tokio::test]
-async fn identities_groups_and_disks_are_asked_for() {
+async fn identities_groups_and_disks_reach_the_request() {
     let harness = AzureHarness::with(|_| {});
     let mut launch = AzureHarness::launch_config();
     launch.network_security_group = Some(name("nsg"));

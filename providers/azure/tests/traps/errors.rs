@@ -1,4 +1,4 @@
-//! One code for many things.
+//! Error codes with several meanings.
 
 use fleetwright_azure::fleetwright::{
     Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, Market, ProvisionError, Scope,
@@ -8,7 +8,7 @@ use fleetwright_emulators::azure::{Fault, FaultRule, Operation};
 
 use crate::emulated::AzureHarness;
 
-/// What a launch answers that is refused so.
+/// Returns the error of a launch that is refused with this status, code and message.
 async fn refused(status: u16, code: &str, message: &str) -> ProvisionError {
     let harness = AzureHarness::with(|_| {});
     let fault = Fault::Refused {
@@ -31,7 +31,7 @@ async fn refused(status: u16, code: &str, message: &str) -> ProvisionError {
 }
 
 #[tokio::test]
-async fn trap_28_one_code_is_told_apart_by_its_status_and_its_words() {
+async fn trap_28_ambiguous_code_is_classified_by_status_and_message() {
     let code = "OperationNotAllowed";
     let quota = "Operation could not be completed as it results in exceeding approved Total Regional Cores quota.";
     assert_eq!(refused(409, code, quota).await.kind(), ErrorKind::Quota);
@@ -44,7 +44,7 @@ async fn trap_28_one_code_is_told_apart_by_its_status_and_its_words() {
 }
 
 #[tokio::test]
-async fn trap_29_a_quota_is_of_a_family_of_the_spot_market_or_of_all() {
+async fn trap_29_quota_scope_is_family_spot_or_account() {
     let words =
         |what: &str| format!("results in exceeding approved {what} quota. Current Limit: 0");
     let scope = async |what: &str| {
@@ -74,7 +74,7 @@ async fn trap_29_a_quota_is_of_a_family_of_the_spot_market_or_of_all() {
 }
 
 #[tokio::test]
-async fn trap_30_a_size_that_is_not_to_be_had_is_capacity() {
+async fn trap_30_unavailable_size_is_a_capacity_error() {
     let error = refused(409, "SkuNotAvailable", "not available in location eastus").await;
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
     assert!(matches!(
@@ -88,7 +88,7 @@ async fn trap_30_a_size_that_is_not_to_be_had_is_capacity() {
 }
 
 #[tokio::test]
-async fn trap_31_what_is_short_is_of_different_scopes() {
+async fn trap_31_capacity_errors_have_different_scopes() {
     let scope = async |code: &str| refused(409, code, "no").await.scopes()[0].clone();
     let place = |scope: Scope| {
         let Scope::Offering { zone, market, .. } = scope else {
@@ -109,7 +109,7 @@ async fn trap_31_what_is_short_is_of_different_scopes() {
 }
 
 #[tokio::test]
-async fn trap_35_a_group_that_is_not_there_is_empty_and_takes_no_launch() {
+async fn trap_35_missing_group_lists_nothing_and_refuses_launches() {
     let harness = AzureHarness::with(|_| {});
     let mut launch = AzureHarness::launch_config();
     launch.resource_group = "nothing".to_owned();

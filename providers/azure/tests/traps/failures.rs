@@ -1,5 +1,4 @@
-//! Creations that fail late: what they leave is removed, whoever is dropped, refused or told to wait, and nothing
-//! else is.
+//! Creations that fail late: their remains are deleted despite drops, refusals and throttling, and nothing else.
 
 use std::{
     num::NonZeroU32,
@@ -20,7 +19,7 @@ use crate::{
     there, until, until_nothing, with_token,
 };
 
-/// A group whose creations fail when a test lets an hour pass.
+/// A group whose creations fail when a test advances the clock by an hour.
 pub(crate) fn failing() -> AzureHarness {
     AzureHarness::with(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
@@ -28,7 +27,7 @@ pub(crate) fn failing() -> AzureHarness {
     })
 }
 
-/// Waits until so many calls of an operation were made.
+/// Waits until an operation was called `count` times.
 pub(crate) async fn until_calls(harness: &AzureHarness, operation: &str, count: u64) {
     for _ in 0..6000 {
         if harness.calls_of(operation) >= count {
@@ -39,8 +38,8 @@ pub(crate) async fn until_calls(harness: &AzureHarness, operation: &str, count: 
     panic!("no {count} calls of {operation}");
 }
 
-/// Launches in a process that dies before the launch fails, so that nobody watches it.
-fn launched_by_the_dead(harness: &Arc<AzureHarness>, config: &InstanceConfig, count: u32) {
+/// Launches in a process that ends before the creation fails, so that no cleanup runs.
+fn launch_and_crash(harness: &Arc<AzureHarness>, config: &InstanceConfig, count: u32) {
     let (harness, config) = (Arc::clone(harness), config.clone());
     let process = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -54,12 +53,12 @@ fn launched_by_the_dead(harness: &Arc<AzureHarness>, config: &InstanceConfig, co
 }
 
 #[tokio::test]
-async fn what_a_dropped_launch_leaves_is_removed() {
+async fn remains_of_a_dropped_launch_are_deleted() {
     let harness = Arc::new(failing().patient());
     let azure = harness.open().await;
     let (launching, config) = (Arc::clone(&azure), harness.config());
     let launch = tokio::spawn(async move { launching.launch_instance(&config).await });
-    // It was accepted, and is asked after.
+    // It was accepted, and its operation is polled.
     until_calls(&harness, "Operations_Get", 1).await;
     launch.abort();
     launch.await.unwrap_err();
@@ -68,7 +67,7 @@ async fn what_a_dropped_launch_leaves_is_removed() {
 }
 
 #[tokio::test]
-async fn a_removal_that_is_refused_is_tried_again_when_azure_wishes() {
+async fn refused_deletion_is_retried_after_the_retry_delay() {
     let harness = failing();
     let mut options = harness.options();
     options.call_timeout = Duration::from_secs(2);
@@ -87,7 +86,7 @@ async fn a_removal_that_is_refused_is_tried_again_when_azure_wishes() {
 }
 
 #[tokio::test]
-async fn a_launch_does_not_go_on_asking_whoever_wishes_to_be_left_alone() {
+async fn launch_stops_when_the_retry_delay_exceeds_its_deadline() {
     let harness = AzureHarness::with(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
     })
@@ -107,14 +106,14 @@ async fn a_launch_does_not_go_on_asking_whoever_wishes_to_be_left_alone() {
 }
 
 #[tokio::test]
-async fn many_launches_ask_for_states_no_sooner_than_azure_wishes() {
+async fn batch_launch_respects_the_retry_delay_of_state_lists() {
     let harness = AzureHarness::with(|knobs| knobs.timing.boot = HOUR).patient();
     let azure = harness.open().await;
     let list = Operation::VirtualMachinesListAll;
     let throttled = Fault::Throttled {
         retry_after_secs: Some(3600),
     };
-    // The first one is of what the token launched before.
+    // The first list is the lookup of the token.
     for nth in 2..200 {
         let rule = FaultRule::nth(list, nth, throttled.clone());
         harness.emulator().add_fault(rule);
@@ -123,14 +122,14 @@ async fn many_launches_ask_for_states_no_sooner_than_azure_wishes() {
     let config = with_token(&harness, "t-1");
     let launched = azure.launch_instances(&config, ten).await.unwrap();
     assert_eq!(launched.len(), 10);
-    let asked = harness.calls_of("VirtualMachines_ListAll");
+    let lists = harness.calls_of("VirtualMachines_ListAll");
     assert!(
-        (2..=3).contains(&asked),
-        "by the launch and a watch: {asked}"
+        (2..=3).contains(&lists),
+        "by the launch and the cleanup: {lists}"
     );
 }
 
-/// The document of a machine whose creation has failed, with or without its power.
+/// The document of a machine whose creation has failed, with or without a power state.
 fn document(power: &str) -> String {
     format!(
         r#"{{"id":"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachines/fw-1",
@@ -141,7 +140,7 @@ fn document(power: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_has_power_is_not_removed_because_that_is_missing_for_a_moment() {
+async fn running_machine_is_kept_if_its_power_state_is_missing_briefly() {
     let seen = Arc::new(Mutex::new((0, 0)));
     let kept = Arc::clone(&seen);
     let answer = move |request: &Request| {
@@ -171,14 +170,14 @@ async fn what_has_power_is_not_removed_because_that_is_missing_for_a_moment() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(*seen.lock().unwrap(), (5, 0), "it is let alone");
+    assert_eq!(*seen.lock().unwrap(), (5, 0), "it is not deleted");
 }
 
 #[tokio::test]
-async fn a_replay_removes_what_is_left_of_a_batch_side_by_side() {
+async fn replay_deletes_the_remains_of_a_batch_concurrently() {
     let harness = Arc::new(failing());
     let config = with_token(&harness, "t-1");
-    launched_by_the_dead(&harness, &config, 6);
+    launch_and_crash(&harness, &config, 6);
     harness.emulator().advance(HOUR);
     let mut knobs = harness.emulator().knobs();
     knobs.late_failures.clear();
@@ -197,14 +196,14 @@ async fn a_replay_removes_what_is_left_of_a_batch_side_by_side() {
     let mut names: Vec<_> = looks.map(|call| call.parameters.clone()).collect();
     names.sort();
     names.dedup();
-    assert_eq!(names.len(), 6, "all are looked at before one is deleted");
+    assert_eq!(names.len(), 6, "all are read before one is deleted");
 }
 
 #[tokio::test]
-async fn what_somebody_else_removes_of_a_failed_launch_leaves_its_token_free() {
+async fn remains_deleted_by_another_actor_leave_the_token_free() {
     let harness = Arc::new(failing());
     let config = with_token(&harness, "t-1");
-    launched_by_the_dead(&harness, &config, 1);
+    launch_and_crash(&harness, &config, 1);
     harness.emulator().advance(HOUR);
     let mut knobs = harness.emulator().knobs();
     knobs.timing.delete = HOUR;
@@ -217,7 +216,7 @@ async fn what_somebody_else_removes_of_a_failed_launch_leaves_its_token_free() {
         let count = NonZeroU32::MIN;
         azure.launch_instances(&config, count).await
     });
-    // It was seen to be what is left, and is looked at for a window.
+    // It was recognized as remains, and is read for a window.
     until_calls(&harness, "VirtualMachines_Get", before + 2).await;
     let left = harness.only_vm().id;
     harness
@@ -230,7 +229,7 @@ async fn what_somebody_else_removes_of_a_failed_launch_leaves_its_token_free() {
 }
 
 #[tokio::test]
-async fn a_read_of_before_does_not_delete_twice() {
+async fn stale_read_does_not_cause_a_second_delete() {
     let lag = Duration::from_millis(300);
     let harness = Arc::new(AzureHarness::with(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
@@ -238,7 +237,7 @@ async fn a_read_of_before_does_not_delete_twice() {
         knobs.lag.reads = lag;
     }));
     let config = with_token(&harness, "t-1");
-    launched_by_the_dead(&harness, &config, 1);
+    launch_and_crash(&harness, &config, 1);
     harness.emulator().advance(HOUR);
     harness.emulator().advance(HOUR);
     let mut knobs = harness.emulator().knobs();
@@ -257,7 +256,7 @@ async fn a_read_of_before_does_not_delete_twice() {
 }
 
 #[tokio::test]
-async fn what_is_left_is_removed_although_a_read_does_not_show_it_yet() {
+async fn remains_are_deleted_although_the_first_read_misses_them() {
     let harness = AzureHarness::with(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
     })
@@ -276,7 +275,7 @@ async fn what_is_left_is_removed_although_a_read_does_not_show_it_yet() {
 }
 
 #[tokio::test]
-async fn a_name_whose_machine_is_going_is_not_adopted_when_it_is_shown_late() {
+async fn machine_being_deleted_is_not_adopted_when_it_shows_late() {
     let harness = AzureHarness::with(|knobs| knobs.timing.delete = HOUR);
     let config = with_token(&harness, "t-1");
     let azure = harness.open().await;

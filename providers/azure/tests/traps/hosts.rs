@@ -1,4 +1,4 @@
-//! Our token goes to Azure and to nobody else, and is nowhere to be read.
+//! The token is sent to Azure only, and appears in no output.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ use crate::{
 
 type Requests = Arc<Mutex<Vec<Request>>>;
 
-/// A host that is not Azure's, and all that is sent to it.
+/// Another host, and all requests that it received.
 fn stranger() -> (String, Requests) {
     let seen = Requests::default();
     let kept = Arc::clone(&seen);
@@ -31,7 +31,7 @@ fn stranger() -> (String, Requests) {
 }
 
 #[tokio::test]
-async fn an_operation_s_link_to_another_host_is_not_followed() {
+async fn operation_link_to_another_host_is_not_followed() {
     let (foreign, seen) = stranger();
     let harness = AzureHarness::with(|knobs| knobs.polling_origin = Some(foreign)).patient();
     let azure = harness.open().await;
@@ -49,7 +49,7 @@ async fn an_operation_s_link_to_another_host_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_page_s_link_to_another_host_is_an_error_and_is_not_followed() {
+async fn page_link_to_another_host_is_an_error() {
     let (foreign, seen) = stranger();
     let five = std::num::NonZeroU32::new(5).unwrap();
     let harness = AzureHarness::with(|knobs| knobs.page_size = five);
@@ -73,7 +73,7 @@ async fn a_page_s_link_to_another_host_is_an_error_and_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_redirection_to_another_host_is_not_followed() {
+async fn redirect_to_another_host_is_not_followed() {
     let (foreign, seen) = stranger();
     let moved =
         move |_: &Request| Reply::new("307 Temporary Redirect", "").header("location", &foreign);
@@ -88,7 +88,7 @@ async fn a_redirection_to_another_host_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_once_and_again_after_it_was_refused() {
+async fn token_is_requested_once_and_again_after_a_refusal() {
     let asked = Arc::new(Mutex::new(0));
     let count = Arc::clone(&asked);
     let authority = canned::serve(move |request| {
@@ -144,7 +144,7 @@ async fn a_token_is_asked_for_once_and_again_after_it_was_refused() {
 }
 
 #[tokio::test]
-async fn without_credentials_nothing_is_sent_and_it_says_so() {
+async fn missing_credentials_are_an_error_without_effect() {
     let authority = canned::serve(|_| {
         Reply::new(
             "400 Bad Request",
@@ -168,7 +168,7 @@ async fn without_credentials_nothing_is_sent_and_it_says_so() {
     assert!(!format!("{azure:?}").contains(TOKEN));
 }
 
-/// Gives no token, and does not say so.
+/// A token source that never returns.
 #[derive(Debug)]
 struct Silent;
 
@@ -180,7 +180,7 @@ impl TokenSource for Silent {
 }
 
 #[tokio::test]
-async fn an_authority_that_is_away_is_not_one_that_refuses() {
+async fn unreachable_token_service_is_not_a_refusal() {
     let busy = canned::serve(|_| Reply::new("503 Service Unavailable", "busy")).unwrap();
     let nobody = "http://127.0.0.1:1".to_owned();
     let of = |authority| AzureCredentials::client_secret_at(authority, "tenant", "client", "hush");

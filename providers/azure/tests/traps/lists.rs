@@ -1,4 +1,4 @@
-//! Lists: filtered here, joined by ids of any case, with addresses that cost nothing more.
+//! Lists: filtered by this crate, joined by ids in any letter case, with addresses from few calls.
 
 use std::num::NonZeroU32;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn trap_40_tags_are_compared_here_and_ids_in_any_case() {
+async fn trap_40_lists_are_filtered_by_tag_and_ids_match_in_any_case() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let mut config = harness.config();
@@ -38,7 +38,7 @@ async fn trap_40_tags_are_compared_here_and_ids_in_any_case() {
         listed.iter().map(|info| &info.id).collect::<Vec<_>>(),
         [&id]
     );
-    // The same group in other letters is the same, and so are its ids.
+    // The same group in another letter case gives the same ids.
     let mut launch = AzureHarness::launch_config();
     launch.resource_group = "RG".to_owned();
     launch.subscription = SUBSCRIPTION.to_uppercase();
@@ -52,7 +52,7 @@ async fn trap_40_tags_are_compared_here_and_ids_in_any_case() {
 }
 
 #[tokio::test]
-async fn trap_41_a_change_of_tags_keeps_the_others_and_ours() {
+async fn trap_41_tag_change_keeps_other_tags_and_marks() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let mut config = with_token(&harness, "t-1");
@@ -83,7 +83,7 @@ async fn trap_41_a_change_of_tags_keeps_the_others_and_ours() {
         (tags["Team"].as_str(), tags["new"].as_str()),
         ("Blue", "a/b?")
     );
-    // It is still that token's.
+    // It still belongs to the token.
     let azure = harness.open().await;
     assert_eq!(azure.launch_instance(&config).await.unwrap().id, id);
     for odd in ["a/b", "TEAM", "azure-x"] {
@@ -100,7 +100,7 @@ async fn trap_41_a_change_of_tags_keeps_the_others_and_ours() {
 }
 
 #[tokio::test]
-async fn trap_46_addresses_cost_no_call_for_each_machine() {
+async fn trap_46_addresses_need_no_call_per_machine() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let config = with_token(&harness, "t-1");
@@ -126,7 +126,7 @@ async fn trap_46_addresses_cost_no_call_for_each_machine() {
 }
 
 #[tokio::test]
-async fn a_machine_that_is_full_of_tags_can_be_given_others() {
+async fn tags_can_be_replaced_at_the_tag_limit() {
     let harness = AzureHarness::with(|_| {});
     let mut launch = AzureHarness::launch_config();
     launch.tags = [("site", "x"), ("team", "y")]
@@ -155,7 +155,7 @@ async fn a_machine_that_is_full_of_tags_can_be_given_others() {
 }
 
 #[tokio::test]
-async fn a_change_of_tags_is_made_although_a_read_of_before_shows_it_already() {
+async fn tag_change_is_sent_although_a_stale_read_shows_it() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
@@ -163,7 +163,7 @@ async fn a_change_of_tags_is_made_although_a_read_of_before_shows_it_already() {
     knobs.lag.reads = std::time::Duration::from_secs(10);
     harness.emulator().set_knobs(knobs);
     let set = |value: &str| TagChange::new().set("colour", value).unwrap();
-    // Reads may be of ten seconds ago, but not of an hour.
+    // Reads may lag by ten seconds, but not by an hour.
     harness.emulator().advance(crate::HOUR);
     azure.update_tags(&id, &set("blue")).await.unwrap();
     harness.emulator().advance(crate::HOUR);

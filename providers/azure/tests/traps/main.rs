@@ -1,4 +1,4 @@
-//! What Azure does to the unwary, each trap with the test that shows how we get past it. The README has the
+//! Known pitfalls of Azure, each with the test that shows how the provider handles it. The README has the
 //! list; [`every_trap_is_accounted_for`] compares.
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ use fleetwright_azure::fleetwright::{
 use emulated::AzureHarness;
 use fleetwright_contract_tests::{Harness as _, check_traps};
 
-/// Longer than any test: what takes this long is over when a test lets it pass.
+/// Longer than any test. A test advances the emulator's clock by it.
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Waits until an instance is in a state.
@@ -48,21 +48,21 @@ async fn until(
     reached.unwrap().remove(0)
 }
 
-/// A machine that runs.
+/// Launches a machine and waits until it runs.
 async fn running(harness: &AzureHarness, azure: &dyn InstanceProvisioner) -> InstanceId {
     let launched = azure.launch_instance(&harness.config()).await.unwrap();
     until(azure, &launched.id, CloudInstanceState::Running).await;
     launched.id
 }
 
-/// The harness's config with a token.
+/// Returns the harness's config with a token.
 fn with_token(harness: &AzureHarness, token: &str) -> InstanceConfig {
     let mut config = harness.config();
     config.launch_token = Some(token.parse().unwrap());
     config
 }
 
-/// How much there is of machines, interfaces, disks and public addresses.
+/// Counts machines, interfaces, disks and public addresses.
 fn there(harness: &AzureHarness) -> [usize; 4] {
     let oracle = harness.emulator().oracle();
     [
@@ -73,7 +73,7 @@ fn there(harness: &AzureHarness) -> [usize; 4] {
     ]
 }
 
-/// Waits until nothing is there any more.
+/// Waits until all of them are deleted.
 async fn until_nothing(harness: &AzureHarness) {
     for _ in 0..6000 {
         if there(harness) == [0; 4] {

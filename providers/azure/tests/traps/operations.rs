@@ -1,4 +1,4 @@
-//! Operations: deletes of nothing, failures at once and later, links that expire.
+//! Operations: deletes of missing machines, failures at once and later, expired links.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use fleetwright_emulators::azure::{
 use crate::{HOUR, emulated::AzureHarness, running, there, until, until_nothing, with_token};
 
 #[tokio::test]
-async fn trap_18_a_delete_of_nothing_is_told_from_a_delete_of_what_is_gone() {
+async fn trap_18_delete_of_an_unknown_machine_differs_from_a_gone_one() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let error = azure.terminate_instance(&harness.unknown_id()).await;
@@ -26,7 +26,7 @@ async fn trap_18_a_delete_of_nothing_is_told_from_a_delete_of_what_is_gone() {
 }
 
 #[tokio::test]
-async fn trap_19_a_delete_that_goes_on_is_not_sent_again() {
+async fn trap_19_running_delete_is_not_repeated() {
     let harness = AzureHarness::with(|knobs| knobs.timing.delete = HOUR);
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
@@ -39,7 +39,7 @@ async fn trap_19_a_delete_that_goes_on_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn trap_22_capacity_and_quota_are_told_whether_they_come_at_once_or_later() {
+async fn trap_22_capacity_and_quota_errors_are_returned_at_once_and_later() {
     for found in [LimitCheck::Immediate, LimitCheck::InOperation] {
         let harness = AzureHarness::with(|knobs| {
             knobs.capacity = vec![Capacity::of(0)];
@@ -76,7 +76,7 @@ async fn trap_22_capacity_and_quota_are_told_whether_they_come_at_once_or_later(
 }
 
 #[tokio::test]
-async fn trap_23_an_operation_is_asked_after_more_often_than_azure_wishes() {
+async fn trap_23_operations_are_polled_more_often_than_azure_suggests() {
     assert!(AzureOptions::default().poll_interval <= Duration::from_secs(3));
     let harness = AzureHarness::with(|knobs| {
         knobs.poll_after_secs = Some(3600);
@@ -89,7 +89,7 @@ async fn trap_23_an_operation_is_asked_after_more_often_than_azure_wishes() {
 }
 
 #[tokio::test]
-async fn trap_25_an_operation_that_has_expired_is_no_failure() {
+async fn trap_25_expired_operation_is_not_a_failure() {
     let harness = AzureHarness::with(|_| {}).patient();
     let expired = FaultRule::always(Operation::OperationsGet, Fault::OperationExpired);
     harness.emulator().add_fault(expired);
@@ -99,7 +99,7 @@ async fn trap_25_an_operation_that_has_expired_is_no_failure() {
 }
 
 #[tokio::test]
-async fn an_operation_s_own_failure_is_told_with_its_code() {
+async fn operation_failure_is_returned_with_its_code() {
     let harness = AzureHarness::with(|_| {}).patient();
     let errors = vec![Failure::new("ZonalAllocationFailed", "not in zone 2")];
     let fault = Fault::OperationError { errors };
@@ -118,7 +118,7 @@ async fn an_operation_s_own_failure_is_told_with_its_code() {
 }
 
 #[tokio::test]
-async fn a_start_without_a_machine_is_told() {
+async fn start_without_capacity_fails() {
     let harness = AzureHarness::with(|_| {}).patient();
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
@@ -142,7 +142,7 @@ async fn a_start_without_a_machine_is_told() {
 }
 
 #[tokio::test]
-async fn a_launch_that_is_stopped_while_it_is_waited_for_is_no_failure() {
+async fn stop_during_a_launch_is_not_a_failure() {
     let harness = AzureHarness::with(|knobs| knobs.timing.boot = HOUR).patient();
     let azure = harness.open().await;
     let config = harness.config();

@@ -1,4 +1,4 @@
-//! What belongs to a machine, and what is left of it.
+//! The parts of a machine, and the remains of failed creations.
 
 use fleetwright_azure::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn trap_06_what_a_failed_creation_leaves_is_removed() {
+async fn trap_06_remains_of_a_failed_creation_are_deleted() {
     let harness = AzureHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
     let azure = harness.open().await;
     let config = with_token(&harness, "t-1");
@@ -24,7 +24,7 @@ async fn trap_06_what_a_failed_creation_leaves_is_removed() {
         "{error}"
     );
     until_nothing(&harness).await;
-    // Where nobody waits for it, whoever watches removes it, and tells why.
+    // Without a wait, the background cleanup deletes it and keeps the reason.
     let mut options = harness.options();
     options.launch_wait = std::time::Duration::ZERO;
     let hasty = harness.behaving(AzureHarness::launch_config(), options);
@@ -36,7 +36,7 @@ async fn trap_06_what_a_failed_creation_leaves_is_removed() {
 }
 
 #[tokio::test]
-async fn what_a_failed_creation_leaves_is_removed_by_a_terminate_and_by_a_replay() {
+async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
     let harness = AzureHarness::with(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
         knobs.timing.boot = HOUR;
@@ -44,7 +44,7 @@ async fn what_a_failed_creation_leaves_is_removed_by_a_terminate_and_by_a_replay
     let harness = std::sync::Arc::new(harness);
     let config = with_token(&harness, "t-1");
     for how in ["terminate", "replay"] {
-        // Whoever launched it, and would watch it, is gone before it fails.
+        // The launching process ends before the creation fails.
         let (elsewhere, wanted) = (std::sync::Arc::clone(&harness), config.clone());
         let process = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -77,7 +77,7 @@ async fn what_a_failed_creation_leaves_is_removed_by_a_terminate_and_by_a_replay
 }
 
 #[tokio::test]
-async fn trap_08_nothing_outlives_its_machine() {
+async fn trap_08_parts_are_deleted_with_their_machine() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
@@ -89,7 +89,7 @@ async fn trap_08_nothing_outlives_its_machine() {
 }
 
 #[tokio::test]
-async fn trap_09_every_part_says_that_it_goes_with_its_machine() {
+async fn trap_09_every_part_has_the_delete_option() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     azure.launch_instance(&harness.config()).await.unwrap();
@@ -105,7 +105,7 @@ async fn trap_09_every_part_says_that_it_goes_with_its_machine() {
 }
 
 #[tokio::test]
-async fn trap_11_a_launch_after_a_failed_one_waits_for_no_reserved_interface() {
+async fn trap_11_launch_after_a_failed_one_does_not_wait_for_its_interface() {
     let harness = AzureHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
     let azure = harness.open().await;
     let config = with_token(&harness, "t-1");
@@ -125,7 +125,7 @@ async fn trap_11_a_launch_after_a_failed_one_waits_for_no_reserved_interface() {
 }
 
 #[tokio::test]
-async fn trap_12_one_call_makes_all_of_it() {
+async fn trap_12_one_call_creates_machine_and_parts() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     azure.launch_instance(&harness.config()).await.unwrap();
@@ -142,7 +142,7 @@ async fn trap_12_one_call_makes_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_machine_that_somebody_else_deleted_is_terminated() {
+async fn machine_deleted_by_another_actor_is_terminated() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;

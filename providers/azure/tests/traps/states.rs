@@ -1,4 +1,4 @@
-//! Two states, and what costs.
+//! The two states of a machine, and billing.
 
 use fleetwright_azure::fleetwright::{
     CloudInstanceState, InstanceFilter, InstanceProvisioner as _,
@@ -37,7 +37,7 @@ async fn trap_01_power_and_provisioning_are_two_states() {
 }
 
 #[tokio::test]
-async fn trap_02_a_stop_gives_the_machine_back_also_when_it_is_off_already() {
+async fn trap_02_stop_deallocates_a_powered_off_machine() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
@@ -54,7 +54,7 @@ async fn trap_02_a_stop_gives_the_machine_back_also_when_it_is_off_already() {
     assert_eq!(harness.calls_of("VirtualMachines_PowerOff"), 0);
 }
 
-/// A machine's document with an instance view.
+/// The document of a machine with an instance view.
 fn document(view: &str) -> String {
     format!(
         r#"{{"id":"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachines/fw-1",
@@ -63,7 +63,7 @@ fn document(view: &str) -> String {
     )
 }
 
-/// What is shown of a machine with an instance view.
+/// Returns the states of a machine with an instance view, by each kind of read.
 async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
     let answer = move |request: &canned::Request| {
         let path = &request.path;
@@ -84,7 +84,7 @@ async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
 }
 
 #[tokio::test]
-async fn trap_03_a_view_that_is_missing_proves_nothing() {
+async fn trap_03_missing_instance_view_proves_nothing() {
     let both = shown("").await;
     assert_eq!(both, [CloudInstanceState::Pending; 2]);
     let both = shown(r#","instanceView":{"statuses":null}"#).await;
@@ -92,7 +92,7 @@ async fn trap_03_a_view_that_is_missing_proves_nothing() {
 }
 
 #[tokio::test]
-async fn trap_04_codes_have_as_many_parts_as_they_like() {
+async fn trap_04_status_codes_with_any_number_of_parts_are_read() {
     let odd = r#","instanceView":{"statuses":[{"level":"Info"},{"code":""},{"code":"OSState/generalized"},
         {"code":"ProvisioningState/failed/Conflict/x","message":null},{"code":"PowerState/running"}]}"#;
     assert_eq!(shown(odd).await, [CloudInstanceState::Running; 2]);
@@ -101,7 +101,7 @@ async fn trap_04_codes_have_as_many_parts_as_they_like() {
 }
 
 #[tokio::test]
-async fn trap_05_a_machine_whose_guest_says_nothing_runs_all_the_same() {
+async fn trap_05_machine_with_silent_guest_is_running() {
     let harness = AzureHarness::with(|knobs| {
         let code = "OSProvisioningTimedOut";
         knobs.late_failures = vec![LateFailure::new(code, "no word from the guest")];
@@ -121,7 +121,7 @@ async fn trap_05_a_machine_whose_guest_says_nothing_runs_all_the_same() {
 }
 
 #[tokio::test]
-async fn trap_07_a_public_address_is_not_shown_while_it_leads_nowhere() {
+async fn trap_07_public_address_is_kept_and_hidden_during_a_stop() {
     let harness = AzureHarness::with(|_| {}).patient();
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
@@ -144,7 +144,7 @@ async fn trap_07_a_public_address_is_not_shown_while_it_leads_nowhere() {
 }
 
 #[tokio::test]
-async fn a_spot_machine_that_is_taken_back_ends_as_it_was_told_to() {
+async fn evicted_spot_machine_ends_as_configured() {
     use fleetwright_azure::{Eviction, fleetwright::Market};
     for (eviction, state) in [
         (Eviction::Deleted, CloudInstanceState::Terminated),

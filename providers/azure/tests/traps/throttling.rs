@@ -1,4 +1,4 @@
-//! Too many calls: when to come back, and what costs how much.
+//! Throttling: retry delays, and the number of calls.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -11,7 +11,7 @@ use fleetwright_emulators::azure::{Fault, FaultRule, Operation, RetryAfter};
 use crate::{emulated::AzureHarness, until, with_token};
 
 #[tokio::test]
-async fn trap_37_the_time_to_come_back_is_kept_as_seconds_and_as_a_date() {
+async fn trap_37_retry_delay_is_read_as_seconds_and_as_date() {
     for written in [RetryAfter::Seconds, RetryAfter::Date] {
         let harness = AzureHarness::with(|knobs| knobs.retry_after = written);
         let azure = harness.open().await;
@@ -26,14 +26,14 @@ async fn trap_37_the_time_to_come_back_is_kept_as_seconds_and_as_a_date() {
         let RetryAdvice::After(wait) = error.retry() else {
             panic!("{error}")
         };
-        // A date is cut to whole seconds.
+        // A date has whole seconds.
         let expected = Duration::from_secs(1198)..=Duration::from_secs(1201);
         assert!(expected.contains(&wait), "{written:?}: {wait:?}");
     }
 }
 
 #[tokio::test]
-async fn trap_38_many_are_described_by_lists_and_not_one_by_one() {
+async fn trap_38_many_machines_are_described_by_lists() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let config = with_token(&harness, "t-1");
@@ -43,7 +43,7 @@ async fn trap_38_many_are_described_by_lists_and_not_one_by_one() {
     for id in &ids {
         until(&*azure, id, CloudInstanceState::Running).await;
     }
-    // A handle that knows no addresses yet.
+    // A handle with an empty cache of addresses.
     let azure = harness.open().await;
     let names = [
         "VirtualMachines_Get",
@@ -59,7 +59,7 @@ async fn trap_38_many_are_described_by_lists_and_not_one_by_one() {
 }
 
 #[tokio::test]
-async fn trap_39_what_another_operation_forbids_is_a_conflict() {
+async fn trap_39_concurrent_operation_is_a_conflict_not_throttling() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let id = crate::running(&harness, &*azure).await;

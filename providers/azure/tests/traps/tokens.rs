@@ -1,4 +1,4 @@
-//! Whose a name is.
+//! Ownership of names.
 
 use std::num::NonZeroU32;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn trap_20_a_token_with_another_config_changes_nothing() {
+async fn trap_20_token_with_another_config_changes_nothing() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let config = with_token(&harness, "t-1");
@@ -22,14 +22,14 @@ async fn trap_20_a_token_with_another_config_changes_nothing() {
     let before = harness.only_vm();
     let mut other = config.clone();
     other.instance_type = InstanceType::new("Standard_B2s").unwrap();
-    // Another handle, which remembers nothing.
+    // Another handle, with an empty memory.
     let azure = harness.open().await;
     let error = azure.launch_instance(&other).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
     assert_eq!(harness.only_vm().size, before.size);
     assert_eq!(harness.calls_of("VirtualMachines_CreateOrUpdate"), 1);
     assert_eq!(azure.launch_instance(&config).await.unwrap().id, id);
-    // One that is not seen before it is ordered is not changed either.
+    // A machine that the first read misses is not changed either.
     let hidden = Fault::Refused {
         status: 404,
         code: "ResourceNotFound".to_owned(),
@@ -47,7 +47,7 @@ async fn trap_20_a_token_with_another_config_changes_nothing() {
 }
 
 #[tokio::test]
-async fn trap_21_a_machine_of_somebody_else_is_not_adopted() {
+async fn trap_21_machine_of_another_owner_is_not_adopted() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let config = with_token(&harness, "t-1");
@@ -71,7 +71,7 @@ async fn trap_21_a_machine_of_somebody_else_is_not_adopted() {
 }
 
 #[tokio::test]
-async fn an_old_id_never_touches_the_machine_that_has_its_name_by_now() {
+async fn old_id_does_not_affect_the_new_machine_of_that_name() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let config = with_token(&harness, "t-1");
@@ -92,7 +92,7 @@ async fn an_old_id_never_touches_the_machine_that_has_its_name_by_now() {
 }
 
 #[tokio::test]
-async fn a_batch_whose_first_machine_is_refused_launches_no_other() {
+async fn batch_stops_if_its_first_machine_is_refused() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
     let config = with_token(&harness, "t-1");
@@ -108,14 +108,14 @@ async fn a_batch_whose_first_machine_is_refused_launches_no_other() {
         azure.launch_instances(&config, three).await.unwrap().len(),
         3
     );
-    // The token is the batch's, and one machine is another wish.
+    // The token belongs to the batch, and a single launch is another config.
     let azure = harness.open().await;
     let error = azure.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
 }
 
 #[tokio::test]
-async fn a_process_that_dies_after_its_order_finds_it_again() {
+async fn launch_is_found_after_a_crash() {
     for phase in [Phase::Before, Phase::After] {
         let harness = AzureHarness::with(|_| {});
         let config = with_token(&harness, "t-1");

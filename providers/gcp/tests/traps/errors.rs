@@ -1,4 +1,4 @@
-//! Errors: one status for many things, and lists that leave something out.
+//! Errors: one status with several meanings, and incomplete lists.
 
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::gcp::{Failure, Fault, FaultRule, Method};
@@ -13,7 +13,7 @@ use crate::{
     until,
 };
 
-/// The error of a launch that is refused so.
+/// Returns the error of a launch that is refused with this status and reason.
 async fn refused(status: u16, reason: &str) -> ProvisionError {
     let harness = GcpHarness::with(|_| {});
     let (code, message) = (reason.to_owned(), "no".to_owned());
@@ -34,7 +34,7 @@ async fn refused(status: u16, reason: &str) -> ProvisionError {
     answer.unwrap_err()
 }
 
-/// The error of a launch whose operation fails so.
+/// Returns the error of a launch whose operation fails with this code.
 async fn failed(code: &str, message: &str) -> ProvisionError {
     let harness = GcpHarness::with(|_| {}).patient();
     let errors = vec![Failure::new(code, message)];
@@ -55,7 +55,7 @@ async fn failed(code: &str, message: &str) -> ProvisionError {
 }
 
 #[tokio::test]
-async fn trap_30_a_status_403_is_judged_by_its_reason() {
+async fn trap_30_status_403_is_classified_by_its_reason() {
     for (status, reason, kind) in [
         (403, "quotaExceeded", ErrorKind::Quota),
         (403, "rateLimitExceeded", ErrorKind::Throttled),
@@ -76,7 +76,7 @@ async fn trap_30_a_status_403_is_judged_by_its_reason() {
 }
 
 #[tokio::test]
-async fn trap_32_rates_of_operations_and_preemption_in_creation_are_not_for_ever() {
+async fn trap_32_operation_rates_and_early_preemption_are_retryable() {
     let error = failed("RESOURCE_OPERATION_RATE_EXCEEDED", "too many").await;
     assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");
     let error = failed("UNSUPPORTED_OPERATION", "Instance was preempted.").await;
@@ -84,7 +84,7 @@ async fn trap_32_rates_of_operations_and_preemption_in_creation_are_not_for_ever
 }
 
 #[tokio::test]
-async fn trap_34_addresses_run_out_for_all_types_of_a_network() {
+async fn trap_34_missing_addresses_affect_all_types_of_a_network() {
     let error = failed("IP_SPACE_EXHAUSTED", "no address is left").await;
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
     let [Scope::Network(network)] = error.scopes() else {
@@ -94,7 +94,7 @@ async fn trap_34_addresses_run_out_for_all_types_of_a_network() {
 }
 
 #[tokio::test]
-async fn trap_37_empty_pages_lead_on_and_a_zone_that_is_not_seen_is_named() {
+async fn trap_37_empty_pages_are_skipped_and_unreachable_zones_are_gaps() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     for zone in ZONES {
@@ -122,7 +122,7 @@ async fn trap_37_empty_pages_lead_on_and_a_zone_that_is_not_seen_is_named() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}");
     assert_eq!(error.scopes(), [Scope::zone(Zone::new(ZONES[1]).unwrap())]);
-    // A zone that is nothing to us may be unreachable.
+    // A zone that is not configured may be unreachable.
     let mut knobs = harness.emulator().knobs();
     knobs.unreachable_zones = ["europe-west1-b".to_owned()].into();
     harness.emulator().set_knobs(knobs);

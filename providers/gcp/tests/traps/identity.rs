@@ -1,4 +1,4 @@
-//! Whose an instance is, and that a launch is one launch.
+//! Ownership of instances, and launches that are sent twice.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn trap_27_a_launch_is_one_launch_long_after_its_request_id_is_forgotten() {
+async fn trap_27_replay_finds_the_launch_after_its_request_id_is_forgotten() {
     let harness = GcpHarness::with(|knobs| knobs.timing.request_retention = Duration::ZERO);
     let config = with_token(&harness, "t-1");
     let first = harness.open().await.launch_instance(&config).await.unwrap();
@@ -27,7 +27,7 @@ async fn trap_27_a_launch_is_one_launch_long_after_its_request_id_is_forgotten()
         assert_eq!(again.id, first.id);
     }
     assert_eq!(alive(&harness), 1);
-    // Even where nothing is looked up, the name is taken.
+    // Even without a lookup, the name is taken.
     let mut options = harness.options();
     options.operations_kept = Duration::ZERO;
     let forgetful = harness.behaving(GcpHarness::launch_config(), options).await;
@@ -39,7 +39,7 @@ async fn trap_27_a_launch_is_one_launch_long_after_its_request_id_is_forgotten()
 }
 
 #[tokio::test]
-async fn trap_28_an_instance_of_somebody_else_with_our_name_is_not_ours() {
+async fn trap_28_instance_of_another_owner_is_not_adopted() {
     let harness = GcpHarness::with(|_| {});
     let config = with_token(&harness, "t-1");
     let gcp = harness.open().await;
@@ -75,7 +75,7 @@ async fn trap_28_an_instance_of_somebody_else_with_our_name_is_not_ours() {
 }
 
 #[tokio::test]
-async fn trap_29_a_launch_without_an_answer_is_found_by_looking() {
+async fn trap_29_launch_without_response_is_found_by_its_token() {
     for fault in [
         Fault::Lost {
             phase: Phase::After,
@@ -99,7 +99,7 @@ async fn trap_29_a_launch_without_an_answer_is_found_by_looking() {
 }
 
 #[tokio::test]
-async fn trap_31_a_delete_is_not_repeated_on_an_instance_that_is_being_deleted() {
+async fn trap_31_delete_is_not_repeated_while_one_is_running() {
     let harness = GcpHarness::with(|knobs| {
         knobs.timing.delete = HOUR;
         knobs.repeated_deletes = 0;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn trap_10_a_name_is_lowercase_and_short_whatever_the_token_is() {
+async fn trap_10_names_are_lowercase_and_short_for_any_token() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     for token in ["CAPITALS&(symbols)", &"long-".repeat(25), "9"] {
@@ -38,12 +38,12 @@ async fn trap_10_a_name_is_lowercase_and_short_whatever_the_token_is() {
 }
 
 #[tokio::test]
-async fn trap_11_a_name_is_looked_for_in_every_zone() {
+async fn trap_11_names_are_searched_in_every_zone() {
     let harness = GcpHarness::with(|_| {});
     let mut config = with_token(&harness, "t-1");
     config.placement.zone = Some(Zone::new(ZONES[1]).unwrap());
     let launched = harness.open().await.launch_instance(&config).await.unwrap();
-    // Another process, which does not know where it went.
+    // Another process, which does not know the zone.
     let gcp = harness.open().await;
     let record = gcp
         .find_launch(config.launch_token.as_ref().unwrap())
@@ -60,7 +60,7 @@ async fn trap_11_a_name_is_looked_for_in_every_zone() {
 }
 
 #[tokio::test]
-async fn trap_12_an_id_carries_all_that_a_call_needs() {
+async fn trap_12_id_contains_everything_that_a_call_needs() {
     let harness = GcpHarness::with(|_| {});
     let mut config = harness.config();
     config.placement.zone = Some(Zone::new(ZONES[1]).unwrap());
@@ -76,7 +76,7 @@ async fn trap_12_an_id_carries_all_that_a_call_needs() {
     assert_eq!(id.as_str(), expected);
     harness.open().await.terminate_instance(&id).await.unwrap();
     until(&*harness.open().await, &id, CloudInstanceState::Terminated).await;
-    // Calls go by the number: another instance of the same name is not touched.
+    // Calls use the number: another instance of the same name is not affected.
     let foreign = ExternalAction::LaunchForeign {
         project: PROJECT.to_owned(),
         zone: Some(ZONES[1].to_owned()),
@@ -99,7 +99,7 @@ async fn trap_12_an_id_carries_all_that_a_call_needs() {
 }
 
 #[tokio::test]
-async fn trap_13_zones_and_types_come_as_urls_and_are_shown_and_sent_as_names() {
+async fn trap_13_zones_and_types_are_converted_from_urls_to_names() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -111,7 +111,7 @@ async fn trap_13_zones_and_types_come_as_urls_and_are_shown_and_sent_as_names() 
         .remove(0);
     assert_eq!(listed.placement.zone.unwrap().as_str(), ZONES[0]);
     assert_eq!(listed.instance_type.unwrap().as_str(), "e2-micro");
-    // The zone of a listed instance is good enough for every call.
+    // The zone of a listed instance works for every call.
     gcp.stop_instance(&listed.id).await.unwrap();
     let mut config = harness.config();
     let url = "https://www.googleapis.com/compute/v1/projects/fleet-1/zones/us-central1-a";
@@ -121,7 +121,7 @@ async fn trap_13_zones_and_types_come_as_urls_and_are_shown_and_sent_as_names() 
 }
 
 #[tokio::test]
-async fn trap_14_tags_that_no_label_can_hold_are_kept_exactly_and_found() {
+async fn trap_14_tags_that_are_not_labels_are_kept_and_found() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let mut config = harness.config();
@@ -165,7 +165,7 @@ async fn trap_14_tags_that_no_label_can_hold_are_kept_exactly_and_found() {
 }
 
 #[tokio::test]
-async fn trap_16_labels_are_replaced_as_a_whole_and_somebody_else_s_are_kept() {
+async fn trap_16_replacing_labels_keeps_those_of_others() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let mut config = harness.config();
@@ -179,7 +179,7 @@ async fn trap_16_labels_are_replaced_as_a_whole_and_somebody_else_s_are_kept() {
         .emulator()
         .perform_external(ExternalAction::SetLabels { instance, labels })
         .unwrap();
-    // The first attempt is told that its fingerprint is old.
+    // The first attempt is refused because its fingerprint is old.
     let stale = Fault::Refused {
         status: 412,
         code: "conditionNotMet".to_owned(),
@@ -200,7 +200,7 @@ async fn trap_16_labels_are_replaced_as_a_whole_and_somebody_else_s_are_kept() {
 }
 
 #[tokio::test]
-async fn trap_18_user_data_of_any_bytes_goes_through_metadata() {
+async fn trap_18_user_data_with_any_bytes_is_transported() {
     for (bytes, encoding) in [
         (&b"#cloud-config\nhostname: z\xc3\xbcrich\n"[..], None),
         (b"\x1f\x8b\x08\x00binary\xff", Some("base64")),
@@ -233,7 +233,7 @@ async fn trap_18_user_data_of_any_bytes_goes_through_metadata() {
 }
 
 #[tokio::test]
-async fn trap_19_a_startup_script_is_only_what_was_asked_for() {
+async fn trap_19_startup_script_is_used_only_if_configured() {
     let harness = GcpHarness::with(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.user_data = UserDataAs::StartupScript;
@@ -251,7 +251,7 @@ async fn trap_19_a_startup_script_is_only_what_was_asked_for() {
 }
 
 #[tokio::test]
-async fn trap_40_no_disk_outlives_its_instance() {
+async fn trap_40_disks_are_deleted_with_their_instance() {
     let harness = GcpHarness::with(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.local_ssds = 2;

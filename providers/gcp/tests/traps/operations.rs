@@ -1,4 +1,4 @@
-//! Operations: a launch that was accepted may still fail, and only they tell.
+//! Operations: an accepted launch can fail later, and only its operation shows it.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn fails(codes: &[&str]) -> FaultRule {
 }
 
 #[tokio::test]
-async fn trap_20_a_failed_operation_fails_the_launch_with_all_its_errors() {
+async fn trap_20_failed_operation_fails_the_launch_with_all_its_errors() {
     let harness = GcpHarness::with(|_| {}).patient();
     let codes = ["QUOTA_EXCEEDED", "RESOURCE_NOT_FOUND"];
     harness.emulator().add_fault(fails(&codes));
@@ -37,7 +37,7 @@ async fn trap_20_a_failed_operation_fails_the_launch_with_all_its_errors() {
             .request_id()
             .is_some_and(|name| name.starts_with("operation-"))
     );
-    // Where nobody waits for it, the instance tells.
+    // Without a wait, the instance shows the failure.
     let harness = GcpHarness::with(|_| {});
     harness.emulator().add_fault(fails(&codes));
     let gcp = harness.open().await;
@@ -50,7 +50,7 @@ async fn trap_20_a_failed_operation_fails_the_launch_with_all_its_errors() {
 }
 
 #[tokio::test]
-async fn trap_21_capacity_and_quota_are_told_whether_they_come_at_once_or_later() {
+async fn trap_21_capacity_and_quota_errors_are_returned_at_once_and_later() {
     for refused in [LimitCheck::Immediate, LimitCheck::InOperation] {
         let harness = GcpHarness::with(|knobs| {
             knobs.capacity = vec![Capacity::of(0)];
@@ -69,7 +69,7 @@ async fn trap_21_capacity_and_quota_are_told_whether_they_come_at_once_or_later(
             matches!(error.scopes()[0], Scope::Offering { zone: Some(_), .. }),
             "{error}"
         );
-        // The token is free, and there is room now.
+        // The token is free, and there is capacity now.
         let mut knobs = harness.emulator().knobs();
         knobs.capacity.clear();
         harness.emulator().set_knobs(knobs);
@@ -98,7 +98,7 @@ async fn trap_21_capacity_and_quota_are_told_whether_they_come_at_once_or_later(
 }
 
 #[tokio::test]
-async fn trap_22_an_instance_that_is_shown_may_vanish_because_it_was_never_made() {
+async fn trap_22_visible_instance_disappears_if_its_creation_fails() {
     let harness = GcpHarness::with(|knobs| {
         knobs.capacity = vec![Capacity::of(0)];
         knobs.timing.provision = HOUR;
@@ -127,7 +127,7 @@ async fn trap_22_an_instance_that_is_shown_may_vanish_because_it_was_never_made(
 }
 
 #[tokio::test]
-async fn trap_23_waiting_goes_on_when_a_wait_ends_early() {
+async fn trap_23_wait_is_repeated_until_the_operation_is_done() {
     let harness = GcpHarness::with(|knobs| {
         knobs.timing.wait = Duration::from_millis(1);
         knobs.timing.provision = HOUR;
@@ -148,7 +148,7 @@ async fn trap_23_waiting_goes_on_when_a_wait_ends_early() {
 }
 
 #[tokio::test]
-async fn trap_24_an_operation_that_has_expired_is_no_failure() {
+async fn trap_24_expired_operation_is_not_a_failure() {
     let harness = GcpHarness::with(|_| {}).patient();
     let expired = FaultRule::always(Method::ZoneOperationsWait, Fault::OperationExpired);
     harness.emulator().add_fault(expired);
@@ -158,7 +158,7 @@ async fn trap_24_an_operation_that_has_expired_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_start_without_a_machine_is_told() {
+async fn start_without_capacity_fails() {
     let harness = GcpHarness::with(|_| {}).patient();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -178,7 +178,7 @@ async fn a_start_without_a_machine_is_told() {
 }
 
 #[tokio::test]
-async fn a_start_that_a_delete_overtakes_meets_a_terminated_instance() {
+async fn start_that_races_with_a_delete_reports_a_terminated_instance() {
     let harness = GcpHarness::with(|_| {}).patient();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -188,7 +188,7 @@ async fn a_start_that_a_delete_overtakes_meets_a_terminated_instance() {
     let mut knobs = harness.emulator().knobs();
     knobs.timing.provision = HOUR;
     harness.emulator().set_knobs(knobs);
-    // A handle that does not know how young the instance is.
+    // Another handle, which does not know that the instance is new.
     let gcp = harness.open().await;
     let waits = harness.calls_of("zoneOperations.wait");
     let later = async {

@@ -1,4 +1,4 @@
-//! States: what is called terminated is only off, and what is gone has no state.
+//! States: TERMINATED is only off, and a deleted instance has no state.
 
 use std::time::Duration;
 
@@ -36,13 +36,13 @@ async fn trap_01_terminated_means_stopped_and_deleted_means_terminated() {
         (alive(&harness), harness.emulator().oracle().disks.len()),
         (0, 0)
     );
-    // Another handle, which saw nothing of it, knows it from the operations.
+    // Another handle knows it from the operations.
     let again = harness.open().await.describe_instance(&id).await.unwrap();
     assert_eq!(again.state, CloudInstanceState::Terminated);
 }
 
 #[tokio::test]
-async fn trap_03_a_state_that_nobody_knows_is_not_gone() {
+async fn trap_03_unknown_state_is_not_terminated() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -68,7 +68,7 @@ async fn trap_03_a_state_that_nobody_knows_is_not_gone() {
 }
 
 #[tokio::test]
-async fn trap_04_a_preempted_spot_instance_leaves_nothing_unless_it_is_to_be_stopped() {
+async fn trap_04_preempted_spot_instance_is_deleted_unless_configured() {
     for (end, state) in [
         (SpotEnd::Deleted, CloudInstanceState::Terminated),
         (SpotEnd::Stopped, CloudInstanceState::Stopped),
@@ -101,7 +101,7 @@ async fn trap_04_a_preempted_spot_instance_leaves_nothing_unless_it_is_to_be_sto
 }
 
 #[tokio::test]
-async fn trap_05_a_stop_is_over_when_the_instance_says_so_and_not_its_operation() {
+async fn trap_05_stop_ends_with_the_instance_state_not_its_operation() {
     let harness = GcpHarness::with(|knobs| {
         knobs.stop_done_early = true;
         knobs.timing.stop = HOUR;
@@ -125,7 +125,7 @@ async fn trap_05_a_stop_is_over_when_the_instance_says_so_and_not_its_operation(
 }
 
 #[tokio::test]
-async fn trap_06_local_ssds_are_lost_by_a_stop_only_if_that_is_allowed() {
+async fn trap_06_stop_discards_local_ssds_only_if_allowed() {
     let harness = GcpHarness::with(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.local_ssds = 1;
@@ -148,7 +148,7 @@ async fn trap_06_local_ssds_are_lost_by_a_stop_only_if_that_is_allowed() {
 }
 
 #[tokio::test]
-async fn trap_07_a_stopping_instance_cannot_be_started_yet() {
+async fn trap_07_stopping_instance_cannot_be_started() {
     let harness = GcpHarness::with(|knobs| knobs.timing.stop = HOUR);
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -164,7 +164,7 @@ async fn trap_07_a_stopping_instance_cannot_be_started_yet() {
 }
 
 #[tokio::test]
-async fn trap_08_the_external_address_changes_over_a_stop_and_the_internal_does_not() {
+async fn trap_08_stop_changes_the_external_address_only() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -180,7 +180,7 @@ async fn trap_08_the_external_address_changes_over_a_stop_and_the_internal_does_
 }
 
 #[tokio::test]
-async fn a_suspended_instance_is_started_by_a_resume() {
+async fn suspended_instance_is_started_by_a_resume() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -199,7 +199,7 @@ async fn a_suspended_instance_is_started_by_a_resume() {
 }
 
 #[tokio::test]
-async fn what_is_gone_is_told_as_gone_although_a_read_still_shows_it() {
+async fn terminated_instance_is_reported_despite_a_stale_read() {
     let window = Duration::from_secs(5);
     let harness = GcpHarness::with(|knobs| knobs.lag.reads = window);
     let mut options = harness.options();
@@ -211,7 +211,7 @@ async fn what_is_gone_is_told_as_gone_although_a_read_still_shows_it() {
     harness.emulator().advance(HOUR);
     // Another handle, which did not launch it.
     let other = open().await;
-    // What operations tell is on its way for so long that the instance is gone when it arrives.
+    // The response with the operations is so slow that the instance is gone when it arrives.
     let slow = Fault::Delay {
         phase: Phase::After,
         by: Duration::from_secs(3),
@@ -226,7 +226,7 @@ async fn what_is_gone_is_told_as_gone_although_a_read_still_shows_it() {
         while harness.calls_of("zoneOperations.list") == before {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // The list is read by now, and only its reply is on its way.
+        // The list has been read, and only its response is delayed.
         tokio::time::sleep(Duration::from_millis(100)).await;
         harness
             .emulator()

@@ -1,4 +1,4 @@
-//! Changes of tags: exact, within Compute Engine's limits, and told as they end.
+//! Changes of tags: exact, within Compute Engine's limits, with the right effect.
 
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::gcp::{Failure, Fault, FaultRule, Method, Phase};
@@ -14,7 +14,7 @@ fn ends_with(method: Method, code: &str) -> FaultRule {
 }
 
 #[tokio::test]
-async fn a_change_that_is_overtaken_later_is_made_again() {
+async fn tag_change_is_repeated_after_a_late_conflict() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -27,7 +27,7 @@ async fn a_change_that_is_overtaken_later_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_change_that_cannot_be_followed_is_no_success() {
+async fn tag_change_with_unknown_end_is_not_a_success() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -50,7 +50,7 @@ async fn a_change_that_cannot_be_followed_is_no_success() {
 }
 
 #[tokio::test]
-async fn a_change_that_fails_half_way_does_not_claim_that_nothing_happened() {
+async fn tag_change_that_fails_halfway_has_unknown_effect() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -66,7 +66,7 @@ async fn a_change_that_fails_half_way_does_not_claim_that_nothing_happened() {
 }
 
 #[tokio::test]
-async fn a_launch_s_tag_wins_over_a_label_of_all_launches() {
+async fn launch_tag_overrides_a_configured_label() {
     let harness = GcpHarness::with(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.labels = [("team".to_owned(), "blue".to_owned())].into();
@@ -81,7 +81,7 @@ async fn a_launch_s_tag_wins_over_a_label_of_all_launches() {
 }
 
 #[tokio::test]
-async fn as_many_tags_as_there_are_labels_can_be_changed() {
+async fn all_tags_can_be_changed_at_the_label_limit() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let mut config = harness.config();
@@ -100,7 +100,7 @@ async fn as_many_tags_as_there_are_labels_can_be_changed() {
 }
 
 #[tokio::test]
-async fn a_reboot_whose_operation_fails_has_failed() {
+async fn reboot_fails_with_its_operation() {
     let harness = GcpHarness::with(|_| {}).patient();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;

@@ -1,4 +1,4 @@
-//! Tokens: what failed before, what another launch overtakes, and what errors must not tell.
+//! Tokens: failed attempts, concurrent launches, and secrets in errors.
 
 use std::{net::TcpListener, num::NonZeroU32, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_token_is_free_after_any_number_of_failed_attempts() {
+async fn token_is_free_after_any_number_of_failed_attempts() {
     let harness = GcpHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
     let config = with_token(&harness, "t-1");
     let gcp = harness.open().await;
@@ -32,7 +32,7 @@ async fn a_token_is_free_after_any_number_of_failed_attempts() {
 }
 
 #[tokio::test]
-async fn user_data_that_compute_engine_quotes_is_not_repeated() {
+async fn error_does_not_contain_quoted_user_data() {
     let harness = GcpHarness::with(|_| {});
     let mut config = harness.config();
     config.user_data = Some(UserData::new("password: hunter2").unwrap());
@@ -54,7 +54,7 @@ async fn user_data_that_compute_engine_quotes_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn metadata_of_all_launches_is_not_shown() {
+async fn debug_does_not_show_configured_metadata() {
     let mut launch = GcpHarness::launch_config();
     launch.metadata = [(
         "windows-startup-script-ps1".to_owned(),
@@ -67,7 +67,7 @@ async fn metadata_of_all_launches_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_date_to_come_back_at_is_kept() {
+async fn retry_date_is_kept() {
     let harness = GcpHarness::with(|_| {});
     let throttled = |_: &str| Reply {
         status: "429 Too Many Requests",
@@ -85,7 +85,7 @@ async fn a_date_to_come_back_at_is_kept() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_nothing_was_launched() {
+async fn refused_connection_has_no_effect() {
     let harness = GcpHarness::with(|_| {});
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", closed.local_addr().unwrap());
@@ -100,7 +100,7 @@ async fn where_nobody_listens_nothing_was_launched() {
 }
 
 #[tokio::test]
-async fn a_launch_may_be_as_patient_as_it_likes() {
+async fn launch_accepts_any_launch_wait() {
     let harness = GcpHarness::with(|_| {});
     let mut options = harness.options();
     options.launch_wait = Duration::MAX;
@@ -110,7 +110,7 @@ async fn a_launch_may_be_as_patient_as_it_likes() {
 }
 
 #[tokio::test]
-async fn a_name_that_turns_out_to_be_taken_later_is_looked_at_like_one_that_is_refused() {
+async fn name_conflict_in_the_operation_is_handled_like_a_refusal() {
     let harness = GcpHarness::with(|_| {});
     let answer = |path: &str| {
         if path.contains("/instances/fw-") {
@@ -139,7 +139,7 @@ async fn a_name_that_turns_out_to_be_taken_later_is_looked_at_like_one_that_is_r
 }
 
 #[tokio::test]
-async fn a_batch_of_which_nobody_knows_a_part_does_not_claim_that_nothing_happened() {
+async fn batch_with_an_unknown_part_has_unknown_effect() {
     let harness = GcpHarness::with(|_| {});
     let lost = Fault::Lost {
         phase: Phase::After,
@@ -159,7 +159,7 @@ async fn a_batch_of_which_nobody_knows_a_part_does_not_claim_that_nothing_happen
 }
 
 #[tokio::test]
-async fn a_batch_is_followed_together() {
+async fn batch_is_awaited_with_shared_lists() {
     let harness = GcpHarness::with(|knobs| knobs.capacity = vec![Capacity::of(2)]).patient();
     let gcp = harness.open().await;
     let six = NonZeroU32::new(6).unwrap();
@@ -171,7 +171,7 @@ async fn a_batch_is_followed_together() {
 }
 
 #[tokio::test]
-async fn a_launch_whose_operation_names_no_instance_is_looked_for() {
+async fn launch_without_target_in_its_operation_is_read_by_name() {
     let harness = GcpHarness::with(|_| {});
     let answer = |path: &str| {
         if path.contains("/instances/") {
@@ -193,7 +193,7 @@ async fn a_launch_whose_operation_names_no_instance_is_looked_for() {
 }
 
 #[tokio::test]
-async fn what_two_handles_launched_at_once_in_two_zones_is_all_found() {
+async fn find_launch_returns_concurrent_launches_in_two_zones() {
     let harness = GcpHarness::with(|_| {});
     let config = with_token(&harness, "t-1");
     let gcp = harness.open().await;

@@ -1,4 +1,4 @@
-//! Zones that cannot be reached, ours and others: nobody answers for them, and no other zone suffers.
+//! Zones that do not respond, configured or not: no other zone is affected.
 
 use std::{
     num::NonZeroUsize,
@@ -17,7 +17,7 @@ use crate::{
     serve, until, with_token,
 };
 
-/// One running instance in each of our zones.
+/// Launches one running instance in each configured zone.
 async fn one_in_each(harness: &GcpHarness, gcp: &dyn InstanceProvisioner) -> Vec<InstanceId> {
     let mut ids = Vec::new();
     for zone in ZONES {
@@ -37,7 +37,7 @@ fn cut_off(harness: &GcpHarness, zone: &str) {
 }
 
 #[tokio::test]
-async fn a_zone_that_is_not_ours_stops_nothing() {
+async fn unconfigured_zone_affects_nothing() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let ids = one_in_each(&harness, &*gcp).await;
@@ -63,7 +63,7 @@ async fn a_zone_that_is_not_ours_stops_nothing() {
 }
 
 #[tokio::test]
-async fn a_zone_of_ours_takes_no_other_with_it() {
+async fn unreachable_zone_does_not_affect_other_zones() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let ids = one_in_each(&harness, &*gcp).await;
@@ -76,7 +76,7 @@ async fn a_zone_of_ours_takes_no_other_with_it() {
     assert!(stopped[0].is_ok(), "{stopped:?}");
     let error = stopped[1].as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    // What the zone holds by a token nobody can tell.
+    // Whether the zone has an instance of a token is unknown.
     let config = with_token(&harness, ZONES[1]);
     let token = config.launch_token.as_ref().unwrap();
     let error = gcp.find_launch(token).await.unwrap_err();
@@ -85,7 +85,7 @@ async fn a_zone_of_ours_takes_no_other_with_it() {
 }
 
 #[tokio::test]
-async fn a_name_in_another_zone_says_nothing_of_an_instance() {
+async fn same_name_in_another_zone_is_another_instance() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -98,7 +98,7 @@ async fn a_name_in_another_zone_says_nothing_of_an_instance() {
 }
 
 #[tokio::test]
-async fn what_is_named_twice_is_changed_once() {
+async fn repeated_id_is_changed_once() {
     let harness = GcpHarness::with(|knobs| {
         knobs.timing.delete = HOUR;
         knobs.repeated_deletes = 0;
@@ -114,7 +114,7 @@ async fn what_is_named_twice_is_changed_once() {
     assert_eq!(harness.calls_of("instances.delete"), 1);
 }
 
-/// A project with zone b out of sight: lists of all zones answer a part, and name what is missing.
+/// A project whose zone b does not respond: lists of all zones are incomplete and name it.
 fn partial(path: &str) -> Reply {
     let unseen = r#""unreachables":["projects/fleet-1/zones/us-central1-b"]"#;
     if path.contains("/aggregated/instances") {
@@ -147,7 +147,7 @@ fn partial(path: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_list_that_leaves_a_zone_out_proves_nothing_of_it() {
+async fn incomplete_list_proves_nothing_about_the_missing_zone() {
     let harness = GcpHarness::with(|_| {});
     let gcp = launching_at(&serve(partial), harness.options()).await;
     let ids = [(ZONES[0], 1), (ZONES[1], 2)]
@@ -159,7 +159,7 @@ async fn a_list_that_leaves_a_zone_out_proves_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn operations_that_leave_a_zone_out_do_not_free_a_token() {
+async fn incomplete_operations_do_not_free_a_token() {
     let harness = GcpHarness::with(|_| {});
     let answer = |path: &str| {
         if path.contains("/instances") {
@@ -174,7 +174,7 @@ async fn operations_that_leave_a_zone_out_do_not_free_a_token() {
 }
 
 #[tokio::test]
-async fn a_list_by_long_names_keeps_its_url_short() {
+async fn list_by_long_names_has_a_short_url() {
     static LONGEST: AtomicUsize = AtomicUsize::new(0);
     let harness = GcpHarness::with(|_| {});
     let answer = |path: &str| {
@@ -195,7 +195,7 @@ async fn a_list_by_long_names_keeps_its_url_short() {
 }
 
 #[tokio::test]
-async fn an_odd_instance_in_a_zone_that_is_not_ours_is_nothing_to_us() {
+async fn malformed_instance_in_an_unconfigured_zone_is_ignored() {
     let harness = GcpHarness::with(|_| {});
     let answer = |_: &str| {
         Reply::ok(
@@ -209,7 +209,7 @@ async fn an_odd_instance_in_a_zone_that_is_not_ours_is_nothing_to_us() {
 }
 
 #[tokio::test]
-async fn a_page_is_never_asked_to_hold_more_than_it_can() {
+async fn page_size_is_limited_to_the_maximum() {
     let harness = GcpHarness::with(|_| {});
     let mut options = harness.options();
     options.page_size = NonZeroUsize::MAX;
