@@ -1,15 +1,15 @@
-//! Whether a file is whole: SQLite's own check, then every record against its entries.
+//! The integrity check of a file: SQLite's own check, then every record against its index entries.
 
 use std::collections::BTreeSet;
 
 use fleetwright_store::{Kind, Page, Query, Record, Result, Schema};
 use rusqlite::{Connection, params};
 
-use crate::{error::told, read};
+use crate::{error::store_error, read};
 
-/// What is wrong, in words.
+/// Returns the problems of a file as messages.
 pub(crate) fn problems(connection: &mut Connection, schema: &Schema) -> Result<Vec<String>> {
-    let failed = |error| told("a check cannot begin", error);
+    let failed = |error| store_error("a check cannot begin", error);
     let transaction = connection.transaction().map_err(failed)?;
     let mut problems = of_the_file(&transaction)?;
     for (kind, _) in schema.kinds() {
@@ -25,7 +25,8 @@ fn of_the_file(connection: &Connection) -> Result<Vec<String>> {
         let rows = statement.query_map([], |row| row.get(0))?;
         rows.collect()
     };
-    let lines = told_by_sqlite().map_err(|error| told("the file cannot be checked", error))?;
+    let lines =
+        told_by_sqlite().map_err(|error| store_error("the file cannot be checked", error))?;
     Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }
 
@@ -94,13 +95,13 @@ fn found(connection: &Connection, record: &Record) -> Result<Entries> {
         let rows = statement.query_map(id, |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect()
     };
-    read().map_err(|error| told("the indexes cannot be read", error))
+    read().map_err(|error| store_error("the indexes cannot be read", error))
 }
 
 fn count(connection: &Connection, kind: &Kind) -> Result<usize> {
     let text = "SELECT count(*) FROM entries WHERE kind = ?1";
     let all: i64 = connection
         .query_row(text, [kind.as_str()], |row| row.get(0))
-        .map_err(|error| told("the indexes cannot be counted", error))?;
+        .map_err(|error| store_error("the indexes cannot be counted", error))?;
     Ok(usize::try_from(all).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! Connections as this store wants them.
+//! Opening and configuring SQLite connections.
 
 #[cfg(unix)]
 use std::fs::File;
@@ -7,22 +7,22 @@ use std::{fs::OpenOptions, io, path::Path, sync::Arc};
 use fleetwright_store::{Result, StoreError};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{SqliteOptions, error::told, format::incompatible};
+use crate::{SqliteOptions, error::store_error, format::incompatible};
 
-/// SQLite's own default, said here because `max_bytes` counts in it.
+/// SQLite's default page size. `max_bytes` is a multiple of it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// What is left of a log that grew large once.
+/// The size to which a large write-ahead log is truncated.
 const LOG_BYTES: i64 = 16_777_216;
 
-/// How many statements stay prepared: more than there are.
+/// The size of the statement cache: more than there are statements.
 const STATEMENTS: usize = 32;
 
-/// Makes an empty file, if there is none, that only its owner can read.
+/// Creates an empty file that only its owner can read, if there is none.
 ///
-/// The folder is synced: a file that is gone with the power takes its commits along.
-pub(crate) fn make_file(path: &Path) -> Result<()> {
-    let made = match private().create_new(true).open(path) {
+/// The folder is synced, because a file that is lost on power failure loses its commits.
+pub(crate) fn create_file(path: &Path) -> Result<()> {
+    let made = match private_options().create_new(true).open(path) {
         Ok(_) => sync_folder(path),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
@@ -33,8 +33,8 @@ pub(crate) fn make_file(path: &Path) -> Result<()> {
     })
 }
 
-/// What is made with these options is its owner's alone.
-pub(crate) fn private() -> OpenOptions {
+/// Options that create files for their owner only.
+pub(crate) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     #[cfg(unix)]
@@ -48,26 +48,28 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Elsewhere a folder cannot be opened as a file, and does not need it.
+/// Other systems cannot open a folder as a file, and do not need it.
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the file without changing what is in it.
+/// Opens the file without changing its content.
 pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection> {
     let about = format!("{} cannot be opened", path.display());
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let failed = |error| told(&about, error);
+    let failed = |error| store_error(&about, error);
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(options.patience).map_err(failed)?;
+    connection
+        .busy_timeout(options.lock_timeout)
+        .map_err(failed)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }
 
-/// Makes a connection one that writes: with a log that is on the disk before a commit is acknowledged.
-pub(crate) fn make_writer(connection: &Connection, options: &SqliteOptions) -> Result<()> {
-    let failed = |error| told("the database cannot be written", error);
+/// Configures a writing connection: the log is on disk before a commit is acknowledged.
+pub(crate) fn configure_writer(connection: &Connection, options: &SqliteOptions) -> Result<()> {
+    let failed = |error| store_error("the database cannot be written", error);
     let mode: String = connection
         .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
         .map_err(failed)?;
@@ -83,7 +85,7 @@ pub(crate) fn make_writer(connection: &Connection, options: &SqliteOptions) -> R
         .map_err(failed)?;
     if let Some(bytes) = options.max_bytes {
         let pages = i64::try_from((bytes / PAGE_BYTES).max(1)).unwrap_or(i64::MAX);
-        // Below what it has already, SQLite takes that instead.
+        // SQLite uses the current size if this is smaller.
         connection
             .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
             .map_err(failed)?;
@@ -91,9 +93,9 @@ pub(crate) fn make_writer(connection: &Connection, options: &SqliteOptions) -> R
     Ok(())
 }
 
-/// Makes a connection one that only reads.
-pub(crate) fn make_reader(connection: &Connection) -> Result<()> {
+/// Configures a read-only connection.
+pub(crate) fn configure_reader(connection: &Connection) -> Result<()> {
     connection
         .pragma_update(None, "query_only", true)
-        .map_err(|error| told("the database cannot be read", error))
+        .map_err(|error| store_error("the database cannot be read", error))
 }

@@ -1,5 +1,5 @@
-//! What reading and writing cost, counted in steps of SQLite's machine and never in time: the same with a
-//! thousand records as with ten thousand, and one commit for many writers.
+//! The cost of reads and writes, counted in steps of SQLite's virtual machine: the same with a thousand records as
+//! with ten thousand, and one commit for many writers.
 
 use std::{
     future::Future as _,
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::{
     SqliteOptions,
-    queue::{Order, Queue},
+    queue::{Queue, WriteRequest},
     read,
     readers::Readers,
     setup, sql, write,
@@ -109,7 +109,7 @@ impl Database {
     }
 }
 
-/// The steps of each thing that a façade does all day.
+/// The steps of the typical calls of a façade.
 fn costs(database: &Database, number: usize) -> Vec<(&'static str, usize)> {
     let index = |name| IndexName::new(name).unwrap();
     let by_place = Query::by(kind(), index("place"), ["organization-3", "project-3"]);
@@ -143,7 +143,7 @@ fn costs(database: &Database, number: usize) -> Vec<(&'static str, usize)> {
 fn costs_do_not_grow_with_the_number_of_records() {
     let database = Database::new();
     database.fill(0..1_000);
-    // Once beforehand, so that nothing is counted that is done only the first time.
+    // Warm up, so that work of the first call only is not counted.
     costs(&database, 100_000);
     let with_few = costs(&database, 200_000);
     database.fill(1_000..10_000);
@@ -199,9 +199,9 @@ async fn a_reader_cannot_write() {
     let opened = setup::open(&path, &schema(), &options).unwrap();
     let readers = Arc::new(Readers::new(path, options, Arc::new(opened.lock)));
     let tried = readers.read(|connection| Ok(connection.execute(sql::SETTLE, [])));
-    let told = tried.await.unwrap().unwrap_err();
+    let store_error = tried.await.unwrap().unwrap_err();
     assert_eq!(
-        told.sqlite_error_code(),
+        store_error.sqlite_error_code(),
         Some(rusqlite::ErrorCode::ReadOnly)
     );
 }
@@ -224,20 +224,20 @@ async fn many_writers_share_a_commit() {
         schema: Arc::new(schema()),
         keep_commits: 1000,
         head: watch::Sender::new(Revision::ZERO),
-        is_unsettled: false,
+        has_unresolved_commit: false,
         _lock: Arc::new(opened.lock),
     }));
-    let writers = (0..WRITERS).map(|number| queue.push(Order::Commit(put(number))));
+    let writers = (0..WRITERS).map(|number| queue.push(WriteRequest::Commit(put(number))));
     let mut writers = Box::pin(join_all(writers));
     {
         let _held_up = queue.writer();
-        // All are in the queue once they were polled: the first may be on its way to the writer already.
+        // All are in the queue once they were polled. The first may already be with the writer.
         let mut context = Context::from_waker(Waker::noop());
         assert!(writers.as_mut().poll(&mut context).is_pending());
     }
-    let mut answers: Vec<_> = writers.await.into_iter().map(Result::unwrap).collect();
-    answers.sort();
+    let mut results: Vec<_> = writers.await.into_iter().map(Result::unwrap).collect();
+    results.sort();
     let wanted: Vec<_> = (1..=WRITERS as u64).map(Revision).collect();
-    assert_eq!(answers, wanted);
+    assert_eq!(results, wanted);
     assert!(commits.load(Ordering::Relaxed) <= 2, "{commits:?} commits");
 }

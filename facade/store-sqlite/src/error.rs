@@ -1,12 +1,12 @@
-//! What SQLite says, in the words of a store.
+//! Conversion of SQLite errors into store errors.
 
 use std::sync::Arc;
 
 use fleetwright_store::StoreError;
 use rusqlite::ErrorCode;
 
-/// An error of a call that has written nothing.
-pub(crate) fn told(about: &str, error: rusqlite::Error) -> StoreError {
+/// Converts the error of a call that wrote nothing.
+pub(crate) fn store_error(about: &str, error: rusqlite::Error) -> StoreError {
     let reason = format!("{about}: {}", code_of(&error));
     let kind = classify(&error);
     let source: Option<fleetwright_store::Cause> = Some(Arc::new(error));
@@ -20,7 +20,7 @@ pub(crate) fn told(about: &str, error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// An error of which nobody knows whether it came before or after the commit.
+/// Converts an error that may have happened before or after the commit.
 pub(crate) fn unknown(about: &str, error: rusqlite::Error) -> StoreError {
     StoreError::UnknownOutcome {
         reason: format!("{about}: {}", code_of(&error)),
@@ -42,7 +42,7 @@ pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
     }
 }
 
-/// Whether SQLite ran out of room. It has then taken back the whole transaction.
+/// Returns whether SQLite ran out of space. It has rolled back the whole transaction then.
 pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
     matches!(classify(error), Trouble::Full)
 }
@@ -60,12 +60,12 @@ fn classify(error: &rusqlite::Error) -> Trouble {
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation,
         ) => Trouble::Damage,
         Some(_) => Trouble::Passing,
-        // The rest is about types of columns: not what this program has written.
+        // The rest concerns column types, so this program did not write the data.
         None => Trouble::Damage,
     }
 }
 
-/// SQLite's words for the kind of error. Its longer message is the source's.
+/// Returns SQLite's name of the error kind. The source has the longer message.
 fn code_of(error: &rusqlite::Error) -> String {
     match error.sqlite_error() {
         Some(code) => rusqlite::ffi::code_to_str(code.extended_code).to_owned(),

@@ -1,16 +1,15 @@
-//! What a database file looks like, and how one of an older version becomes one of this. A file of another
-//! program or of a newer version is left as it is.
+//! The file format and its migrations. A file of another program or a newer version is not changed.
 
 use fleetwright_store::{Result, StoreError};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::error::told;
+use crate::error::store_error;
 
-/// "flwt", in the file's header.
+/// `"flwt"`, in the file's header.
 pub(crate) const APPLICATION_ID: i64 = 0x666c_7774;
 
-/// What brings a database from the version that is the position of the step to the next. Version 0 is an
-/// empty file. Steps are added, never changed.
+/// The migrations: each step leads from the version that is its position to the next. Version 0 is an empty file.
+/// Steps are added, never changed.
 pub(crate) const MIGRATIONS: &[&str] = &["
     CREATE TABLE meta (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -48,16 +47,16 @@ pub(crate) const MIGRATIONS: &[&str] = &["
     ) STRICT;
 "];
 
-/// What a file is to this program.
+/// The identity of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// Empty or not there yet.
+    /// Empty or missing.
     New,
-    /// Ours, at this version of the format.
+    /// A database of this program, with its format version.
     Ours(i64),
 }
 
-/// Looks without changing anything; fails for what is not ours.
+/// Identifies a file without changing it. Fails for a file of another program.
 pub(crate) fn identify(connection: &Connection, newest: usize) -> Result<Identity> {
     let application = pragma(connection, "application_id")?;
     let version = pragma(connection, "user_version")?;
@@ -79,7 +78,7 @@ pub(crate) fn identify(connection: &Connection, newest: usize) -> Result<Identit
     )))
 }
 
-/// Brings a database to the newest version. Runs inside a transaction, so that it is all or nothing.
+/// Migrates a database to the newest version, inside the caller's transaction.
 pub(crate) fn migrate(connection: &Connection, steps: &[&str]) -> Result<()> {
     let from = match identify(connection, steps.len())? {
         Identity::New => 0,
@@ -89,7 +88,7 @@ pub(crate) fn migrate(connection: &Connection, steps: &[&str]) -> Result<()> {
         let about = format!("migration from format {version} fails");
         connection
             .execute_batch(step)
-            .map_err(|error| told(&about, error))?;
+            .map_err(|error| store_error(&about, error))?;
     }
     let stamp = format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
@@ -97,13 +96,13 @@ pub(crate) fn migrate(connection: &Connection, steps: &[&str]) -> Result<()> {
     );
     connection
         .execute_batch(&stamp)
-        .map_err(|error| told("the database's version cannot be written", error))
+        .map_err(|error| store_error("the database's version cannot be written", error))
 }
 
 fn pragma(connection: &Connection, name: &str) -> Result<i64> {
     connection
         .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
-        .map_err(|error| told("the database's header cannot be read", error))
+        .map_err(|error| store_error("the database's header cannot be read", error))
 }
 
 fn is_empty(connection: &Connection) -> Result<bool> {
@@ -111,7 +110,7 @@ fn is_empty(connection: &Connection) -> Result<bool> {
         .query_row("SELECT 1 FROM sqlite_master LIMIT 1", [], |_| Ok(()))
         .optional()
         .map(|found| found.is_none())
-        .map_err(|error| told("the database's tables cannot be listed", error))
+        .map_err(|error| store_error("the database's tables cannot be listed", error))
 }
 
 pub(crate) fn incompatible(reason: impl Into<String>) -> StoreError {

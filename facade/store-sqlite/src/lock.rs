@@ -1,7 +1,7 @@
-//! Who has a database open: a lock on a file beside it, which the system gives back when a process dies.
+//! The lock of an open database: a file beside it, which the operating system unlocks when a process dies.
 //!
-//! SQLite's own locks order single transactions. This one is about the whole time that a handle is open: only
-//! who is alone changes the format or the schema, so nobody's handle is ever changed under him.
+//! SQLite's own locks order single transactions. This lock covers the whole time that a handle is open: format and
+//! schema change only under an exclusive lock, so they never change under an open handle.
 
 use std::{
     ffi::OsString,
@@ -16,56 +16,56 @@ use std::{
 use fleetwright_store::{Result, StoreError};
 use fs4::fs_std::FileExt;
 
-use crate::{Sharing, connection::private, error::unavailable};
+use crate::{Sharing, connection::private_options, error::unavailable};
 
-/// How long to wait before looking again.
+/// The delay between attempts to lock.
 pub(crate) const RETRY: Duration = Duration::from_millis(5);
 
-/// The lock. Given back when it is dropped.
+/// The lock, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
     path: PathBuf,
 }
 
-/// Who else is there.
+/// Whether other handles are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Company {
-    /// Nobody, and nobody can come.
+pub(crate) enum Exclusivity {
+    /// No other handle is open, and none can be opened.
     Alone,
-    /// There may be others.
+    /// Other handles may be open.
     Others,
 }
 
 impl Lock {
-    /// Takes the lock alone if that is possible, else together with others if that is wanted.
+    /// Takes the lock exclusively if possible, otherwise shared if `sharing` allows it.
     pub(crate) fn take(
         database: &Path,
         sharing: Sharing,
-        patience: Duration,
-    ) -> Result<(Self, Company)> {
+        lock_timeout: Duration,
+    ) -> Result<(Self, Exclusivity)> {
         let mut path = OsString::from(database);
         path.push("-lock");
         let path = PathBuf::from(path);
-        let opened = private().create(true).truncate(false).open(&path);
+        let opened = private_options().create(true).truncate(false).open(&path);
         let file = opened.map_err(|error| cannot_lock(&path, error))?;
         let lock = Self { file, path };
-        let company = lock.wait(sharing, patience)?;
+        let company = lock.wait(sharing, lock_timeout)?;
         Ok((lock, company))
     }
 
-    /// Lets others come. Somebody may be alone for a moment in between.
+    /// Makes the lock shared. Another process can hold it exclusively for a moment in between.
     pub(crate) fn share(&self) -> Result<()> {
         FileExt::lock_shared(&self.file).map_err(|error| cannot_lock(&self.path, error))
     }
 
-    fn wait(&self, sharing: Sharing, patience: Duration) -> Result<Company> {
+    fn wait(&self, sharing: Sharing, lock_timeout: Duration) -> Result<Exclusivity> {
         let since = Instant::now();
         loop {
             if let Some(company) = self.attempt(sharing)? {
                 return Ok(company);
             }
-            if since.elapsed() >= patience {
+            if since.elapsed() >= lock_timeout {
                 let name = self.path.display();
                 return Err(unavailable(format!("somebody else holds {name}")));
             }
@@ -73,16 +73,16 @@ impl Lock {
         }
     }
 
-    fn attempt(&self, sharing: Sharing) -> Result<Option<Company>> {
+    fn attempt(&self, sharing: Sharing) -> Result<Option<Exclusivity>> {
         let failed = |error| cannot_lock(&self.path, error);
         if FileExt::try_lock_exclusive(&self.file).map_err(failed)? {
-            return Ok(Some(Company::Alone));
+            return Ok(Some(Exclusivity::Alone));
         }
         match sharing {
             Sharing::Exclusive => Ok(None),
             Sharing::Shared => {
                 let shared = FileExt::try_lock_shared(&self.file).map_err(failed)?;
-                Ok(shared.then_some(Company::Others))
+                Ok(shared.then_some(Exclusivity::Others))
             }
         }
     }

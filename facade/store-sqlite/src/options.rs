@@ -1,32 +1,42 @@
-//! How a database is opened.
+//! Options of a database.
 
 use std::time::Duration;
 
-/// How a database is opened. All of it can differ from one opening to the next.
+/// Options of a database. They can differ each time it is opened.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_store_sqlite::SqliteOptions;
+///
+/// let options = SqliteOptions::default()
+///     .exclusive()
+///     .lock_timeout(Duration::from_secs(1))
+///     .keep_commits(10_000);
+/// # let _ = options;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteOptions {
-    /// Who else may have the file open.
+    /// Whether other handles may have the file open. Default: [`Sharing::Shared`].
     pub sharing: Sharing,
-    /// How long to wait for others who hold a lock, before the store is unavailable.
-    pub patience: Duration,
-    /// How often to look for commits of other handles, while a watch waits. Commits of the own handle wake it at
-    /// once.
+    /// How long to wait for a lock before the store is reported as unavailable.
+    pub lock_timeout: Duration,
+    /// How often a waiting watch polls for commits of other handles. Commits of its own handle wake it at once.
     pub poll_every: Duration,
-    /// How many commits watches can go back. More are forgotten, oldest first.
+    /// The number of commits that watches can go back. Older ones are forgotten.
     pub keep_commits: u64,
-    /// How many reads run at the same time.
+    /// The number of concurrent reads.
     pub readers: usize,
-    /// How large the database may become before the store is full; whole pages of 4096 bytes.
+    /// The largest size of the database in bytes, rounded to pages of 4096 bytes, or `None` for no limit.
     pub max_bytes: Option<u64>,
 }
 
-/// Who else may have a database open.
+/// Whether other handles may have a database open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Any number of handles of this process and of others on the same machine, all with the same schema.
+    /// Any number of handles, in this and other processes of the machine, all with the same schema.
     Shared,
-    /// Nobody: who comes second is refused.
+    /// No other handle: a second one is refused.
     Exclusive,
 }
 
@@ -34,7 +44,7 @@ impl Default for SqliteOptions {
     fn default() -> Self {
         Self {
             sharing: Sharing::Shared,
-            patience: Duration::from_secs(5),
+            lock_timeout: Duration::from_secs(5),
             poll_every: Duration::from_millis(100),
             keep_commits: 10_000,
             readers: 4,
@@ -44,42 +54,42 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// Refuses everybody else.
+    /// Refuses other handles.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.sharing = Sharing::Exclusive;
         self
     }
 
-    /// Sets how long to wait for locks.
+    /// Sets how long to wait for a lock.
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
+        self.lock_timeout = lock_timeout;
         self
     }
 
-    /// Sets how often to look for commits of other handles.
+    /// Sets how often to poll for commits of other handles.
     #[must_use]
     pub fn poll_every(mut self, interval: Duration) -> Self {
         self.poll_every = interval;
         self
     }
 
-    /// Sets how many commits watches can go back.
+    /// Sets the number of commits that watches can go back.
     #[must_use]
     pub fn keep_commits(mut self, commits: u64) -> Self {
         self.keep_commits = commits;
         self
     }
 
-    /// Sets how many reads run at the same time; at least one does.
+    /// Sets the number of concurrent reads, at least one.
     #[must_use]
     pub fn readers(mut self, readers: usize) -> Self {
         self.readers = readers;
         self
     }
 
-    /// Sets how large the database may become.
+    /// Sets the largest size of the database, in bytes.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);

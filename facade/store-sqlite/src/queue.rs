@@ -1,11 +1,10 @@
-//! Group commit: whoever writes while a commit is on its way to the disk goes along with the next one.
+//! Group commit: transactions that arrive during a commit are committed together by the next one.
 //!
-//! Transactions wait in a queue. The first to find nobody at work has a blocking task of the runtime work off
-//! the queue, one transaction of SQLite for all that wait. So a hundred writers cost a few syncs, the runtime is
-//! never blocked, and a dropped future takes nothing out of the queue: what is in it is carried out.
+//! Transactions wait in a queue. The first caller that finds no worker starts a blocking task, which commits all waiting
+//! transactions in one SQLite transaction. A hundred writers cost a few syncs, the runtime is never blocked, and a
+//! dropped future removes nothing from the queue: a queued transaction is carried out.
 //!
-//! There is no thread of our own that answers, because under tokio's paused clock waiting for one looks like
-//! idling, and time would jump.
+//! The queue has no thread of its own: under tokio's paused clock, waiting for a thread looks idle and time would jump.
 
 use std::{
     collections::VecDeque,
@@ -17,7 +16,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 
 use crate::{error::unavailable, writer::Writer};
 
-/// How many transactions are committed together at the most.
+/// The largest number of transactions in one commit.
 const GROUP: usize = 64;
 
 #[derive(Debug)]
@@ -32,16 +31,16 @@ struct Waiting {
     is_worked_off: bool,
 }
 
-/// A thing to write, and whom to tell.
+/// A queued write with the channel for its result.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) order: Order,
+    pub(crate) request: WriteRequest,
     reply: oneshot::Sender<Result<Revision>>,
 }
 
-/// What is to be written.
+/// A queued write.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum WriteRequest {
     /// A transaction.
     Commit(Transaction),
     /// Forget the changes up to a revision.
@@ -49,8 +48,8 @@ pub(crate) enum Order {
 }
 
 impl Job {
-    /// Tells who asked, if somebody still listens.
-    fn answer(self, result: Result<Revision>) {
+    /// Sends the result, if the caller still waits.
+    fn send_result(self, result: Result<Revision>) {
         let _ = self.reply.send(result);
     }
 }
@@ -63,24 +62,24 @@ impl Queue {
         }
     }
 
-    /// Puts something into the queue and waits for its turn.
-    pub(crate) async fn push(self: &Arc<Self>, order: Order) -> Result<Revision> {
+    /// Queues a write and waits for its result.
+    pub(crate) async fn push(self: &Arc<Self>, request: WriteRequest) -> Result<Revision> {
         let runtime = Handle::try_current()
             .map_err(|error| unavailable(format!("there is no runtime to write on: {error}")))?;
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         let nobody_is_at_work = {
             let mut waiting = self.waiting();
-            waiting.jobs.push_back(Job { order, reply });
+            waiting.jobs.push_back(Job { request, reply });
             !std::mem::replace(&mut waiting.is_worked_off, true)
         };
         if nobody_is_at_work {
-            let turn = Turn {
+            let turn = QueueWorker {
                 queue: Arc::clone(self),
                 is_done: false,
             };
             runtime.spawn_blocking(move || turn.work());
         }
-        answer.await.unwrap_or_else(|_| {
+        result.await.unwrap_or_else(|_| {
             Err(StoreError::UnknownOutcome {
                 reason: "the writer died while it was at work".to_owned(),
                 source: None,
@@ -88,12 +87,12 @@ impl Queue {
         })
     }
 
-    /// The writer, which a panic leaves with a transaction open at the most: it takes that back before the next.
+    /// Returns the writer. After a panic it may have an open transaction, which it rolls back before the next one.
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A panic leaves a queue that is as good as before.
+    /// A poisoned lock is safe to use: a panic cannot leave the queue inconsistent.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,45 +108,45 @@ impl Queue {
     }
 }
 
-/// The right to work off the queue. If it is dropped before the queue is empty, because the runtime ends or a
-/// bug panics, those who still wait are told and the queue is free again.
-struct Turn {
+/// The worker of the queue. If it is dropped before the queue is empty, because the runtime ends or a bug panics, the
+/// waiting callers get an error and the queue is free again.
+struct QueueWorker {
     queue: Arc<Queue>,
     is_done: bool,
 }
 
-impl Turn {
+impl QueueWorker {
     fn work(mut self) {
         let Some(mut group) = self.queue.next_group() else {
             self.is_done = true;
             return;
         };
         loop {
-            let answered = self.queue.writer().write(group);
+            let results = self.queue.writer().write(group);
             match self.queue.next_group() {
                 Some(next) => {
-                    tell(answered);
+                    tell(results);
                     group = next;
                 }
                 None => {
-                    // From here on the queue may be another's. It is let go of before anybody is told, so that who
-                    // is told and drops the store has closed the file.
+                    // From here on another worker may use the queue. It is released before results are sent, so that a
+                    // caller that then drops the store has closed the file.
                     self.is_done = true;
                     drop(self);
-                    return tell(answered);
+                    return tell(results);
                 }
             }
         }
     }
 }
 
-fn tell(answered: Vec<(Job, Result<Revision>)>) {
-    for (job, answer) in answered {
-        job.answer(answer);
+fn tell(results: Vec<(Job, Result<Revision>)>) {
+    for (job, result) in results {
+        job.send_result(result);
     }
 }
 
-impl Drop for Turn {
+impl Drop for QueueWorker {
     fn drop(&mut self) {
         if self.is_done {
             return;
@@ -155,7 +154,7 @@ impl Drop for Turn {
         let mut waiting = self.queue.waiting();
         waiting.is_worked_off = false;
         for job in waiting.jobs.drain(..) {
-            job.answer(Err(unavailable(
+            job.send_result(Err(unavailable(
                 "the runtime ended before the transaction began",
             )));
         }

@@ -1,4 +1,4 @@
-//! What is read, each time in one transaction: all of it is of one moment.
+//! Reads, each in one transaction, so that its result is from one moment.
 
 use fleetwright_store::{
     Batch, Change, Commit, Damaged, History, Interest, Key, Kind, Page, Plan, Range, Record,
@@ -8,22 +8,22 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
 
 use crate::{
-    error::{corrupt, told},
+    error::{corrupt, store_error},
     sql,
 };
 
-/// How many commits a watch is handed at once.
+/// The largest number of commits in a batch.
 const BATCH: u64 = 256;
-/// After so many bytes of values a watch is handed no further commit at once.
+/// The number of value bytes after which a batch ends.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// Where the store is, and how far its changes go back.
+/// Returns the range of revisions whose changes are stored.
 pub(crate) fn history(connection: &Connection) -> Result<History> {
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let statement = connection.prepare_cached(sql::META);
     let found = statement.and_then(|mut statement| statement.query_row([], read));
     let (head, compacted) =
-        found.map_err(|error| told("the store's revision cannot be read", error))?;
+        found.map_err(|error| store_error("the store's revision cannot be read", error))?;
     Ok(History {
         head: as_revision(head)?,
         compacted: as_revision(compacted)?,
@@ -36,7 +36,7 @@ pub(crate) fn record(connection: &Connection, id: &RecordId) -> Result<Option<Re
     let statement = connection.prepare_cached(sql::RECORD);
     let found: Option<(i64, String)> = statement
         .and_then(|mut statement| statement.query_row(keys, read).optional())
-        .map_err(|error| told(&format!("{id} cannot be read"), error))?;
+        .map_err(|error| store_error(&format!("{id} cannot be read"), error))?;
     let Some((revision, json)) = found else {
         return Ok(None);
     };
@@ -47,11 +47,11 @@ pub(crate) fn page(connection: &mut Connection, plan: &Plan) -> Result<Page> {
     snapshot(connection, |connection| page_within(connection, plan))
 }
 
-/// A page, inside a transaction that is there already.
+/// Reads a page inside an existing transaction.
 pub(crate) fn page_within(connection: &Connection, plan: &Plan) -> Result<Page> {
     let revision = history(connection)?.head;
     let mut rows = rows_of(connection, plan)
-        .map_err(|error| told(&format!("a page of {} cannot be read", plan.kind), error))?;
+        .map_err(|error| store_error(&format!("a page of {} cannot be read", plan.kind), error))?;
     let more = rows.len() > plan.limit;
     rows.truncate(plan.limit);
     let mut page = Page {
@@ -70,7 +70,7 @@ pub(crate) fn page_within(connection: &Connection, plan: &Plan) -> Result<Page> 
         last = Some((key, row.entry));
     }
     let behind = last.filter(|_| more);
-    page.next = behind.map(|(key, entry)| plan.cursor_behind(key, entry));
+    page.next = behind.map(|(key, entry)| plan.cursor_after(key, entry));
     Ok(page)
 }
 
@@ -81,7 +81,7 @@ struct PageRow {
     json: String,
 }
 
-/// One more than the page takes, to see whether there are more.
+/// Reads one row more than fits into the page, to detect whether there are more.
 fn rows_of(connection: &Connection, plan: &Plan) -> rusqlite::Result<Vec<PageRow>> {
     let limit = i64::try_from(plan.limit.saturating_add(1)).unwrap_or(i64::MAX);
     let kind = plan.kind.as_str();
@@ -95,7 +95,7 @@ fn rows_of(connection: &Connection, plan: &Plan) -> rusqlite::Result<Vec<PageRow
     };
     match &plan.range {
         Range::Keys { after } => {
-            // Before every key.
+            // The empty string sorts before every key.
             let after = after.as_ref().map_or("", Key::as_str);
             let mut statement = connection.prepare_cached(sql::PAGE_BY_KEY)?;
             let rows = statement.query_map(params![kind, after, limit], read)?;
@@ -111,15 +111,15 @@ fn rows_of(connection: &Connection, plan: &Plan) -> rusqlite::Result<Vec<PageRow
                 None => (prefix, ""),
             };
             let mut statement = connection.prepare_cached(sql::PAGE_BY_ENTRY)?;
-            let range = params![kind, index.as_str(), entry, key, behind(prefix), limit];
+            let range = params![kind, index.as_str(), entry, key, prefix_end(prefix), limit];
             let rows = statement.query_map(range, read)?;
             rows.collect()
         }
     }
 }
 
-/// The first bytes that come after everything that begins with `prefix`.
-pub(crate) fn behind(prefix: &[u8]) -> Vec<u8> {
+/// Returns the first bytes after everything that starts with `prefix`.
+pub(crate) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     let mut bytes = prefix.to_vec();
     while let Some(last) = bytes.pop() {
         if let Some(next) = last.checked_add(1) {
@@ -127,12 +127,12 @@ pub(crate) fn behind(prefix: &[u8]) -> Vec<u8> {
             return bytes;
         }
     }
-    // Only of nothing but 0xff, which no encoded value begins with.
+    // Only if all bytes are 0xff, with which no encoded value starts.
     vec![u8::MAX; 8]
 }
 
-/// The commits after a revision, as many as fit into a batch: none that are of interest, perhaps, and none at
-/// all if `through` is where it began.
+/// Reads the commits after a revision, as many as fit into a batch. The batch can be empty if none of them is of
+/// interest. If `through` is the start, there were no commits.
 pub(crate) fn changes(
     connection: &mut Connection,
     after: Revision,
@@ -199,14 +199,14 @@ impl ChangeRow {
     }
 }
 
-/// The changes of whole commits between two revisions, and up to where they are all: as far as asked for, or as
-/// far as the bytes of a batch go.
+/// Reads the changes of whole commits between two revisions, and returns up to which revision they are complete: the
+/// requested one, or the one where the bytes of a batch end.
 fn change_rows(
     connection: &Connection,
     after: Revision,
     through: Revision,
 ) -> Result<(Vec<ChangeRow>, Revision)> {
-    let failed = |error| told("the change log cannot be read", error);
+    let failed = |error| store_error("the change log cannot be read", error);
     let mut statement = connection.prepare_cached(sql::CHANGES).map_err(failed)?;
     let range = [as_number(after), as_number(through)];
     let mut found = statement.query(range).map_err(failed)?;
@@ -241,12 +241,12 @@ fn snapshot<T>(
     connection: &mut Connection,
     read: impl FnOnce(&Connection) -> Result<T>,
 ) -> Result<T> {
-    let failed = |error| told("a read cannot begin", error);
+    let failed = |error| store_error("a read cannot begin", error);
     let transaction = connection.transaction().map_err(failed)?;
-    let answer = read(&transaction);
-    // Nothing was written: ending it either way is the same.
+    let result = read(&transaction);
+    // Nothing was written, so commit and rollback are the same.
     transaction.finish().map_err(failed)?;
-    answer
+    result
 }
 
 fn parsed(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged> {

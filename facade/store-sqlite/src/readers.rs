@@ -1,4 +1,4 @@
-//! Connections that read, each by one at a time, on the runtime's blocking threads.
+//! The pool of reading connections, which run on the runtime's blocking threads.
 
 use std::{
     path::PathBuf,
@@ -17,7 +17,7 @@ pub(crate) struct Readers {
     options: SqliteOptions,
     idle: Mutex<Vec<Connection>>,
     turns: Arc<Semaphore>,
-    /// Held for as long as a connection is open.
+    /// Held while a connection is open.
     _lock: Arc<Lock>,
 }
 
@@ -32,7 +32,7 @@ impl Readers {
         }
     }
 
-    /// Runs `read` with a connection.
+    /// Runs `read` with a connection of the pool.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
@@ -42,9 +42,9 @@ impl Readers {
         blocking(move || {
             let _turn = turn;
             let mut connection = readers.take()?;
-            let answer = read(&mut connection);
-            readers.give_back(connection);
-            answer
+            let result = read(&mut connection);
+            readers.return_connection(connection);
+            result
         })
         .await
     }
@@ -54,12 +54,13 @@ impl Readers {
             return Ok(connection);
         }
         let connection = connection::open(&self.path, &self.options)?;
-        connection::make_reader(&connection)?;
+        connection::configure_reader(&connection)?;
         Ok(connection)
     }
 
-    /// One with a transaction left open would read the same moment for ever.
-    fn give_back(&self, connection: Connection) {
+    /// Returns a connection to the pool. One with an open transaction is dropped: it would read the same moment for
+    /// ever.
+    fn return_connection(&self, connection: Connection) {
         if connection.is_autocommit() {
             self.idle().push(connection);
         }
@@ -70,7 +71,7 @@ impl Readers {
     }
 }
 
-/// Runs something that blocks where that does no harm.
+/// Runs a blocking function on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -1,4 +1,4 @@
-//! Opening: whose file it is, which format it has, and whether its indexes are those of the schema.
+//! Opening a database: identifies the file, migrates its format and updates its indexes.
 
 use std::{path::Path, thread, time::Instant};
 
@@ -7,67 +7,69 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{
     SqliteOptions, connection,
-    error::{corrupt, told},
+    error::{corrupt, store_error},
     format::{self, Identity, MIGRATIONS, incompatible},
-    lock::{self, Company, Lock},
+    lock::{self, Exclusivity, Lock},
     options::Sharing,
     read, write,
 };
 
-/// How many records are indexed anew at once.
+/// The number of records that are indexed at once.
 const REINDEX_PAGE: u32 = 500;
 
-/// A database that is ready, and the lock that keeps it so.
+/// An open database with its lock.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) writer: Connection,
     pub(crate) lock: Lock,
 }
 
-/// Opens a database: who is alone makes it what it should be, who is not finds it so or waits for the others to
-/// go, and is refused when that takes too long.
+/// Opens a database.
+///
+/// With an exclusive lock, format and indexes are updated if necessary. Otherwise the database must be up to date; if it
+/// is not, the call waits for other handles to close and fails after the lock timeout.
 pub(crate) fn open(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Opened> {
     let since = Instant::now();
     loop {
         match attempt(path, schema, options)? {
             Attempt::Ready(opened) => return Ok(opened),
-            Attempt::NotAlone(refusal) if since.elapsed() >= options.patience => {
+            Attempt::OthersOpen(refusal) if since.elapsed() >= options.lock_timeout => {
                 return Err(refusal);
             }
-            Attempt::NotAlone(_) => thread::sleep(lock::RETRY),
+            Attempt::OthersOpen(_) => thread::sleep(lock::RETRY),
         }
     }
 }
 
 enum Attempt {
     Ready(Opened),
-    /// Something has to be changed, and others have the database open.
-    NotAlone(StoreError),
+    /// The database must be changed, and other handles are open.
+    OthersOpen(StoreError),
 }
 
 fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Attempt> {
-    let (lock, company) = Lock::take(path, options.sharing, options.patience)?;
-    connection::make_file(path)?;
+    let (lock, company) = Lock::take(path, options.sharing, options.lock_timeout)?;
+    connection::create_file(path)?;
     let mut writer = connection::open(path, options)?;
-    // Before anything is changed: a foreign file is left as it is.
+    // Before anything is changed: a file of another program is not touched.
     format::identify(&writer, MIGRATIONS.len())?;
-    connection::make_writer(&writer, options)?;
-    if company == Company::Alone {
-        bring_up(&mut writer, schema)?;
+    connection::configure_writer(&writer, options)?;
+    if company == Exclusivity::Alone {
+        update_database(&mut writer, schema)?;
         if options.sharing == Sharing::Shared {
             lock.share()?;
         }
     }
-    // Also for who was alone: in the moment of sharing somebody else may have been.
-    Ok(match what_must_change(&writer, schema)? {
+    // Also after an exclusive lock: another process may have had it exclusively while it became shared.
+    Ok(match find_incompatibility(&writer, schema)? {
         None => Attempt::Ready(Opened { writer, lock }),
-        Some(refusal) => Attempt::NotAlone(refusal),
+        Some(refusal) => Attempt::OthersOpen(refusal),
     })
 }
 
-/// Format and indexes, in one transaction.
-fn bring_up(connection: &mut Connection, schema: &Schema) -> Result<()> {
-    let failed = |error| told("the database cannot be brought up to date", error);
+/// Updates format and indexes in one transaction.
+fn update_database(connection: &mut Connection, schema: &Schema) -> Result<()> {
+    let failed = |error| store_error("the database cannot be brought up to date", error);
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(failed)?;
@@ -83,8 +85,8 @@ fn bring_up(connection: &mut Connection, schema: &Schema) -> Result<()> {
     transaction.commit().map_err(failed)
 }
 
-/// Why the database cannot be used as it is, if it cannot.
-fn what_must_change(connection: &Connection, schema: &Schema) -> Result<Option<StoreError>> {
+/// Returns why the database cannot be used as it is, or `None` if it can.
+fn find_incompatibility(connection: &Connection, schema: &Schema) -> Result<Option<StoreError>> {
     let newest = MIGRATIONS.len();
     let is_newest = match format::identify(connection, newest)? {
         Identity::New => false,
@@ -101,7 +103,7 @@ fn what_must_change(connection: &Connection, schema: &Schema) -> Result<Option<S
 fn stored_schema(connection: &Connection) -> Result<Schema> {
     let json: String = connection
         .query_row("SELECT schema FROM meta WHERE id = 1", [], |row| row.get(0))
-        .map_err(|error| told("the schema in the database cannot be read", error))?;
+        .map_err(|error| store_error("the schema in the database cannot be read", error))?;
     serde_json::from_str(&json).map_err(|error| {
         corrupt(format!(
             "the schema in the database cannot be read: {error}"
@@ -109,14 +111,13 @@ fn stored_schema(connection: &Connection) -> Result<Schema> {
     })
 }
 
-/// Makes the entries of every kind whose indexes have changed anew. Records of kinds that are no longer there
-/// stay where they are.
+/// Rebuilds the entries of every kind whose indexes changed. Records of removed kinds stay in the file.
 fn reindex(connection: &Connection, before: &Schema, schema: &Schema) -> Result<()> {
     for (kind, _) in before.kinds() {
         if before.indexes(kind).ok() != schema.indexes(kind).ok() {
             connection
                 .execute("DELETE FROM entries WHERE kind = ?1", [kind.as_str()])
-                .map_err(|error| told("an index cannot be removed", error))?;
+                .map_err(|error| store_error("an index cannot be removed", error))?;
         }
     }
     for (kind, indexes) in schema.kinds() {
@@ -128,11 +129,11 @@ fn reindex(connection: &Connection, before: &Schema, schema: &Schema) -> Result<
 }
 
 fn index_all(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<()> {
-    // A kind that was there once, went and comes back has none.
+    // A kind that was removed and added again has no entries.
     let mut query = Query::all(kind.clone()).limit(REINDEX_PAGE);
     loop {
         let page = read::page_within(connection, &query.plan(schema)?)?;
-        // A damaged record is found by its key alone.
+        // A damaged record can be found only by its key.
         for record in &page.records {
             index_one(connection, schema, record)?;
         }

@@ -1,7 +1,6 @@
-//! Every statement that runs while a store is open, in one place, so that a test can ask SQLite how it carries
-//! them out: all of them seek in an index, whatever the number of records.
+//! All statements that run while a store is open. A test checks the query plan of each: all of them use an index.
 
-/// Where the store is, and up to where its changes are forgotten.
+/// The newest revision, and the one up to which changes are forgotten.
 pub(crate) const META: &str = "SELECT revision, compacted FROM meta WHERE id = 1";
 pub(crate) const SET_REVISION: &str = "UPDATE meta SET revision = ?1 WHERE id = 1";
 pub(crate) const SET_COMPACTED: &str = "UPDATE meta SET compacted = ?1 WHERE id = 1";
@@ -19,13 +18,13 @@ pub(crate) const HOLDERS: &str = "SELECT key FROM entries WHERE kind = ?1 AND na
     ORDER BY entry, key LIMIT 2";
 pub(crate) const PUT_ENTRY: &str =
     "INSERT INTO entries (kind, name, entry, key, is_unique) VALUES (?1, ?2, ?3, ?4, ?5)";
-// By name, because the planner takes the primary key and reads the whole kind.
+// With the index by name, because the planner would use the primary key and read the whole kind.
 pub(crate) const DELETE_ENTRIES: &str =
     "DELETE FROM entries INDEXED BY entries_of_record WHERE kind = ?1 AND key = ?2";
 
 pub(crate) const PAGE_BY_KEY: &str = "SELECT NULL, key, revision, value FROM records WHERE kind = ?1 AND key > ?2 \
     ORDER BY key LIMIT ?3";
-// A cross join, so that the planner keeps to this order of the tables.
+// A cross join fixes the order of the tables.
 pub(crate) const PAGE_BY_ENTRY: &str = "SELECT entries.entry, entries.key, records.revision, records.value \
     FROM entries CROSS JOIN records ON records.kind = entries.kind AND records.key = entries.key \
     WHERE entries.kind = ?1 AND entries.name = ?2 AND (entries.entry, entries.key) > (?3, ?4) AND entries.entry < ?5 \

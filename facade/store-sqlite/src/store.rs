@@ -1,4 +1,4 @@
-//! The trait on SQLite: reads to the readers, writes to the queue, watches from the log of changes.
+//! `Store` on SQLite: reads use the pool, writes the queue, watches the log of changes.
 
 use std::{
     fmt,
@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, watch};
 use crate::{
     SqliteOptions, check,
     error::unavailable,
-    queue::{Order, Queue},
+    queue::{Queue, WriteRequest},
     read,
     readers::{Readers, blocking},
     setup,
@@ -25,7 +25,19 @@ use crate::{
 
 /// A store in a file. Clones are the same handle.
 ///
-/// Needs a tokio runtime with its time enabled. The last clone's end closes the file.
+/// It needs a tokio runtime with time enabled. Dropping the last clone closes the file.
+///
+/// ```no_run
+/// use fleetwright_store::{Schema, Store as _};
+/// use fleetwright_store_sqlite::SqliteStore;
+///
+/// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+/// let schema = Schema::builder().kind("server").build()?;
+/// let store = SqliteStore::open("fleet.db", schema).await?;
+/// println!("at revision {}", store.head().await?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct SqliteStore {
     shared: Arc<Shared>,
@@ -38,27 +50,36 @@ struct Shared {
     queue: Arc<Queue>,
     readers: Arc<Readers>,
     head: watch::Sender<Revision>,
-    /// Whoever holds it looks for commits of other handles, for all watches of this one.
-    lookout: Mutex<()>,
+    /// Its holder polls for commits of other handles, for all watches of this handle.
+    poller: Mutex<()>,
 }
 
 impl SqliteStore {
-    /// Opens a file with the default options, or makes it.
+    /// Opens or creates a file with the default options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open_with`](Self::open_with).
     pub async fn open(path: impl AsRef<Path>, schema: Schema) -> Result<Self> {
         Self::open_with(path, schema, SqliteOptions::default()).await
     }
 
-    /// Opens a file, or makes it.
+    /// Opens or creates a file.
     ///
-    /// A file of an older version is migrated and one with another schema is indexed anew, each in one
-    /// transaction, if nobody else has it open. A file of a newer version or of another program is refused as
-    /// [`Incompatible`](fleetwright_store::StoreError::Incompatible) and left as it is.
+    /// If no other handle is open, a file of an older version is migrated, and one with another schema is indexed
+    /// again, each in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`Incompatible`](fleetwright_store::StoreError::Incompatible) for a file of another program or a newer version, which
+    /// is not changed, and for a file that other handles use with another schema. Unavailable if a lock cannot be had in
+    /// time.
     pub async fn open_with(
         path: impl AsRef<Path>,
         schema: Schema,
         options: SqliteOptions,
     ) -> Result<Self> {
-        // A path that stays the same when the process changes its folder, and has no meaning of its own for SQLite.
+        // An absolute path does not depend on the current folder and has no special meaning for SQLite.
         let path = std::path::absolute(&path).map_err(|error| {
             let given = path.as_ref().display();
             unavailable(format!("{given:?} is not a path: {error}"))
@@ -79,13 +100,13 @@ impl SqliteStore {
             schema: Arc::clone(&schema),
             keep_commits: options.keep_commits,
             head: head.clone(),
-            is_unsettled: false,
+            has_unresolved_commit: false,
             _lock: Arc::clone(&lock),
         };
         let shared = Shared {
             readers: Arc::new(Readers::new(path.clone(), options, lock)),
             queue: Arc::new(Queue::new(writer)),
-            lookout: Mutex::new(()),
+            poller: Mutex::new(()),
             path,
             schema,
             options,
@@ -96,8 +117,8 @@ impl SqliteStore {
         })
     }
 
-    /// Reads the whole file and tells what is wrong with it, in words: nothing, if all is well. Takes time in
-    /// proportion to what is stored, and holds up nobody.
+    /// Reads the whole file and returns its problems as messages, empty if there are none. It takes time in proportion to
+    /// the file, and does not block other calls.
     pub async fn check(&self) -> Result<Vec<String>> {
         let schema = Arc::clone(&self.shared.schema);
         let look =
@@ -126,9 +147,9 @@ impl Store for SqliteStore {
     }
 
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
-        // What is wrong in itself does not wait for its turn.
+        // An invalid transaction is refused before it is queued.
         Prepared::new(transaction, self.schema())?;
-        let order = Order::Commit(transaction.clone());
+        let order = WriteRequest::Commit(transaction.clone());
         self.shared.queue.push(order).await
     }
 
@@ -150,7 +171,10 @@ impl Store for SqliteStore {
     }
 
     async fn compact(&self, through: Revision) -> Result<()> {
-        self.shared.queue.push(Order::Compact(through)).await?;
+        self.shared
+            .queue
+            .push(WriteRequest::Compact(through))
+            .await?;
         Ok(())
     }
 }
@@ -164,14 +188,14 @@ impl Shared {
         Ok(history.head)
     }
 
-    /// Waits until another handle has committed something after `seen`, or something goes wrong, which the next
-    /// read will tell. One watch of this handle looks; the others wait for their turn.
-    async fn look_out(&self, seen: Revision) {
-        let _lookout = self.lookout.lock().await;
+    /// Waits until another handle committed something after `known`, or an error occurs, which the next read returns. One
+    /// watch of this handle polls; the others wait for it.
+    async fn wait_for_other_handles(&self, known: Revision) {
+        let _lookout = self.poller.lock().await;
         loop {
             tokio::time::sleep(self.options.poll_every).await;
             match self.look_for_head().await {
-                Ok(head) if head <= seen => {}
+                Ok(head) if head <= known => {}
                 Ok(head) => {
                     self.head.send_replace(head);
                     return;
@@ -191,7 +215,7 @@ struct SqliteSource {
 impl Source for SqliteSource {
     async fn batch(&self, after: Revision) -> Result<Batch> {
         loop {
-            // Before looking, so that what is committed in the meantime wakes.
+            // Subscribe before reading, so that a commit in between wakes the watch.
             let mut head = self.shared.head.subscribe();
             let interest = self.interest.clone();
             let look = move |connection: &mut rusqlite::Connection| {
@@ -204,7 +228,7 @@ impl Source for SqliteSource {
             tokio::select! {
                 biased;
                 _ = head.changed() => {}
-                () = self.shared.look_out(after) => {}
+                () = self.shared.wait_for_other_handles(after) => {}
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One transaction, carried out inside a transaction of SQLite that somebody else begins and commits.
+//! Carries out one transaction inside the caller's SQLite transaction.
 
 use fleetwright_store::{
     Entry, Holds, IndexName, Key, Kind, Prepared, PreparedWrite, RecordId, Result, Revision, View,
@@ -7,21 +7,20 @@ use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
 use serde_json::Value;
 
 use crate::{
-    error::told,
-    read::{as_key, as_number, as_revision, behind},
+    error::store_error,
+    read::{as_key, as_number, as_revision, prefix_end},
     sql,
 };
 
-/// Carries out a transaction if nothing is against it; answers its revision, or the `head` it found if it has
-/// no effect.
+/// Evaluates and carries out a transaction. Returns its revision, or `head` if it has no effect.
 pub(crate) fn carry_out(
     connection: &Connection,
     prepared: &Prepared<'_>,
     head: Revision,
 ) -> Result<Revision> {
-    prepared.judge(&mut Looking { connection })?;
+    prepared.evaluate(&mut ConnectionView { connection })?;
     let revision = head.next();
-    // All that is given up goes first: another write may claim it.
+    // Old values are released first, because another write may claim them.
     for write in prepared.writes() {
         let id = write.id;
         run(
@@ -32,7 +31,7 @@ pub(crate) fn carry_out(
     }
     let mut position = 0;
     for write in prepared.writes() {
-        let place = Place { revision, position };
+        let place = LogPosition { revision, position };
         if write_one(connection, write, place)? {
             position += 1;
         }
@@ -51,7 +50,7 @@ pub(crate) fn forget(connection: &Connection, through: Revision) -> Result<()> {
     Ok(())
 }
 
-/// Adds what a record has under its indexes.
+/// Adds the index entries of a record.
 pub(crate) fn add_entries(connection: &Connection, id: &RecordId, entries: &[Entry]) -> Result<()> {
     for entry in entries {
         let is_unique = entry.holds == Holds::One;
@@ -65,15 +64,19 @@ pub(crate) fn add_entries(connection: &Connection, id: &RecordId, entries: &[Ent
     Ok(())
 }
 
-/// Where a change stands in the log.
+/// The position of a change in the log.
 #[derive(Clone, Copy)]
-struct Place {
+struct LogPosition {
     revision: Revision,
     position: i64,
 }
 
-/// Whether it has an effect.
-fn write_one(connection: &Connection, write: &PreparedWrite<'_>, place: Place) -> Result<bool> {
+/// Carries out one write, and returns whether it had an effect.
+fn write_one(
+    connection: &Connection,
+    write: &PreparedWrite<'_>,
+    place: LogPosition,
+) -> Result<bool> {
     let (kind, key) = (write.id.kind.as_str(), write.id.key.as_str());
     let now = as_number(place.revision);
     if let Some(put) = &write.put {
@@ -99,7 +102,7 @@ fn write_one(connection: &Connection, write: &PreparedWrite<'_>, place: Place) -
     Ok(true)
 }
 
-/// The log must stay readable, whatever the record was.
+/// Replaces an unreadable value by null, so that the log stays readable.
 fn readable(json: String) -> String {
     match serde_json::from_str::<Value>(&json) {
         Ok(_) => json,
@@ -107,11 +110,11 @@ fn readable(json: String) -> String {
     }
 }
 
-struct Looking<'c> {
+struct ConnectionView<'c> {
     connection: &'c Connection,
 }
 
-impl View for Looking<'_> {
+impl View for ConnectionView<'_> {
     fn revision(&mut self, id: &RecordId) -> Result<Option<Revision>> {
         let keys = [id.kind.as_str(), id.key.as_str()];
         let found = find(self.connection, sql::RECORD_REVISION, keys, |row| {
@@ -120,14 +123,19 @@ impl View for Looking<'_> {
         found.map(as_revision).transpose()
     }
 
-    fn two_holders(&mut self, kind: &Kind, index: &IndexName, prefix: &[u8]) -> Result<Vec<Key>> {
-        let range = params![kind.as_str(), index.as_str(), prefix, behind(prefix)];
+    fn find_two_holders(
+        &mut self,
+        kind: &Kind,
+        index: &IndexName,
+        prefix: &[u8],
+    ) -> Result<Vec<Key>> {
+        let range = params![kind.as_str(), index.as_str(), prefix, prefix_end(prefix)];
         let keys = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.connection.prepare_cached(sql::HOLDERS)?;
             let rows = statement.query_map(range, |row| row.get(0))?;
             rows.collect()
         };
-        let keys = keys().map_err(|error| told("an index cannot be read", error))?;
+        let keys = keys().map_err(|error| store_error("an index cannot be read", error))?;
         keys.into_iter().map(as_key).collect()
     }
 }
@@ -136,7 +144,7 @@ fn run(connection: &Connection, statement: &str, values: impl Params) -> Result<
     let prepared = connection.prepare_cached(statement);
     prepared
         .and_then(|mut prepared| prepared.execute(values))
-        .map_err(|error| told("a write fails", error))
+        .map_err(|error| store_error("a write fails", error))
 }
 
 fn find<T>(
@@ -148,5 +156,5 @@ fn find<T>(
     let prepared = connection.prepare_cached(statement);
     prepared
         .and_then(|mut prepared| prepared.query_row(values, read).optional())
-        .map_err(|error| told("a record cannot be read", error))
+        .map_err(|error| store_error("a record cannot be read", error))
 }

@@ -1,4 +1,4 @@
-//! The one connection that writes, and what it does when the disk does not go along.
+//! The writing connection, and its handling of disk failures.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::{
-    error::{is_full, told, unknown},
+    error::{is_full, store_error, unknown},
     lock::Lock,
-    queue::{Job, Order},
+    queue::{Job, WriteRequest},
     read, sql, write,
 };
 
@@ -18,44 +18,44 @@ pub(crate) struct Writer {
     pub(crate) connection: Connection,
     pub(crate) schema: Arc<Schema>,
     pub(crate) keep_commits: u64,
-    /// The store's revision, for those who wait for the next.
+    /// The newest revision, for waiting watches.
     pub(crate) head: watch::Sender<Revision>,
-    /// Whether a commit failed in a way that leaves it open whether it is in the log.
-    pub(crate) is_unsettled: bool,
-    /// Held for as long as the connection is open.
+    /// Whether a commit failed and may still be in the log.
+    pub(crate) has_unresolved_commit: bool,
+    /// Held while the connection is open.
     pub(crate) _lock: Arc<Lock>,
 }
 
-/// What became of a group.
+/// The outcome of a group.
 enum Attempt {
-    /// It is on the disk: one answer for each.
+    /// Committed, with one result per transaction.
     Committed(Vec<Result<Revision>>),
-    /// Nothing of it is, and it would be the same for each alone.
+    /// Nothing was written, and each transaction alone would fail too.
     Failed(StoreError),
-    /// Nothing of it is, because of one of them: each has to be tried alone.
-    SpoiltByOne(StoreError),
+    /// Nothing was written because of one transaction: each must be tried alone.
+    FailedByOne(StoreError),
 }
 
-/// A group that is carried out and not yet committed.
+/// A group that was carried out but not committed.
 struct Done {
-    /// One for each.
-    answers: Vec<Result<Revision>>,
-    /// Where the store was.
+    /// One result per transaction.
+    results: Vec<Result<Revision>>,
+    /// The revision before the group.
     before: Revision,
-    /// Where it is with the group.
+    /// The revision after the group.
     after: Revision,
 }
 
 impl Writer {
-    /// Writes a group; answers what to tell everybody.
+    /// Writes a group and returns the result of each write.
     pub(crate) fn write(&mut self, group: Vec<Job>) -> Vec<(Job, Result<Revision>)> {
         match self.attempt(&group) {
-            Attempt::Committed(answers) => group.into_iter().zip(answers).collect(),
-            Attempt::SpoiltByOne(_) if group.len() > 1 => {
+            Attempt::Committed(results) => group.into_iter().zip(results).collect(),
+            Attempt::FailedByOne(_) if group.len() > 1 => {
                 let each = group.into_iter().flat_map(|job| self.write(vec![job]));
                 each.collect()
             }
-            Attempt::Failed(error) | Attempt::SpoiltByOne(error) => {
+            Attempt::Failed(error) | Attempt::FailedByOne(error) => {
                 let each = group.into_iter().map(|job| (job, Err(error.clone())));
                 each.collect()
             }
@@ -66,58 +66,58 @@ impl Writer {
         if let Err(error) = self.begin() {
             return Attempt::Failed(error);
         }
-        match self.carry_out_all(group) {
+        match self.execute_all(group) {
             Ok(done) => self.commit(done),
             Err(error) => {
-                self.take_back();
-                Attempt::SpoiltByOne(error)
+                self.roll_back();
+                Attempt::FailedByOne(error)
             }
         }
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.take_back();
-        if self.is_unsettled {
+        self.roll_back();
+        if self.has_unresolved_commit {
             self.settle()
-                .map_err(|error| told("an earlier commit is not settled", error))?;
+                .map_err(|error| store_error("an earlier commit is not settled", error))?;
         }
         self.connection
             .execute_batch("BEGIN IMMEDIATE")
-            .map_err(|error| told("a write cannot begin", error))
+            .map_err(|error| store_error("a write cannot begin", error))
     }
 
-    /// Fails for what is not one transaction's own fault.
-    fn carry_out_all(&self, group: &[Job]) -> Result<Done> {
+    /// Carries out all writes of a group. Fails only with errors that no single transaction caused.
+    fn execute_all(&self, group: &[Job]) -> Result<Done> {
         let before = read::history(&self.connection)?;
         let mut head = before.head;
-        let mut answers = Vec::new();
+        let mut results = Vec::new();
         for job in group {
-            let answer = self.carry_out(&job.order, head);
-            match answer {
+            let result = self.carry_out(&job.request, head);
+            match result {
                 Ok(revision) => head = revision,
                 Err(StoreError::Conflict(_) | StoreError::Invalid(_)) => {}
                 Err(error) => return Err(error),
             }
-            answers.push(answer);
+            results.push(result);
         }
         let oldest_kept = Revision(head.0.saturating_sub(self.keep_commits));
         if oldest_kept > before.compacted {
             self.forget(oldest_kept)?;
         }
         Ok(Done {
-            answers,
+            results,
             before: before.head,
             after: head,
         })
     }
 
-    fn carry_out(&self, order: &Order, head: Revision) -> Result<Revision> {
-        match order {
-            Order::Commit(transaction) => {
+    fn carry_out(&self, request: &WriteRequest, head: Revision) -> Result<Revision> {
+        match request {
+            WriteRequest::Commit(transaction) => {
                 let prepared = Prepared::new(transaction, &self.schema)?;
                 write::carry_out(&self.connection, &prepared, head)
             }
-            Order::Compact(through) => {
+            WriteRequest::Compact(through) => {
                 self.forget((*through).min(head))?;
                 Ok(head)
             }
@@ -138,38 +138,38 @@ impl Writer {
                 *known = done.after.max(*known);
                 is_newer
             });
-            return Attempt::Committed(done.answers);
+            return Attempt::Committed(done.results);
         };
-        self.take_back();
+        self.roll_back();
         if is_full(&error) {
-            return Attempt::SpoiltByOne(told("a commit fails", error));
+            return Attempt::FailedByOne(store_error("a commit fails", error));
         }
-        self.is_unsettled = true;
-        Attempt::Failed(if self.is_certainly_still_at(done.before) {
-            told("a commit fails", error)
+        self.has_unresolved_commit = true;
+        Attempt::Failed(if self.has_no_effect_since(done.before) {
+            store_error("a commit fails", error)
         } else {
             unknown("a commit fails", error)
         })
     }
 
-    /// Whether a commit that failed has had no effect and never will.
-    fn is_certainly_still_at(&mut self, before: Revision) -> bool {
+    /// Returns whether a failed commit certainly has no effect, now and after a restart.
+    fn has_no_effect_since(&mut self, before: Revision) -> bool {
         let is_there = |history: History| history.head == before;
         self.settle().is_ok() && read::history(&self.connection).is_ok_and(is_there)
     }
 
-    /// A commit that failed while it was written may stand in the write-ahead log, where a restart would find
-    /// it. Writing something else takes its place: then it is certain that it is not there.
+    /// A failed commit can be in the write-ahead log, where a restart would find it. Another write replaces it there, after
+    /// which it certainly has no effect.
     fn settle(&mut self) -> rusqlite::Result<()> {
         self.connection.execute(sql::SETTLE, [])?;
-        self.is_unsettled = false;
+        self.has_unresolved_commit = false;
         Ok(())
     }
 
-    /// Leaves no transaction open, whatever happened.
-    fn take_back(&self) {
+    /// Rolls back an open transaction.
+    fn roll_back(&self) {
         if !self.connection.is_autocommit() {
-            // If this fails too, the next beginning says so.
+            // If this fails too, the next BEGIN reports it.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }

@@ -31,7 +31,7 @@ impl Place {
     }
 
     async fn refused(&self, schema: Schema) -> String {
-        let options = SqliteOptions::default().patience(Duration::from_millis(20));
+        let options = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
         let refused = SqliteStore::open_with(self.path(), schema, options)
             .await
             .unwrap_err();
@@ -286,7 +286,7 @@ async fn an_index_that_cannot_be_unique_is_refused_and_nothing_changes() {
 #[tokio::test]
 async fn who_wants_to_be_alone_refuses_others() {
     let place = Place::new();
-    let patient = SqliteOptions::default().patience(Duration::from_millis(20));
+    let patient = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
     let open = |options| SqliteStore::open_with(place.path(), schema(), options);
     let alone = open(patient.exclusive()).await.unwrap();
     for options in [patient, patient.exclusive()] {
@@ -323,7 +323,7 @@ async fn who_is_about_to_go_is_waited_for() {
 #[tokio::test]
 async fn a_writer_outside_is_waited_for_and_then_told() {
     let place = Place::new();
-    let options = SqliteOptions::default().patience(Duration::from_millis(20));
+    let options = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
     let store = SqliteStore::open_with(place.path(), schema(), options)
         .await
         .unwrap();

@@ -1,108 +1,116 @@
-//! What can go wrong, in the words that a controller acts on.
+//! Errors of a store, with the advice that a controller acts on.
 
 use std::{error::Error, fmt, sync::Arc};
 
 use crate::{Check, Damaged, Key, Revision};
 
-/// The result of a call of a store.
+/// The result of a store call.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Why a store did not do what it was asked to.
+/// An error of a store.
 ///
-/// [`effect`](Self::effect) tells whether anything may have been written, [`advice`](Self::advice) what to do
-/// next; both follow from the variant alone.
+/// [`effect`](Self::effect) says whether anything may have been written, and [`advice`](Self::advice)
+/// what to do next. Both depend on the variant alone.
+///
+/// ```
+/// use fleetwright_store::{Advice, Effect, StoreError};
+///
+/// let error = StoreError::Unavailable { reason: "disk busy".into(), source: None };
+/// assert_eq!(error.effect(), Effect::None);
+/// assert_eq!(error.advice(), Advice::Later);
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A check does not hold, or a unique value is taken. Nothing was written.
+    /// A check failed, or a unique value is taken. Nothing was written.
     #[error("{0}")]
     Conflict(Box<Conflict>),
-    /// The request is wrong in itself and will always be. Nothing was written.
+    /// The request is invalid and will never succeed. Nothing was written.
     #[error("invalid request: {0}")]
     Invalid(Invalid),
-    /// The changes after this revision are no longer all there: list again and watch from there.
+    /// Changes after this revision were compacted: list again and watch from there.
     #[error("changes after revision {asked} are compacted; the oldest to watch from is {oldest}")]
     Compacted {
-        /// Where the watch was to begin.
+        /// The requested start of the watch.
         asked: Revision,
-        /// The oldest revision that a watch can begin at now.
+        /// The oldest revision that a watch can start from.
         oldest: Revision,
     },
-    /// The store has not reached this revision: it comes from another store, or this one was restored from
-    /// an older copy. List again and watch from there.
+    /// The revision is newer than the store: it is from another store, or this one was restored from a
+    /// backup. List again and watch from there.
     #[error("revision {asked} is ahead of the store, which is at {head}")]
     Ahead {
-        /// Where the watch was to begin.
+        /// The requested start of the watch.
         asked: Revision,
-        /// Where the store is.
+        /// The newest revision of the store.
         head: Revision,
     },
-    /// The store cannot be reached or is busy. Nothing was written.
+    /// The store is unreachable or busy. Nothing was written.
     #[error("store unavailable: {reason}")]
     Unavailable {
-        /// What is in the way.
+        /// The reason.
         reason: String,
-        /// What said so.
+        /// The underlying error.
         source: Option<Cause>,
     },
-    /// There is no room for more. Nothing was written, and what is there can be read. Compacting makes room,
-    /// and so does deleting once there is room for that.
+    /// The store is full. Nothing was written, and existing records can be read. Compacting frees space,
+    /// and so does deleting once there is space for the delete itself.
     #[error("store full: {reason}")]
     Full {
-        /// What is used up.
+        /// What is exhausted.
         reason: String,
-        /// What said so.
+        /// The underlying error.
         source: Option<Cause>,
     },
-    /// What is stored is not what a store wrote.
+    /// Stored data is damaged.
     #[error("store corrupt: {what}")]
     Corrupt {
-        /// What and where.
+        /// What is damaged, and where.
         what: String,
-        /// What said so.
+        /// The underlying error.
         source: Option<Cause>,
     },
-    /// The data are of another program, or of a newer version of this one, or in use in another way.
+    /// The data belongs to another program or a newer version, or another process uses it incompatibly.
     #[error("store incompatible: {reason}")]
     Incompatible {
         /// What was found and what was expected.
         reason: String,
     },
-    /// The transaction was sent, and nobody knows whether it was committed. All of it was or nothing.
+    /// The transaction was sent, and its outcome is unknown: all of it was committed, or nothing.
     #[error("outcome unknown: {reason}")]
     UnknownOutcome {
-        /// What happened.
+        /// The reason.
         reason: String,
-        /// What said so.
+        /// The underlying error.
         source: Option<Cause>,
     },
 }
 
-/// The error below, cheap to clone.
+/// The underlying error, cheap to clone.
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
-/// Whether a transaction that failed has written something.
+/// The effect of a failed transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// Nothing was written.
     None,
-    /// All of it, or nothing.
+    /// Everything was written, or nothing.
     Unknown,
 }
 
 /// What to do after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Do not repeat it: it fails again until somebody changes the request, the program or the data.
+    /// Do not retry: it fails until the request, the program or the data changes.
     GiveUp,
-    /// Read what is there now, decide again, and send a new transaction.
+    /// Read again, decide again, and send a new transaction.
     ReadAgain,
-    /// Send the same again, later.
+    /// Send the same transaction again later.
     Later,
 }
 
 impl StoreError {
-    /// Whether anything may have been written.
+    /// Returns whether anything may have been written.
     pub fn effect(&self) -> Effect {
         match self {
             Self::UnknownOutcome { .. } => Effect::Unknown,
@@ -117,7 +125,7 @@ impl StoreError {
         }
     }
 
-    /// What to do next.
+    /// Returns what to do next.
     pub fn advice(&self) -> Advice {
         match self {
             Self::Conflict(_)
@@ -129,7 +137,7 @@ impl StoreError {
         }
     }
 
-    /// The conflict, if it is one.
+    /// Returns the conflict, if the error is one.
     pub fn conflict(&self) -> Option<&Conflict> {
         if let Self::Conflict(conflict) = self {
             Some(conflict)
@@ -163,12 +171,12 @@ impl From<Damaged> for StoreError {
     }
 }
 
-/// Which check did not hold, and what was found instead.
+/// A failed check, and what was found instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Which part of the transaction it belongs to.
+    /// The part of the transaction that failed.
     pub part: Part,
-    /// What did not hold. For a write it is that the value of a unique index is unclaimed.
+    /// The failed check. For a write, it is that the value of a unique index is unclaimed.
     pub check: Check,
     /// What was found.
     pub found: Found,
@@ -183,12 +191,12 @@ impl fmt::Display for Conflict {
 
 impl Error for Conflict {}
 
-/// A part of a transaction, by its position from 0.
+/// A part of a transaction, with its position from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Among the checks.
+    /// A check.
     Check(usize),
-    /// Among the writes.
+    /// A write.
     Write(usize),
 }
 
@@ -201,14 +209,14 @@ impl fmt::Display for Part {
     }
 }
 
-/// What a check found instead of what it wants.
+/// What a failed check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// There is no such record.
+    /// The record does not exist.
     Absent,
-    /// The record is there, at this revision.
+    /// The record exists at this revision.
     At(Revision),
-    /// This record holds the value.
+    /// Another record has the value.
     HeldBy(Key),
 }
 
@@ -222,7 +230,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// What is wrong with a request.
+/// An invalid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Invalid {
@@ -230,14 +238,14 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// In words: what, and what is wanted instead.
+    /// Creates an error from a message that says what is wrong and what is expected.
     pub fn new(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
         }
     }
 
-    /// The same about a part of something larger.
+    /// Prefixes the message with the part that is invalid.
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
         Self {

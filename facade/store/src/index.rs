@@ -1,7 +1,7 @@
-//! What a record has under an index: scalars, written so that comparing bytes compares values.
+//! Index values, encoded so that bytes compare like the values.
 //!
-//! Every part ends by itself, so the encoding of the first parts of a value begins the encoding of every
-//! value that begins with them, and of no other. A lookup by some of the parts is a range of bytes.
+//! Every part is self-delimiting, so the encoding of the first parts is a prefix of the encoding of every
+//! value that starts with them, and of no other value. A lookup by some of the parts is a byte range.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::{Invalid, limits::MAX_ENTRY_BYTES};
 
-/// One part of a value under an index.
+/// One part of an index value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scalar {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i128),
-    /// A text.
+    /// A string.
     Text(String),
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Scalar {
 }
 
 impl Scalar {
-    /// What a JSON value is under an index: nothing for null, an error for what has no order.
+    /// Converts a JSON value. `None` for null, an error for values without an order, such as floats.
     pub(crate) fn of(value: &Value) -> Result<Option<Self>, Invalid> {
         match value {
             Value::Null => Ok(None),
@@ -82,7 +82,7 @@ impl Scalar {
             Self::Bool(value) => bytes.extend([BOOL, u8::from(*value)]),
             Self::Integer(value) => {
                 bytes.push(INTEGER);
-                // The sign bit turned, so that negative numbers come first.
+                // The sign bit is inverted, so that negative numbers come first.
                 bytes.extend((value ^ i128::MIN).to_be_bytes());
             }
             Self::Text(value) => {
@@ -105,8 +105,17 @@ const TEXT: u8 = 3;
 const END: u8 = 0;
 const ESCAPED: u8 = 0xff;
 
-/// What a record has under an index, or the first parts of that: `("acme", "web")` for an index over two
-/// fields. From one scalar, an array or a vector of them.
+/// The value of a record in an index, or the first parts of one: `("acme", "web")` for an index over two
+/// fields. Converts from one scalar, an array or a vector.
+///
+/// ```
+/// use fleetwright_store::IndexValue;
+///
+/// let prefix = IndexValue::from("acme").encoded()?;
+/// let whole = IndexValue::from(["acme", "web"]).encoded()?;
+/// assert!(whole.starts_with(&prefix));
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexValue(pub Vec<Scalar>);
 
@@ -136,7 +145,11 @@ impl fmt::Display for IndexValue {
 }
 
 impl IndexValue {
-    /// As bytes that compare as the values do; an error if they are too many to be stored.
+    /// Returns bytes that compare like the values.
+    ///
+    /// # Errors
+    ///
+    /// The encoding is longer than [`MAX_ENTRY_BYTES`](crate::limits::MAX_ENTRY_BYTES).
     pub fn encoded(&self) -> Result<Vec<u8>, Invalid> {
         let mut bytes = Vec::new();
         for part in &self.0 {

@@ -3,8 +3,8 @@
 #[cfg(feature = "contract")]
 pub mod contract;
 mod error;
+mod evaluate;
 mod index;
-mod judge;
 pub mod limits;
 mod memory;
 mod name;
@@ -17,8 +17,8 @@ mod typed;
 mod watch;
 
 pub use error::{Advice, Cause, Conflict, Effect, Found, Invalid, Part, Result, StoreError};
+pub use evaluate::{Prepared, PreparedPut, PreparedWrite, View};
 pub use index::{IndexValue, Scalar};
-pub use judge::{Prepared, PreparedPut, PreparedWrite, View};
 pub use memory::{MemoryOptions, MemoryStore};
 pub use name::{IndexName, Key, Kind, RecordId};
 pub use query::{Cursor, Page, Plan, Query, Range, Select};

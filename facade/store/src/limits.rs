@@ -1,33 +1,32 @@
-//! How large things may be. The limits are the same for every store, so that what one accepts another
-//! does not refuse; they fit into what etcd takes by default, with room for its index entries.
+//! Size limits. They are the same for every store, so that stores are interchangeable, and fit into
+//! etcd's defaults with room for index entries.
 
 use serde_json::Value;
 
 use crate::Invalid;
 
-/// Bytes of a key.
+/// The longest key, in bytes.
 pub const MAX_KEY_BYTES: usize = 512;
-/// Bytes of the name of a kind or an index.
+/// The longest name of a kind or an index, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
-/// Bytes of a value, written as JSON without spaces.
+/// The largest value, in bytes of compact JSON.
 pub const MAX_VALUE_BYTES: usize = 256 * 1024;
-/// How deep arrays and objects may stand in each other in a value.
+/// The deepest nesting of arrays and objects in a value.
 pub const MAX_VALUE_DEPTH: usize = 64;
-/// Bytes of all values of a transaction together.
+/// The largest sum of the values of a transaction, in bytes.
 pub const MAX_TRANSACTION_BYTES: usize = 1024 * 1024;
-/// How many checks a transaction may have, and how many writes.
+/// The largest number of checks, and of writes, in a transaction.
 pub const MAX_OPERATIONS: usize = 128;
-/// Bytes of what a record has under one index, as [`IndexValue::encoded`](crate::IndexValue::encoded)
-/// writes it.
+/// The longest index value, in bytes as [encoded](crate::IndexValue::encoded).
 pub const MAX_ENTRY_BYTES: usize = 1024;
-/// How many entries a record may have under one index: the longest array that is indexed.
+/// The largest number of entries of a record in one index: the longest indexed array.
 pub const MAX_ENTRIES: usize = 64;
-/// How many records a page may have.
+/// The largest number of records in a page.
 pub const MAX_PAGE: u32 = 1000;
 
-/// The value as JSON, unless it is too large or too deep to be read back.
+/// Returns the value as JSON, or an error if it is too large or too deep to be parsed again.
 pub(crate) fn written(value: &Value) -> Result<String, Invalid> {
-    // First: writing out a value recurses as deep as it is.
+    // Checked first, because serializing recurses as deep as the value.
     if is_deeper_than(value, MAX_VALUE_DEPTH) {
         return Err(Invalid::new(format!(
             "the value is nested deeper than {MAX_VALUE_DEPTH}"

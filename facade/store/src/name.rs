@@ -1,4 +1,4 @@
-//! What records are called: valid by type, so that nothing past a constructor checks a name again.
+//! Names of records, as types that are always valid.
 
 use std::{fmt, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     limits::{MAX_KEY_BYTES, MAX_NAME_BYTES},
 };
 
-/// Makes a checked string type. Three types with the same ten methods are one macro here.
+/// Defines a checked string type. A macro, because three types have the same ten methods.
 macro_rules! checked_string {
     ($(#[$docs:meta])* $name:ident, $check:path) => {
         $(#[$docs])*
@@ -18,14 +18,14 @@ macro_rules! checked_string {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks the text.
+            /// Validates the text.
             pub fn new(text: impl AsRef<str>) -> Result<Self, Invalid> {
                 let text = text.as_ref();
                 $check(stringify!($name), text)?;
                 Ok(Self(text.into()))
             }
 
-            /// The text.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -66,19 +66,19 @@ macro_rules! checked_string {
 }
 
 checked_string! {
-    /// What sort of thing a record is: `server`, `network`. Lower-case ASCII letters, digits, `-`, `_` and
-    /// `.`, beginning with a letter, 64 bytes at the most.
+    /// The kind of a record, such as `server` or `network`: lower-case ASCII letters, digits, `-`, `_` and
+    /// `.`, starting with a letter, at most 64 bytes.
     Kind, check_name
 }
 
 checked_string! {
-    /// The name of an index of a kind, under the rules of [`Kind`].
+    /// The name of an index of a kind, with the rules of [`Kind`].
     IndexName, check_name
 }
 
 checked_string! {
-    /// Which record of its kind. Any text of 1 to 512 bytes without control characters; compared and ordered
-    /// by its bytes.
+    /// The key of a record within its kind: 1 to 512 bytes of text without control characters, ordered by
+    /// bytes.
     Key, check_key
 }
 
@@ -105,17 +105,17 @@ fn check_key(what: &str, text: &str) -> Result<(), Invalid> {
     )))
 }
 
-/// A record's kind and key: what it is found by.
+/// The id of a record: kind and key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RecordId {
-    /// What sort of thing it is.
+    /// The kind.
     pub kind: Kind,
-    /// Which one.
+    /// The key.
     pub key: Key,
 }
 
 impl RecordId {
-    /// Checks both names.
+    /// Validates kind and key.
     pub fn new(kind: impl AsRef<str>, key: impl AsRef<str>) -> Result<Self, Invalid> {
         Ok(Self {
             kind: Kind::new(kind)?,

@@ -1,7 +1,7 @@
-//! Lists in pages: what is asked for, where a page ends, and how the next one goes on.
+//! Queries, pages and cursors.
 //!
-//! A cursor is a place in an order, not a number of records to skip and not a snapshot: it holds through
-//! any writes, on every handle, and after a restart.
+//! A cursor is a position in an order. It is neither an offset nor a snapshot, so it stays valid through
+//! writes, on every handle, and after a restart.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -11,32 +11,32 @@ use crate::{
     limits::MAX_PAGE,
 };
 
-/// Which records are listed, and how many at once.
+/// A query: which records to list, and how many per page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a query does nothing until a store lists it"]
 pub struct Query {
-    /// Of which kind.
+    /// The kind.
     pub kind: Kind,
-    /// Which of them.
+    /// The selection.
     pub select: Select,
-    /// How many at the most: 1 to [`MAX_PAGE`], which is what a larger number means too.
+    /// The page size, 1 to [`MAX_PAGE`]. Larger numbers mean [`MAX_PAGE`].
     pub limit: u32,
-    /// Where to go on.
+    /// Where to continue.
     pub after: Option<Cursor>,
 }
 
-/// Which records of a kind.
+/// A selection of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// All, in the order of their keys.
+    /// All records, in the order of their keys.
     All,
-    /// Those that have this under an index, or something that begins with these parts: in the order of what
-    /// they have there, then of their keys.
+    /// The records whose index value is this one or starts with these parts, in the order of index value
+    /// and key.
     Index(IndexName, IndexValue),
 }
 
 impl Query {
-    /// All records of a kind.
+    /// Selects all records of a kind.
     pub fn all(kind: Kind) -> Self {
         Self {
             kind,
@@ -46,7 +46,7 @@ impl Query {
         }
     }
 
-    /// The records that have something under an index.
+    /// Selects records by an index value or its first parts.
     pub fn by(kind: Kind, index: IndexName, value: impl Into<IndexValue>) -> Self {
         Self {
             select: Select::Index(index, value.into()),
@@ -54,19 +54,23 @@ impl Query {
         }
     }
 
-    /// At most so many at once.
+    /// Sets the page size.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Goes on where a page ended.
+    /// Continues after a page.
     pub fn after(mut self, cursor: Cursor) -> Self {
         self.after = Some(cursor);
         self
     }
 
-    /// What the query comes to under a schema; an error if it or its cursor does not fit.
+    /// Resolves the query with a schema, for authors of stores.
+    ///
+    /// # Errors
+    ///
+    /// The kind or index does not exist, or the cursor belongs to another query.
     pub fn plan(&self, schema: &Schema) -> Result<Plan, Invalid> {
         if self.limit == 0 {
             return Err(Invalid::new("a page of no records is asked for"));
@@ -92,38 +96,38 @@ impl Query {
     }
 }
 
-/// A query as a store carries it out.
+/// A resolved query, as a store executes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Of which kind.
+    /// The kind.
     pub kind: Kind,
-    /// Between which places.
+    /// The range.
     pub range: Range,
-    /// How many at the most.
+    /// The largest number of records.
     pub limit: usize,
 }
 
-/// A part of an order.
+/// A range of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// All keys after one.
+    /// The keys after a position.
     Keys {
-        /// Where the last page ended.
+        /// The last key of the previous page.
         after: Option<Key>,
     },
-    /// All entries of an index that begin with a prefix and come after a place.
+    /// The index entries with a prefix, after a position.
     Entries {
-        /// Which index.
+        /// The index.
         index: IndexName,
-        /// What the entries begin with.
+        /// The prefix of the entries.
         prefix: Vec<u8>,
-        /// Where the last page ended: the entry, and the key of its record.
+        /// The last entry of the previous page, and the key of its record.
         after: Option<(Vec<u8>, Key)>,
     },
 }
 
 impl Plan {
-    /// What the record with this key is found by.
+    /// Returns the id of the record with this key.
     pub fn id(&self, key: &Key) -> RecordId {
         RecordId {
             kind: self.kind.clone(),
@@ -131,9 +135,8 @@ impl Plan {
         }
     }
 
-    /// The cursor behind the record with this key, which is in the index under `entry`, if the order is one
-    /// of an index.
-    pub fn cursor_behind(&self, key: Key, entry: Option<Vec<u8>>) -> Cursor {
+    /// Returns the cursor after a record. `entry` is its index entry if the range is one of an index.
+    pub fn cursor_after(&self, key: Key, entry: Option<Vec<u8>>) -> Cursor {
         let index = match &self.range {
             Range::Keys { .. } => None,
             Range::Entries { index, .. } => Some(index.clone()),
@@ -147,24 +150,24 @@ impl Plan {
     }
 }
 
-/// Where a page ended. Opaque: made by stores, and handed back as it is. As text it fits into a URL.
+/// The end of a page. Opaque: stores create it, and callers pass it back. Its text fits into a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);
 
 impl Cursor {
-    /// From the text of another cursor. What is no cursor is refused by the list.
+    /// Wraps the text of a cursor. An invalid one is refused by the list.
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// As text of letters, digits, `-` and `_`.
+    /// Returns the text: letters, digits, `-` and `_`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     fn of(place: &Place) -> Self {
-        // A struct of strings can always be written; an empty cursor would be refused by the next list.
+        // Serializing a struct of strings cannot fail; an empty cursor would be refused by the next list.
         let json = serde_json::to_vec(place).unwrap_or_default();
         Self(URL_SAFE_NO_PAD.encode(json))
     }
@@ -176,7 +179,7 @@ impl Cursor {
     }
 }
 
-/// What is in a cursor.
+/// The content of a cursor.
 #[derive(Serialize, Deserialize)]
 struct Place {
     kind: Kind,
@@ -188,7 +191,7 @@ struct Place {
 }
 
 impl Place {
-    /// The range from here on, if this is a place in it.
+    /// Returns the rest of the range, or an error if the cursor is not in it.
     fn resume(self, wanted: &Kind, range: Range) -> Result<Range, Invalid> {
         let other = || Invalid::new("the cursor is of another query");
         if self.kind != *wanted {
@@ -215,16 +218,16 @@ impl Place {
     }
 }
 
-/// Some of the records of a query, all as they were at one moment.
+/// A page of a query, from one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     /// The records, in the order of the query.
     pub records: Vec<Record>,
-    /// Records in this part of the order that cannot be read. The others are not held up by them.
+    /// Records of this page that cannot be read. They do not affect the others.
     pub damaged: Vec<Damaged>,
-    /// Where to go on; nothing if this page is the last.
+    /// Where to continue, or `None` on the last page.
     pub next: Option<Cursor>,
-    /// The moment: a watch from here shows everything that the page does not.
+    /// The moment of the page. A watch from here returns every later change.
     pub revision: Revision,
 }
 
@@ -257,7 +260,7 @@ mod tests {
         let query = by("i", "x");
         let entry = IndexValue::from(["x", "y"]).encoded().unwrap();
         let plan = query.plan(&schema()).unwrap();
-        let cursor = plan.cursor_behind(key.clone(), Some(entry.clone()));
+        let cursor = plan.cursor_after(key.clone(), Some(entry.clone()));
         let resumed = query.clone().after(cursor.clone()).plan(&schema()).unwrap();
         let Range::Entries { after, .. } = resumed.range else {
             panic!("{resumed:?}");

@@ -1,4 +1,4 @@
-//! Records and the revisions that order everything that happens to them.
+//! Records and revisions.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::{Key, Kind, RecordId};
 
 /// A point in the history of a store.
 ///
-/// Every commit that changes something raises it, for the whole store: by one in the stores here, by any
-/// number in others. All that one transaction writes has the same revision.
+/// Every commit that changes something raises the revision of the whole store: by one in the stores of
+/// this project, by any number in others. All writes of a transaction have the same revision.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -18,10 +18,10 @@ use crate::{Key, Kind, RecordId};
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// Before the first commit.
+    /// The revision before the first commit.
     pub const ZERO: Self = Self(0);
 
-    /// The one after this.
+    /// Returns the next revision.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -34,36 +34,36 @@ impl fmt::Display for Revision {
     }
 }
 
-/// A record as it was at one moment.
+/// A record at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What it is found by.
+    /// The id.
     pub id: RecordId,
-    /// The commit that wrote it last. A record that is deleted and made anew has a larger one.
+    /// The revision of the last write. It also grows when a record is deleted and created again.
     pub revision: Revision,
-    /// What it says.
+    /// The value.
     pub value: Value,
 }
 
 impl Record {
-    /// What sort of thing it is.
+    /// Returns the kind.
     pub fn kind(&self) -> &Kind {
         &self.id.kind
     }
 
-    /// Which one of its kind.
+    /// Returns the key.
     pub fn key(&self) -> &Key {
         &self.id.key
     }
 }
 
-/// A record that cannot be read: its bytes are not what a store wrote, or not what a type expects.
+/// A record that cannot be read: its bytes are damaged, or do not match the expected type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
-    /// Which.
+    /// The id.
     pub id: RecordId,
-    /// The commit that wrote it last. With it the record can be replaced or deleted.
+    /// The revision of the last write. With it the record can be replaced or deleted.
     pub revision: Revision,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! Which kinds there are, and by what their records are found: data, so that every store reads the same.
+//! The schema: kinds and their indexes, as data that every store interprets in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,52 +29,63 @@ pub struct Schema {
     kinds: BTreeMap<Kind, BTreeMap<IndexName, Index>>,
 }
 
-/// By what records of a kind are found.
+/// An index of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Index {
-    /// Whether two records may have the same value under it.
+    /// Whether two records may have the same value.
     pub holds: Holds,
-    /// Where the parts of the value are, as JSON pointers (RFC 6901).
+    /// The paths of the parts of the value, as JSON pointers (RFC 6901).
     pub paths: Vec<String>,
 }
 
-/// How many records may have one value under an index.
+/// How many records may have the same index value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Holds {
-    /// At most one.
+    /// At most one: the index is unique.
     One,
     /// Any number.
     Many,
 }
 
 impl Schema {
-    /// Begins a schema.
+    /// Starts a schema.
     pub fn builder() -> SchemaBuilder {
         SchemaBuilder::default()
     }
 
-    /// Every kind with its indexes.
+    /// Iterates over the kinds with their indexes.
     pub fn kinds(&self) -> impl Iterator<Item = (&Kind, &BTreeMap<IndexName, Index>)> {
         self.kinds.iter()
     }
 
-    /// The indexes of a kind, or that there is no such kind.
+    /// Returns the indexes of a kind.
+    ///
+    /// # Errors
+    ///
+    /// The kind does not exist.
     pub fn indexes(&self, kind: &Kind) -> Result<&BTreeMap<IndexName, Index>, Invalid> {
         self.kinds
             .get(kind)
             .ok_or_else(|| Invalid::new(format!("kind {kind} is not in the schema")))
     }
 
-    /// An index of a kind, or that there is none.
+    /// Returns an index of a kind.
+    ///
+    /// # Errors
+    ///
+    /// The kind or the index does not exist.
     pub fn index(&self, kind: &Kind, name: &IndexName) -> Result<&Index, Invalid> {
         self.indexes(kind)?
             .get(name)
             .ok_or_else(|| Invalid::new(format!("kind {kind} has no index {name}")))
     }
 
-    /// The bytes that everything with `value` under the index begins with; an error if the index is not
-    /// there or has fewer parts than `value`, or if `value` has none.
+    /// Returns the bytes with which the entries of an index value start.
+    ///
+    /// # Errors
+    ///
+    /// The index does not exist or has fewer parts than `value`, or `value` has no part.
     pub fn prefix(
         &self,
         kind: &Kind,
@@ -91,7 +102,11 @@ impl Schema {
         value.encoded()
     }
 
-    /// What a record of `kind` with `value` has under the kind's indexes.
+    /// Returns the entries of a record with `value` in the indexes of its kind.
+    ///
+    /// # Errors
+    ///
+    /// The kind does not exist, or a part of an index value has no order.
     pub fn entries(&self, kind: &Kind, value: &Value) -> Result<Vec<Entry>, Invalid> {
         let mut entries = Vec::new();
         for (name, index) in self.indexes(kind)? {
@@ -114,21 +129,21 @@ impl Schema {
     }
 }
 
-/// One value that a record has under one index.
+/// One entry of a record in an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Which index.
+    /// The index.
     pub index: IndexName,
-    /// Whether others may have the same.
+    /// Whether other records may have the same value.
     pub holds: Holds,
     /// The value.
     pub value: IndexValue,
-    /// The same as [`IndexValue::encoded`] writes it.
+    /// The value as [encoded](IndexValue::encoded).
     pub bytes: Vec<u8>,
 }
 
 impl Index {
-    /// Every value that a record has under this index, each once.
+    /// Returns the distinct values of a record in this index.
     fn values(&self, record: &Value) -> Result<BTreeSet<IndexValue>, Invalid> {
         if let ([path], Some(Value::Array(items))) = (
             self.paths.as_slice(),
@@ -164,7 +179,7 @@ fn each_of(items: &[Value]) -> Result<BTreeSet<IndexValue>, Invalid> {
     Ok(values)
 }
 
-/// Collects a [`Schema`]; what is wrong is told by [`build`](Self::build).
+/// Builds a [`Schema`]. [`build`](Self::build) reports errors.
 #[derive(Clone, Debug, Default)]
 pub struct SchemaBuilder {
     schema: Schema,
@@ -173,7 +188,7 @@ pub struct SchemaBuilder {
 }
 
 impl SchemaBuilder {
-    /// Adds a kind. The indexes that follow are its own.
+    /// Adds a kind. The following indexes belong to it.
     #[must_use]
     pub fn kind(mut self, name: &str) -> Self {
         match Kind::new(name) {
@@ -193,22 +208,26 @@ impl SchemaBuilder {
         self
     }
 
-    /// Adds an index under which no two records have the same value.
+    /// Adds a unique index: no two records have the same value.
     #[must_use]
     pub fn unique<const N: usize>(self, name: &str, paths: [&str; N]) -> Self {
         self.add(name, Holds::One, &paths)
     }
 
-    /// Adds an index under which any number of records have the same value.
+    /// Adds an index in which any number of records may have the same value.
     ///
-    /// A record is found by the scalars at all the paths. If one of them is missing or null it is not in the
-    /// index. If there is one path and an array stands there, the record is found by each item.
+    /// A record is found by the scalars at all paths. If one of them is missing or null, the record is not in
+    /// the index. If there is one path and its value is an array, the record is found by each item.
     #[must_use]
     pub fn index<const N: usize>(self, name: &str, paths: [&str; N]) -> Self {
         self.add(name, Holds::Many, &paths)
     }
 
-    /// The schema, or the first thing that is wrong with it.
+    /// Returns the schema.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake: an invalid or repeated name, an index before a kind, an invalid path.
     pub fn build(self) -> Result<Schema, Invalid> {
         match self.wrong {
             Some(wrong) => Err(wrong),

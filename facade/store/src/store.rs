@@ -1,4 +1,4 @@
-//! The trait, with its promises, and conveniences for every store.
+//! The trait `Store` with its promises, and conveniences for every store.
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -14,50 +14,65 @@ use crate::{
 ///
 /// # Contract
 ///
-/// `docs/store-contract.md` has every promise with its reason and the clause that tests it; in short:
+/// `docs/store-contract.md` has every promise with its reason and its clause. In short:
 ///
-/// - **Linearizable.** A call sees all that was acknowledged before it began, through whatever handle
-///   (RACE-01 to RACE-03).
-/// - **All or nothing.** A transaction is committed as a whole, also when its future is dropped or its process dies
-///   (TXN-05, DROP-01, CRASH-01).
-/// - **Durable as declared.** What a durable store has acknowledged is there after a kill (CRASH-01, CRASH-02), and a
-///   full one loses nothing of it (FULL-01).
-/// - **Indexes are part of the record.** They never lag, and unique ones never hold two (UNIQUE-01 to
-///   UNIQUE-05, INDEX-01 to INDEX-05).
-/// - **Pages are stable.** What is there throughout a list is seen exactly once (PAGE-01 to PAGE-06).
-/// - **Watches are complete.** Every commit once, in order, or an error (WATCH-01 to WATCH-10).
-/// - **Records are kept exactly** (RECORD-01 to RECORD-06), and all of it holds in any order of calls (MODEL-01).
+/// - **Linearizable.** A call sees everything that was acknowledged before it started, through any
+///   handle (RACE-01 to RACE-03).
+/// - **All or nothing.** A transaction is committed as a whole, also if its future is dropped or its
+///   process dies (TXN-05, DROP-01, CRASH-01).
+/// - **Durable as declared.** Acknowledged commits of a durable store survive a kill (CRASH-01,
+///   CRASH-02) and a full disk (FULL-01).
+/// - **Indexes are consistent.** They are updated with the record, and unique ones never contain two
+///   records (UNIQUE-01 to UNIQUE-05, INDEX-01 to INDEX-05).
+/// - **Pages are stable.** A record that exists during the whole list is returned exactly once
+///   (PAGE-01 to PAGE-06).
+/// - **Watches are complete.** They return every commit once and in order, or an error (WATCH-01 to
+///   WATCH-10).
+/// - **Values are stored exactly** (RECORD-01 to RECORD-06), and everything holds in any order of calls (MODEL-01).
 ///
 /// # Caveats
 ///
-/// Pages of one list are of different moments, each named in its page. What a transaction reads beforehand
-/// can change until it is committed: that is what checks are for.
+/// The pages of one list are from different moments; each page has its revision. Data that was read before a
+/// transaction can change until the commit: add checks for it.
+///
+/// # Example
+///
+/// The crate's first page shows transactions, claims, lists and watches on the memory store.
 #[async_trait]
 pub trait Store: Send + Sync + Debug {
-    /// The kinds and indexes that the store was opened with.
+    /// Returns the schema that the store was opened with.
     fn schema(&self) -> &Schema;
 
-    /// A record as it is now, if it is there.
+    /// Returns a record, or `None` if it does not exist.
     async fn get(&self, id: &RecordId) -> Result<Option<Record>>;
 
-    /// A page of records.
+    /// Returns a page of records.
     async fn list(&self, query: &Query) -> Result<Page>;
 
-    /// Commits a transaction, and answers its revision once that is as durable as the store makes it. A
-    /// transaction without effect answers the revision of the store and does not raise it.
+    /// Commits a transaction and returns its revision, once it is as durable as the store promises. A
+    /// transaction without effect returns the current revision and does not raise it.
     ///
-    /// Dropping the call leaves all of the transaction or nothing.
+    /// If the call is dropped, all of the transaction is committed, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Conflict`](StoreError::Conflict) if a check failed: read and decide again. After
+    /// [`UnknownOutcome`](StoreError::UnknownOutcome), read to find out. For other errors see
+    /// [`StoreError::advice`].
     async fn commit(&self, transaction: &Transaction) -> Result<Revision>;
 
-    /// Where the store is.
+    /// Returns the newest revision.
     async fn head(&self) -> Result<Revision>;
 
-    /// Shows every commit after a revision. [`Revision::ZERO`] is before the first. Kinds that are not in the
-    /// schema are refused.
+    /// Returns every commit after a revision. [`Revision::ZERO`] is before the first commit.
+    ///
+    /// # Errors
+    ///
+    /// A kind is not in the schema, or the changes after the revision were compacted.
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch>;
 
-    /// Forgets the changes up to a revision, which is moved to the store's head if it is beyond that. Records
-    /// are not touched; watches from before are told.
+    /// Forgets the changes up to a revision, at most up to the newest one. Records are not affected. A watch
+    /// from an earlier position gets [`Compacted`](StoreError::Compacted).
     async fn compact(&self, through: Revision) -> Result<()>;
 }
 
@@ -87,10 +102,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
-/// Conveniences in terms of the trait.
+/// Conveniences for every store.
 #[async_trait]
 pub trait StoreExt: Store {
-    /// The one record that has a value under an index, if there is one. With two it is the first by key.
+    /// Returns the record with an index value. With several, it is the first by key.
     async fn find(
         &self,
         kind: &Kind,
@@ -105,7 +120,8 @@ pub trait StoreExt: Store {
         }
     }
 
-    /// All pages of a query as one. Its revision is the first page's: a watch from there misses nothing.
+    /// Returns all pages of a query as one, with the revision of the first page, so that a watch from there
+    /// misses nothing.
     async fn list_all(&self, query: &Query) -> Result<Page> {
         let mut all = self.list(query).await?;
         while let Some(cursor) = all.next.take() {
@@ -117,10 +133,10 @@ pub trait StoreExt: Store {
         Ok(all)
     }
 
-    /// Reads a record, lets `change` make its next value, and commits that if nobody was faster; if somebody
-    /// was, begins again. Answers the revision, or nothing if `change` wants nothing changed.
+    /// Reads a record, passes it to `change`, and commits the new value. Starts again if another commit changed
+    /// the record meanwhile. Returns the revision, or `None` if `change` returns `None`.
     ///
-    /// `change` gets null for a record that is not there. An unknown outcome is not repeated.
+    /// `change` gets null for a record that does not exist. An unknown outcome is not retried.
     async fn update<F>(&self, id: &RecordId, mut change: F) -> Result<Option<Revision>>
     where
         F: FnMut(Value) -> Option<Value> + Send,
@@ -146,7 +162,7 @@ pub trait StoreExt: Store {
 
 impl<S: Store + ?Sized> StoreExt for S {}
 
-/// Somebody was faster with the record itself. A unique value that is taken stays taken.
+/// Returns whether another commit changed the record. A unique value that is taken is not a race.
 fn is_a_race(error: &StoreError) -> bool {
     let by_check = error
         .conflict()

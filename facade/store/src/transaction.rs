@@ -1,5 +1,4 @@
-//! Transactions as data: what must hold, and what is written if it does. Never closures, so that a store on
-//! the other side of a network needs no other shape.
+//! Transactions as data: checks and writes. They contain no closures, so a remote store can execute them.
 
 use std::fmt;
 
@@ -7,47 +6,60 @@ use serde_json::Value;
 
 use crate::{IndexName, IndexValue, Key, Kind, RecordId, Revision};
 
-/// What must hold before, and what is written if all of it does.
+/// Checks, and the writes that are committed if all checks pass.
 ///
-/// The checks see the state before the writes. No record is written twice. The writes are seen by
-/// everybody together or not at all.
+/// Checks see the state before the writes. No record is written twice. All writes become visible
+/// together.
+///
+/// ```
+/// use fleetwright_store::{RecordId, Revision, Transaction};
+/// use serde_json::json;
+///
+/// let network = RecordId::new("network", "blue")?;
+/// let server = RecordId::new("server", "s-1")?;
+/// let transaction = Transaction::new()
+///     .create(server, json!({"network": "blue"}))
+///     .replace(network, Revision::ZERO, json!({"servers": 1}));
+/// assert_eq!((transaction.checks.len(), transaction.writes.len()), (2, 2));
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[must_use = "a transaction does nothing until a store commits it"]
 pub struct Transaction {
-    /// What must hold. The first that does not is named in the conflict.
+    /// The checks. A conflict names the first one that failed.
     pub checks: Vec<Check>,
-    /// What is written, in the order in which watches show it.
+    /// The writes, in the order in which watches return them.
     pub writes: Vec<Write>,
 }
 
 /// A condition on the state before a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// There is no such record.
+    /// The record does not exist.
     Absent(RecordId),
-    /// There is such a record, at whatever revision.
+    /// The record exists, at any revision.
     Exists(RecordId),
-    /// The record is there, and nobody has written it since this revision.
+    /// The record exists and was last written at this revision.
     At(RecordId, Revision),
-    /// No record has this under an index.
+    /// No record has this index value.
     Unclaimed(Claim),
 }
 
-/// A value under an index of a kind, or the first parts of one.
+/// An index value of a kind, or its first parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Of which kind.
+    /// The kind.
     pub kind: Kind,
-    /// Under which index.
+    /// The index.
     pub index: IndexName,
-    /// What.
+    /// The value.
     pub value: IndexValue,
-    /// A record that does not count.
+    /// A record to ignore.
     pub except: Option<Key>,
 }
 
 impl Claim {
-    /// No record of the kind counts less than another.
+    /// Creates a claim that ignores no record.
     pub fn new(kind: Kind, index: IndexName, value: impl Into<IndexValue>) -> Self {
         Self {
             kind,
@@ -57,7 +69,7 @@ impl Claim {
         }
     }
 
-    /// Leaves one record out of account.
+    /// Ignores one record.
     #[must_use]
     pub fn except(mut self, key: Key) -> Self {
         self.except = Some(key);
@@ -68,14 +80,14 @@ impl Claim {
 /// A change of one record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
-    /// Makes the record, or replaces what it says.
+    /// Creates or replaces the record.
     Put(RecordId, Value),
-    /// Deletes the record. Without effect if there is none.
+    /// Deletes the record. No effect if it does not exist.
     Delete(RecordId),
 }
 
 impl Write {
-    /// Which record is written.
+    /// Returns the record that is written.
     pub fn id(&self) -> &RecordId {
         match self {
             Self::Put(id, _) | Self::Delete(id) => id,
@@ -84,7 +96,7 @@ impl Write {
 }
 
 impl Transaction {
-    /// Without checks and writes.
+    /// Creates an empty transaction.
     pub fn new() -> Self {
         Self::default()
     }
@@ -101,32 +113,32 @@ impl Transaction {
         self
     }
 
-    /// Makes a record that must not be there.
+    /// Creates a record that must not exist.
     pub fn create(self, id: RecordId, value: Value) -> Self {
         self.check(Check::Absent(id.clone())).put(id, value)
     }
 
-    /// Replaces a record that must be as it was read.
+    /// Replaces a record that must be unchanged since `read_at`.
     pub fn replace(self, id: RecordId, read_at: Revision, value: Value) -> Self {
         self.check(Check::At(id.clone(), read_at)).put(id, value)
     }
 
-    /// Deletes a record that must be as it was read.
+    /// Deletes a record that must be unchanged since `read_at`.
     pub fn remove(self, id: RecordId, read_at: Revision) -> Self {
         self.check(Check::At(id.clone(), read_at)).delete(id)
     }
 
-    /// Makes or replaces a record, whatever is there.
+    /// Creates or replaces a record without a check.
     pub fn put(self, id: RecordId, value: Value) -> Self {
         self.write(Write::Put(id, value))
     }
 
-    /// Deletes a record, if it is there.
+    /// Deletes a record without a check.
     pub fn delete(self, id: RecordId) -> Self {
         self.write(Write::Delete(id))
     }
 
-    /// Adds all that another transaction checks and writes.
+    /// Adds the checks and writes of another transaction.
     pub fn and(mut self, other: Self) -> Self {
         self.checks.extend(other.checks);
         self.writes.extend(other.writes);

@@ -1,4 +1,4 @@
-//! Records as types of the program, over any store.
+//! Typed records over any store.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -15,31 +15,33 @@ pub trait Document: Serialize + DeserializeOwned {
     const KIND: &'static str;
 }
 
-/// A value of a type, and the commit that wrote it.
+/// A typed record with its key and revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned<T> {
-    /// Which one.
+    /// The key.
     pub key: Key,
-    /// The commit that wrote it last.
+    /// The revision of the last write.
     pub revision: Revision,
-    /// What it says.
+    /// The value.
     pub value: T,
 }
 
-/// Some of the values of a query; see [`Page`].
+/// A page of typed records; see [`Page`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedPage<T> {
-    /// The values, in the order of the query.
+    /// The records, in the order of the query.
     pub items: Vec<Versioned<T>>,
-    /// Records that are not such values.
+    /// Records that do not match the type.
     pub damaged: Vec<Damaged>,
-    /// Where to go on.
+    /// Where to continue.
     pub next: Option<Cursor>,
-    /// The moment.
+    /// The moment of the page.
     pub revision: Revision,
 }
 
 /// The records of one kind in a store, as values of a type.
+///
+/// The crate's first page has an example.
 pub struct Table<T> {
     store: Arc<dyn Store>,
     kind: Kind,
@@ -47,7 +49,11 @@ pub struct Table<T> {
 }
 
 impl<T: Document> Table<T> {
-    /// Fails if the store has no such kind.
+    /// Opens the table of a store.
+    ///
+    /// # Errors
+    ///
+    /// The store's schema has no such kind.
     pub fn new(store: Arc<dyn Store>) -> Result<Self, Invalid> {
         let kind = Kind::new(T::KIND)?;
         store.schema().indexes(&kind)?;
@@ -58,12 +64,12 @@ impl<T: Document> Table<T> {
         })
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// What the record with this key is found by.
+    /// Returns the id of the record with this key.
     pub fn id(&self, key: &Key) -> RecordId {
         RecordId {
             kind: self.kind.clone(),
@@ -71,13 +77,17 @@ impl<T: Document> Table<T> {
         }
     }
 
-    /// A value as it is now. A record that is not such a value is an error that says where and why.
+    /// Returns a record, or `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The record does not match the type, or the store failed.
     pub async fn get(&self, key: &Key) -> Result<Option<Versioned<T>>> {
         let record = self.store.get(&self.id(key)).await?;
         record.map(|record| Ok(Self::read(record)?)).transpose()
     }
 
-    /// The one value that has something under an index.
+    /// Returns the record with an index value.
     pub async fn find(
         &self,
         index: &IndexName,
@@ -87,38 +97,38 @@ impl<T: Document> Table<T> {
         record.map(|record| Ok(Self::read(record)?)).transpose()
     }
 
-    /// A query of all values, to be narrowed and given to [`list`](Self::list).
+    /// Returns a query of all records, for [`list`](Self::list).
     pub fn all(&self) -> Query {
         Query::all(self.kind.clone())
     }
 
-    /// A query of the values that have something under an index.
+    /// Returns a query by index value.
     pub fn by(&self, index: &IndexName, value: impl Into<IndexValue>) -> Query {
         Query::by(self.kind.clone(), index.clone(), value.into().0)
     }
 
-    /// A page of values.
+    /// Returns a page of records.
     pub async fn list(&self, query: &Query) -> Result<TypedPage<T>> {
         self.same_kind(&query.kind)?;
         let page = self.store.list(query).await?;
         Ok(Self::typed(page))
     }
 
-    /// All pages as one; its revision is the first page's.
+    /// Returns all pages as one, with the revision of the first.
     pub async fn list_all(&self, query: &Query) -> Result<TypedPage<T>> {
         self.same_kind(&query.kind)?;
         let page = self.store.list_all(query).await?;
         Ok(Self::typed(page))
     }
 
-    /// Adds to a transaction that a value is made which must not be there.
+    /// Adds the creation of a record, which must not exist, to a transaction.
     pub fn create(&self, transaction: Transaction, key: &Key, value: &T) -> Result<Transaction> {
         let id = self.id(key);
         let value = written(&id, value)?;
         Ok(transaction.create(id, value))
     }
 
-    /// Adds to a transaction that a value is replaced which must be as it was read.
+    /// Adds the replacement of a record, which must be unchanged, to a transaction.
     pub fn replace(
         &self,
         transaction: Transaction,
@@ -130,12 +140,12 @@ impl<T: Document> Table<T> {
         Ok(transaction.replace(id, read.revision, value))
     }
 
-    /// Adds to a transaction that a value is deleted which must be as it was read.
+    /// Adds the deletion of a record, which must be unchanged, to a transaction.
     pub fn remove(&self, transaction: Transaction, read: &Versioned<T>) -> Transaction {
         transaction.remove(self.id(&read.key), read.revision)
     }
 
-    /// A record as a value.
+    /// Parses a record.
     pub fn read(record: Record) -> Result<Versioned<T>, Damaged> {
         let Record {
             id,
@@ -156,7 +166,7 @@ impl<T: Document> Table<T> {
         }
     }
 
-    /// The value that a change of a watch is about, if it is of this kind.
+    /// Parses the record of a change, if it is of this kind.
     pub fn changed(&self, change: &Change) -> Option<Result<Versioned<T>, Damaged>> {
         let record = change.record();
         (record.id.kind == self.kind).then(|| Self::read(record.clone()))
@@ -211,7 +221,7 @@ fn written<T: Serialize>(id: &RecordId, value: &T) -> Result<serde_json::Value, 
     serde_json::to_value(value).map_err(|error| Invalid::new(error.to_string()).within(id))
 }
 
-/// The message without the text of the record that it cites: that may be a secret, and messages are logged.
+/// Removes the quoted text of the record from a message: it can be a secret, and messages are logged.
 fn without_text(message: &str) -> String {
     match (message.find('"'), message.rfind('"')) {
         (Some(first), Some(last)) if first < last => {

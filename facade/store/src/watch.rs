@@ -1,8 +1,8 @@
 //! Watches: every commit after a revision, once and in order.
 //!
-//! A watch pulls: it asks its [`Source`] for what came after the last commit it has handed out. So nothing
-//! is buffered that could overflow, a dropped call loses nothing, and a watch that is slow beyond the
-//! store's memory is told so instead of being given a gap.
+//! A watch pulls: it asks its [`Source`] for the commits after its position. Nothing is buffered that could
+//! overflow, a dropped call loses nothing, and a watch that falls behind the stored changes gets an error
+//! instead of a gap.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -14,74 +14,74 @@ use futures_util::{Stream, stream};
 
 use crate::{Invalid, Kind, Record, RecordId, Result, Revision, Schema, StoreError};
 
-/// Everything that one transaction changed.
+/// The changes of one transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Commit {
-    /// When.
+    /// The revision.
     pub revision: Revision,
-    /// What, in the order of the transaction's writes.
+    /// The changes, in the order of the transaction's writes.
     pub changes: Vec<Change>,
 }
 
-/// What became of one record.
+/// The change of one record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// It was made or replaced: how it is since then.
+    /// Created or replaced; the new record.
     Put(Record),
-    /// It was deleted: how it was before. The value is null if it could not be read.
+    /// Deleted; the old record. Its value is null if it could not be read.
     Deleted(Record),
 }
 
 impl Change {
-    /// The record as it became, or as it was before it was deleted.
+    /// Returns the new record, or the old one of a deletion.
     pub fn record(&self) -> &Record {
         match self {
             Self::Put(record) | Self::Deleted(record) => record,
         }
     }
 
-    /// Which record.
+    /// Returns the id of the record.
     pub fn id(&self) -> &RecordId {
         &self.record().id
     }
 }
 
-/// Which changes a watch shows.
+/// The changes that a watch returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     kinds: Option<BTreeSet<Kind>>,
 }
 
 impl Interest {
-    /// All of them.
+    /// All changes.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Those of records of these kinds.
+    /// Changes of records of these kinds.
     pub fn kinds(kinds: impl IntoIterator<Item = Kind>) -> Self {
         Self {
             kinds: Some(kinds.into_iter().collect()),
         }
     }
 
-    /// Whether all kinds are in a schema: a watch of a misspelt one would wait for ever.
+    /// Checks that all kinds are in a schema. A watch of a misspelt one would wait for ever.
     pub fn fits(&self, schema: &Schema) -> Result<(), Invalid> {
         let mut kinds = self.kinds.iter().flatten();
         kinds.try_for_each(|kind| schema.indexes(kind).map(|_| ()))
     }
 
-    /// Whether a change of a record of `kind` is shown.
+    /// Returns whether changes of `kind` are included.
     pub fn includes(&self, kind: &Kind) -> bool {
         self.kinds.as_ref().is_none_or(|kinds| kinds.contains(kind))
     }
 
-    /// The kinds, unless it is all of them.
+    /// Returns the kinds, or `None` for all.
     pub fn only(&self) -> Option<&BTreeSet<Kind>> {
         self.kinds.as_ref()
     }
 
-    /// The part of a commit that is shown, if there is any.
+    /// Returns the included part of a commit, if there is any.
     pub fn part_of(&self, commit: &Commit) -> Option<Commit> {
         let shown = commit
             .changes
@@ -93,17 +93,17 @@ impl Interest {
     }
 }
 
-/// How far a store's changes go back, and where it is.
+/// The range of revisions whose changes a store has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Up to here changes are forgotten: the oldest revision to watch from.
+    /// The oldest revision to watch from. Earlier changes are forgotten.
     pub compacted: Revision,
-    /// Where the store is.
+    /// The newest revision.
     pub head: Revision,
 }
 
 impl History {
-    /// Whether a watch can begin behind `after`, or what is in the way.
+    /// Checks that a watch can start after `after`.
     pub fn can_watch_from(&self, after: Revision) -> Result<()> {
         if after < self.compacted {
             return Err(StoreError::Compacted {
@@ -121,26 +121,28 @@ impl History {
     }
 }
 
-/// Commits that follow one another.
+/// Consecutive commits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// Those that are of interest, in order.
+    /// The commits of interest, in order.
     pub commits: Vec<Commit>,
-    /// Up to where there are no others.
+    /// The revision up to which there are no others.
     pub through: Revision,
 }
 
-/// Where a watch gets its commits from: what the author of a store writes.
+/// The source of a watch's commits, implemented by authors of stores.
 #[async_trait]
 pub trait Source: Send + Sync {
-    /// Waits until there is something after `after`, and answers what follows: at least one commit, or that
-    /// nothing up to a later revision is of interest. Dropping the call has no effect.
+    /// Waits for commits after `after`, and returns at least one, or a later revision up to which nothing is of
+    /// interest. Dropping the call has no effect.
     ///
-    /// Fails with [`Compacted`](crate::StoreError::Compacted) rather than leave anything out.
+    /// # Errors
+    ///
+    /// [`Compacted`](crate::StoreError::Compacted) if commits after `after` are missing.
     async fn batch(&self, after: Revision) -> Result<Batch>;
 }
 
-/// Shows every commit after a revision, once and in order.
+/// Returns every commit after a revision, once and in order.
 pub struct Watch {
     source: Box<dyn Source>,
     ready: VecDeque<Commit>,
@@ -149,7 +151,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins behind `after`.
+    /// Starts after `after`.
     pub fn new(source: impl Source + 'static, after: Revision) -> Self {
         Self {
             source: Box::new(source),
@@ -159,10 +161,12 @@ impl Watch {
         }
     }
 
-    /// The next commit of interest; waits for it. A call that is dropped loses nothing.
+    /// Waits for the next commit of interest. A dropped call loses nothing.
     ///
-    /// After an error the watch is where it was. [`Compacted`](crate::StoreError::Compacted) is final: list
-    /// again, and watch from the revision of the first page.
+    /// # Errors
+    ///
+    /// The position does not change after an error. [`Compacted`](crate::StoreError::Compacted) is final:
+    /// list again, and watch from the revision of the first page.
     pub async fn next(&mut self) -> Result<Commit> {
         loop {
             if let Some(commit) = self.ready.pop_front() {
@@ -179,13 +183,13 @@ impl Watch {
         }
     }
 
-    /// Up to where everything of interest has been handed out: where a new watch goes on without a gap and
-    /// without showing anything again. It moves on with commits that are of no interest, too.
+    /// Returns the revision up to which everything of interest was returned. A new watch from here has no gap
+    /// and no repetition. The position also advances over commits without interest.
     pub fn position(&self) -> Revision {
         self.position
     }
 
-    /// The same as a stream. It ends after the first error.
+    /// Converts the watch into a stream, which ends after the first error.
     pub fn into_stream(self) -> impl Stream<Item = Result<Commit>> + Send {
         stream::unfold(Some(self), |watch| async move {
             let mut watch = watch?;

@@ -1,7 +1,7 @@
-//! The store of tests and simulations: all in the memory of the process, nothing in the background.
+//! The store for tests and simulations: in memory, without background tasks.
 //!
-//! Every call is carried out inline, under one lock that is never held across an await. So it works under a
-//! paused clock and on any executor, and a seed replays. It forgets everything with its last handle.
+//! Every call runs inline under one lock, which is never held across an await. It works under a paused clock
+//! and on any executor, and is deterministic. Its content is lost with its last handle.
 
 mod state;
 
@@ -20,6 +20,15 @@ use crate::{
 use state::State;
 
 /// A store in memory. Clones are handles on the same records.
+///
+/// ```
+/// use fleetwright_store::{MemoryOptions, MemoryStore, Schema};
+///
+/// let schema = Schema::builder().kind("server").build()?;
+/// let store = MemoryStore::with_options(schema, MemoryOptions::default().keep_commits(100));
+/// # let _ = store;
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -28,17 +37,17 @@ pub struct MemoryStore {
 struct Shared {
     schema: Schema,
     state: Mutex<State>,
-    /// The store's revision, for those who wait for the next.
+    /// The newest revision, for waiting watches.
     head: watch::Sender<Revision>,
 }
 
-/// How much a [`MemoryStore`] keeps.
+/// The limits of a [`MemoryStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryOptions {
-    /// How many commits watches can go back. More are forgotten, oldest first.
+    /// The number of commits that watches can go back. Older ones are forgotten.
     pub keep_commits: usize,
-    /// How many bytes all values may have together before the store is full; deleting always goes.
+    /// The largest sum of all values in bytes, or `None` for no limit. A delete always succeeds.
     pub capacity: Option<usize>,
 }
 
@@ -52,14 +61,14 @@ impl Default for MemoryOptions {
 }
 
 impl MemoryOptions {
-    /// Sets how many commits watches can go back.
+    /// Sets the number of commits that watches can go back.
     #[must_use]
     pub fn keep_commits(mut self, commits: usize) -> Self {
         self.keep_commits = commits;
         self
     }
 
-    /// Sets how many bytes all values may have together.
+    /// Sets the largest sum of all values, in bytes.
     #[must_use]
     pub fn capacity(mut self, bytes: usize) -> Self {
         self.capacity = Some(bytes);
@@ -68,12 +77,12 @@ impl MemoryOptions {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new(schema: Schema) -> Self {
         Self::with_options(schema, MemoryOptions::default())
     }
 
-    /// An empty store that keeps so much.
+    /// Creates an empty store with limits.
     pub fn with_options(schema: Schema, options: MemoryOptions) -> Self {
         let shared = Shared {
             schema,
@@ -87,7 +96,7 @@ impl MemoryStore {
 }
 
 impl Shared {
-    /// A panic elsewhere leaves the state as it was: a commit changes it only after everything that can fail.
+    /// A poisoned lock is safe to use: a commit changes the state only after everything that can fail.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,9 +121,9 @@ impl Store for MemoryStore {
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
         let prepared = Prepared::new(transaction, self.schema())?;
         let mut state = self.shared.state();
-        prepared.judge(&mut *state)?;
+        prepared.evaluate(&mut *state)?;
         let revision = state.carry_out(prepared.writes())?;
-        // Under the lock, so that the heads are sent in order.
+        // Under the lock, so that revisions are sent in order.
         self.shared.head.send_replace(revision);
         Ok(revision)
     }
@@ -148,7 +157,7 @@ struct MemorySource {
 impl Source for MemorySource {
     async fn batch(&self, after: Revision) -> Result<Batch> {
         let mut head = self.shared.head.subscribe();
-        // The sender lives as long as `self` does, so that waiting does not fail.
+        // The sender lives as long as `self`, so waiting cannot fail.
         let _ = head.wait_for(|head| *head > after).await;
         self.shared.state().changes(after, &self.interest)
     }

@@ -1,4 +1,5 @@
-//! What the memory store knows: records, entries of indexes and the log of commits. No locks, no waiting.
+//! The state of the memory store: records, index entries and the log of commits. It has no locks and never
+//! waits.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -13,7 +14,7 @@ use crate::{
     PreparedWrite, Range, Record, RecordId, Result, Revision, StoreError, View,
 };
 
-/// How many commits a watch is handed at once.
+/// The largest number of commits in a batch.
 const BATCH: usize = 256;
 
 #[derive(Debug)]
@@ -23,12 +24,12 @@ pub(super) struct State {
     entries: BTreeMap<(Kind, IndexName), BTreeSet<Row>>,
     log: VecDeque<Commit>,
     history: History,
-    /// Bytes of all values.
+    /// The sum of all values in bytes.
     bytes: usize,
 }
 
-/// An entry, and the key of its record. The key is always there; none comes before all keys, where a range
-/// begins.
+/// An entry and the key of its record. Stored rows always have a key; `None` sorts before all keys and marks the
+/// start of a range.
 type Row = (Vec<u8>, Option<Key>);
 
 #[derive(Clone, Debug)]
@@ -56,12 +57,11 @@ impl State {
         Some(stored.as_record(id.clone()))
     }
 
-    /// Carries out writes that nothing is against; answers the revision they have, or the store's if they
-    /// have no effect.
+    /// Carries out evaluated writes. Returns their revision, or the current one if they have no effect.
     pub(super) fn carry_out(&mut self, writes: &[PreparedWrite<'_>]) -> Result<Revision> {
         self.has_room_for(writes)?;
         let revision = self.history.head.next();
-        // All that is given up goes first: another write may claim it.
+        // Old values are released first, because another write may claim them.
         let before: Vec<_> = writes.iter().map(|write| self.take(write.id)).collect();
         let mut changes = Vec::new();
         for (write, before) in writes.iter().zip(before) {
@@ -98,7 +98,7 @@ impl State {
         let last = records.last().map(|record| record.id.key.clone());
         let next = last.filter(|_| more);
         Page {
-            next: next.map(|key| plan.cursor_behind(key, last_entry)),
+            next: next.map(|key| plan.cursor_after(key, last_entry)),
             records,
             damaged: Vec::new(),
             revision: self.history.head,
@@ -111,7 +111,7 @@ impl State {
 
     pub(super) fn changes(&self, after: Revision, interest: &Interest) -> Result<Batch> {
         self.history.can_watch_from(after)?;
-        // Every revision behind the compacted one has its commit, so the position follows from the number.
+        // Every revision after the compacted one has its commit, so the position follows from the number.
         let skip = usize::try_from(after.0 - self.history.compacted.0).unwrap_or(usize::MAX);
         let end = skip.saturating_add(BATCH).min(self.log.len());
         let upcoming = || self.log.range(skip.min(end)..end);
@@ -193,7 +193,7 @@ impl State {
         change
     }
 
-    /// One more than the page takes, to see whether there are more.
+    /// Returns one more than fits into the page, to detect whether there are more.
     fn by_key(&self, plan: &Plan, after: Option<&Key>) -> Vec<Record> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let of_kind = self.records.get(&plan.kind).into_iter();
@@ -204,7 +204,7 @@ impl State {
             .collect()
     }
 
-    /// The same, and the entry of the last record that is on the page.
+    /// Like [`by_key`](Self::by_key), with the entry of the last record on the page.
     fn by_entry(
         &self,
         plan: &Plan,
@@ -258,7 +258,12 @@ impl View for State {
         Ok(self.stored(id).map(|stored| stored.revision))
     }
 
-    fn two_holders(&mut self, kind: &Kind, index: &IndexName, prefix: &[u8]) -> Result<Vec<Key>> {
+    fn find_two_holders(
+        &mut self,
+        kind: &Kind,
+        index: &IndexName,
+        prefix: &[u8],
+    ) -> Result<Vec<Key>> {
         let rows = self.rows(kind, index, prefix, None).take(2);
         Ok(rows.map(|(_, key)| key.clone()).collect())
     }

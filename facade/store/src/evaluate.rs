@@ -1,5 +1,7 @@
-//! The meaning of a transaction, once for all stores: what is wrong with it in itself, and what of it does
-//! not hold. Pure; a store gives the view and carries out what is left.
+//! The evaluation of a transaction, shared by all stores.
+//!
+//! Validates a transaction on its own, then evaluates its checks against a [`View`] of the store. It
+//! never writes: the store carries out the writes if nothing failed.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +13,23 @@ use crate::{
     limits::{self, MAX_OPERATIONS, MAX_TRANSACTION_BYTES},
 };
 
-/// What the judge looks at. All answers are of one moment, and that moment lasts until the writes are
-/// carried out.
+/// The state that a transaction is evaluated against.
+///
+/// All results must be from one moment, which lasts until the writes are carried out.
 pub trait View {
-    /// The revision of a record, if it is there.
+    /// Returns the revision of a record, or `None` if it does not exist.
     fn revision(&mut self, id: &RecordId) -> Result<Option<Revision>>;
 
-    /// Some of the records that have something beginning with `prefix` under an index: two, or all if there
-    /// are fewer.
-    fn two_holders(&mut self, kind: &Kind, index: &IndexName, prefix: &[u8]) -> Result<Vec<Key>>;
+    /// Returns up to two records whose value in the index starts with `prefix`.
+    fn find_two_holders(
+        &mut self,
+        kind: &Kind,
+        index: &IndexName,
+        prefix: &[u8],
+    ) -> Result<Vec<Key>>;
 }
 
-/// A transaction that is right in itself, with all that can be known without looking.
+/// A valid transaction, with everything that can be computed without the store's state.
 #[derive(Debug)]
 pub struct Prepared<'t> {
     checks: Vec<(&'t Check, Vec<u8>)>,
@@ -32,25 +39,29 @@ pub struct Prepared<'t> {
 /// One write of a [`Prepared`] transaction.
 #[derive(Debug)]
 pub struct PreparedWrite<'t> {
-    /// Which record.
+    /// The record.
     pub id: &'t RecordId,
-    /// What it becomes; nothing if it is deleted.
+    /// The new value, or `None` for a delete.
     pub put: Option<PreparedPut<'t>>,
 }
 
-/// What a record becomes.
+/// The new value of a record.
 #[derive(Debug)]
 pub struct PreparedPut<'t> {
-    /// What it says.
+    /// The value.
     pub value: &'t Value,
-    /// The same as JSON.
+    /// The value as JSON text.
     pub json: String,
-    /// What it has under the indexes of its kind.
+    /// Its entries in the indexes of its kind.
     pub entries: Vec<Entry>,
 }
 
 impl<'t> Prepared<'t> {
-    /// Checks all that does not depend on what is stored.
+    /// Validates everything that does not depend on the stored state.
+    ///
+    /// # Errors
+    ///
+    /// The transaction is invalid: unknown kinds or indexes, limits exceeded, or contradicting writes.
     pub fn new(transaction: &'t Transaction, schema: &Schema) -> Result<Self, Invalid> {
         let Transaction { checks, writes } = transaction;
         for (what, count) in [("checks", checks.len()), ("writes", writes.len())] {
@@ -64,19 +75,23 @@ impl<'t> Prepared<'t> {
             checks: numbered(checks, Part::Check, |check| prepare_check(check, schema))?,
             writes: numbered(writes, Part::Write, |write| prepare_write(write, schema))?,
         };
-        prepared.is_small_enough()?;
+        prepared.check_size()?;
         prepared.writes_no_record_twice()?;
         prepared.claims_nothing_twice()?;
         Ok(prepared)
     }
 
-    /// What is to be carried out if [`judge`](Self::judge) finds nothing against it.
+    /// Returns the writes to carry out after [`evaluate`](Self::evaluate) succeeded.
     pub fn writes(&self) -> &[PreparedWrite<'t>] {
         &self.writes
     }
 
-    /// Finds the first check that does not hold, then the first unique value that is taken.
-    pub fn judge(&self, view: &mut impl View) -> Result<()> {
+    /// Evaluates the checks in order, then the unique values.
+    ///
+    /// # Errors
+    ///
+    /// The first failed check or the first unique value that is taken, as a conflict; or the view failed.
+    pub fn evaluate(&self, view: &mut impl View) -> Result<()> {
         for (position, (check, prefix)) in self.checks.iter().enumerate() {
             if let Some(found) = what_is_against(check, prefix, view)? {
                 let (part, check) = (Part::Check(position), (*check).clone());
@@ -98,14 +113,14 @@ impl<'t> Prepared<'t> {
         entry: &Entry,
         view: &mut impl View,
     ) -> Result<()> {
-        // Who is written by the same transaction gives up what it held.
-        let gives_up = |key: &Key| {
+        // A record that the same transaction writes releases its old values.
+        let releases = |key: &Key| {
             let written =
                 |write: &PreparedWrite<'_>| write.id.kind == id.kind && write.id.key == *key;
             self.writes.iter().any(written)
         };
-        let holders = view.two_holders(&id.kind, &entry.index, &entry.bytes)?;
-        let Some(holder) = holders.into_iter().find(|key| !gives_up(key)) else {
+        let holders = view.find_two_holders(&id.kind, &entry.index, &entry.bytes)?;
+        let Some(holder) = holders.into_iter().find(|key| !releases(key)) else {
             return Ok(());
         };
         let claim = Claim::new(id.kind.clone(), entry.index.clone(), entry.value.clone());
@@ -117,7 +132,7 @@ impl<'t> Prepared<'t> {
         Err(conflict.into())
     }
 
-    fn is_small_enough(&self) -> Result<(), Invalid> {
+    fn check_size(&self) -> Result<(), Invalid> {
         let puts = self.writes.iter().filter_map(|write| write.put.as_ref());
         let bytes: usize = puts.map(|put| put.json.len()).sum();
         if bytes > MAX_TRANSACTION_BYTES {
@@ -217,7 +232,7 @@ fn what_is_against(check: &Check, prefix: &[u8], view: &mut impl View) -> Result
             None => Some(Found::Absent),
         },
         Check::Unclaimed(claim) => {
-            let holders = view.two_holders(&claim.kind, &claim.index, prefix)?;
+            let holders = view.find_two_holders(&claim.kind, &claim.index, prefix)?;
             let counts = |key: &Key| claim.except.as_ref() != Some(key);
             holders.into_iter().find(counts).map(Found::HeldBy)
         }
