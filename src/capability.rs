@@ -1,7 +1,7 @@
-//! What a backend can do, as flags and numbers.
+//! The capabilities that a backend declares, as flags and numbers.
 //!
-//! Owns the declaration that callers plan by and the contract kit tests by. It never changes during
-//! the life of a handle, and it is asked of the handle, not kept in a table elsewhere.
+//! Owns the declaration that callers use for planning and that the contract kit tests. It never
+//! changes during the life of a handle. Read it from the handle; never keep a table of providers.
 
 use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
 
@@ -9,45 +9,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PlacementField, TagLimits};
 
-/// What a backend declares. The contract kit holds it to every word.
+/// The capabilities and limits of a backend. The contract kit tests every field.
+///
+/// A caller reads them to plan; a backend's author starts with [`Capabilities::new`] and sets the
+/// fields in which the cloud does better.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::{Capabilities, OptionalVerb, TagLimits};
+///
+/// let mut capabilities = Capabilities::new("my-cloud", TagLimits::new(50, 128, 256), 16 * 1024);
+/// capabilities.consistency_window = Duration::from_secs(30);
+/// capabilities.verbs.insert(OptionalVerb::UpdateTags);
+/// assert!(capabilities.supports(OptionalVerb::UpdateTags));
+/// assert!(!capabilities.supports(OptionalVerb::ResizeInstance));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// The backend's short name: `memory`, `ec2`. It stands in every error.
+    /// The backend's short name, such as `memory` or `ec2`. Every error and every metric has it.
     pub provider: String,
-    /// For how long after a change a read may still show what was before it. Only past it is
-    /// "not found" proof of absence.
+    /// How long after a change a read may return data from before it. "Not found" proves absence only
+    /// after this time. Default: zero.
     pub consistency_window: Duration,
-    /// For how long after its last instance was terminated a launch token is remembered. Within
-    /// it a replay never launches; zero where the cloud forgets at once.
+    /// How long a launch token is remembered after its last instance was terminated. A replay within
+    /// this time is refused as [spent](crate::ErrorKind::TokenSpent) and never launches. Default: zero,
+    /// the cloud forgets at once.
     pub token_after_terminate: Duration,
-    /// For how long a terminated instance can still be described.
+    /// How long a terminated instance can be described. Default: zero.
     pub terminated_visible: Duration,
-    /// Whether a list that asks for terminated instances shows them, for as long as they can be described.
+    /// Whether a list with a filter for terminated instances returns them, for as long as they can be
+    /// described. Default: `false`.
     pub terminated_listed: bool,
-    /// What the cloud can hold of a caller's tags.
+    /// The limits of a caller's tags.
     pub tags: TagLimits,
-    /// The largest user data, in bytes before any encoding.
+    /// The largest user data, in bytes before encoding.
     pub max_user_data_bytes: usize,
-    /// The most instances in one page of a list: what one native call brings at best.
+    /// The most instances in one page of a list, which is one native call. Default: 1.
     pub page_size: NonZeroUsize,
-    /// The most ids in one native batch call; larger batches of ids are cut into several. A launch
-    /// is never cut, so that it stays one unit.
+    /// The most ids in one native batch call. The backend splits larger batches, except launches, which
+    /// stay one unit. Default: 1.
     pub batch_size: NonZeroUsize,
-    /// What a batch launch does when only a part can be had.
+    /// What happens when the cloud can launch only a part of a batch. Default:
+    /// [`Partial`](BatchLaunch::Partial).
     pub batch_launch: BatchLaunch,
-    /// The shortest sensible time between two polls.
+    /// The shortest useful time between two polls. Default: 1 s.
     pub poll_interval: Duration,
-    /// The fields of a placement that are offered.
+    /// The supported fields of a placement. Default: none.
     pub placement: BTreeSet<PlacementField>,
-    /// The optional verbs that work. All others are refused as unsupported, without effect.
+    /// The supported optional calls. All others are refused as
+    /// [unsupported](crate::ErrorKind::Unsupported), without effect. Default: none.
     pub verbs: BTreeSet<OptionalVerb>,
 }
 
 impl Capabilities {
-    /// The weakest sensible declaration, for a backend to raise field by field: reads are
-    /// consistent, tokens and terminated instances are forgotten at once, no placement field and
-    /// no optional verb is offered, one item at a time.
+    /// Creates the least that a backend can declare: consistent reads, no memory of tokens and
+    /// terminated instances, no placement field, no optional call, one item per native call.
     pub fn new(provider: impl Into<String>, tags: TagLimits, max_user_data_bytes: usize) -> Self {
         Self {
             provider: provider.into(),
@@ -66,23 +83,24 @@ impl Capabilities {
         }
     }
 
-    /// Whether `verb` is declared.
+    /// Returns whether the optional call `verb` is supported.
     pub fn supports(&self, verb: OptionalVerb) -> bool {
         self.verbs.contains(&verb)
     }
 }
 
-/// What a batch launch does when only a part of it can be had.
+/// What happens when the cloud can launch only a part of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchLaunch {
-    /// Nothing is launched and the call fails.
+    /// The call fails and nothing is launched.
     AllOrNothing,
-    /// The call fails and its error carries those that were launched.
+    /// The call fails, and its error [carries](crate::ProvisionError::survivors) the instances that
+    /// were launched.
     Partial,
 }
 
-/// A verb that a backend may leave out.
+/// A call that a backend need not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionalVerb {
@@ -103,7 +121,7 @@ pub enum OptionalVerb {
 }
 
 impl OptionalVerb {
-    /// Every optional verb.
+    /// All optional calls.
     pub const ALL: [Self; 7] = [
         Self::UpdateTags,
         Self::RebootInstance,
@@ -120,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_declaration_promises_nothing() {
+    fn new_capabilities_support_nothing_optional() {
         let mut declared = Capabilities::new("x", TagLimits::new(1, 2, 3), 4);
         assert!(
             OptionalVerb::ALL

@@ -1,8 +1,8 @@
-//! What to launch.
+//! The description of an instance to launch.
 //!
-//! Owns the provider-neutral description of an instance, its builder and its fingerprint. Every
-//! field's type is valid by construction; what depends on the cloud is checked by
-//! [`InstanceConfig::check`], which each backend calls before it creates anything.
+//! Owns the provider-neutral config, its builder and its fingerprint. Every field's type is valid by
+//! construction. [`InstanceConfig::check`] checks what depends on the cloud; each backend calls it
+//! before it creates anything.
 
 use std::num::NonZeroU32;
 
@@ -14,10 +14,13 @@ use crate::{
     PublicAddress, Tags, UserData,
 };
 
-/// The namespace of config fingerprints. Frozen: stored fingerprints must stay comparable.
+/// The UUID namespace of config fingerprints. Frozen: stored fingerprints must stay comparable.
 const NAMESPACE: Uuid = Uuid::from_u128(0x8d4c_7a0e_62f1_4b9a_a3c5_90d1_7be8_24f6);
 
-/// How to launch an instance, in words that every backend understands.
+/// The description of an instance to launch, the same for every backend.
+///
+/// Create it with [`builder`](Self::builder) from plain values, or with [`new`](Self::new) from
+/// checked ones. What only one cloud has (profiles, key pairs) belongs to that provider's options.
 ///
 /// ```
 /// use fleetwright::InstanceConfig;
@@ -38,32 +41,34 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x8d4c_7a0e_62f1_4b9a_a3c5_90d1_7be8_24f
 pub struct InstanceConfig {
     /// The machine image.
     pub image: ImageId,
-    /// The size of machine.
+    /// The instance type.
     pub instance_type: InstanceType,
-    /// What the instance runs at its first boot.
+    /// Start-up data for the first boot. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_data: Option<UserData>,
-    /// Tags, set in the very call that creates the instance.
+    /// The tags. They are set in the call that creates the instance. Default: none.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// The root disk's size; unset means the image's own.
+    /// The size of the root disk in GB. Default: the size of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_size_gb: Option<NonZeroU32>,
-    /// The name of this intent; without one, a lost reply cannot be settled by a replay.
+    /// The launch token. Without one, a launch whose response was lost cannot be replayed or looked
+    /// up. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_token: Option<LaunchToken>,
-    /// Where it goes.
+    /// Zone, network, security groups, public address and market. Default: those of the provider.
     #[serde(default)]
     pub placement: Placement,
-    /// How many instances the batch has that this launch is one item of. Set by
-    /// [`launch_instances`](crate::InstanceProvisioner::launch_instances) where it launches one by
-    /// one, so that the token of a batch cannot be used for another count; leave it unset.
+    /// The size of the batch that this launch is an item of.
+    /// [`launch_instances`](crate::InstanceProvisioner::launch_instances) sets it when it launches
+    /// items one by one, so that the token of a batch cannot be used for another count. Callers leave
+    /// it unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<NonZeroU32>,
 }
 
 impl InstanceConfig {
-    /// The least that can be launched: an image and a type.
+    /// Creates a config with an image and an instance type, and no other field set.
     pub fn new(image: ImageId, instance_type: InstanceType) -> Self {
         Self {
             image,
@@ -77,25 +82,30 @@ impl InstanceConfig {
         }
     }
 
-    /// Begins a config from plain values; [`ConfigBuilder::build`] checks them.
+    /// Starts a builder that takes plain values. [`ConfigBuilder::build`] returns the first validation
+    /// error.
     pub fn builder(image: impl AsRef<str>, instance_type: impl AsRef<str>) -> ConfigBuilder {
         let config = ImageId::new(image)
             .and_then(|image| Ok(Self::new(image, InstanceType::new(instance_type)?)));
         ConfigBuilder { config }
     }
 
-    /// Checks this config against what a backend declares. The error names the field and the limit.
+    /// Checks this config against the capabilities of a backend.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] with the field and the limit, if the tags or the user data exceed the limits
+    /// or a placement field is not supported.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), InvalidValue> {
         capabilities.tags.check(&self.tags)?;
         if let Some(data) = &self.user_data {
             data.check(capabilities.max_user_data_bytes)?;
         }
-        let offered = |field: &_| capabilities.placement.contains(field);
+        let supported = |field: &_| capabilities.placement.contains(field);
         match self
             .placement
             .fields_set()
             .into_iter()
-            .find(|field| !offered(field))
+            .find(|field| !supported(field))
         {
             Some(field) => {
                 let instead = "leave it unset".to_owned();
@@ -108,8 +118,10 @@ impl InstanceConfig {
         }
     }
 
-    /// What tells this config from another one, for a launch of `count` instances: everything but
-    /// the token, whatever the order in which it was given. Stable across processes and versions.
+    /// Returns a digest of this config, without its token, for a launch of `count` instances.
+    ///
+    /// It does not depend on the order in which fields were set, and is stable across processes and
+    /// versions. Backends compare it to detect a token that is used with another config.
     pub fn fingerprint(&self, count: NonZeroU32) -> Fingerprint {
         let mut text = Fields::default();
         text.put("image", self.image.as_str());
@@ -150,7 +162,7 @@ impl InstanceConfig {
             text.put("security_group", group.as_str());
         }
         if let Some(public_address) = public_address {
-            // Written out, because a stored fingerprint must outlive a renamed variant.
+            // Literals, because a stored fingerprint must outlive a renamed variant.
             text.put(
                 "public_address",
                 match public_address {
@@ -171,7 +183,7 @@ impl InstanceConfig {
     }
 }
 
-/// Names and values, each with its length, so that no two lists of fields give the same bytes.
+/// Names and values, each prefixed with its length, so that different fields give different bytes.
 #[derive(Default)]
 struct Fields(Vec<u8>);
 
@@ -188,27 +200,60 @@ impl Fields {
     }
 }
 
-/// A digest of everything a launch asks for but its token. Equal configs have equal fingerprints.
+/// A digest of a launch without its token. Equal configs have equal fingerprints.
 ///
-/// A backend keeps it with the instance under a reserved tag, so that "same token, other config" is
-/// told on every cloud.
+/// A backend stores it with the instance under a reserved tag, to detect a token that is used with
+/// another config.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use fleetwright::{Fingerprint, InstanceConfig};
+///
+/// let config = |image| InstanceConfig::builder(image, "small").build().unwrap();
+/// let one = NonZeroU32::MIN;
+/// let stored = config("image-1").fingerprint(one).as_uuid();
+/// assert_eq!(config("image-1").fingerprint(one), Fingerprint::from_uuid(stored));
+/// assert_ne!(config("image-2").fingerprint(one), Fingerprint::from_uuid(stored));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(Uuid);
 
 impl Fingerprint {
-    /// The digest as a UUID, to be stored.
+    /// Returns the digest as a UUID, to store it.
     pub const fn as_uuid(self) -> Uuid {
         self.0
     }
 
-    /// A digest that was stored.
+    /// Restores a digest that was stored.
     pub const fn from_uuid(uuid: Uuid) -> Self {
         Self(uuid)
     }
 }
 
-/// Builds an [`InstanceConfig`] from plain values, and answers the first one that is wrong.
+/// Builds an [`InstanceConfig`] from plain values.
+///
+/// Setters never fail. [`build`](Self::build) returns the first validation error.
+///
+/// ```
+/// use fleetwright::{InstanceConfig, Market, Placement, Tags};
+///
+/// let mut placement = Placement::default();
+/// placement.market = Some(Market::Spot);
+/// let config = InstanceConfig::builder("image-7", "small")
+///     .tags(&Tags::new().with("fleet", "blue")?)
+///     .tag("slot", "1")
+///     .user_data("#!/bin/sh\nexec runner\n")
+///     .disk_size_gb(20)
+///     .placement(placement)
+///     .launch_token("blue/slot-1")
+///     .build()?;
+/// assert_eq!(config.tags.len(), 2);
+///
+/// let error = InstanceConfig::builder("image-7", "small").disk_size_gb(0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "disk size: is zero; give at least 1 or leave the field out");
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct ConfigBuilder {
@@ -216,7 +261,7 @@ pub struct ConfigBuilder {
 }
 
 impl ConfigBuilder {
-    /// Sets what the instance runs at its first boot.
+    /// Sets the start-up data for the first boot. At least one byte.
     pub fn user_data(self, bytes: impl AsRef<[u8]>) -> Self {
         self.set(|config| {
             config.user_data = Some(UserData::new(bytes)?);
@@ -224,12 +269,12 @@ impl ConfigBuilder {
         })
     }
 
-    /// Sets one tag.
+    /// Sets one tag. A later value of the same key replaces an earlier one.
     pub fn tag(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.set(|config| config.tags.insert(key, value).map(drop))
     }
 
-    /// Sets all tags of `tags`.
+    /// Sets all tags of `tags`, in addition to those that were set before.
     pub fn tags(self, tags: &Tags) -> Self {
         self.set(|config| {
             tags.iter()
@@ -237,7 +282,7 @@ impl ConfigBuilder {
         })
     }
 
-    /// Sets the root disk's size.
+    /// Sets the size of the root disk in GB. At least 1.
     pub fn disk_size_gb(self, size: u32) -> Self {
         self.set(|config| {
             let size = NonZeroU32::new(size);
@@ -246,7 +291,7 @@ impl ConfigBuilder {
         })
     }
 
-    /// Names the launch.
+    /// Sets the launch token: 1 to 128 visible ASCII characters.
     pub fn launch_token(self, token: impl AsRef<str>) -> Self {
         self.set(|config| {
             config.launch_token = Some(LaunchToken::new(token)?);
@@ -254,7 +299,7 @@ impl ConfigBuilder {
         })
     }
 
-    /// Says where the instance goes.
+    /// Sets zone, network, security groups, public address and market.
     pub fn placement(self, placement: Placement) -> Self {
         self.set(|config| {
             config.placement = placement;
@@ -262,7 +307,10 @@ impl ConfigBuilder {
         })
     }
 
-    /// The config, or the first value that was wrong.
+    /// Returns the config.
+    ///
+    /// # Errors
+    /// The first validation error of a value that was set.
     pub fn build(self) -> Result<InstanceConfig, InvalidValue> {
         self.config
     }

@@ -1,6 +1,10 @@
-//! What is convenient and needs nothing but the trait.
+//! Convenience methods that need nothing but the trait.
+//!
+//! Owns the combinations of calls that every caller needs: call and wait, launch under the next
+//! unspent token, settle a launch. They keep no state: a crashed caller repeats them with the same
+//! arguments.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{num::NonZeroU32, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
@@ -16,18 +20,46 @@ use crate::{
     wait::{self, WaitCause, WaitError, WaitPolicy},
 };
 
-/// Conveniences over any [`InstanceProvisioner`], implemented for all of them.
+/// Convenience methods of every [`InstanceProvisioner`].
 ///
-/// Each can be dropped or killed at any point like the calls it is made of: what it launched is
-/// found again by its token or its tags.
+/// The caller may drop each of them at any point, or the process may die: the instances that they
+/// launched can be found again by token or tags.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::prelude::*;
+/// use fleetwright_memory::MemoryCloud;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let provisioner = MemoryCloud::new().provisioner();
+/// let policy = WaitPolicy::within(Duration::from_secs(120));
+/// let config = InstanceConfig::builder("image-1", "small").tag("fleet", "blue").build()?;
+///
+/// let instance = provisioner.launch_and_wait(&config, &policy).await?;
+/// assert_eq!(instance.state, CloudInstanceState::Running);
+/// let stopped = provisioner.stop_and_wait(&instance.id, &policy).await?;
+/// assert_eq!(stopped.state, CloudInstanceState::Stopped);
+/// provisioner.start_and_wait(&instance.id, &policy).await?;
+///
+/// let fleet = InstanceFilter::tagged("fleet", "blue")?;
+/// let terminated = provisioner.terminate_matching(&fleet, &policy).await?;
+/// assert_eq!(terminated, [instance.id]);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// Launches an instance and waits until it runs.
     ///
-    /// A launch whose outcome is unknown is settled by its token before anything else is done; one
-    /// that cannot be settled is answered with its own error, and is never sent again. When the
-    /// instance does not come up in time, the error [carries it](ProvisionError::survivors); it is
-    /// not terminated.
+    /// If the outcome of the launch is unknown and the config has a token, the token is looked up
+    /// first. The launch is never sent again.
+    ///
+    /// # Errors
+    /// - The error of the launch, also if its outcome is unknown and the look-up did not settle it.
+    /// - [`Timeout`](ErrorKind::Timeout) or [`WrongState`](ErrorKind::WrongState) if the instance
+    ///   does not run in time or cannot run. The error [carries](ProvisionError::survivors) the
+    ///   instance, which is not terminated.
     async fn launch_and_wait(
         &self,
         config: &InstanceConfig,
@@ -36,52 +68,145 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
         let info = match (self.launch_instance(config).await, &config.launch_token) {
             (Ok(info), _) => info,
             (Err(error), Some(token)) if error.effect() == Effect::Unknown => {
-                let made = match self.settle_launch(token).await {
-                    Ok(LaunchRecord::Found(made)) => made,
-                    // A look-up that failed tells nothing: the launch is as unknown as it was.
+                let found = match self.settle_launch(token).await {
+                    Ok(LaunchRecord::Found(found)) => found,
+                    // A failed look-up proves nothing: the outcome is as unknown as before.
                     Ok(LaunchRecord::Terminated(_) | LaunchRecord::NotFound) | Err(_) => Vec::new(),
                 };
-                // A cloud that forgets its tokens may still show what an earlier launch made.
-                match made.into_iter().find(|info| !info.state.is_final()) {
+                // A cloud that forgets tokens may still list the instances of an earlier launch.
+                match found.into_iter().find(|info| !info.state.is_final()) {
                     Some(info) => info,
                     None => return Err(error),
                 }
             }
             (Err(error), _) => return Err(error),
         };
-        up(self, Operation::LaunchInstance, info, policy).await
+        wait_until_running(self, Operation::LaunchInstance, info, policy).await
     }
 
-    /// Starts an instance and waits until it runs; its addresses are those of now. When it does not
-    /// come up, the error [carries it](ProvisionError::survivors).
+    /// Launches an instance under the first attempt of the config's token that is not spent.
+    ///
+    /// A fleet manager that keeps a slot filled needs a new token whenever the slot's instance was
+    /// terminated. This method derives it: it launches with
+    /// [`token.attempt(n)`](LaunchToken::attempt) for each `n` of `attempts`, and goes on to the next
+    /// `n` only if the backend refuses the token as [spent](ErrorKind::TokenSpent). If an attempt has
+    /// a living instance, the launch is a replay and returns that instance.
+    ///
+    /// # After a crash
+    /// Call it again with the same config and the same attempts: earlier attempts are still spent, so
+    /// it arrives at the same attempt and returns the same instance. That holds for as long as the
+    /// backend [remembers spent tokens](crate::Capabilities::token_after_terminate). If a slot may
+    /// live longer than that, store [`LaunchAttempt::attempt`] with the slot, and start there the next
+    /// time.
+    ///
+    /// # Errors
+    /// - [`Invalid`](ErrorKind::Invalid) if the config has no launch token, or if `attempts` is empty
+    ///   or starts with 0. Nothing is sent.
+    /// - [`TokenSpent`](ErrorKind::TokenSpent) if all `attempts` are spent.
+    /// - Any other error of a launch, at once. If its outcome is unknown, call the method again with
+    ///   the same arguments: it replays the same attempt.
+    ///
+    /// ```
+    /// use fleetwright::prelude::*;
+    /// use fleetwright_memory::MemoryCloud;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provisioner = MemoryCloud::new().provisioner();
+    /// let config = InstanceConfig::builder("image-1", "small").launch_token("blue/slot-1").build()?;
+    ///
+    /// let first = provisioner.launch_next_attempt(&config, 1..=10).await?;
+    /// assert_eq!(first.attempt, 1);
+    /// provisioner.terminate_instance(&first.instance.id).await?;
+    ///
+    /// let second = provisioner.launch_next_attempt(&config, 1..=10).await?;
+    /// assert_eq!(second.attempt, 2);
+    /// let replay = provisioner.launch_next_attempt(&config, 1..=10).await?;
+    /// assert_eq!(replay.instance.id, second.instance.id);
+    /// # Ok(())
+    /// # }
+    /// ```
+    async fn launch_next_attempt(
+        &self,
+        config: &InstanceConfig,
+        attempts: RangeInclusive<u32>,
+    ) -> Result<LaunchAttempt> {
+        let call = Call::new(
+            self.capabilities().provider.as_str(),
+            Operation::LaunchInstance,
+        );
+        let invalid = |field, problem| call.invalid(InvalidValue::new(field, problem));
+        let Some(token) = &config.launch_token else {
+            return Err(invalid("launch token", Problem::Empty));
+        };
+        let mut spent = invalid("attempts", Problem::Empty);
+        for attempt in attempts {
+            let Some(number) = NonZeroU32::new(attempt) else {
+                return Err(invalid("attempts", Problem::Zero));
+            };
+            let token = token.attempt(number);
+            let mut config = config.clone();
+            config.launch_token = Some(token.clone());
+            match self.launch_instance(&config).await {
+                Ok(instance) => {
+                    return Ok(LaunchAttempt {
+                        attempt,
+                        token,
+                        instance,
+                    });
+                }
+                Err(error) if error.kind() == ErrorKind::TokenSpent => spent = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(spent)
+    }
+
+    /// Starts an instance and waits until it runs. The returned addresses are the current ones.
+    ///
+    /// # Errors
+    /// The error of the start or of the wait. If the instance does not run in time, the error
+    /// [carries](ProvisionError::survivors) it.
     async fn start_and_wait(&self, id: &InstanceId, policy: &WaitPolicy) -> Result<InstanceInfo> {
         let info = self.start_instance(id).await?;
-        up(self, Operation::StartInstance, info, policy).await
+        wait_until_running(self, Operation::StartInstance, info, policy).await
     }
 
     /// Stops an instance and waits until it is stopped.
+    ///
+    /// # Errors
+    /// The error of the stop or of the wait. After a failed wait the instance may still stop.
     async fn stop_and_wait(&self, id: &InstanceId, policy: &WaitPolicy) -> Result<InstanceStatus> {
         self.stop_instance(id).await?;
-        let waited = one(self, id, CloudInstanceState::Stopped, policy).await;
-        waited.map_err(|error| in_words(self, Operation::StopInstance, error))
+        let waited = wait_for_one(self, id, CloudInstanceState::Stopped, policy).await;
+        waited.map_err(|error| wait_failed(self, Operation::StopInstance, error))
     }
 
-    /// Terminates an instance and waits until it is gone.
+    /// Terminates an instance and waits until it is terminated.
+    ///
+    /// An instance that the cloud no longer knows counts as terminated once the consistency window
+    /// has passed.
+    ///
+    /// # Errors
+    /// The error of the terminate or of the wait. After a failed wait the termination goes on.
     async fn terminate_and_wait(
         &self,
         id: &InstanceId,
         policy: &WaitPolicy,
     ) -> Result<InstanceStatus> {
         self.terminate_instance(id).await?;
-        let waited = one(self, id, CloudInstanceState::Terminated, policy).await;
-        waited.map_err(|error| in_words(self, Operation::TerminateInstance, error))
+        let waited = wait_for_one(self, id, CloudInstanceState::Terminated, policy).await;
+        waited.map_err(|error| wait_failed(self, Operation::TerminateInstance, error))
     }
 
-    /// Terminates everything that `filter` selects and waits until all of it is gone; answers the
-    /// ids. A filter without tags would empty the account, so it is refused as invalid.
+    /// Terminates all instances that `filter` selects, waits until they are terminated, and returns
+    /// their ids. An instance that another actor terminated first counts as terminated.
     ///
-    /// What somebody else removed first counts as gone. When some cannot be terminated, the error
-    /// [carries them](ProvisionError::survivors); the others are on their way out.
+    /// # Errors
+    /// - [`Invalid`](ErrorKind::Invalid) if the filter has no tags, because it would select every
+    ///   instance of the account.
+    /// - If some instances cannot be terminated, the first of their errors. It
+    ///   [carries](ProvisionError::survivors) those instances; all others are terminating.
     async fn terminate_matching(
         &self,
         filter: &InstanceFilter,
@@ -96,10 +221,10 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
         }
         let infos = self.list_instances(filter).await?;
         let ids: Vec<_> = infos.iter().map(|info| info.id.clone()).collect();
-        let answers = self.terminate_instances(&ids).await;
+        let results = self.terminate_instances(&ids).await;
         let (mut kept, mut failure, mut effect) = (Vec::new(), None, Effect::None);
-        for (info, answer) in infos.into_iter().zip(answers) {
-            match answer {
+        for (info, result) in infos.into_iter().zip(results) {
+            match result {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     effect = effect.max(error.effect());
                     kept.push(info);
@@ -114,68 +239,101 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
         let waited = wait::for_state(self, &ids, CloudInstanceState::Terminated, policy).await;
         match waited {
             Ok(_) => Ok(ids),
-            Err(error) => Err(in_words(self, Operation::TerminateInstances, error)),
+            Err(error) => Err(wait_failed(self, Operation::TerminateInstances, error)),
         }
     }
 
-    /// What became of a batch of `count`, whichever way the backend launches batches: by the
-    /// batch's token, or where that shows nothing, by the tokens of its items.
+    /// Finds out what became of a batch launch of `count` instances.
+    ///
+    /// Looks up the token of the batch, and if that finds nothing, the
+    /// [item tokens](LaunchToken::item) of its instances, because some backends launch a batch item
+    /// by item.
     async fn find_launches(&self, token: &LaunchToken, count: NonZeroU32) -> Result<LaunchRecord> {
-        let whole = self.find_launch(token).await?;
-        if whole != LaunchRecord::NotFound {
-            return Ok(whole);
+        let batch = self.find_launch(token).await?;
+        if batch != LaunchRecord::NotFound {
+            return Ok(batch);
         }
-        let (mut made, mut seen) = (Vec::new(), false);
+        let (mut instances, mut any_found) = (Vec::new(), false);
         for index in 0..count.get() {
             match self.find_launch(&token.item(index)).await? {
                 LaunchRecord::Found(infos) | LaunchRecord::Terminated(infos) => {
-                    seen = true;
-                    made.extend(infos);
+                    any_found = true;
+                    instances.extend(infos);
                 }
                 LaunchRecord::NotFound => {}
             }
         }
-        let forgotten = seen && made.is_empty();
-        Ok(if forgotten {
-            LaunchRecord::Terminated(made)
+        // A terminated launch may be known without its instances.
+        Ok(if any_found && instances.is_empty() {
+            LaunchRecord::Terminated(instances)
         } else {
-            LaunchRecord::from_instances(made)
+            LaunchRecord::from_instances(instances)
         })
     }
 
-    /// Settles what became of a launch that was sent before this call: answers as soon as the
-    /// token is seen, and that it was not only once the consistency window has passed.
+    /// Finds out what became of a launch that was sent before this call.
+    ///
+    /// Polls [`find_launch`](InstanceProvisioner::find_launch) and returns as soon as the token is
+    /// found. Returns [`NotFound`](LaunchRecord::NotFound) only when the consistency window has
+    /// passed since this call, which proves that there was no launch.
+    ///
+    /// # Errors
+    /// An error of the look-up that may not be retried, or the last one inside the window. The outcome
+    /// of the launch is then as unknown as before.
+    ///
+    /// ```
+    /// use fleetwright::prelude::*;
+    /// use fleetwright_memory::MemoryCloud;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provisioner = MemoryCloud::new().provisioner();
+    /// let token = LaunchToken::new("blue/slot-1/attempt-1")?;
+    /// assert_eq!(provisioner.settle_launch(&token).await?, LaunchRecord::NotFound);
+    ///
+    /// let config = InstanceConfig::builder("image-1", "small").launch_token(&token).build()?;
+    /// let instance = provisioner.launch_instance(&config).await?;
+    /// match provisioner.settle_launch(&token).await? {
+    ///     LaunchRecord::Found(found) => assert_eq!(found[0].id, instance.id),
+    ///     LaunchRecord::Terminated(_) | LaunchRecord::NotFound => unreachable!("it was launched"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     async fn settle_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        let (window, tick) = (
-            self.capabilities().consistency_window,
-            self.capabilities().poll_interval,
-        );
-        let began = Instant::now();
+        let window = self.capabilities().consistency_window;
+        let interval = self
+            .capabilities()
+            .poll_interval
+            .max(Duration::from_millis(1));
+        let started = Instant::now();
         loop {
-            let remaining = window.saturating_sub(began.elapsed());
+            let remaining = window.saturating_sub(started.elapsed());
             match self.find_launch(token).await {
                 Ok(LaunchRecord::NotFound) if !remaining.is_zero() => {
-                    sleep(tick.max(Duration::from_millis(1)).min(remaining)).await;
+                    sleep(interval.min(remaining)).await;
                 }
                 Err(error) if error.retry().delay().is_some() && !remaining.is_zero() => {
-                    let asked = error.retry().delay().unwrap_or_default();
-                    sleep(asked.max(tick).max(Duration::from_millis(1)).min(remaining)).await;
+                    let delay = error.retry().delay().unwrap_or_default();
+                    sleep(delay.max(interval).min(remaining)).await;
                 }
                 settled => return settled,
             }
         }
     }
 
-    /// [`stream_instances`](InstanceProvisioner::stream_instances) that owns what it reads from,
-    /// to be sent elsewhere.
+    /// Streams instances like [`stream_instances`](InstanceProvisioner::stream_instances), but owns
+    /// the provisioner and the filter, so that the stream can be moved to another task.
+    ///
+    /// No task is spawned. Dropping the stream ends the list.
     fn stream_owned(self: Arc<Self>, filter: InstanceFilter) -> BoxStream<'static, Result<ListItem>>
     where
         Self: 'static,
     {
         let (sender, mut receiver) = mpsc::channel(1);
-        // The reading future owns the provisioner and hands on one item at a time. It is polled
-        // with the stream itself, so nothing is spawned and dropping the stream ends it.
-        let reading = async move {
+        // The future owns the provisioner and forwards one item at a time. It is polled together with
+        // the stream, so no task is needed and dropping the stream drops it.
+        let forward = async move {
             let mut items = self.stream_instances(&filter);
             while let Some(item) = items.next().await {
                 if sender.send(item).await.is_err() {
@@ -183,18 +341,32 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
                 }
             }
         };
-        let nothing = stream::once(reading).filter_map(|()| std::future::ready(None));
+        let forward = stream::once(forward).filter_map(|()| std::future::ready(None));
         let items = stream::poll_fn(move |context| receiver.poll_recv(context));
-        stream::select(items, nothing).boxed()
+        stream::select(items, forward).boxed()
     }
 }
 
 #[async_trait]
 impl<P: InstanceProvisioner + ?Sized> InstanceProvisionerExt for P {}
 
-/// Waits until what `operation` answered runs. Where it does not come up, the error carries it as it
-/// was last seen, unless nothing of it is left.
-async fn up<P: InstanceProvisioner + ?Sized>(
+/// The result of [`launch_next_attempt`](InstanceProvisionerExt::launch_next_attempt).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LaunchAttempt {
+    /// The number of the attempt whose token launched the instance. The first attempt is 1.
+    ///
+    /// Store it: the next call may start with it.
+    pub attempt: u32,
+    /// The token of that attempt, for [`find_launch`](InstanceProvisioner::find_launch).
+    pub token: LaunchToken,
+    /// The instance, which this call or an earlier one launched.
+    pub instance: InstanceInfo,
+}
+
+/// Waits until the instance that `operation` returned runs. If it does not, the error carries the
+/// instance as it was last observed, unless it no longer exists.
+async fn wait_until_running<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     operation: Operation,
     info: InstanceInfo,
@@ -203,25 +375,25 @@ async fn up<P: InstanceProvisioner + ?Sized>(
     let ids = std::slice::from_ref(&info.id);
     let goal = CloudInstanceState::Running;
     match wait::for_state_after(provisioner, ids, goal, policy, Some(info.state)).await {
-        Ok(mut all) => Ok(refreshed(info, all.remove(0))),
+        Ok(mut all) => Ok(with_status(info, all.remove(0))),
         Err(error) => {
-            let seen = error.not_reached.first();
-            let last = seen.and_then(|one| one.last.clone());
-            let unseen = seen.and_then(|one| one.error.as_ref());
-            let left = match last {
-                _ if unseen.is_some_and(|error| error.kind() == ErrorKind::NotFound) => None,
+            let instance = error.not_reached.first();
+            let last = instance.and_then(|instance| instance.last.clone());
+            let read_error = instance.and_then(|instance| instance.error.as_ref());
+            let survivor = match last {
+                _ if read_error.is_some_and(|error| error.kind() == ErrorKind::NotFound) => None,
                 Some(status) if status.state.is_final() => None,
-                Some(status) => Some(refreshed(info, status)),
+                Some(status) => Some(with_status(info, status)),
                 None => Some(info),
             };
-            let error = in_words(provisioner, operation, error);
-            Err(error.with_survivors(left.into_iter().collect()))
+            let error = wait_failed(provisioner, operation, error);
+            Err(error.with_survivors(survivor.into_iter().collect()))
         }
     }
 }
 
 /// Waits for one instance.
-async fn one<P: InstanceProvisioner + ?Sized>(
+async fn wait_for_one<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     id: &InstanceId,
     goal: CloudInstanceState,
@@ -231,8 +403,8 @@ async fn one<P: InstanceProvisioner + ?Sized>(
     Ok(all.remove(0))
 }
 
-/// `info` with what `status` tells of it now.
-fn refreshed(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
+/// Returns `info` with the newer values of `status`.
+fn with_status(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
     let InstanceStatus {
         id: _,
         state,
@@ -253,15 +425,15 @@ fn refreshed(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
     }
 }
 
-/// A failed wait as the error of the call that was waited for, which had its effect. A read that
-/// failed for good keeps its own kind, which says what to do.
-fn in_words<P: InstanceProvisioner + ?Sized>(
+/// Converts a failed wait to the error of the call before it, which had its effect. A read that failed
+/// for good keeps its own kind, which says what to do.
+fn wait_failed<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     operation: Operation,
     error: WaitError,
 ) -> ProvisionError {
     let call = Call::new(provisioner.capabilities().provider.as_str(), operation);
-    let made = match &error.cause {
+    let converted = match &error.cause {
         WaitCause::Deadline | WaitCause::PollLimit => call.timeout(Effect::Done),
         WaitCause::Unreachable(status) | WaitCause::Reverted(status) => {
             let needed = format!("{} ({})", error.goal, error.cause);
@@ -270,5 +442,5 @@ fn in_words<P: InstanceProvisioner + ?Sized>(
         }
         WaitCause::Failed(failed) => return failed.clone().with_effect(Effect::Done),
     };
-    made.with_source(error)
+    converted.with_source(error)
 }

@@ -1,7 +1,7 @@
-//! Which instances a list is about.
+//! The filter of a list.
 //!
-//! Owns the one meaning of a filter: [`InstanceFilter::matches`] is the definition, and a cloud's own
-//! filter may only save work, never change the answer.
+//! Owns the meaning of a filter: [`InstanceFilter::matches`] defines it. A backend may use its cloud's
+//! own filter to save work, but that must never change the result.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CloudInstanceState, InstanceInfo, InvalidValue, Tags};
 
-/// Selects instances by tags (all of them, exactly) and states (any of them).
+/// Selects instances by tags and states.
+///
+/// An instance is selected if it has all of the tags with exactly these values, and is in any of the
+/// states. Without states, all instances that are not terminated are selected.
 ///
 /// ```
 /// use fleetwright::{CloudInstanceState, InstanceFilter};
@@ -17,30 +20,42 @@ use crate::{CloudInstanceState, InstanceInfo, InvalidValue, Tags};
 /// let filter = InstanceFilter::tagged("fleet-id", "blue")?.in_state(CloudInstanceState::Stopped);
 /// assert!(filter.selects_state(CloudInstanceState::Stopped));
 /// assert!(!filter.selects_state(CloudInstanceState::Running));
+///
+/// let default = InstanceFilter::new();
+/// assert!(default.selects_state(CloudInstanceState::Terminating));
+/// assert!(!default.selects_state(CloudInstanceState::Terminated));
+/// assert!(default.in_any_state().selects_state(CloudInstanceState::Terminated));
 /// # Ok::<(), fleetwright::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct InstanceFilter {
-    /// Every one of these tags must be there with exactly this value.
+    /// The tags that an instance must have, all of them with exactly this value. Default: none.
     pub tags: Tags,
-    /// Any one of these states; empty means all but terminated.
+    /// The states that an instance may be in. Default: empty, which is all states but terminated.
     pub states: BTreeSet<CloudInstanceState>,
 }
 
 impl InstanceFilter {
-    /// Every instance of the account that is not terminated, whoever launched it.
+    /// Selects every instance of the account and region that is not terminated, also those that other
+    /// programs launched.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Those with this tag.
+    /// Selects the instances with this tag.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the key is empty or [reserved](crate::RESERVED_PREFIX).
     pub fn tagged(key: impl Into<String>, value: impl Into<String>) -> Result<Self, InvalidValue> {
         Self::new().with_tag(key, value)
     }
 
-    /// Those that have this tag, too.
+    /// Requires one more tag.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the key is empty or [reserved](crate::RESERVED_PREFIX).
     pub fn with_tag(
         mut self,
         key: impl Into<String>,
@@ -50,21 +65,22 @@ impl InstanceFilter {
         Ok(self)
     }
 
-    /// Those in this state, or in another one that was named.
+    /// Adds a state. The first one replaces the default of all states but terminated.
     #[must_use]
     pub fn in_state(mut self, state: CloudInstanceState) -> Self {
         self.states.insert(state);
         self
     }
 
-    /// Those in any state, terminated included, for as long as the cloud remembers them.
+    /// Adds all states. Terminated instances are listed for as long as the cloud remembers them, if
+    /// the backend [lists them](crate::Capabilities::terminated_listed).
     #[must_use]
     pub fn in_any_state(mut self) -> Self {
         self.states.extend(CloudInstanceState::ALL);
         self
     }
 
-    /// Whether an instance in `state` is selected, tags aside.
+    /// Returns whether the filter selects instances in `state`, regardless of their tags.
     pub fn selects_state(&self, state: CloudInstanceState) -> bool {
         if self.states.is_empty() {
             !state.is_final()
@@ -73,7 +89,7 @@ impl InstanceFilter {
         }
     }
 
-    /// Whether `info` is selected.
+    /// Returns whether the filter selects `info`.
     pub fn matches(&self, info: &InstanceInfo) -> bool {
         self.selects_state(info.state) && info.tags.contains_all(&self.tags)
     }
@@ -94,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_anded_and_exact() {
+    fn all_tags_must_match_exactly() {
         let filter = InstanceFilter::tagged("a", "1")
             .unwrap()
             .with_tag("b", "2")
@@ -112,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_ored_and_terminated_is_left_out_unless_asked_for() {
+    fn any_state_matches_and_terminated_must_be_selected_explicitly() {
         for state in CloudInstanceState::ALL {
             assert_eq!(
                 InstanceFilter::new().selects_state(state),

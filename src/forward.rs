@@ -1,7 +1,7 @@
-//! A reference, a box or an `Arc` of a provisioner is one.
+//! Implements the trait for `&P`, `Box<P>` and `Arc<P>`.
 //!
-//! Every method is forwarded, the provided ones too, so that a backend's better version is never
-//! lost behind a pointer.
+//! Forwards every method, also those with a default body, so that a backend's own version is used
+//! behind a pointer too.
 
 use std::{num::NonZeroU32, sync::Arc};
 

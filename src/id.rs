@@ -1,7 +1,7 @@
-//! Names that a cloud gives or takes, each its own type so that none is passed for another.
+//! Names of cloud resources, each with its own type so that they cannot be confused.
 //!
-//! Owns what every name has in common: it is not empty, fits in [`MAX_NAME_BYTES`], and holds no control
-//! character. What a name means is the backend's business; this module never looks inside.
+//! Owns the common rules: a name is not empty, has at most [`MAX_NAME_BYTES`] bytes, and contains no
+//! space or control character. It never interprets a name: that is up to the backend.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InvalidValue, Problem};
 
-/// The longest name in bytes: room for the longest resource path any cloud hands out.
+/// The longest name in bytes. The longest resource paths of the clouds fit.
 pub const MAX_NAME_BYTES: usize = 2048;
 
-/// Checks `text` as a name of the field `field`.
-fn checked(field: &'static str, text: &str) -> Result<Arc<str>, InvalidValue> {
+/// Checks `text` as the name in `field`.
+fn check(field: &'static str, text: &str) -> Result<Arc<str>, InvalidValue> {
     if text.trim().is_empty() {
         return Err(InvalidValue::new(field, Problem::Empty));
     }
@@ -48,13 +48,16 @@ macro_rules! name_type {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes `text` as it is: not empty, at most [`MAX_NAME_BYTES`], no space or control
-            /// character anywhere.
+            /// Creates a name from `text`, unchanged.
+            ///
+            /// # Errors
+            /// [`InvalidValue`] if the text is empty, longer than [`MAX_NAME_BYTES`], or contains a
+            /// space or control character.
             pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidValue> {
-                checked($field, text.as_ref()).map(Self)
+                check($field, text.as_ref()).map(Self)
             }
 
-            /// The name as it was given.
+            /// Returns the name's text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -108,9 +111,18 @@ macro_rules! name_type {
 }
 
 name_type! {
-    /// The cloud's name for one instance. Unique in its account and never given to another one.
+    /// The cloud's id of an instance, unique in its account and never reused.
     ///
-    /// It carries whatever its backend needs to find the instance again, so treat it as opaque.
+    /// Treat it as opaque: it contains whatever its backend needs to find the instance again.
+    ///
+    /// ```
+    /// use fleetwright::InstanceId;
+    ///
+    /// let id: InstanceId = "i-0abc".parse()?;
+    /// assert_eq!(id.as_str(), "i-0abc");
+    /// assert!(InstanceId::new("two words").is_err());
+    /// # Ok::<(), fleetwright::InvalidValue>(())
+    /// ```
     InstanceId, "instance id"
 }
 name_type! {
@@ -118,7 +130,7 @@ name_type! {
     ImageId, "image"
 }
 name_type! {
-    /// A size of machine in the cloud's own words: `m5.xlarge`, `n2-standard-4`.
+    /// An instance type in the cloud's own terms: `m5.xlarge`, `n2-standard-4`.
     InstanceType, "instance type"
 }
 name_type! {
@@ -126,7 +138,7 @@ name_type! {
     Zone, "placement.zone"
 }
 name_type! {
-    /// A network or subnet to attach to, in the cloud's own words.
+    /// A network or subnet to attach to, in the cloud's own terms.
     NetworkId, "placement.network"
 }
 name_type! {
@@ -140,7 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_no_name_is_refused_with_field_and_rule() {
+    fn invalid_names_are_refused_with_field_and_rule() {
         let long = "x".repeat(MAX_NAME_BYTES + 1);
         let cases = [
             ("", "image: is empty; give a value or leave the field out"),
@@ -148,14 +160,14 @@ mod tests {
                 " \t",
                 "image: is empty; give a value or leave the field out",
             ),
-            (&long, "image: has 2049 bytes, at most 2048 are taken"),
+            (&long, "image: has 2049 bytes; the limit is 2048"),
             (
                 "a b",
-                "image: contains ' '; only characters that are neither space nor control",
+                "image: contains ' '; use only characters that are neither space nor control",
             ),
             (
                 "a\0",
-                "image: contains '\\0'; only characters that are neither space nor control",
+                "image: contains '\\0'; use only characters that are neither space nor control",
             ),
         ];
         for (text, message) in cases {
@@ -166,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_shows_its_type_only_in_debug() {
+    fn only_debug_contains_the_type_name() {
         let zone = Zone::new("eu-1a").unwrap();
         assert_eq!(
             format!("{zone} {zone:?} {zone:>7}"),
@@ -187,7 +199,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_taken_whole_or_refused(text in ".*") {
+        fn any_text_is_accepted_unchanged_or_refused(text in ".*") {
             match InstanceId::new(&text) {
                 Ok(id) => prop_assert_eq!(id.as_str(), &text),
                 Err(error) => prop_assert!(!error.to_string().contains('\n')),

@@ -1,7 +1,8 @@
-//! What a cloud tells about an instance.
+//! The data that a cloud reports about an instance.
 //!
-//! Owns the two views of the seed: [`InstanceInfo`], all there is, and [`InstanceStatus`], the part
-//! a poll needs. What a cloud does not tell is `None`, never an empty string.
+//! Owns [`InstanceInfo`] with all of it, [`InstanceStatus`] with the part that a poll needs, and
+//! [`LaunchRecord`], the result of a token look-up. A value that the cloud does not report is `None`,
+//! never an empty string.
 
 use std::net::IpAddr;
 
@@ -10,50 +11,61 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CloudInstanceState, ImageId, InstanceId, InstanceType, MacAddress, Placement, Tags};
 
-/// Everything a cloud tells about one instance at one moment.
+/// Everything that a cloud reports about one instance at one moment.
 ///
-/// A list carries all of it, so that a monitor needs no second call.
+/// A list returns all of it, so that a monitor needs no second call. Within the backend's
+/// [consistency window](crate::Capabilities::consistency_window) it may be out of date.
+///
+/// ```
+/// use fleetwright::{CloudInstanceState, InstanceId, InstanceInfo, InstanceStatus};
+///
+/// let mut info = InstanceInfo::new(InstanceId::new("i-1")?, CloudInstanceState::Running);
+/// info.private_ip = Some([10, 0, 0, 5].into());
+/// let status = InstanceStatus::from(info);
+/// assert_eq!(status.private_ip, Some([10, 0, 0, 5].into()));
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InstanceInfo {
-    /// The cloud's name for it.
+    /// The cloud's id of the instance.
     pub id: InstanceId,
-    /// Its state in the shared words.
+    /// The state.
     pub state: CloudInstanceState,
-    /// Its state in the cloud's own word.
+    /// The state as the cloud names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_state: Option<String>,
-    /// Why it is in that state, in the cloud's words.
+    /// The cloud's reason for the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_reason: Option<String>,
-    /// Its address inside its network.
+    /// The address inside the instance's network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_ip: Option<IpAddr>,
-    /// Its public address, never the old one of a stopped instance.
+    /// The current public address. `None` while the instance is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_ip: Option<IpAddr>,
-    /// The hardware address of its first network card.
+    /// The hardware address of the first network interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<MacAddress>,
-    /// When it was launched; some clouds tell when it was last started instead.
+    /// When the instance was launched. Some clouds report when it was last started instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_time: Option<DateTime<Utc>>,
-    /// Its tags, exactly as they were given; a backend's reserved ones are left out.
+    /// The tags, exactly as they were set, without the reserved ones of the backend.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// The image it was launched from.
+    /// The image that the instance was launched from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageId>,
-    /// Its size.
+    /// The instance type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_type: Option<InstanceType>,
-    /// Where it is.
+    /// The placement, as far as the cloud reports it.
     #[serde(default)]
     pub placement: Placement,
 }
 
 impl InstanceInfo {
-    /// An instance of which only the id and the state are known; the other fields are public.
+    /// Creates an info with an id and a state. All other fields are empty, and public.
     pub fn new(id: InstanceId, state: CloudInstanceState) -> Self {
         Self {
             id,
@@ -72,33 +84,33 @@ impl InstanceInfo {
     }
 }
 
-/// The cloud's view of an instance, as a poll needs it.
+/// The part of an [`InstanceInfo`] that changes during the life of an instance, for polling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InstanceStatus {
-    /// The cloud's name for it.
+    /// The cloud's id of the instance.
     pub id: InstanceId,
-    /// Its state in the shared words.
+    /// The state.
     pub state: CloudInstanceState,
-    /// Its state in the cloud's own word.
+    /// The state as the cloud names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_state: Option<String>,
-    /// Why it is in that state, in the cloud's words.
+    /// The cloud's reason for the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_reason: Option<String>,
-    /// Its address inside its network.
+    /// The address inside the instance's network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_ip: Option<IpAddr>,
     /// Its public address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_ip: Option<IpAddr>,
-    /// The hardware address of its first network card.
+    /// The hardware address of the first network interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<MacAddress>,
 }
 
 impl InstanceStatus {
-    /// A status of which only the id and the state are known; the other fields are public.
+    /// Creates a status with an id and a state. All other fields are empty, and public.
     pub fn new(id: InstanceId, state: CloudInstanceState) -> Self {
         InstanceInfo::new(id, state).into()
     }
@@ -118,24 +130,40 @@ impl From<InstanceInfo> for InstanceStatus {
     }
 }
 
-/// What became of a launch, by its token: how an unknown outcome is settled without launching again.
+/// What became of a launch, looked up by its token. It settles a launch whose outcome is unknown
+/// without launching again.
+///
+/// ```
+/// use fleetwright::LaunchRecord;
+///
+/// fn next_step(record: &LaunchRecord) -> &'static str {
+///     match record {
+///         LaunchRecord::Found(_) => "use the instances",
+///         LaunchRecord::Terminated(_) => "launch with a new token",
+///         LaunchRecord::NotFound => "launch with the same token",
+///     }
+/// }
+/// assert_eq!(next_step(&LaunchRecord::from_instances(vec![])), "launch with the same token");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaunchRecord {
-    /// The launch made these instances, and at least one of them is neither terminated nor being
-    /// terminated. A replay of the token answers them.
+    /// The launch created these instances, and at least one of them is neither terminating nor
+    /// terminated. A replay of the token returns them.
     Found(Vec<InstanceInfo>),
-    /// The launch had its effect, and what it launched is terminated or being terminated: what
-    /// the cloud still knows of its instances, each with the cloud's reason. The token is spent.
+    /// The launch created instances, and all of them are terminating or terminated. Contains those
+    /// that the cloud still knows, with the cloud's reason. The token is spent.
     Terminated(Vec<InstanceInfo>),
-    /// The cloud shows no launch with this token. That proves there is none only once the declared
-    /// [consistency window](crate::Capabilities::consistency_window) has passed since the launch
-    /// was sent. For a batch, ask [`find_launches`](crate::InstanceProvisionerExt::find_launches).
+    /// The cloud reports no launch with this token. That proves that there is none only if the
+    /// [consistency window](crate::Capabilities::consistency_window) has passed since the launch was
+    /// sent; [`settle_launch`](crate::InstanceProvisionerExt::settle_launch) waits for that. For a
+    /// batch, use [`find_launches`](crate::InstanceProvisionerExt::find_launches).
     NotFound,
 }
 
 impl LaunchRecord {
-    /// The record of a launch that made `instances`; none at all is [`NotFound`](Self::NotFound).
+    /// Returns the record of a launch that created `instances`, or [`NotFound`](Self::NotFound) if
+    /// there are none.
     pub fn from_instances(instances: Vec<InstanceInfo>) -> Self {
         if instances.is_empty() {
             Self::NotFound
@@ -156,18 +184,18 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_the_same_instance_with_less() {
-        let mut whole = info("i-1", CloudInstanceState::Running);
-        whole.native_state = Some("ACTIVE".into());
-        whole.state_reason = Some("asked".into());
-        whole.private_ip = Some([10, 0, 0, 1].into());
-        whole.public_ip = Some([198, 18, 0, 1].into());
-        whole.mac_address = Some(MacAddress::new([2; 6]));
-        let status = InstanceStatus::from(whole.clone());
-        let mut json = serde_json::to_value(&whole).unwrap();
+    fn status_has_the_changing_fields_of_the_info() {
+        let mut full = info("i-1", CloudInstanceState::Running);
+        full.native_state = Some("ACTIVE".into());
+        full.state_reason = Some("asked".into());
+        full.private_ip = Some([10, 0, 0, 1].into());
+        full.public_ip = Some([198, 18, 0, 1].into());
+        full.mac_address = Some(MacAddress::new([2; 6]));
+        let status = InstanceStatus::from(full.clone());
+        let mut json = serde_json::to_value(&full).unwrap();
         json.as_object_mut().unwrap().remove("placement");
         assert_eq!(serde_json::to_value(status).unwrap(), json);
-        let bare = InstanceStatus::new(whole.id.clone(), whole.state);
+        let bare = InstanceStatus::new(full.id.clone(), full.state);
         assert_eq!(
             serde_json::to_string(&bare).unwrap(),
             r#"{"id":"i-1","state":"running"}"#
@@ -175,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_is_gone_only_when_all_of_it_is() {
+    fn launch_is_terminated_only_if_all_instances_are_ending() {
         let (live, dead) = (
             info("i-1", CloudInstanceState::Stopped),
             info("i-2", CloudInstanceState::Terminated),
         );
-        let going = info("i-3", CloudInstanceState::Terminating);
+        let terminating = info("i-3", CloudInstanceState::Terminating);
         assert_eq!(LaunchRecord::from_instances(vec![]), LaunchRecord::NotFound);
-        let ending = vec![going, dead.clone()];
+        let ending = vec![terminating, dead.clone()];
         assert_eq!(
             LaunchRecord::from_instances(ending.clone()),
             LaunchRecord::Terminated(ending)

@@ -1,14 +1,23 @@
-//! Why a value was refused before it reached any cloud.
+//! The validation error: why a value was refused before it reached a cloud.
 //!
-//! Owns the one error of every constructor and limit check in this crate. Of the
-//! refused value it tells at most a character or the beginning of a tag's key, because the value may
-//! be a secret in the wrong field.
+//! Owns the error of every constructor and limit check in this crate. It never contains more of the
+//! refused value than one character or the start of a tag's key, because the value may be a secret in
+//! the wrong field.
 
 use std::fmt;
 
-/// A value that breaks a rule: which field, which rule, and where there is one, the limit.
+/// A value that breaks a rule: the field, the rule and the limit.
 ///
-/// Its one-line `Display` names all three, so it can be shown to the person who typed the value.
+/// Its one-line `Display` names all three, so it can be shown to the person who entered the value.
+///
+/// ```
+/// use fleetwright::{LaunchToken, Problem};
+///
+/// let error = LaunchToken::new("a b").unwrap_err();
+/// assert_eq!(error.field(), "launch token");
+/// assert!(matches!(error.problem(), Problem::BadCharacter { found: ' ', .. }));
+/// assert_eq!(error.to_string(), "launch token: contains ' '; use only visible ASCII characters");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct InvalidValue {
@@ -17,18 +26,18 @@ pub struct InvalidValue {
 }
 
 impl InvalidValue {
-    /// Says that `field` has `problem`.
+    /// Creates an error that says that `field` has `problem`.
     pub fn new(field: impl Into<String>, problem: Problem) -> Self {
         let field = field.into();
         Self { field, problem }
     }
 
-    /// The field's name, with a path where it is nested: `placement.zone`, `tags["Name"]`.
+    /// Returns the field's name, with its path if it is nested: `placement.zone`, `tags["Name"]`.
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// The rule that was broken.
+    /// Returns the rule that the value breaks.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
@@ -38,49 +47,49 @@ impl InvalidValue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Nothing was given where something is required.
+    /// The value is empty.
     Empty,
     /// The number is zero.
     Zero,
     /// Longer than `limit`, counted in `unit`.
     TooLong {
-        /// The length that was given.
+        /// The length of the value.
         actual: usize,
-        /// The longest length that is taken.
+        /// The longest allowed length.
         limit: usize,
-        /// What is counted: `"bytes"` or `"characters"`.
+        /// The unit: `"bytes"` or `"characters"`.
         unit: &'static str,
     },
     /// More items than `limit`.
     TooMany {
-        /// The number that was given.
+        /// The number of items.
         actual: usize,
-        /// The largest number that is taken.
+        /// The largest allowed number.
         limit: usize,
     },
-    /// A character that is not taken here.
+    /// A character that is not allowed.
     BadCharacter {
         /// The character.
         found: char,
-        /// What is taken, in words.
+        /// The allowed characters, in words.
         allowed: &'static str,
     },
-    /// The name begins with a prefix that belongs to somebody else.
+    /// The name starts with a prefix that is reserved.
     Reserved {
-        /// The prefix, as it is reserved.
+        /// The reserved prefix.
         prefix: String,
     },
-    /// Two keys that this cloud cannot tell apart.
+    /// Two keys that are the same key on this cloud.
     Duplicate {
         /// The other key.
         other: String,
     },
-    /// The text is not of the form that is read here.
+    /// The text does not have the expected form.
     Malformed {
-        /// The form that is read, in words.
+        /// The expected form, in words.
         expected: &'static str,
     },
-    /// The backend does not offer this field, or not with this value.
+    /// The backend does not support this field, or not with this value.
     NotOffered {
         /// What to do instead, in words.
         instead: String,
@@ -97,28 +106,30 @@ impl fmt::Display for Problem {
                 limit,
                 unit,
             } => {
-                write!(f, "has {actual} {unit}, at most {limit} are taken")
+                write!(f, "has {actual} {unit}; the limit is {limit}")
             }
             Self::TooMany { actual, limit } => {
-                write!(f, "has {actual} entries, at most {limit} are taken")
+                write!(f, "has {actual} entries; the limit is {limit}")
             }
             Self::BadCharacter { found, allowed } => {
-                write!(f, "contains {found:?}; only {allowed}")
+                write!(f, "contains {found:?}; use only {allowed}")
             }
             Self::Reserved { prefix } => {
                 write!(
                     f,
-                    "begins with the reserved prefix {prefix:?}; choose another name"
+                    "starts with the reserved prefix {prefix:?}; choose another name"
                 )
             }
             Self::Duplicate { other } => {
                 write!(
                     f,
-                    "cannot be told from {other:?} on this cloud; keep one of them"
+                    "is the same key as {other:?} on this cloud; keep one of them"
                 )
             }
             Self::Malformed { expected } => write!(f, "is not {expected}"),
-            Self::NotOffered { instead } => write!(f, "is not offered here; {instead}"),
+            Self::NotOffered { instead } => {
+                write!(f, "is not supported by this backend; {instead}")
+            }
         }
     }
 }
@@ -128,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_problem_reads_as_one_line_that_names_the_field() {
+    fn every_problem_is_one_line_with_the_field() {
         let cases = [
             (
                 Problem::Empty,
@@ -144,33 +155,33 @@ mod tests {
                     limit: 8,
                     unit: "bytes",
                 },
-                "x: has 9 bytes, at most 8 are taken",
+                "x: has 9 bytes; the limit is 8",
             ),
             (
                 Problem::TooMany {
                     actual: 51,
                     limit: 50,
                 },
-                "x: has 51 entries, at most 50 are taken",
+                "x: has 51 entries; the limit is 50",
             ),
             (
                 Problem::BadCharacter {
                     found: '\n',
                     allowed: "visible ASCII",
                 },
-                "x: contains '\\n'; only visible ASCII",
+                "x: contains '\\n'; use only visible ASCII",
             ),
             (
                 Problem::Reserved {
                     prefix: "aws:".into(),
                 },
-                "x: begins with the reserved prefix \"aws:\"; choose another name",
+                "x: starts with the reserved prefix \"aws:\"; choose another name",
             ),
             (
                 Problem::Duplicate {
                     other: "NAME".into(),
                 },
-                "x: cannot be told from \"NAME\" on this cloud; keep one of them",
+                "x: is the same key as \"NAME\" on this cloud; keep one of them",
             ),
             (
                 Problem::Malformed {
@@ -182,7 +193,7 @@ mod tests {
                 Problem::NotOffered {
                     instead: "leave it unset".into(),
                 },
-                "x: is not offered here; leave it unset",
+                "x: is not supported by this backend; leave it unset",
             ),
         ];
         for (problem, text) in cases {

@@ -1,4 +1,4 @@
-//! A network card's hardware address.
+//! The hardware address of a network interface.
 
 use std::{fmt, str::FromStr};
 
@@ -8,18 +8,26 @@ use crate::{InvalidValue, Problem};
 
 /// A 48-bit MAC address, written `0a:1b:2c:3d:4e:5f`.
 ///
-/// Reads the colon form, Azure's hyphen form (`0A-1B-…`) and the bare twelve digits.
+/// Parses the colon form, Azure's hyphen form (`0A-1B-…`) and twelve digits without separators.
+///
+/// ```
+/// use fleetwright::MacAddress;
+///
+/// let mac: MacAddress = "0A-1B-2C-3D-4E-5F".parse()?;
+/// assert_eq!(mac.to_string(), "0a:1b:2c:3d:4e:5f");
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct MacAddress([u8; 6]);
 
 impl MacAddress {
-    /// The address with these six bytes, in the order they are written.
+    /// Creates an address from six bytes, in the order in which they are written.
     pub const fn new(bytes: [u8; 6]) -> Self {
         Self(bytes)
     }
 
-    /// The six bytes.
+    /// Returns the six bytes.
     pub const fn bytes(self) -> [u8; 6] {
         self.0
     }
@@ -50,7 +58,7 @@ impl FromStr for MacAddress {
     }
 }
 
-/// The six bytes of one of the three forms, or nothing.
+/// Parses one of the three forms.
 fn parse(text: &str) -> Option<[u8; 6]> {
     if !text.is_ascii() {
         return None;
@@ -98,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn three_forms_are_read_and_nothing_else() {
+    fn only_the_three_forms_are_parsed() {
         let mac = MacAddress::new([0x0a, 0x1b, 0x2c, 0x3d, 0x4e, 0x5f]);
         for text in ["0a:1b:2c:3d:4e:5f", "0A-1B-2C-3D-4E-5F", "0a1B2c3D4e5F"] {
             assert_eq!(text.parse::<MacAddress>().unwrap(), mac, "{text}");
@@ -137,7 +145,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in ".{0,20}") {
+        fn any_text_is_parsed_or_refused(text in ".{0,20}") {
             let _ = text.parse::<MacAddress>();
         }
     }

@@ -1,4 +1,6 @@
 //! The calls of the trait by name, for errors, traces, metrics and fault rules.
+//!
+//! Owns their frozen names and which of them only read.
 
 use std::fmt;
 
@@ -6,7 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::OptionalVerb;
 
-/// A call of the trait, as errors, traces and metrics name it.
+/// A call of [`InstanceProvisioner`](crate::InstanceProvisioner), as in errors, traces and metrics.
+///
+/// ```
+/// use fleetwright::Operation;
+///
+/// assert_eq!(Operation::LaunchInstance.as_str(), "launch_instance");
+/// assert!(Operation::ListInstances.is_read() && !Operation::StopInstance.is_read());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -35,7 +44,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Every call.
+    /// All calls.
     pub const ALL: [Self; 20] = [
         Self::LaunchInstance,
         Self::LaunchInstances,
@@ -59,7 +68,7 @@ impl Operation {
         Self::SnapshotImage,
     ];
 
-    /// The method's name.
+    /// Returns the method's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::LaunchInstance => "launch_instance",
@@ -85,7 +94,7 @@ impl Operation {
         }
     }
 
-    /// Whether the call only reads: it has no effect, whatever its outcome.
+    /// Returns whether the call only reads. A read has no effect, whatever its outcome.
     pub const fn is_read(self) -> bool {
         match self {
             Self::DescribeInstance
@@ -137,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_is_named_as_its_method() {
+    fn every_operation_has_the_name_of_its_method() {
         for operation in Operation::ALL {
             let name = operation.as_str();
             assert_eq!(serde_json::to_value(operation).unwrap(), name);
@@ -150,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_these() {
+    fn reads_are_fixed() {
         let reads: Vec<_> = Operation::ALL
             .iter()
             .filter(|op| op.is_read())

@@ -1,7 +1,7 @@
-//! Where and how an instance is placed, in words that mean the same on every cloud.
+//! The placement of an instance, with the same meaning on every cloud.
 //!
-//! Owns the neutral fields only. What a single cloud knows (profiles, key pairs, metadata options)
-//! belongs to that provider's constructor.
+//! Owns the neutral fields only. Options of a single cloud (profiles, key pairs, metadata options)
+//! belong to that provider's options.
 
 use std::collections::BTreeSet;
 
@@ -9,33 +9,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::{NetworkId, SecurityGroupId, Zone};
 
-/// Where an instance goes. Every field is optional: unset means what the provider was constructed
-/// with. A field that is set and not offered is refused, and nothing is created.
+/// The zone, network, security groups, public address and market of an instance.
 ///
-/// In an [`InstanceInfo`](crate::InstanceInfo) the same fields tell where the instance is.
+/// In a config every field is optional: an unset field has the value that the provider was created
+/// with. A field that is set and not [supported](crate::Capabilities::placement) is refused, and
+/// nothing is created. In an [`InstanceInfo`](crate::InstanceInfo) the fields have the observed
+/// values.
+///
+/// ```
+/// use fleetwright::{Market, Placement, PlacementField, Zone};
+///
+/// let mut placement = Placement::default();
+/// placement.zone = Some(Zone::new("zone-a")?);
+/// placement.market = Some(Market::Spot);
+/// assert_eq!(placement.fields_set(), [PlacementField::Zone, PlacementField::Spot]);
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Placement {
-    /// The zone. A provider never moves a launch to another zone by itself.
+    /// The zone. A provider never launches in another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<Zone>,
     /// The network or subnet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkId>,
-    /// The security groups; empty means the provider's default.
+    /// The security groups. Default: empty, which is the provider's default.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub security_groups: BTreeSet<SecurityGroupId>,
     /// Whether the instance gets a public address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_address: Option<PublicAddress>,
-    /// How the capacity is bought.
+    /// On demand or spot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub market: Option<Market>,
 }
 
 impl Placement {
-    /// The fields that are set, in the order of [`PlacementField::ALL`].
+    /// Returns the fields that are set, in the order of [`PlacementField::ALL`]. The on-demand market
+    /// counts as not set, because every backend supports it.
     pub fn fields_set(&self) -> Vec<PlacementField> {
         let set = |field: &PlacementField| match field {
             PlacementField::Zone => self.zone.is_some(),
@@ -52,23 +65,23 @@ impl Placement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PublicAddress {
-    /// One is assigned while the instance runs.
+    /// The instance has a public address while it runs.
     Assigned,
-    /// There is none.
+    /// The instance has no public address.
     Absent,
 }
 
-/// How the capacity is bought.
+/// The market on which the capacity is bought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Market {
-    /// At the list price, kept until given back.
+    /// At the list price, until the instance is terminated.
     OnDemand,
-    /// Cheaper, and the cloud may take it back.
+    /// Cheaper, and the cloud may terminate the instance.
     Spot,
 }
 
-/// A field of [`Placement`] that a backend may or may not offer.
+/// A field of [`Placement`] that a backend may or may not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacementField {
@@ -85,7 +98,7 @@ pub enum PlacementField {
 }
 
 impl PlacementField {
-    /// Every field.
+    /// All fields.
     pub const ALL: [Self; 5] = [
         Self::Zone,
         Self::Network,
@@ -94,7 +107,7 @@ impl PlacementField {
         Self::Spot,
     ];
 
-    /// The field's path inside an [`InstanceConfig`](crate::InstanceConfig).
+    /// Returns the field's path inside an [`InstanceConfig`](crate::InstanceConfig), as in errors.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Zone => "placement.zone",
@@ -111,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fields_that_are_set_are_told() {
+    fn fields_set_returns_the_set_fields() {
         let mut placement = Placement::default();
         assert_eq!(placement.fields_set(), []);
         placement.market = Some(Market::OnDemand);
@@ -132,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_set_is_written() {
+    fn only_set_fields_are_serialized() {
         assert_eq!(serde_json::to_string(&Placement::default()).unwrap(), "{}");
         let mut placement = Placement {
             market: Some(Market::Spot),

@@ -1,8 +1,8 @@
-//! The one trait.
+//! The trait of every backend.
 //!
-//! Owns what every backend promises. A backend implements seven calls and its declaration; the
-//! batches, the stream and the optional verbs have bodies here that it overrides where its cloud
-//! does better. Callers that repeat, limit or combine calls do it in layers, never in a backend.
+//! Owns the promises of a backend. A backend implements seven calls and its capabilities. Batches, the
+//! stream and the optional calls have default bodies, which a backend overrides if its cloud has
+//! better calls. Retries, limits and batching belong to [layers](crate::layer), never to a backend.
 
 use std::{fmt::Debug, num::NonZeroU32};
 
@@ -15,121 +15,153 @@ use crate::{
     LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
 
-/// How many calls a provided batch has under way at once.
+/// How many calls the default body of a batch has in flight at once.
 const CONCURRENT_CALLS: usize = 8;
 
-/// A cloud account and region in which instances live.
+/// Launches and manages the instances of one cloud account and region.
 ///
-/// Object-safe: a fleet manager holds an `Arc<dyn InstanceProvisioner>` and never names a cloud.
+/// The trait is object-safe: a fleet manager holds an `Arc<dyn InstanceProvisioner>` and does not
+/// depend on a cloud. [`InstanceProvisionerExt`](crate::InstanceProvisionerExt) adds convenience
+/// methods to every implementation, and [`layer::Stack`](crate::layer::Stack) adds retries, rate
+/// limits and telemetry.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright::prelude::*;
+/// use fleetwright_memory::MemoryCloud;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let provisioner: Arc<dyn InstanceProvisioner> = Arc::new(MemoryCloud::new().provisioner());
+/// let config = InstanceConfig::builder("image-1", "small")
+///     .tag("fleet", "blue")
+///     .launch_token("blue/slot-1") // store it before launching
+///     .build()?;
+/// let instance = provisioner.launch_instance(&config).await?;
+///
+/// let fleet = provisioner.list_instances(&InstanceFilter::tagged("fleet", "blue")?).await?;
+/// assert_eq!(fleet[0].id, instance.id);
+/// provisioner.terminate_instance(&instance.id).await?;
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Contract
 ///
-/// The whole text is `docs/contract.md`; the ids below are its clauses, and each has a test in
+/// The full text is `docs/contract.md`. The ids below are its clauses; each has a test in
 /// `fleetwright-contract-tests`.
 ///
-/// - Every call but a launch without a token and a reboot may be repeated: it is idempotent
+/// - Every call is idempotent and may be retried, except a launch without a token and a reboot
 ///   (CRASH-03).
-/// - A call that fails says whether it [had an effect](crate::Effect). A lost reply or a server's
-///   error is never reported as "not found" (ERRORS-06, ERRORS-08).
-/// - A future that is dropped at any point, or a process killed at any point, leaves nothing that
-///   the launch token or the tags cannot find again (CANCELLATION-01, CRASH-04, CRASH-05).
-/// - Reads may lag behind changes for the declared
-///   [consistency window](Capabilities::consistency_window), and not longer (DESCRIBE-06).
-/// - No error, `Debug` or span shows user data, credentials or a console's content (ERRORS-10).
+/// - An error says whether the call [had an effect](crate::Effect). A lost response or a server error
+///   is never reported as "not found" (ERRORS-06, ERRORS-08).
+/// - A future may be dropped, or a process killed, at any point. Everything that it launched can be
+///   found again by launch token or tags (CANCELLATION-01, CRASH-04, CRASH-05).
+/// - Reads may be stale for at most the
+///   [consistency window](Capabilities::consistency_window) (DESCRIBE-06).
+/// - No error, `Debug` or span contains user data, credentials or console output (ERRORS-10).
 /// - Calls on different instances do not wait for each other (CONCURRENCY-01).
-/// - An instance is only seen in states that the state machine allows (STATE-01, STATE-02).
+/// - Observed states follow the allowed transitions of
+///   [`CloudInstanceState`](crate::CloudInstanceState) (STATE-01, STATE-02).
 #[async_trait]
 pub trait InstanceProvisioner: Send + Sync + Debug {
-    /// What this backend can do, as flags and numbers.
+    /// Returns the capabilities and limits of this backend.
     ///
     /// # Contract
-    /// The answer never changes during the life of a handle (TIME-04).
+    /// They never change during the life of a handle (TIME-04).
     fn capabilities(&self) -> &Capabilities;
 
-    /// Launches an instance and answers at once, while it may still be booting.
+    /// Launches an instance. Returns when the cloud has created it; it may still be booting.
     ///
     /// # Contract
-    /// - The id is new, and never given to another instance. The state is pending or running
-    ///   (LAUNCH-01, LAUNCH-02).
-    /// - Everything in `config` is honoured, user data and tags to the byte, or the launch is
-    ///   refused as [invalid](crate::ErrorKind::Invalid) and nothing is created (LAUNCH-04 to
-    ///   LAUNCH-09, TAGS-01, TAGS-04). Tags are part of the creating call itself (TAGS-02).
-    /// - The same [token](LaunchToken) with the same config is the same launch: it answers the same
-    ///   instance as it is now. With another config it is a
-    ///   [token conflict](crate::ErrorKind::TokenConflict). A launch that failed without effect
-    ///   frees its token. Once its instance is terminating, a replay is refused as
-    ///   [spent](crate::ErrorKind::TokenSpent) for the declared
+    /// - The id is new, and the cloud never reuses it. The state is pending or running (LAUNCH-01,
+    ///   LAUNCH-02).
+    /// - The instance has everything in `config`, user data and tags byte for byte. Otherwise the
+    ///   launch is refused as [invalid](crate::ErrorKind::Invalid) and nothing is created (LAUNCH-04 to
+    ///   LAUNCH-09, TAGS-01, TAGS-04). The creating call itself sets the tags (TAGS-02).
+    /// - A second launch with the same [token](LaunchToken) and the same config is a replay: it returns
+    ///   the same instance in its current state. With another config it fails with a
+    ///   [token conflict](crate::ErrorKind::TokenConflict). A launch that failed without effect frees
+    ///   its token. Once the instance is terminating, a replay is refused as
+    ///   [spent](crate::ErrorKind::TokenSpent), for the declared
     ///   [time](Capabilities::token_after_terminate) (TOKEN-01 to TOKEN-06).
+    ///
+    /// # Errors
+    /// If the [effect](crate::ProvisionError::effect) is unknown, replay the token or look it up with
+    /// [`settle_launch`](crate::InstanceProvisionerExt::settle_launch) before anything else is
+    /// launched.
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo>;
 
-    /// Destroys an instance and everything that was launched with it: disk, network card, address.
+    /// Destroys an instance with its disk, network interface and address.
     ///
     /// # Contract
-    /// - Answers when the cloud has accepted it; the end is seen by [`describe_instance`].
-    /// - Terminating again succeeds. An id that never existed is
-    ///   [not found](crate::ErrorKind::NotFound). No other instance is touched (TERMINATE-02 to
+    /// - Returns when the cloud has accepted the call; [`describe_instance`] reports the end.
+    /// - Terminating an instance twice succeeds. An id that never existed is
+    ///   [not found](crate::ErrorKind::NotFound). No other instance is affected (TERMINATE-02 to
     ///   TERMINATE-04).
-    /// - Terminate wins against a stop or start that is under way (TERMINATE-06).
-    /// - Nothing that was launched with it is left (LEAKS-01, LEAKS-04).
+    /// - A terminate takes precedence over a stop or start in progress (TERMINATE-06).
+    /// - Nothing that was created with the instance remains (LEAKS-01, LEAKS-04).
     ///
     /// [`describe_instance`]: Self::describe_instance
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()>;
 
-    /// Stops an instance and releases its compute; storage, tags and id are kept.
+    /// Stops an instance and releases its compute. Storage, tags and id are kept.
     ///
     /// # Contract
     /// - Stopping a stopped or stopping instance succeeds and changes nothing (STOP-02).
-    /// - While stopped, no public address is shown (STOP-03), and no machine is paid for (STOP-05).
-    /// - A terminating or terminated one is [wrong state](crate::ErrorKind::WrongState) (STOP-06).
+    /// - A stopped instance has no public address (STOP-03) and uses no paid compute (STOP-05).
+    /// - For a terminating or terminated instance it fails with
+    ///   [wrong state](crate::ErrorKind::WrongState) (STOP-06).
     async fn stop_instance(&self, id: &InstanceId) -> Result<()>;
 
-    /// Starts a stopped instance and answers it with its addresses as they are now.
+    /// Starts a stopped instance and returns it with its current addresses.
     ///
     /// # Contract
-    /// - The id is the same; addresses may be new (START-01, START-03). Use those answered here or described later,
-    ///   never cached ones.
+    /// - The id stays the same; addresses may change (START-01, START-03). Never use addresses from
+    ///   before the start.
     /// - Starting a running or pending instance succeeds and changes nothing (START-02).
-    /// - A stopping one is a [conflict](crate::ErrorKind::Conflict) with a time to retry, or is
-    ///   started once it has stopped (START-07).
-    /// - A terminating or terminated one is [wrong state](crate::ErrorKind::WrongState) (START-04).
+    /// - For a stopping instance it fails with a [conflict](crate::ErrorKind::Conflict) and a delay, or
+    ///   starts the instance once it has stopped (START-07).
+    /// - For a terminating or terminated instance it fails with
+    ///   [wrong state](crate::ErrorKind::WrongState) (START-04).
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo>;
 
-    /// Tells the state of an instance as the cloud sees it.
+    /// Returns the status of an instance as the cloud reports it.
     ///
     /// # Contract
-    /// - A terminated instance stays describable for the declared
+    /// - A terminated instance can be described for the declared
     ///   [time](Capabilities::terminated_visible) (DESCRIBE-04).
-    /// - An unknown id is [not found](crate::ErrorKind::NotFound). Within the consistency window of
-    ///   its own launches a handle waits instead of answering that (DESCRIBE-01, DESCRIBE-02,
-    ///   DESCRIBE-05).
+    /// - An unknown id is [not found](crate::ErrorKind::NotFound). For an instance that the same handle
+    ///   launched within the consistency window, the handle waits instead of returning that error
+    ///   (DESCRIBE-01, DESCRIBE-02, DESCRIBE-05).
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus>;
 
-    /// Lists every instance that `filter` selects, with all its details.
+    /// Lists all instances that `filter` selects, with all details.
     ///
     /// # Contract
-    /// - Complete, or an error of kind [incomplete](crate::ErrorKind::Incomplete) that names what
-    ///   could not be seen; never silently partial (LIST-03, LIST-09, LIST-10).
-    /// - [`InstanceFilter::matches`] defines what is selected (LIST-04 to LIST-08).
+    /// - The list is complete, or the call fails with [incomplete](crate::ErrorKind::Incomplete) and
+    ///   the parts that could not be read; it is never silently partial (LIST-03, LIST-09, LIST-10).
+    /// - [`InstanceFilter::matches`] defines which instances are selected (LIST-04 to LIST-08).
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>>;
 
-    /// Tells what became of a launch by its token, without launching.
+    /// Looks a launch up by its token, without launching.
     ///
     /// # Contract
-    /// Finds the launch from any handle and any process on the same account (TOKEN-09 to TOKEN-11). See
-    /// [`LaunchRecord::NotFound`] for what its absence proves, and when.
+    /// Finds the launch from any handle and any process on the same account (TOKEN-09 to TOKEN-11).
+    /// [`LaunchRecord::NotFound`] says when "not found" proves that there was no launch.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord>;
 
-    /// Launches `count` equal instances. With a token, they are one idempotent unit.
+    /// Launches `count` instances with the same config. With a token, they are one idempotent unit.
     ///
     /// # Contract
-    /// - All or nothing, or in parts, as [declared](Capabilities::batch_launch). When a part was
-    ///   launched, the error [carries it](crate::ProvisionError::survivors), and a replay of the
-    ///   token completes it (BATCH-02, BATCH-04).
+    /// - It launches all or nothing, or a part, as [declared](Capabilities::batch_launch). If it
+    ///   launched a part, the error [carries](crate::ProvisionError::survivors) those instances, and a
+    ///   replay of the token launches the rest (BATCH-02, BATCH-04).
     ///
-    /// The provided body launches one by one, with [item tokens](LaunchToken::item) derived from
-    /// the config's, and stops at the first failure. [`find_launch`](Self::find_launch) then knows
-    /// the items by their own tokens only; a backend that overrides this finds them by the batch's.
-    /// [`find_launches`](crate::InstanceProvisionerExt::find_launches) looks in both ways.
+    /// The default body launches one instance after the other with [item tokens](LaunchToken::item)
+    /// and stops at the first failure. [`find_launch`](Self::find_launch) then finds the items by
+    /// their own tokens only, while a backend with its own body finds them by the batch's token.
+    /// [`find_launches`](crate::InstanceProvisionerExt::find_launches) tries both.
     async fn launch_instances(
         &self,
         config: &InstanceConfig,
@@ -151,8 +183,8 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
         Ok(launched)
     }
 
-    /// [`terminate_instance`](Self::terminate_instance) for many: a result for each, in the order
-    /// asked. One failure changes nothing for the others (BATCH-06).
+    /// Terminates many instances like [`terminate_instance`](Self::terminate_instance). Returns one
+    /// result per id, in the order of `ids`. A failed item does not affect the others (BATCH-06).
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         let calls: Vec<_> = ids.iter().map(|id| self.terminate_instance(id)).collect();
         stream::iter(calls)
@@ -161,7 +193,8 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
             .await
     }
 
-    /// [`stop_instance`](Self::stop_instance) for many: a result for each, in the order asked.
+    /// Stops many instances like [`stop_instance`](Self::stop_instance). Returns one result per id, in
+    /// the order of `ids`.
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         let calls: Vec<_> = ids.iter().map(|id| self.stop_instance(id)).collect();
         stream::iter(calls)
@@ -170,7 +203,8 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
             .await
     }
 
-    /// [`start_instance`](Self::start_instance) for many: a result for each, in the order asked.
+    /// Starts many instances like [`start_instance`](Self::start_instance). Returns one result per id,
+    /// in the order of `ids`.
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         let calls: Vec<_> = ids.iter().map(|id| self.start_instance(id)).collect();
         stream::iter(calls)
@@ -179,8 +213,8 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
             .await
     }
 
-    /// [`describe_instance`](Self::describe_instance) for many: a result for each, in the order
-    /// asked. One missing instance changes nothing for the others (BATCH-05).
+    /// Describes many instances like [`describe_instance`](Self::describe_instance). Returns one result
+    /// per id, in the order of `ids`. A missing instance does not affect the others (BATCH-05).
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         let calls: Vec<_> = ids.iter().map(|id| self.describe_instance(id)).collect();
         stream::iter(calls)
@@ -189,68 +223,70 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
             .await
     }
 
-    /// [`list_instances`](Self::list_instances) as a stream, page by page, in which a part that
-    /// could not be seen is an explicit [gap](ListItem::Gap).
+    /// Lists instances as a stream, page by page. A part that could not be read is an explicit
+    /// [gap](ListItem::Gap), and the stream goes on.
     ///
     /// # Contract
-    /// Outside the gaps the stream is complete (LIST-10, LIST-13). An `Err` ends it.
+    /// Outside of its gaps the stream is complete (LIST-10, LIST-13). An `Err` ends it.
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let answer = stream::once(self.list_instances(filter));
-        let items = |answer: Result<Vec<InstanceInfo>>| match answer {
+        let list = stream::once(self.list_instances(filter));
+        let items = |result: Result<Vec<InstanceInfo>>| match result {
             Ok(list) => stream::iter(list.into_iter().map(|info| Ok(ListItem::from(info)))).boxed(),
             Err(error) => stream::iter([Err(error)]).boxed(),
         };
-        answer.flat_map(items).boxed()
+        list.flat_map(items).boxed()
     }
 
-    /// Changes tags of an instance, all of `change` or nothing. Optional (VERBS-01).
+    /// Changes the tags of an instance: all of `change`, or nothing. Optional (VERBS-01).
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let _ = (id, change);
         Err(unsupported(self, Operation::UpdateTags))
     }
 
-    /// Reboots a running instance; id, disk and addresses are kept. Optional (VERBS-02).
+    /// Reboots a running instance. Id, disk and addresses are kept. Not idempotent. Optional
+    /// (VERBS-02).
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
         let _ = (id, how);
         Err(unsupported(self, Operation::RebootInstance))
     }
 
-    /// Changes the type of a stopped instance; id and disk are kept. Optional (VERBS-03).
+    /// Changes the type of a stopped instance. Id and disk are kept. Optional (VERBS-03).
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let _ = (id, to);
         Err(unsupported(self, Operation::ResizeInstance))
     }
 
-    /// Puts a new image on a running or stopped instance; id and addresses are kept, and **what was
-    /// on the root disk is lost**. A running one boots again. Optional (VERBS-04).
+    /// Replaces the root disk of a running or stopped instance with a new image. Id and addresses are
+    /// kept; **the data on the root disk is lost**. A running instance boots again. Optional
+    /// (VERBS-04).
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
         let _ = (id, image);
         Err(unsupported(self, Operation::ReimageInstance))
     }
 
-    /// Reads what the instance wrote to its console. Optional (VERBS-05).
+    /// Returns the console output of an instance. Optional (VERBS-05).
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         let _ = id;
         Err(unsupported(self, Operation::ConsoleOutput))
     }
 
-    /// Opens a console of a running instance. Optional (VERBS-06).
+    /// Opens a console session on a running instance. Optional (VERBS-06).
     async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
         let _ = id;
         Err(unsupported(self, Operation::ConsoleSession))
     }
 
-    /// Makes an image of a running or stopped instance. Optional (VERBS-07).
+    /// Creates an image from a running or stopped instance. Optional (VERBS-07).
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         let _ = (id, request);
         Err(unsupported(self, Operation::SnapshotImage))
     }
 }
 
-/// The refusal of an optional verb that is not declared.
+/// Returns the error of an optional call that the backend does not support.
 fn unsupported<P: InstanceProvisioner + ?Sized>(
     backend: &P,
     operation: Operation,

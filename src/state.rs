@@ -1,9 +1,9 @@
-//! The normalized state of a cloud instance: the only observed state machine of the project.
+//! The state of a cloud instance, the same for every backend.
 //!
-//! Owns the six states, their frozen strings, their order and their legal successors. It never maps
-//! a native state: each provider does that in its own `state.rs`.
+//! Owns the six states, their frozen names, their order and the allowed transitions. It never maps a
+//! native state: each provider does that in its own `state.rs`.
 //!
-//! | state | may directly become |
+//! | state | allowed next states |
 //! | --- | --- |
 //! | pending | running, stopping, terminating; stopped (a start failed); terminated (a launch failed late) |
 //! | running | stopping, terminating; pending (repaired or reimaged in place) |
@@ -18,11 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InvalidValue, Problem};
 
-/// The state of an instance as its cloud reports it, in the six words every backend shares.
+/// The state of an instance as its cloud reports it.
 ///
-/// A native state that a backend does not know is [`Pending`](Self::Pending), with its native name
-/// in [`InstanceInfo::native_state`](crate::InstanceInfo::native_state): never running, never
-/// terminated, and exempt from the order below.
+/// A native state that a backend does not know is reported as [`Pending`](Self::Pending), with its
+/// native name in [`InstanceInfo::native_state`](crate::InstanceInfo::native_state). It is never
+/// reported as running or terminated, and the allowed transitions do not apply to it.
+///
+/// Pollers may miss states: use [`can_be_observed_after`](Self::can_be_observed_after) to check what
+/// a poll returned, and [`can_become`](Self::can_become) for single transitions.
 ///
 /// ```
 /// use fleetwright::CloudInstanceState::{self, *};
@@ -31,31 +34,34 @@ use crate::{InvalidValue, Problem};
 ///     "pending running stopping stopped terminating terminated");
 /// assert!(Running.can_become(Stopping));
 /// assert!(!Terminated.can_become(Pending));
+/// assert!(Stopped.can_be_observed_after(Running)); // the poller missed `stopping`
+/// assert!(Pending.leads_to(Running) && !Stopped.leads_to(Running));
+/// assert_eq!("stopped".parse(), Ok(Stopped));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CloudInstanceState {
-    /// Launching or booting.
+    /// The instance is launching or booting.
     Pending,
-    /// Running and, as far as the cloud knows, reachable.
+    /// The instance runs. The cloud does not know whether its software is ready.
     Running,
-    /// Shutting down; what it stores is kept.
+    /// The instance is shutting down. Its storage is kept.
     Stopping,
-    /// Stopped and released; it can be started again.
+    /// The instance is stopped, and its compute is released. It can be started again.
     Stopped,
-    /// Being destroyed.
+    /// The instance is being destroyed. Nothing brings it back.
     Terminating,
-    /// Destroyed. Final.
+    /// The instance is destroyed. The final state.
     Terminated,
 }
 
 use CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated, Terminating};
 
 impl CloudInstanceState {
-    /// All six, in the order of a life. The order and the strings are frozen.
+    /// All six states, from launch to termination. The order and the names are frozen.
     pub const ALL: [Self; 6] = [Pending, Running, Stopping, Stopped, Terminating, Terminated];
 
-    /// The frozen lower-case name.
+    /// Returns the frozen lower-case name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Pending => "pending",
@@ -67,7 +73,7 @@ impl CloudInstanceState {
         }
     }
 
-    /// The states that may directly follow this one, this one itself left out.
+    /// Returns the states that may directly follow this one, without itself.
     pub const fn successors(self) -> &'static [Self] {
         match self {
             Pending => &[Running, Stopping, Stopped, Terminating, Terminated],
@@ -79,13 +85,13 @@ impl CloudInstanceState {
         }
     }
 
-    /// Whether `next` may directly follow this state. No state follows itself.
+    /// Returns whether `next` may directly follow this state. No state follows itself.
     pub fn can_become(self, next: Self) -> bool {
         self.successors().contains(&next)
     }
 
-    /// Whether one who samples may see this state after having seen `previous`: it is the same, or
-    /// some chain of [successors](Self::successors) leads to it.
+    /// Returns whether a poller may observe this state after `previous`: it is the same state, or a
+    /// chain of [successors](Self::successors) leads to it.
     pub fn can_be_observed_after(self, previous: Self) -> bool {
         match previous {
             Pending | Running | Stopping | Stopped => true,
@@ -94,8 +100,7 @@ impl CloudInstanceState {
         }
     }
 
-    /// Whether the cloud goes on from this state to `goal` by itself, with no further call, or is
-    /// there already.
+    /// Returns whether an instance in this state reaches `goal` without another call, or is in it.
     pub const fn leads_to(self, goal: Self) -> bool {
         match self {
             Pending => matches!(goal, Pending | Running),
@@ -107,12 +112,12 @@ impl CloudInstanceState {
         }
     }
 
-    /// Whether the instance is destroyed or being destroyed: nothing brings it back.
+    /// Returns whether the instance is terminating or terminated.
     pub const fn is_ending(self) -> bool {
         matches!(self, Terminating | Terminated)
     }
 
-    /// Whether nothing can ever follow: only [`Terminated`].
+    /// Returns whether no other state can follow. True only for [`Terminated`].
     pub const fn is_final(self) -> bool {
         self.successors().is_empty()
     }
@@ -127,7 +132,7 @@ impl fmt::Display for CloudInstanceState {
 impl FromStr for CloudInstanceState {
     type Err = InvalidValue;
 
-    /// Reads a frozen name, exactly.
+    /// Parses a frozen name. Case and spaces matter.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let expected =
             "one of pending, running, stopping, stopped, terminating, terminated (lower case)";
@@ -165,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_read_exactly() {
+    fn only_exact_names_are_parsed() {
         for wrong in ["", "Running", "running ", "shutting-down", "gone"] {
             let error = wrong.parse::<CloudInstanceState>().unwrap_err();
             assert!(
@@ -176,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sampler_may_see_is_the_closure_of_the_direct_successors() {
+    fn observable_states_are_the_closure_of_the_successors() {
         for from in CloudInstanceState::ALL {
             let mut reached = vec![from];
             let mut next = 0;
@@ -199,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_direct_successors_are_these() {
+    fn allowed_transitions_are_fixed() {
         let edges: Vec<_> = CloudInstanceState::ALL
             .into_iter()
             .flat_map(|from| CloudInstanceState::ALL.map(|to| (from, to)))
@@ -224,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_state_leads_to_by_itself() {
+    fn only_transient_states_lead_on_by_themselves() {
         let led: Vec<_> = CloudInstanceState::ALL
             .into_iter()
             .flat_map(|from| CloudInstanceState::ALL.map(|to| (from, to)))
@@ -246,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn only_terminated_is_final_and_only_terminating_leads_there_for_good() {
+    fn only_terminated_is_final_and_terminating_is_ending_too() {
         let last: Vec<_> = CloudInstanceState::ALL
             .into_iter()
             .filter(|s| s.is_final())

@@ -1,8 +1,7 @@
-//! Tags, and what a cloud can hold of them.
+//! Tags, and the limits of a cloud for them.
 //!
-//! Owns the map of a caller's tags and the limits against which a backend checks it before it
-//! creates anything. Tags are exact: they are held to the byte or refused, never trimmed, folded or
-//! cut.
+//! Owns the map of a caller's tags and the limits that a backend checks before it creates anything.
+//! Tags are exact: they are stored byte for byte or refused, never trimmed, folded or cut.
 
 use std::collections::{BTreeMap, btree_map};
 
@@ -10,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InvalidValue, Problem};
 
-/// Keys with this prefix (in any case) belong to the backends: they keep launch tokens and config
-/// fingerprints under it. Callers cannot set them and never see them.
+/// The prefix of keys that are reserved for backends, in any case. They store launch tokens and config
+/// fingerprints under it. Callers cannot set these keys, and results do not contain them.
 pub const RESERVED_PREFIX: &str = "fleetwright:";
 
 /// A caller's tags: exact keys with exact values, ordered by key.
 ///
-/// A key is not empty and does not begin with [`RESERVED_PREFIX`]. Everything else depends on the
+/// A key is not empty and does not start with [`RESERVED_PREFIX`]. All other limits depend on the
 /// cloud: see [`TagLimits`].
 ///
 /// ```
@@ -24,6 +23,9 @@ pub const RESERVED_PREFIX: &str = "fleetwright:";
 ///
 /// let tags = Tags::new().with("ManagedBy", "my-fleet")?.with("Größe", "")?;
 /// assert_eq!(tags.get("ManagedBy"), Some("my-fleet"));
+/// assert_eq!(tags.get("managedby"), None); // keys are compared exactly
+/// let keys: Vec<_> = tags.iter().map(|(key, _)| key).collect();
+/// assert_eq!(keys, ["Größe", "ManagedBy"]);
 /// assert!(tags.with("fleetwright:token", "x").is_err());
 /// # Ok::<(), fleetwright::InvalidValue>(())
 /// ```
@@ -32,12 +34,15 @@ pub const RESERVED_PREFIX: &str = "fleetwright:";
 pub struct Tags(BTreeMap<String, String>);
 
 impl Tags {
-    /// No tags.
+    /// Creates an empty map.
     pub const fn new() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// These tags and one more; an equal key is replaced.
+    /// Returns these tags with one more. Replaces an equal key.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the key is empty or reserved.
     pub fn with(
         mut self,
         key: impl Into<String>,
@@ -47,7 +52,10 @@ impl Tags {
         Ok(self)
     }
 
-    /// Sets one tag and answers the value it had.
+    /// Sets one tag and returns its previous value.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the key is empty or reserved.
     pub fn insert(
         &mut self,
         key: impl Into<String>,
@@ -58,13 +66,13 @@ impl Tags {
         Ok(self.0.insert(key, value.into()))
     }
 
-    /// Takes one tag away and answers the value it had.
+    /// Removes one tag and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<String> {
         self.0.remove(key)
     }
 
-    /// What a backend read from its cloud: reserved and empty keys are left out, since callers
-    /// never see them; the rest is kept as it came.
+    /// Creates tags from those that a backend read from its cloud. Leaves out reserved and empty keys,
+    /// which callers must not see, and keeps all others unchanged.
     pub fn from_observed(tags: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(
             tags.into_iter()
@@ -73,35 +81,35 @@ impl Tags {
         )
     }
 
-    /// The value of `key`, compared exactly.
+    /// Returns the value of `key`. Keys are compared exactly.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// Whether every tag of `wanted` is here with exactly its value.
+    /// Returns whether these tags contain every tag of `wanted` with exactly its value.
     pub fn contains_all(&self, wanted: &Self) -> bool {
         wanted
             .iter()
             .all(|(key, value)| self.get(key) == Some(value))
     }
 
-    /// All tags, ordered by key.
+    /// Iterates over all tags, ordered by key.
     pub fn iter(&self) -> Iter<'_> {
         Iter(self.0.iter())
     }
 
-    /// How many there are.
+    /// Returns the number of tags.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no tags.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Refuses a key that no caller may use on any cloud.
+/// Refuses a key that is empty or reserved, which no caller may use on any cloud.
 pub(crate) fn check_key(key: &str) -> Result<(), InvalidValue> {
     if key.is_empty() {
         return Err(InvalidValue::new("tags", Problem::Empty));
@@ -116,13 +124,13 @@ pub(crate) fn check_key(key: &str) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-/// Whether `key` begins with `prefix`, whatever the case: some clouds fold the case of keys.
+/// Returns whether `key` starts with `prefix` in any case, because some clouds fold the case of keys.
 fn has_prefix(key: &str, prefix: &str) -> bool {
     key.get(..prefix.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-/// How an error names the tag with this key, cut so that it stays one readable line.
+/// Returns the field name of a tag in errors, with the key cut to 40 characters.
 fn field_of(key: &str) -> String {
     let shown: String = key.chars().take(40).collect();
     let cut = if shown.len() < key.len() { "…" } else { "" };
@@ -158,7 +166,20 @@ impl TryFrom<BTreeMap<String, String>> for Tags {
     }
 }
 
-/// What a cloud can hold of a caller's tags. What a backend needs for itself is already deducted.
+/// The limits of a cloud for a caller's tags. Tags that the backend needs for itself are already
+/// subtracted.
+///
+/// ```
+/// use fleetwright::{KeyCase, TagLimits, Tags};
+///
+/// let mut limits = TagLimits::new(2, 128, 256);
+/// limits.reserved_prefixes = vec!["aws:".to_owned()];
+/// limits.key_case = KeyCase::Folded;
+/// assert!(limits.check(&Tags::new().with("fleet", "blue")?).is_ok());
+/// assert!(limits.check(&Tags::new().with("aws:name", "x")?).is_err());
+/// assert!(limits.check(&Tags::new().with("fleet", "1")?.with("Fleet", "2")?).is_err());
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TagLimits {
@@ -168,30 +189,30 @@ pub struct TagLimits {
     pub max_key_chars: usize,
     /// The longest value, in characters.
     pub max_value_chars: usize,
-    /// Prefixes that the cloud keeps for itself, compared without regard to case.
+    /// Prefixes of keys that the cloud reserves, in any case. Default: none.
     #[serde(default)]
     pub reserved_prefixes: Vec<String>,
-    /// Characters that no key may contain.
+    /// Characters that a key must not contain. Default: none.
     #[serde(default)]
     pub forbidden_in_keys: String,
-    /// Whether the cloud tells `name` from `Name`.
+    /// Whether `name` and `Name` are different keys. Default: [`KeyCase::Distinct`].
     #[serde(default)]
     pub key_case: KeyCase,
 }
 
-/// Whether a cloud tells keys apart that differ only in case.
+/// Whether keys that differ only in case are different.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyCase {
     /// `name` and `Name` are two tags.
     #[default]
     Distinct,
-    /// `name` and `Name` are one tag, so a config with both is refused.
+    /// `name` and `Name` are one tag. A config with both is refused.
     Folded,
 }
 
 impl TagLimits {
-    /// Limits in number and length only.
+    /// Creates limits for number and length only. Lengths are in characters, not in bytes.
     pub const fn new(max_tags: usize, max_key_chars: usize, max_value_chars: usize) -> Self {
         Self {
             max_tags,
@@ -203,7 +224,10 @@ impl TagLimits {
         }
     }
 
-    /// Checks `tags` against every limit; the error names the tag and the limit.
+    /// Checks `tags` against every limit. Control characters are never allowed.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] with the first tag that exceeds a limit.
     pub fn check(&self, tags: &Tags) -> Result<(), InvalidValue> {
         if tags.len() > self.max_tags {
             let (actual, limit) = (tags.len(), self.max_tags);
@@ -246,7 +270,7 @@ impl TagLimits {
             }
         }
         if let Some(found) = key.chars().find(|c| self.forbidden_in_keys.contains(*c)) {
-            let allowed = "characters that this cloud takes in a tag's key";
+            let allowed = "characters that this cloud allows in a tag's key";
             return Err(Problem::BadCharacter { found, allowed });
         }
         match self
@@ -289,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_observed_hides_reserved_keys_and_keeps_the_rest() {
+    fn observed_tags_hide_reserved_keys_and_keep_the_rest() {
         let pairs = [("fleetwright:fp", "1"), ("", "2"), ("a\tb", "3")];
-        let seen = Tags::from_observed(pairs.map(|(k, v)| (k.to_owned(), v.to_owned())));
-        assert_eq!(seen.iter().collect::<Vec<_>>(), [("a\tb", "3")]);
+        let observed = Tags::from_observed(pairs.map(|(k, v)| (k.to_owned(), v.to_owned())));
+        assert_eq!(observed.iter().collect::<Vec<_>>(), [("a\tb", "3")]);
     }
 
     #[test]
-    fn a_map_of_tags_behaves_as_one() {
+    fn tags_behave_like_a_map() {
         let mut some = tags(&[("b", "2"), ("a", "1")]);
         assert_eq!(some.len(), 2);
         assert!(!some.is_empty());
@@ -314,20 +338,20 @@ mod tests {
     }
 
     #[test]
-    fn each_limit_names_the_tag_and_itself() {
+    fn each_limit_error_has_the_tag_and_the_limit() {
         let mut limits = TagLimits::new(2, 4, 3);
         assert!(limits.check(&tags(&[("äöüß", "äöü"), ("b", "")])).is_ok());
         assert_eq!(
             refusal(&limits, &[("a", ""), ("b", ""), ("c", "")]),
-            "tags: has 3 entries, at most 2 are taken"
+            "tags: has 3 entries; the limit is 2"
         );
         assert_eq!(
             refusal(&limits, &[("abcde", "")]),
-            "tags[\"abcde\"]: has 5 characters, at most 4 are taken"
+            "tags[\"abcde\"]: has 5 characters; the limit is 4"
         );
         assert_eq!(
             refusal(&limits, &[("a", "1234")]),
-            "tags[\"a\"]: has 4 characters, at most 3 are taken"
+            "tags[\"a\"]: has 4 characters; the limit is 3"
         );
         assert!(refusal(&limits, &[("a", "\n")]).contains("contains '\\n'"));
         assert!(refusal(&limits, &[("\u{7f}", "")]).contains("not control characters"));
@@ -339,16 +363,16 @@ mod tests {
         assert!(limits.check(&tags(&[("aws", "m")])).is_ok());
         assert!(limits.check(&tags(&[("a", ""), ("A", "")])).is_ok());
         limits.key_case = KeyCase::Folded;
-        assert!(refusal(&limits, &[("a", ""), ("A", "")]).contains("cannot be told from \"A\""));
+        assert!(refusal(&limits, &[("a", ""), ("A", "")]).contains("is the same key as \"A\""));
     }
 
     #[test]
-    fn a_long_key_is_cut_in_the_message_only() {
+    fn long_keys_are_cut_in_the_message_only() {
         let message = refusal(&TagLimits::new(9, 50, 9), &[(&"k".repeat(51), "")]);
         assert_eq!(
             message,
             format!(
-                "tags[\"{}…\"]: has 51 characters, at most 50 are taken",
+                "tags[\"{}…\"]: has 51 characters; the limit is 50",
                 "k".repeat(40)
             )
         );

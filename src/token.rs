@@ -1,9 +1,10 @@
-//! The launch token: the caller's name for one intent to launch.
+//! The launch token: the caller's name for one launch.
 //!
-//! Owns the token's form and what is derived from it. A token is written down before the launch, so
-//! that after any crash the same launch can be asked for again, or looked up, and never doubled.
+//! Owns the syntax of tokens and the values derived from them. The caller stores a token before the
+//! launch, so that after a crash the same launch can be replayed or looked up and never happens
+//! twice. Derived values are frozen: they never change between versions.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, num::NonZeroU32, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,16 +19,26 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x5f0f_8c6e_1d5b_4e43_9c53_2a7f_5d21_e6b
 
 /// The caller's name for one launch: 1 to 128 visible ASCII characters.
 ///
-/// The same token with the same config is the same launch, through lost replies, retries, races and
-/// restarts. Take a random UUID, or derive one from your own record of the intent, and store it
-/// **before** launching.
+/// Launches with the same token and the same config create one instance, through lost responses,
+/// retries, races and restarts. Use a random UUID or a name derived from your own records, and store
+/// it **before** launching. A token is spent once its instance is terminating; use another one, such
+/// as the next [`attempt`](Self::attempt), to launch again.
+///
+/// Tokens are not secret, but traces contain only a digest of them.
 ///
 /// ```
+/// use std::num::NonZeroU32;
 /// use fleetwright::LaunchToken;
 ///
-/// let token = LaunchToken::new("runner-17/attempt-1")?;
-/// assert_eq!(token.derive("request"), token.derive("request"));
+/// let token = LaunchToken::new("runner-17")?;
+/// assert_eq!(token.derive("request"), token.derive("request")); // the same in every process
 /// assert_ne!(token.item(0), token.item(1));
+///
+/// let attempt = |n| token.attempt(NonZeroU32::new(n).unwrap());
+/// assert_eq!(attempt(1), token);
+/// assert_ne!(attempt(2), attempt(3));
+///
+/// assert!(LaunchToken::new("not visible: \n").is_err());
 /// # Ok::<(), fleetwright::InvalidValue>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -35,7 +46,10 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x5f0f_8c6e_1d5b_4e43_9c53_2a7f_5d21_e6b
 pub struct LaunchToken(Arc<str>);
 
 impl LaunchToken {
-    /// Takes 1 to [`MAX_TOKEN_BYTES`] visible ASCII characters (`!` to `~`).
+    /// Creates a token from 1 to [`MAX_TOKEN_BYTES`] visible ASCII characters (`!` to `~`).
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the text is empty, too long or contains another character.
     pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidValue> {
         const FIELD: &str = "launch token";
         let text = text.as_ref();
@@ -61,22 +75,36 @@ impl LaunchToken {
         Ok(Self(text.into()))
     }
 
-    /// The token as it was given.
+    /// Returns the token's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// A UUID that depends on the token and `purpose` alone: how a backend makes what its cloud
-    /// takes (a client token, a request id, a resource name) the same in every process.
+    /// Derives a UUID from the token and `purpose` alone. Backends use it for the values that a cloud
+    /// expects (a client token, a request id, a resource name), so that they are the same in every
+    /// process.
     pub fn derive(&self, purpose: &str) -> Uuid {
         // The lengths keep ("ab", "c") apart from ("a", "bc").
         let text = format!("{}:{purpose}:{}", purpose.len(), self.0);
         Uuid::new_v5(&NAMESPACE, text.as_bytes())
     }
 
-    /// The token of item `index` of a batch that was launched with this token.
+    /// Returns the token of item `index` of a batch that was launched with this token. The first
+    /// item has the index 0.
     pub fn item(&self, index: u32) -> Self {
         Self::from(self.derive(&format!("item-{index}")))
+    }
+
+    /// Returns the token of attempt `number` of a launch. Attempt 1 is this token itself; each later
+    /// one is a token of its own.
+    ///
+    /// [`launch_next_attempt`](crate::InstanceProvisionerExt::launch_next_attempt) uses it to launch
+    /// again after the instance of an attempt was terminated.
+    pub fn attempt(&self, number: NonZeroU32) -> Self {
+        match number {
+            NonZeroU32::MIN => self.clone(),
+            later => Self::from(self.derive(&format!("attempt-{later}"))),
+        }
     }
 }
 
@@ -137,7 +165,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn invalid_tokens_are_refused() {
         let cases = [
             (
                 String::new(),
@@ -145,15 +173,15 @@ mod tests {
             ),
             (
                 "a b".into(),
-                "launch token: contains ' '; only visible ASCII characters",
+                "launch token: contains ' '; use only visible ASCII characters",
             ),
             (
                 "naïve".into(),
-                "launch token: contains 'ï'; only visible ASCII characters",
+                "launch token: contains 'ï'; use only visible ASCII characters",
             ),
             (
                 "x".repeat(129),
-                "launch token: has 129 characters, at most 128 are taken",
+                "launch token: has 129 characters; the limit is 128",
             ),
         ];
         for (text, message) in cases {
@@ -164,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_derived_is_frozen() {
+    fn derived_values_are_frozen() {
         let token = LaunchToken::new("golden").unwrap();
         assert_eq!(
             token.derive("request").to_string(),
@@ -173,6 +201,12 @@ mod tests {
         assert_eq!(
             token.item(1).as_str(),
             "77b54c4b-7c42-51cc-b6bd-629350510a62"
+        );
+        assert_eq!(token.attempt(NonZeroU32::MIN), token);
+        let third = token.attempt(NonZeroU32::new(3).unwrap());
+        assert_eq!(
+            third.as_str(),
+            Uuid::new_v5(&NAMESPACE, b"9:attempt-3:golden").to_string()
         );
         assert_eq!(
             format!("{token} {token:?} {token:>7}"),
@@ -192,7 +226,7 @@ mod tests {
         }
 
         #[test]
-        fn tokens_and_purposes_do_not_run_into_each_other(
+        fn different_tokens_or_purposes_derive_different_uuids(
             a in "[!-~]{1,8}", b in "[!-~]{1,8}", p in "[!-~]{0,8}", q in "[!-~]{0,8}",
         ) {
             let (left, right) = (LaunchToken::new(&a).unwrap(), LaunchToken::new(&b).unwrap());

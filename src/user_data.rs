@@ -1,7 +1,6 @@
-//! What the instance is given to run at its first boot, to the byte.
+//! The start-up data of an instance.
 //!
-//! Owns the bytes and keeps them out of every `Debug`: start-up scripts carry credentials more often
-//! than they should.
+//! Owns the bytes, unchanged, and never prints them: start-up scripts often contain credentials.
 
 use std::{fmt, sync::Arc};
 
@@ -10,15 +9,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{InvalidValue, Problem};
 
-/// Start-up data: any bytes, at least one. Serialized as base64; never shown by `Debug`.
+/// Start-up data for the first boot: any bytes, at least one.
 ///
-/// A backend hands these very bytes to the instance or refuses the launch; encoding them for the
-/// wire is its business.
+/// The instance gets exactly these bytes, or the launch is refused. The backend encodes them for its
+/// cloud. Serialized as base64; `Debug` prints only the length.
+///
+/// ```
+/// use fleetwright::UserData;
+///
+/// let data = UserData::new("#!/bin/sh\nexec runner\n")?;
+/// assert_eq!(data.as_bytes().len(), 22);
+/// assert_eq!(format!("{data:?}"), "UserData(22 bytes)");
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct UserData(Arc<[u8]>);
 
 impl UserData {
-    /// Takes the bytes as they are. No user data at all is `None` in the config, so empty is refused.
+    /// Creates user data from bytes, unchanged.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if there are no bytes. A config without user data has `None` instead.
     pub fn new(bytes: impl AsRef<[u8]>) -> Result<Self, InvalidValue> {
         let bytes = bytes.as_ref();
         if bytes.is_empty() {
@@ -27,12 +38,15 @@ impl UserData {
         Ok(Self(bytes.into()))
     }
 
-    /// The bytes as they were given.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Refuses data of more than `limit` bytes.
+    /// Checks that there are at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] with the length and the limit.
     pub fn check(&self, limit: usize) -> Result<(), InvalidValue> {
         let actual = self.0.len();
         if actual > limit {
@@ -62,7 +76,7 @@ impl Serialize for UserData {
 impl<'de> Deserialize<'de> for UserData {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The decoder's own message would quote a byte of the data.
+        // The decoder's message would contain a byte of the data.
         let bytes = STANDARD
             .decode(text)
             .map_err(|_| de::Error::custom("user data: is not base64"))?;
@@ -85,11 +99,11 @@ mod tests {
         let data = UserData::new([0; 5]).unwrap();
         assert!(data.check(5).is_ok());
         let message = data.check(4).unwrap_err().to_string();
-        assert_eq!(message, "user data: has 5 bytes, at most 4 are taken");
+        assert_eq!(message, "user data: has 5 bytes; the limit is 4");
     }
 
     #[test]
-    fn a_script_never_shows() {
+    fn data_is_never_printed() {
         let data = UserData::new("export TOKEN=hunter2").unwrap();
         assert_eq!(format!("{data:?}"), "UserData(20 bytes)");
         let error = serde_json::from_str::<UserData>("\"hunter2 !\"")

@@ -1,4 +1,7 @@
-//! What the optional verbs take and give.
+//! Arguments and results of the optional calls.
+//!
+//! Owns tag changes, reboots, consoles and snapshot requests. Console contents and addresses are
+//! never printed by `Debug`.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -7,18 +10,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InvalidValue, Problem, Tags, tags};
 
-/// A change of tags, applied as one: `set` is added or replaced, `remove` is taken away.
+/// A change of tags that is applied as a whole or not at all.
+///
+/// ```
+/// use fleetwright::{TagChange, Tags};
+///
+/// let change = TagChange::new().set("slot", "2")?.remove("draining")?;
+/// let before = Tags::new().with("slot", "1")?.with("draining", "yes")?;
+/// assert_eq!(change.apply(&before)?, Tags::new().with("slot", "2")?);
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawTagChange")]
 #[non_exhaustive]
 pub struct TagChange {
     /// Tags to add or replace.
     pub set: Tags,
-    /// Keys to take away; one that is not there is no error.
+    /// Keys to remove. A missing key is not an error.
     pub remove: BTreeSet<String>,
 }
 
-/// A change as it is read, before its keys are checked.
+/// A deserialized change whose keys were not checked yet.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RawTagChange {
@@ -36,12 +48,15 @@ impl TryFrom<RawTagChange> for TagChange {
 }
 
 impl TagChange {
-    /// No change.
+    /// Creates an empty change.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets one tag. The last word on a key counts.
+    /// Sets one tag. Replaces an earlier `set` or `remove` of the key.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the key is empty or reserved.
     pub fn set(
         mut self,
         key: impl Into<String>,
@@ -53,7 +68,10 @@ impl TagChange {
         Ok(self)
     }
 
-    /// Takes one tag away. The last word on a key counts.
+    /// Removes one tag. Replaces an earlier `set` or `remove` of the key.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the key is empty or reserved.
     pub fn remove(mut self, key: impl Into<String>) -> Result<Self, InvalidValue> {
         let key = key.into();
         tags::check_key(&key)?;
@@ -62,7 +80,7 @@ impl TagChange {
         Ok(self)
     }
 
-    /// The tags that `before` becomes.
+    /// Returns `before` with the change applied.
     pub fn apply(&self, before: &Tags) -> Result<Tags, InvalidValue> {
         let kept = before.iter().filter(|(key, _)| !self.remove.contains(*key));
         kept.chain(&self.set)
@@ -70,21 +88,21 @@ impl TagChange {
     }
 }
 
-/// How to reboot.
+/// How to reboot an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reboot {
-    /// Ask the operating system.
+    /// Through the operating system.
     Soft,
-    /// Pull the plug.
+    /// Like a power cut: the operating system is not informed.
     Hard,
 }
 
-/// What an instance wrote to its console.
+/// The output of an instance on its console. `Debug` prints only its length.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ConsoleOutput {
-    /// The last part of the output, as text; bytes that are no UTF-8 are replaced.
+    /// The end of the output as text. Invalid UTF-8 is replaced.
     pub text: String,
     /// When the cloud captured it.
     #[serde(default)]
@@ -92,7 +110,7 @@ pub struct ConsoleOutput {
 }
 
 impl ConsoleOutput {
-    /// Output of which the time is not known; the field is public.
+    /// Creates output without a capture time. The field is public.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -102,7 +120,7 @@ impl ConsoleOutput {
 }
 
 impl fmt::Debug for ConsoleOutput {
-    /// Hides the text: machines print passwords and keys when they boot.
+    /// Omits the text, because instances print passwords and keys when they boot.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConsoleOutput")
             .field("bytes", &self.text.len())
@@ -111,19 +129,19 @@ impl fmt::Debug for ConsoleOutput {
     }
 }
 
-/// A way to sit at an instance's console for a while.
+/// A temporary connection to an instance's console. `Debug` omits the address.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ConsoleSession {
-    /// Where to connect. Whoever has it is in: treat it as a password.
+    /// The address to connect to. It grants access: treat it like a password.
     pub url: String,
-    /// Until when it can be used.
+    /// When the session expires, if the cloud reports it.
     #[serde(default)]
     pub expires_at: Option<DateTime<Utc>>,
 }
 
 impl ConsoleSession {
-    /// A session of which the end is not known; the field is public.
+    /// Creates a session without an expiry time. The field is public.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -133,7 +151,7 @@ impl ConsoleSession {
 }
 
 impl fmt::Debug for ConsoleSession {
-    /// Hides the address, which lets one in.
+    /// Omits the address, because it grants access.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConsoleSession")
             .field("url", &"hidden")
@@ -142,19 +160,27 @@ impl fmt::Debug for ConsoleSession {
     }
 }
 
-/// What image to make of an instance.
+/// The image to create from an instance.
+///
+/// ```
+/// use fleetwright::{SnapshotRequest, Tags};
+///
+/// let mut request = SnapshotRequest::new("golden-2026-01")?;
+/// request.tags = Tags::new().with("fleet", "blue")?;
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawSnapshotRequest")]
 #[non_exhaustive]
 pub struct SnapshotRequest {
-    /// The image's name, unique in the account. Asking again with the same name and the same
-    /// instance answers the same image, so a lost reply does no harm.
+    /// The image's name, unique in the account. A second request with the same name and instance
+    /// returns the same image, so it can be retried after a lost response.
     pub name: String,
     /// The image's tags.
     pub tags: Tags,
 }
 
-/// A request as it is read, before its name is checked.
+/// A deserialized request whose name was not checked yet.
 #[derive(Deserialize)]
 struct RawSnapshotRequest {
     name: String,
@@ -173,7 +199,10 @@ impl TryFrom<RawSnapshotRequest> for SnapshotRequest {
 }
 
 impl SnapshotRequest {
-    /// An image with this name: 1 to 128 visible ASCII characters.
+    /// Creates a request for an image with this name: 1 to 128 visible ASCII characters.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] if the name is empty, too long or contains another character.
     pub fn new(name: impl Into<String>) -> Result<Self, InvalidValue> {
         const FIELD: &str = "snapshot name";
         let name = name.into();
@@ -209,7 +238,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_last_word_on_a_key_counts() {
+    fn last_change_of_a_key_wins() {
         let before = Tags::new()
             .with("keep", "1")
             .unwrap()
@@ -245,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn consoles_do_not_show_what_they_hold() {
+    fn debug_omits_console_contents_and_addresses() {
         let mut session = ConsoleSession::new("wss://c?key=hunter2");
         session.expires_at = DateTime::from_timestamp(0, 0);
         let output = ConsoleOutput::new("password: hunter2");
@@ -258,12 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_has_a_plain_name() {
+    fn invalid_snapshot_names_are_refused() {
         assert!(SnapshotRequest::new("x".repeat(128)).is_ok());
         for (name, part) in [
             (String::new(), "is empty"),
             ("a b".into(), "' '"),
-            ("x".repeat(129), "at most 128"),
+            ("x".repeat(129), "the limit is 128"),
         ] {
             let error = SnapshotRequest::new(name).unwrap_err().to_string();
             assert!(
@@ -275,7 +304,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_change_and_any_snapshot_is_read_as_it_was_written(
+        fn any_change_and_any_snapshot_round_trips(
             set in proptest::collection::btree_map("[a-zé ]{1,4}", "[a-zé ]{0,4}", 0..4),
             remove in proptest::collection::btree_set("[A-Z]{1,4}", 0..4),
             name in "[!-~]{1,128}",
@@ -290,7 +319,7 @@ mod tests {
         }
 
         #[test]
-        fn a_snapshot_s_name_is_taken_or_refused_alike_by_hand_and_by_reading(name in ".{0,8}") {
+        fn snapshot_names_are_checked_the_same_by_constructor_and_deserializer(name in ".{0,8}") {
             let read = serde_json::from_value(serde_json::json!({ "name": name, "later": 1 }));
             match SnapshotRequest::new(name) {
                 Ok(request) => prop_assert_eq!(request, read.unwrap()),

@@ -1,18 +1,18 @@
 //! A fleet manager in one page: it keeps a number of slots filled with running instances.
 //!
-//! It remembers nothing that matters. Each slot's launch has a token made of the fleet, the slot and
-//! the attempt, so a launch that is repeated, by a retry or by a restarted manager, is the same
-//! launch; and each instance carries its slot as a tag, so one list tells everything.
+//! It keeps no state. Each slot has a launch token made of the fleet and the slot, so a launch that is
+//! repeated, by a retry or by a restarted manager, is the same launch. Each instance carries its slot
+//! as a tag, so one list returns the whole fleet.
 
 use std::{collections::BTreeMap, error::Error, sync::Arc};
 
-use fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceProvisioner, InstanceProvisionerExt, InvalidValue, Result, wait::WaitPolicy,
-};
+use fleetwright::{Result, prelude::*};
 
 const FLEET_TAG: &str = "fleet-id";
 const SLOT_TAG: &str = "slot";
+
+/// How often a slot may lose its instance while the cloud remembers its tokens.
+const MAX_ATTEMPTS: u32 = 100;
 
 /// Keeps `size` slots of one fleet filled.
 pub(crate) struct FleetManager {
@@ -22,16 +22,16 @@ pub(crate) struct FleetManager {
     filter: InstanceFilter,
 }
 
-/// What one look at the fleet showed, and what was done about it.
+/// The result of one round of the control loop.
 pub(crate) struct Tick {
-    /// The instances of each filled slot.
+    /// The instance of each filled slot.
     pub(crate) members: BTreeMap<u32, InstanceInfo>,
-    /// What was launched because a slot was empty.
+    /// The instances that were launched for empty slots.
     pub(crate) launched: Vec<InstanceInfo>,
 }
 
 impl Tick {
-    /// Those that run.
+    /// Returns the members that run.
     pub(crate) fn ready(&self) -> Vec<&InstanceInfo> {
         let running = |info: &&InstanceInfo| info.state == CloudInstanceState::Running;
         self.members.values().filter(running).collect()
@@ -53,7 +53,7 @@ impl FleetManager {
         })
     }
 
-    /// One round of the control loop: one list, then a launch for each empty slot.
+    /// Runs one round of the control loop: one list, then a launch for each empty slot.
     pub(crate) async fn tick(&self) -> Result<Tick, Box<dyn Error>> {
         let members = self.members().await?;
         let mut launched = Vec::new();
@@ -63,7 +63,7 @@ impl FleetManager {
         Ok(Tick { members, launched })
     }
 
-    /// The fleet as it is, by slot. Instances that are going away do not count.
+    /// Returns the current members by slot, without those that are terminating.
     pub(crate) async fn members(&self) -> Result<BTreeMap<u32, InstanceInfo>> {
         let list = self.provisioner.list_instances(&self.filter).await?;
         let stays = |info: &InstanceInfo| info.state != CloudInstanceState::Terminating;
@@ -75,36 +75,33 @@ impl FleetManager {
             .collect())
     }
 
-    /// Launches the instance of a slot. The tokens of earlier attempts are spent, so the first one
-    /// that is not names the launch that is wanted now. That holds for as long as the cloud
-    /// remembers spent tokens (`token_after_terminate`); a manager that must not forget sooner
-    /// stores the attempt of each slot.
+    /// Launches the instance of a slot, or returns the one that lives. The tokens of earlier attempts
+    /// are spent for as long as the cloud remembers them (`token_after_terminate`); a manager whose
+    /// slots live longer stores the attempt of each slot and starts there.
     pub(crate) async fn fill(&self, slot: u32) -> Result<InstanceInfo, Box<dyn Error>> {
-        let mut attempt = 1;
-        loop {
-            let config = self.config(slot, attempt)?;
-            match self.provisioner.launch_instance(&config).await {
-                Err(error) if error.kind() == ErrorKind::TokenSpent => attempt += 1,
-                answer => return Ok(answer?),
-            }
-        }
+        let config = self.config(slot)?;
+        let launched = self
+            .provisioner
+            .launch_next_attempt(&config, 1..=MAX_ATTEMPTS)
+            .await?;
+        Ok(launched.instance)
     }
 
-    /// Terminates the whole fleet and waits until it is gone.
+    /// Terminates the whole fleet and waits until it is terminated.
     pub(crate) async fn terminate_all(&self, policy: &WaitPolicy) -> Result<Vec<InstanceId>> {
         self.provisioner
             .terminate_matching(&self.filter, policy)
             .await
     }
 
-    fn config(&self, slot: u32, attempt: u32) -> Result<InstanceConfig, InvalidValue> {
+    fn config(&self, slot: u32) -> Result<InstanceConfig, InvalidValue> {
         InstanceConfig::builder("runner-image-7", "small")
             .tag("ManagedBy", "fleet-example")
             .tag(FLEET_TAG, &self.fleet)
             .tag(SLOT_TAG, slot.to_string())
             .user_data("#!/bin/sh\nexec runner --register\n")
             .disk_size_gb(20)
-            .launch_token(format!("{}/slot-{slot}/attempt-{attempt}", self.fleet))
+            .launch_token(format!("{}/slot-{slot}", self.fleet))
             .build()
     }
 }

@@ -71,11 +71,11 @@ fn a_builder_names_the_field_that_is_wrong() {
         ),
         (
             builder().launch_token("a b"),
-            "launch token: contains ' '; only visible ASCII characters",
+            "launch token: contains ' '; use only visible ASCII characters",
         ),
         (
             builder().launch_token(long),
-            "launch token: has 129 characters, at most 128 are taken",
+            "launch token: has 129 characters; the limit is 128",
         ),
         (
             builder().tag("", "v"),
@@ -83,7 +83,7 @@ fn a_builder_names_the_field_that_is_wrong() {
         ),
         (
             builder().tag(format!("{RESERVED_PREFIX}token"), "v"),
-            "tags[\"fleetwright:token\"]: begins with the reserved prefix \"fleetwright:\"; choose another name",
+            "tags[\"fleetwright:token\"]: starts with the reserved prefix \"fleetwright:\"; choose another name",
         ),
     ];
     for (builder, message) in cases {
@@ -166,8 +166,8 @@ fn what_a_backend_cannot_hold_is_refused_with_the_field_and_the_limit() {
     let mut little_data = enough();
     little_data.max_user_data_bytes = 11;
     for (declared, message) in [
-        (few_tags, "tags: has 2 entries, at most 1 are taken"),
-        (little_data, "user data: has 12 bytes, at most 11 are taken"),
+        (few_tags, "tags: has 2 entries; the limit is 1"),
+        (little_data, "user data: has 12 bytes; the limit is 11"),
     ] {
         let error = full().check(&declared).unwrap_err();
         assert_eq!(error.to_string(), message);
@@ -180,7 +180,10 @@ fn each_placement_field_that_is_not_offered_is_refused() {
         let mut declared = enough();
         declared.placement.remove(&field);
         let error = full().check(&declared).unwrap_err();
-        let message = format!("{}: is not offered here; leave it unset", field.path());
+        let message = format!(
+            "{}: is not supported by this backend; leave it unset",
+            field.path()
+        );
         assert_eq!(error.to_string(), message);
     }
     let mut none = enough();

@@ -1,14 +1,33 @@
-//! The maker of errors: one constructor for each kind, asking for what that kind must say.
+//! Creates errors: one constructor per kind, with the arguments that the kind needs.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{Effect, ErrorKind, Parts, ProvisionError, RetryAdvice, Scope, one_line};
 use crate::{CloudInstanceState, InstanceId, InvalidValue, LaunchToken, Operation};
 
-/// A call being made on a backend, as its errors name it.
+/// A call on a backend. It creates the errors of the call, one method per
+/// [kind](ErrorKind), for authors of backends and layers.
 ///
-/// Messages are brought on one line and cut to a readable length. They are for people: put no user
-/// data, token of a session or header into them.
+/// Messages are put on one line and cut to 600 characters. They are for people: never put user data,
+/// session tokens or headers into them. Add native codes, request ids and sources with the `with_`
+/// methods of [`ProvisionError`].
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::{Call, Effect, ErrorKind, Operation, RetryAdvice, Scope, Zone};
+///
+/// let call = Call::new("my-cloud", Operation::LaunchInstance);
+/// let error = call.throttled(Duration::from_secs(5)).with_native_code("SlowDown");
+/// assert_eq!(error.retry(), RetryAdvice::After(Duration::from_secs(5)));
+///
+/// let error = call.capacity(Scope::zone(Zone::new("zone-a")?), "no machine is free");
+/// assert_eq!((error.kind(), error.effect()), (ErrorKind::Capacity, Effect::None));
+///
+/// // A timeout: the caller must say what is known about the effect.
+/// let error = call.timeout(Effect::Unknown);
+/// assert_eq!(error.retry(), RetryAdvice::SameToken);
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Call {
     provider: Arc<str>,
@@ -16,7 +35,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The call of `operation` on the backend `provider`.
+    /// Creates a call of `operation` on the backend `provider`.
     pub fn new(provider: impl Into<Arc<str>>, operation: Operation) -> Self {
         Self {
             provider: provider.into(),
@@ -24,31 +43,31 @@ impl Call {
         }
     }
 
-    /// The backend's name.
+    /// Returns the backend's name.
     pub fn provider(&self) -> &str {
         &self.provider
     }
 
-    /// The operation.
+    /// Returns the operation.
     pub const fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// A value was refused before anything was created.
+    /// [`Invalid`](ErrorKind::Invalid): a value was refused before anything was created.
     pub fn invalid(&self, value: InvalidValue) -> ProvisionError {
         let error = self.without_effect(ErrorKind::Invalid, &value.to_string(), RetryAdvice::Never);
         error.change(|parts| parts.invalid = Some(value))
     }
 
-    /// The cloud has no instance with this id.
+    /// [`NotFound`](ErrorKind::NotFound): the cloud has no instance with this id.
     pub fn not_found(&self, id: &InstanceId) -> ProvisionError {
         let message = format!("there is no instance {id}; check the id and the account");
         self.without_effect(ErrorKind::NotFound, &message, RetryAdvice::Never)
             .with_scope(Scope::Instance(id.clone()))
     }
 
-    /// The cloud shows no instance with this id, which for `window` after a launch proves nothing: the time
-    /// to retry says so.
+    /// [`NotFound`](ErrorKind::NotFound) that may be a stale read: a launch is not visible for up to
+    /// `window`, the consistency window. Advises to retry after it, unless it is zero.
     pub fn not_found_yet(&self, id: &InstanceId, window: Duration) -> ProvisionError {
         let error = self.not_found(id);
         if window.is_zero() {
@@ -58,12 +77,13 @@ impl Call {
         }
     }
 
-    /// Something else is being done to it, or the name is taken.
+    /// [`Conflict`](ErrorKind::Conflict): another change is in progress, or the name is taken.
     pub fn conflict(&self, message: &str, retry: RetryAdvice) -> ProvisionError {
         self.without_effect(ErrorKind::Conflict, message, retry)
     }
 
-    /// The instance's state does not allow the call; `needed` says which state would.
+    /// [`WrongState`](ErrorKind::WrongState): the instance's state does not allow the call. `needed`
+    /// names the state that would, for the message.
     pub fn wrong_state(
         &self,
         id: &InstanceId,
@@ -75,76 +95,78 @@ impl Call {
             .with_scope(Scope::Instance(id.clone()))
     }
 
-    /// The token belongs to a launch with another config.
+    /// [`TokenConflict`](ErrorKind::TokenConflict): the token was used with another config.
     pub fn token_conflict(&self, token: &LaunchToken) -> ProvisionError {
         let message = format!(
-            "launch token {token} was used with another config or count; repeat that config or take a new token"
+            "launch token {token} was used with another config or count; use the original config or a new token"
         );
         self.without_effect(ErrorKind::TokenConflict, &message, RetryAdvice::Never)
     }
 
-    /// The token's instances are terminated or being terminated, and it is still remembered.
+    /// [`TokenSpent`](ErrorKind::TokenSpent): the token's instances are terminating or terminated.
     pub fn token_spent(&self, token: &LaunchToken) -> ProvisionError {
         let message = format!(
-            "what launch token {token} launched is terminated or going; take a new token to launch anew"
+            "the instances of launch token {token} are terminating or terminated; use a new token to launch again"
         );
         self.without_effect(ErrorKind::TokenSpent, &message, RetryAdvice::Never)
     }
 
-    /// There is no machine of this kind in `scope` now.
+    /// [`Capacity`](ErrorKind::Capacity): the cloud has no capacity in `scope` now.
     pub fn capacity(&self, scope: Scope, message: &str) -> ProvisionError {
         self.without_effect(ErrorKind::Capacity, message, RetryAdvice::Never)
             .with_scope(scope)
     }
 
-    /// A limit of `scope` is reached.
+    /// [`Quota`](ErrorKind::Quota): a limit of `scope` is reached.
     pub fn quota(&self, scope: Scope, message: &str) -> ProvisionError {
         self.without_effect(ErrorKind::Quota, message, RetryAdvice::Never)
             .with_scope(scope)
     }
 
-    /// Too many calls; the next one not before `delay` has passed.
+    /// [`Throttled`](ErrorKind::Throttled): too many calls. Advises to retry after `delay`.
     pub fn throttled(&self, delay: Duration) -> ProvisionError {
         let message = "too many calls; slow down";
         self.without_effect(ErrorKind::Throttled, message, RetryAdvice::After(delay))
     }
 
-    /// The credentials are missing, expired or wrong.
+    /// [`Unauthenticated`](ErrorKind::Unauthenticated): the credentials are missing, expired or wrong.
     pub fn unauthenticated(&self, message: &str) -> ProvisionError {
         self.without_effect(ErrorKind::Unauthenticated, message, RetryAdvice::Never)
     }
 
-    /// The credentials do not allow this.
+    /// [`Forbidden`](ErrorKind::Forbidden): the credentials do not allow the call.
     pub fn forbidden(&self, message: &str) -> ProvisionError {
         self.without_effect(ErrorKind::Forbidden, message, RetryAdvice::Never)
     }
 
-    /// The backend does not offer this call.
+    /// [`Unsupported`](ErrorKind::Unsupported): the backend does not support the call.
     pub fn unsupported(&self) -> ProvisionError {
-        let message = "this backend does not offer the call; see its capabilities";
+        let message = "this backend does not support the call; see its capabilities";
         self.without_effect(ErrorKind::Unsupported, message, RetryAdvice::Never)
     }
 
-    /// A list could not see `scopes`.
+    /// [`Incomplete`](ErrorKind::Incomplete): a list could not read `scopes`.
     pub fn incomplete(&self, scopes: impl IntoIterator<Item = Scope>) -> ProvisionError {
-        let message = "the list could not see every part; what is missing may still exist";
+        let message = "the list is incomplete; instances in the missing parts may still exist";
         let error = self.without_effect(ErrorKind::Incomplete, message, RetryAdvice::SameToken);
         scopes.into_iter().fold(error, ProvisionError::with_scope)
     }
 
-    /// No answer came in time. A read has no effect, whatever is said here.
+    /// [`Timeout`](ErrorKind::Timeout): no response within the timeout. Reads ignore `effect`: they
+    /// have none.
     pub fn timeout(&self, effect: Effect) -> ProvisionError {
-        self.make(
+        self.create(
             ErrorKind::Timeout,
             effect,
-            "no answer came in time",
+            "no response within the timeout",
             RetryAdvice::SameToken,
         )
     }
 
-    /// The cloud cannot be reached or cannot serve the call now. A read has no effect.
+    /// [`Unavailable`](ErrorKind::Unavailable): the cloud cannot be reached or cannot serve the call
+    /// now. Reads ignore `effect`.
     pub fn unavailable(&self, effect: Effect, message: &str) -> ProvisionError {
-        self.make(
+        self.create(
             ErrorKind::Unavailable,
             effect,
             message,
@@ -152,9 +174,10 @@ impl Call {
         )
     }
 
-    /// An answer that the backend does not understand. A read has no effect.
+    /// [`Unexpected`](ErrorKind::Unexpected): the backend does not understand the response. Reads
+    /// ignore `effect`.
     pub fn unexpected(&self, effect: Effect, message: &str) -> ProvisionError {
-        self.make(
+        self.create(
             ErrorKind::Unexpected,
             effect,
             message,
@@ -163,10 +186,10 @@ impl Call {
     }
 
     fn without_effect(&self, kind: ErrorKind, message: &str, retry: RetryAdvice) -> ProvisionError {
-        self.make(kind, Effect::None, message, retry)
+        self.create(kind, Effect::None, message, retry)
     }
 
-    fn make(
+    fn create(
         &self,
         kind: ErrorKind,
         effect: Effect,

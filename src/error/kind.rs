@@ -1,4 +1,4 @@
-//! The closed vocabulary that a control loop acts on.
+//! The kinds, effects, advice and scopes of errors, which a control loop acts on.
 
 use std::{fmt, time::Duration};
 
@@ -6,48 +6,64 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InstanceId, InstanceType, Market, NetworkId, Zone};
 
-/// What went wrong. The same on every cloud: quota is not capacity is not throttling is not
-/// authorisation.
+/// What went wrong, the same on every cloud. Quota, capacity, throttling and authorization are
+/// different kinds, because a control loop reacts to each in another way.
+///
+/// ```
+/// use fleetwright::ErrorKind;
+///
+/// fn reaction(kind: ErrorKind) -> &'static str {
+///     match kind {
+///         ErrorKind::Capacity => "try another offering",
+///         ErrorKind::Quota => "terminate something or raise the quota",
+///         ErrorKind::TokenSpent => "launch with a new token",
+///         ErrorKind::Throttled | ErrorKind::Unavailable | ErrorKind::Timeout => "retry later",
+///         _ => "tell a person",
+///     }
+/// }
+/// assert_eq!(reaction(ErrorKind::Capacity), "try another offering");
+/// assert_eq!(ErrorKind::TokenSpent.to_string(), "token spent");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A value is refused: change the config.
+    /// A value was refused. Change the config.
     Invalid,
     /// The cloud has no such instance or object.
     NotFound,
-    /// Something else is being done to it, or the name is taken.
+    /// Another change is in progress, or the name is taken.
     Conflict,
     /// The instance's state does not allow the call.
     WrongState,
-    /// The launch token belongs to a launch with another config: a mistake of the caller.
+    /// The launch token was used with another config. That is a bug in the caller.
     TokenConflict,
-    /// The launch token's instances are terminated, or being so: launch anew with a new token.
+    /// The launch token's instances are terminating or terminated. Launch with a new token.
     TokenSpent,
-    /// The cloud has no machine of this kind there now: try another offering, or later.
+    /// The cloud has no capacity for this offering now. Try another one, or try later.
     Capacity,
-    /// The account's limit is reached: terminate something or ask for more.
+    /// A limit of the account is reached. Terminate instances or request a higher limit.
     Quota,
-    /// Too many calls: slow down.
+    /// Too many calls. Send fewer.
     Throttled,
     /// The credentials are missing, expired or wrong.
     Unauthenticated,
-    /// The credentials do not allow this.
+    /// The credentials do not allow the call.
     Forbidden,
-    /// The backend does not offer this call.
+    /// The backend does not support the call.
     Unsupported,
-    /// A list could not see every part; the scopes name what is missing.
+    /// A list could not read every part. The scopes name the missing ones.
     Incomplete,
-    /// No answer came in time.
+    /// No response within the timeout.
     Timeout,
     /// The cloud cannot be reached or cannot serve the call now.
     Unavailable,
-    /// An answer that the backend does not understand.
+    /// The backend does not understand the cloud's response.
     Unexpected,
 }
 
 impl ErrorKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 16] = [
         Self::Invalid,
         Self::NotFound,
@@ -67,7 +83,7 @@ impl ErrorKind {
         Self::Unexpected,
     ];
 
-    /// The kind in words, as `Display` and metrics show it.
+    /// Returns the kind's name, as in `Display` and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
@@ -96,16 +112,17 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What became of a call that failed.
+/// Whether a failed call changed anything. Ordered from the weakest to the strongest effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// It changed nothing.
+    /// The call changed nothing.
     None,
-    /// It, or a part of it, was done all the same.
+    /// The call, or a part of it, was done although it failed.
     Done,
-    /// Nobody knows. A launch is settled with
-    /// [`find_launch`](crate::InstanceProvisioner::find_launch) before anything is sent again.
+    /// It is not known. Settle a launch with
+    /// [`settle_launch`](crate::InstanceProvisionerExt::settle_launch), or replay its token, before
+    /// anything else is launched.
     Unknown,
 }
 
@@ -120,20 +137,30 @@ impl fmt::Display for Effect {
 }
 
 /// Whether and when the same call may be sent again.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::RetryAdvice;
+///
+/// assert_eq!(RetryAdvice::Never.delay(), None);
+/// assert_eq!(RetryAdvice::SameToken.delay(), Some(Duration::ZERO));
+/// let minute = Duration::from_secs(60);
+/// assert_eq!(RetryAdvice::After(minute).delay(), Some(minute));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAdvice {
-    /// Unchanged, it would only fail again.
+    /// The same call would fail again.
     Never,
-    /// It may be repeated: a launch only with the same token, so one without a token must not be;
-    /// a reboot boots again; every other call is idempotent.
+    /// The call may be sent again. A launch needs the same token, so one without a token must not be
+    /// sent again; a reboot may reboot twice; every other call is idempotent.
     SameToken,
-    /// As [`SameToken`](Self::SameToken), but not before this time has passed.
+    /// Like [`SameToken`](Self::SameToken), but only after this delay.
     After(Duration),
 }
 
 impl RetryAdvice {
-    /// How long to wait at least before the call is repeated; nothing where it must not be.
+    /// Returns the least delay before the call may be sent again, or `None` if it must not be.
     pub const fn delay(self) -> Option<Duration> {
         match self {
             Self::Never => None,
@@ -153,32 +180,32 @@ impl fmt::Display for RetryAdvice {
     }
 }
 
-/// What a failure is about.
+/// The part of the cloud that a failure applies to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Scope {
     /// One instance.
     Instance(InstanceId),
-    /// What can be bought: any type, zone or market where it is unset.
+    /// An offering. A field that is `None` means every type, zone or market.
     Offering {
-        /// The type, or all of them.
+        /// The instance type.
         instance_type: Option<InstanceType>,
-        /// The zone, or all of them.
+        /// The zone.
         zone: Option<Zone>,
-        /// The market, or both.
+        /// The market.
         market: Option<Market>,
     },
     /// A network or subnet.
     Network(NetworkId),
-    /// The backend's whole region.
+    /// The whole region of the backend.
     Region,
     /// The whole account.
     Account,
 }
 
 impl Scope {
-    /// Everything in one zone.
+    /// Returns the scope of everything in one zone.
     pub const fn zone(zone: Zone) -> Self {
         Self::Offering {
             instance_type: None,

@@ -1,11 +1,11 @@
-//! The one error of every provisioner: what failed, what became of it, and what to do next.
+//! The error of every provisioner: what failed, whether it had an effect, and what to do next.
 //!
-//! Owns kind × effect × retry advice × scope. A control loop reads these four and nothing else; the
-//! message, the native code and the request id are for people. Errors are made by [`Call`], whose
-//! constructors ask for what their kind must say, so that a backend cannot forget the effect.
+//! Owns kind, effect, retry advice and scopes. A control loop needs only these four; the message, the
+//! native code and the request id are for people. [`Call`] creates errors with one constructor per
+//! kind, so that a backend cannot forget the effect.
 //!
-//! No secret is rendered here: the source is never part of `Display` or `Debug`, because an SDK's
-//! error may print headers and bodies.
+//! Never prints a secret: the source is not part of `Display` or `Debug`, because an SDK's error may
+//! contain headers and bodies.
 
 mod call;
 mod kind;
@@ -17,10 +17,20 @@ pub use kind::{Effect, ErrorKind, RetryAdvice, Scope};
 
 use crate::{InstanceInfo, InvalidValue, Operation};
 
-/// What every call of a provisioner answers.
+/// The result of a call on a provisioner.
 pub type Result<T, E = ProvisionError> = std::result::Result<T, E>;
 
-/// A call that failed. Cheap to clone, because one failure may answer five hundred callers.
+/// The error of a failed call. Cheap to clone: 500 callers of a batch may get the same one.
+///
+/// | question | method |
+/// | --- | --- |
+/// | What happened? | [`kind`](Self::kind) |
+/// | Did the call change anything? | [`effect`](Self::effect) |
+/// | May I send it again, and when? | [`retry`](Self::retry) |
+/// | What does it apply to? | [`scopes`](Self::scopes) |
+/// | Which instances exist although it failed? | [`survivors`](Self::survivors) |
+///
+/// `Display` is one line with all of them.
 ///
 /// ```
 /// use fleetwright::{Call, Effect, ErrorKind, Operation, RetryAdvice};
@@ -29,8 +39,13 @@ pub type Result<T, E = ProvisionError> = std::result::Result<T, E>;
 ///     .timeout(Effect::Unknown)
 ///     .with_request_id("req-17");
 /// assert_eq!(error.kind(), ErrorKind::Timeout);
-/// assert_eq!(error.effect(), Effect::Unknown); // look the token up before anything is sent again
+/// assert_eq!(error.effect(), Effect::Unknown); // replay or look up the token before anything else
 /// assert_eq!(error.retry(), RetryAdvice::SameToken);
+/// assert_eq!(
+///     error.to_string(),
+///     "memory launch_instance: timeout: no response within the timeout \
+///      [effect unknown, retry with the same token, request req-17]",
+/// );
 /// ```
 #[derive(Clone)]
 pub struct ProvisionError(Arc<Parts>);
@@ -50,91 +65,91 @@ struct Parts {
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// What can be read.
+/// For callers: reading an error.
 impl ProvisionError {
-    /// What went wrong.
+    /// Returns what went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What became of the call.
+    /// Returns whether the call changed anything.
     pub fn effect(&self) -> Effect {
         self.0.effect
     }
 
-    /// Whether and when the same call may be sent again.
+    /// Returns whether and when the same call may be sent again.
     pub fn retry(&self) -> RetryAdvice {
         self.0.retry
     }
 
-    /// What the failure is about, where that matters: the offering without capacity, the account
-    /// whose quota is used up, the zones that a list could not see.
+    /// Returns what the failure applies to, if that matters: the offering without capacity, the
+    /// account whose quota is used up, the zones that a list could not read.
     pub fn scopes(&self) -> &[Scope] {
         &self.0.scopes
     }
 
-    /// The call that failed.
+    /// Returns the operation that failed.
     pub fn operation(&self) -> Operation {
         self.0.call.operation()
     }
 
-    /// The backend it failed on.
+    /// Returns the name of the backend.
     pub fn provider(&self) -> &str {
         self.0.call.provider()
     }
 
-    /// What happened, in one line for people, without kind, codes or effect.
+    /// Returns a one-line message for people, without kind, codes and effect.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The value that was refused, with its field and limit, where the kind is
+    /// Returns the refused value with its field and limit, if the kind is
     /// [`Invalid`](ErrorKind::Invalid).
     pub fn invalid_value(&self) -> Option<&InvalidValue> {
         self.0.invalid.as_ref()
     }
 
-    /// The cloud's own error code.
+    /// Returns the cloud's error code.
     pub fn native_code(&self) -> Option<&str> {
         self.0.native_code.as_deref()
     }
 
-    /// The cloud's own name for the request, for its support desk.
+    /// Returns the cloud's id of the request, which its support needs.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
 
-    /// The instances that exist although the call failed: the part of a batch that was launched,
-    /// or an instance that did not get ready in time.
+    /// Returns the instances that exist although the call failed: the part of a batch that was
+    /// launched, or an instance that did not run in time.
     pub fn survivors(&self) -> &[InstanceInfo] {
         &self.0.survivors
     }
 }
 
-/// What a backend or a layer adds.
+/// For backends and layers: adding to an error.
 impl ProvisionError {
-    /// Adds the cloud's own error code.
+    /// Sets the cloud's error code.
     #[must_use]
     pub fn with_native_code(self, code: impl Into<String>) -> Self {
         let code = one_line(&code.into());
         self.change(|parts| parts.native_code = Some(code))
     }
 
-    /// Adds the cloud's own name for the request.
+    /// Sets the cloud's id of the request.
     #[must_use]
     pub fn with_request_id(self, id: impl Into<String>) -> Self {
         let id = one_line(&id.into());
         self.change(|parts| parts.request_id = Some(id))
     }
 
-    /// Adds what the failure is about.
+    /// Adds a scope that the failure applies to.
     #[must_use]
     pub fn with_scope(self, scope: Scope) -> Self {
         self.change(|parts| parts.scopes.push(scope))
     }
 
-    /// Says which instances exist although the call failed; the effect is then
-    /// [`Done`](Effect::Done) unless it is unknown.
+    /// Sets the instances that exist although the call failed. If there are any, the effect
+    /// [`None`](Effect::None) becomes [`Done`](Effect::Done).
     #[must_use]
     pub fn with_survivors(self, survivors: Vec<InstanceInfo>) -> Self {
         self.change(|parts| {
@@ -145,15 +160,13 @@ impl ProvisionError {
         })
     }
 
-    /// Replaces the effect: a layer or a wait may know it where the constructor of the kind could
-    /// not.
+    /// Replaces the effect, for a layer or a wait that knows more than the constructor did.
     #[must_use]
     pub fn with_effect(self, effect: Effect) -> Self {
         self.change(|parts| parts.effect = effect)
     }
 
-    /// Names another operation: a layer that serves a call by another one answers an error of what
-    /// was asked.
+    /// Replaces the operation, for a layer that sent another call than the caller made.
     #[must_use]
     pub fn with_operation(self, operation: Operation) -> Self {
         if self.operation() == operation {
@@ -162,13 +175,13 @@ impl ProvisionError {
         self.change(|parts| parts.call = Call::new(parts.call.provider(), operation))
     }
 
-    /// Replaces the retry advice of the kind with "not before `delay` has passed".
+    /// Replaces the retry advice with [`RetryAdvice::After`].
     #[must_use]
     pub fn retry_after(self, delay: Duration) -> Self {
         self.change(|parts| parts.retry = RetryAdvice::After(delay))
     }
 
-    /// Adds the error below. It is reached through [`Error::source`] only.
+    /// Sets the underlying error. Only [`Error::source`] returns it.
     #[must_use]
     pub fn with_source(self, source: impl Error + Send + Sync + 'static) -> Self {
         self.change(|parts| parts.source = Some(Arc::new(source)))
@@ -181,7 +194,8 @@ impl ProvisionError {
 }
 
 impl fmt::Display for ProvisionError {
-    /// One line: where, what, and in brackets what people and support desks ask for next.
+    /// Writes one line: provider, operation, kind, message, and in brackets effect, advice, scopes,
+    /// codes and the number of survivors.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Parts {
             call,
@@ -214,7 +228,7 @@ impl fmt::Display for ProvisionError {
 }
 
 impl fmt::Debug for ProvisionError {
-    /// All fields but the source, which may print what nobody should read.
+    /// Writes all fields but the source, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Parts {
             call,
@@ -252,10 +266,10 @@ impl Error for ProvisionError {
     }
 }
 
-/// The longest message kept from a cloud, in characters.
+/// The longest message, in characters.
 const MAX_MESSAGE_CHARS: usize = 600;
 
-/// `text` on one line, and short enough to be read.
+/// Returns `text` on one line, cut to [`MAX_MESSAGE_CHARS`].
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_control() || c.is_whitespace());
     let line = words

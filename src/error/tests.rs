@@ -1,4 +1,4 @@
-//! What people and control loops read of an error.
+//! How errors read, and what they carry.
 
 use std::{error::Error as _, io, time::Duration};
 
@@ -19,7 +19,7 @@ fn id() -> InstanceId {
     InstanceId::new("i-1").unwrap()
 }
 
-/// One error of each kind, in the order of `ErrorKind::ALL`, with how it reads.
+/// One error of each kind, in the order of `ErrorKind::ALL`, with its text.
 fn one_of_each() -> Vec<(ProvisionError, &'static str)> {
     let token = LaunchToken::new("t-1").unwrap();
     let minute = Duration::from_secs(60);
@@ -43,11 +43,11 @@ fn one_of_each() -> Vec<(ProvisionError, &'static str)> {
         ),
         (
             launch().token_conflict(&token),
-            "x launch_instance: token conflict: launch token t-1 was used with another config or count; repeat that config or take a new token [no effect, do not retry]",
+            "x launch_instance: token conflict: launch token t-1 was used with another config or count; use the original config or a new token [no effect, do not retry]",
         ),
         (
             launch().token_spent(&token),
-            "x launch_instance: token spent: what launch token t-1 launched is terminated or going; take a new token to launch anew [no effect, do not retry]",
+            "x launch_instance: token spent: the instances of launch token t-1 are terminating or terminated; use a new token to launch again [no effect, do not retry]",
         ),
         (
             launch().capacity(here.clone(), "none left"),
@@ -71,15 +71,15 @@ fn one_of_each() -> Vec<(ProvisionError, &'static str)> {
         ),
         (
             launch().unsupported(),
-            "x launch_instance: unsupported: this backend does not offer the call; see its capabilities [no effect, do not retry]",
+            "x launch_instance: unsupported: this backend does not support the call; see its capabilities [no effect, do not retry]",
         ),
         (
             launch().incomplete([here, Scope::Region]),
-            "x launch_instance: incomplete: the list could not see every part; what is missing may still exist [no effect, retry with the same token, zone a, region]",
+            "x launch_instance: incomplete: the list is incomplete; instances in the missing parts may still exist [no effect, retry with the same token, zone a, region]",
         ),
         (
             launch().timeout(Effect::Unknown),
-            "x launch_instance: timeout: no answer came in time [effect unknown, retry with the same token]",
+            "x launch_instance: timeout: no response within the timeout [effect unknown, retry with the same token]",
         ),
         (
             launch().unavailable(Effect::Done, "down"),
@@ -113,7 +113,7 @@ fn every_kind_reads_as_one_line() {
 }
 
 #[test]
-fn what_is_added_is_shown_and_can_be_read() {
+fn added_details_are_displayed_and_returned() {
     let survivor = InstanceInfo::new(id(), CloudInstanceState::Pending);
     let error = launch()
         .quota(Scope::Account, "5 of 5")
@@ -133,7 +133,7 @@ fn what_is_added_is_shown_and_can_be_read() {
 }
 
 #[test]
-fn survivors_make_a_failure_partial_and_leave_the_unknown_unknown() {
+fn survivors_make_no_effect_done_and_keep_unknown() {
     let survivor = || vec![InstanceInfo::new(id(), CloudInstanceState::Pending)];
     let quota = || launch().quota(Scope::Account, "5 of 5");
     assert_eq!(quota().with_survivors(vec![]).effect(), Effect::None);
@@ -155,7 +155,7 @@ fn a_read_never_has_an_effect() {
 }
 
 #[test]
-fn a_clone_shares_and_a_change_does_not_reach_it() {
+fn clones_share_data_until_one_is_changed() {
     let error = launch().forbidden("no");
     let copy = error.clone();
     assert!(Arc::ptr_eq(&error.0, &copy.0));
@@ -167,7 +167,7 @@ fn a_clone_shares_and_a_change_does_not_reach_it() {
 }
 
 #[test]
-fn the_source_is_reachable_and_never_shown() {
+fn source_is_returned_and_never_displayed() {
     let error = launch()
         .forbidden("no")
         .with_source(io::Error::other("Bearer hunter2"));
@@ -190,7 +190,7 @@ fn debug_names_survivors_by_id_only() {
 }
 
 #[test]
-fn a_cloud_s_message_becomes_one_readable_line() {
+fn messages_are_one_line_of_limited_length() {
     let error = launch().forbidden(" a\r\n\tb  c\u{0} ");
     assert_eq!(error.message(), "a b c");
     assert_eq!(
@@ -206,7 +206,7 @@ fn a_cloud_s_message_becomes_one_readable_line() {
 }
 
 #[test]
-fn scopes_read_as_words() {
+fn scopes_have_a_text() {
     let offering = |market| Scope::Offering {
         instance_type: Some(InstanceType::new("big").unwrap()),
         zone: Some(Zone::new("a").unwrap()),
@@ -238,7 +238,7 @@ fn scopes_read_as_words() {
 }
 
 #[test]
-fn advice_tells_how_long_to_wait() {
+fn advice_has_a_delay() {
     let minute = Duration::from_secs(60);
     assert_eq!(RetryAdvice::Never.delay(), None);
     assert_eq!(RetryAdvice::SameToken.delay(), Some(Duration::ZERO));

@@ -1,10 +1,31 @@
-//! Waiting for a state, for one instance or a thousand.
+//! Waits until instances are in a state.
 //!
-//! Owns the polling loop: one batch describe a poll whatever the number of instances, jittered
-//! backoff, a deadline and a budget of polls. It fails fast when the goal cannot be reached any
-//! more, and it only reads: whatever its outcome, the instances are as they were.
+//! Owns the polling loop: one batch describe per poll for any number of instances, backoff with
+//! jitter, a deadline and a limit of polls. It fails at once when the goal cannot be reached any more.
+//! It only reads and never changes an instance.
 //!
-//! Time is tokio's, so a test can pause it.
+//! The `_and_wait` methods of [`InstanceProvisionerExt`](crate::InstanceProvisionerExt) combine it
+//! with a call. Time is tokio's, so tests can pause it.
+//!
+//! ```
+//! use std::time::Duration;
+//! use fleetwright::{prelude::*, wait};
+//! use fleetwright_memory::MemoryCloud;
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let provisioner = MemoryCloud::new().provisioner();
+//! let config = InstanceConfig::builder("image-1", "small").build()?;
+//! let count = std::num::NonZeroU32::new(3).unwrap();
+//! let instances = provisioner.launch_instances(&config, count).await?;
+//! let ids: Vec<_> = instances.into_iter().map(|info| info.id).collect();
+//!
+//! let policy = WaitPolicy::within(Duration::from_secs(120));
+//! let running = wait::for_state(&provisioner, &ids, CloudInstanceState::Running, &policy).await?;
+//! assert_eq!(running.len(), 3);
+//! # Ok(())
+//! # }
+//! ```
 
 mod policy;
 mod watch;
@@ -14,30 +35,32 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
 pub use policy::WaitPolicy;
-use watch::{Verdict, Watch};
+use watch::{Decision, Watch};
 
 use crate::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceProvisioner, InstanceStatus, Operation,
     ProvisionError, error::one_line,
 };
 
-/// The shortest delay, whatever was declared: a wait never spins.
-const SHORTEST: Duration = Duration::from_millis(1);
+/// The shortest delay between two polls, also for a backend without a poll interval.
+const MIN_DELAY: Duration = Duration::from_millis(1);
 
-/// Polls until every one of `ids` is in the state `goal`, and answers their statuses in the order
-/// asked.
+/// Polls until all of `ids` are in the state `goal`. Returns their statuses in the order of `ids`.
 ///
-/// - A poll is one [`describe_instances`](InstanceProvisioner::describe_instances) of those that are
-///   not there yet.
-/// - An error that may be retried does not end the wait; its delay is kept, also where the deadline
-///   comes first: then no further poll is made.
-/// - "Not found" counts only once the declared consistency window has passed since the wait began.
-///   Then it ends a wait for terminated well, with the reason `no record kept`, and any other badly.
-/// - The wait ends at once when an instance can no longer reach the goal, and once the window has
-///   passed when one that was on its way has turned back (a start that failed).
+/// - A poll is one [`describe_instances`](InstanceProvisioner::describe_instances) of the instances
+///   that are not in the goal state yet.
+/// - An error that may be retried does not end the wait. Its delay is respected; if the delay ends
+///   after the deadline, there is no further poll.
+/// - "Not found" counts only when the consistency window has passed since the start of the wait. Then
+///   a wait for [`Terminated`](CloudInstanceState::Terminated) succeeds for the instance, with the
+///   reason `no record kept`, and any other wait fails.
+/// - The wait fails at once when an instance cannot reach the goal any more. If an instance that was
+///   heading to the goal went back to another state (a start that failed), it fails once the window
+///   has passed.
 ///
 /// # Errors
-/// A [`WaitError`] that says why, which instances got there, and what was last seen of the others.
+/// A [`WaitError`] with the cause, the instances that reached the goal, and the last observation of
+/// the others.
 pub async fn for_state<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     ids: &[InstanceId],
@@ -47,8 +70,8 @@ pub async fn for_state<P: InstanceProvisioner + ?Sized>(
     for_state_after(provisioner, ids, goal, policy, None).await
 }
 
-/// The same for instances that a call has just answered as `before`, so that one which turns back
-/// between two polls is told as well.
+/// Like [`for_state`], for instances that a call has just returned in the state `before`: detects an
+/// instance that went back to another state before the first poll.
 pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     ids: &[InstanceId],
@@ -57,23 +80,23 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
     before: Option<CloudInstanceState>,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
     let window = provisioner.capabilities().consistency_window;
-    let tick = provisioner.capabilities().poll_interval.max(SHORTEST);
+    let interval = provisioner.capabilities().poll_interval.max(MIN_DELAY);
     let deadline = policy.deadline(Instant::now());
     let mut watches: BTreeMap<&InstanceId, Watch> = ids
         .iter()
         .map(|id| (id, Watch::new(goal, window, before)))
         .collect();
-    let mut delays = policy.backoff();
+    let mut backoff = policy.backoff();
     for poll in 1_u32.. {
         let open: Vec<InstanceId> = watches
             .iter()
-            .filter(|(_, w)| !w.is_there())
+            .filter(|(_, watch)| !watch.is_at_goal())
             .map(|(id, _)| (*id).clone())
             .collect();
         if open.is_empty() {
             break;
         }
-        let Ok(answers) = timeout_at(deadline, provisioner.describe_instances(&open)).await else {
+        let Ok(results) = timeout_at(deadline, provisioner.describe_instances(&open)).await else {
             return Err(WaitError::new(
                 WaitCause::Deadline,
                 goal,
@@ -82,40 +105,41 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
                 &watches,
             ));
         };
-        if answers.len() != open.len() {
-            let (asked, answered) = (open.len(), answers.len());
-            let message = format!("asked for {asked} instances, {answered} were answered");
+        if results.len() != open.len() {
+            let (returned, expected) = (results.len(), open.len());
+            let message =
+                format!("the backend returned {returned} results for {expected} instances");
             let cause = WaitCause::Failed(unexpected(provisioner, &message));
             return Err(WaitError::new(cause, goal, poll, ids, &watches));
         }
-        let mut at_least = tick;
+        let mut min_delay = interval;
         let mut failure = None;
-        for (id, answer) in open.iter().zip(answers) {
-            if answer.as_ref().is_ok_and(|status| status.id != *id) {
-                let message = "the answers are not in the order that was asked for";
+        for (id, result) in open.iter().zip(results) {
+            if result.as_ref().is_ok_and(|status| status.id != *id) {
+                let message = "the backend returned the results of a batch in another order";
                 let cause = WaitCause::Failed(unexpected(provisioner, message));
                 failure = failure.or(Some(cause));
                 continue;
             }
             let watch = watches.get_mut(id);
-            match watch.map(|watch| watch.take(id, answer)) {
-                Some(Verdict::Failed(cause)) => failure = failure.or(Some(cause)),
-                Some(Verdict::Wait(asked)) => at_least = at_least.max(asked),
-                Some(Verdict::There) | None => {}
+            match watch.map(|watch| watch.update(id, result)) {
+                Some(Decision::Failed(cause)) => failure = failure.or(Some(cause)),
+                Some(Decision::PollAfter(delay)) => min_delay = min_delay.max(delay),
+                Some(Decision::Reached) | None => {}
             }
         }
         let ended = match failure {
             Some(cause) => Some(cause),
-            None if watches.values().all(Watch::is_there) => None,
+            None if watches.values().all(Watch::is_at_goal) => None,
             None if policy.max_polls.is_some_and(|most| poll >= most.get()) => {
                 Some(WaitCause::PollLimit)
             }
             None => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                let delay = delays.next().unwrap_or(policy.max_delay).max(at_least);
-                sleep(delay.min(left)).await;
-                // The deadline cuts our own delay short, never what the cloud asks for.
-                (at_least > left).then_some(WaitCause::Deadline)
+                let remaining = deadline.saturating_duration_since(Instant::now());
+                let delay = backoff.next().unwrap_or(policy.max_delay).max(min_delay);
+                sleep(delay.min(remaining)).await;
+                // The deadline may shorten our own delay, but never the one that the cloud requests.
+                (min_delay > remaining).then_some(WaitCause::Deadline)
             }
         };
         if let Some(cause) = ended {
@@ -128,32 +152,32 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
         .collect())
 }
 
-/// What to say of a backend that answers a batch in another way than it was asked.
+/// Creates the error for a backend that returns a malformed batch.
 fn unexpected<P: InstanceProvisioner + ?Sized>(provisioner: &P, message: &str) -> ProvisionError {
     let provider = provisioner.capabilities().provider.as_str();
     Call::new(provider, Operation::DescribeInstances).unexpected(Effect::None, message)
 }
 
-/// Why a wait ended without its goal.
+/// Why a wait failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WaitCause {
-    /// The time was up.
+    /// The deadline passed.
     Deadline,
-    /// The budget of polls was used up.
+    /// The limit of polls was reached.
     PollLimit,
-    /// This instance can no longer reach the goal by any call.
+    /// This instance cannot reach the goal any more, whatever is called.
     Unreachable(Box<InstanceStatus>),
-    /// This instance was on its way and has turned back: it stays where it is unless it is asked
-    /// again.
+    /// This instance was heading to the goal and went back to another state, in which it stays until
+    /// the next call: a start that failed.
     Reverted(Box<InstanceStatus>),
-    /// A read failed in a way that a retry would not mend.
+    /// A read failed with an error that must not be retried.
     Failed(ProvisionError),
 }
 
 impl fmt::Display for WaitCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = |f: &mut fmt::Formatter<'_>, status: &InstanceStatus, what| {
+        let write_status = |f: &mut fmt::Formatter<'_>, status: &InstanceStatus, what| {
             let reason = one_line(status.state_reason.as_deref().unwrap_or("no reason given"));
             write!(
                 f,
@@ -163,40 +187,53 @@ impl fmt::Display for WaitCause {
         };
         match self {
             Self::Deadline => f.write_str("the deadline passed"),
-            Self::PollLimit => f.write_str("the budget of polls is used up"),
-            Self::Unreachable(status) => told(f, status, "is"),
-            Self::Reverted(status) => told(f, status, "turned back to"),
+            Self::PollLimit => f.write_str("the limit of polls was reached"),
+            Self::Unreachable(status) => write_status(f, status, "is"),
+            Self::Reverted(status) => write_status(f, status, "went back to"),
             Self::Failed(error) => write!(f, "{} failed", error.operation()),
         }
     }
 }
 
-/// An instance that did not get to the goal.
+/// An instance that did not reach the goal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NotReached {
     /// The instance.
     pub id: InstanceId,
-    /// What was last seen of it.
+    /// Its last observed status.
     pub last: Option<InstanceStatus>,
-    /// The last read that failed, where it failed after that.
+    /// The error of the last poll, if that failed.
     pub error: Option<ProvisionError>,
 }
 
-/// A wait that ended without its goal. The instances are as they were: none was touched.
+/// The error of a failed wait. The wait changed nothing.
+///
+/// ```
+/// use fleetwright::wait::{WaitCause, WaitError};
+///
+/// fn describe(error: &WaitError) -> String {
+///     let open: Vec<_> = error.not_reached.iter().map(|one| one.id.as_str()).collect();
+///     match &error.cause {
+///         WaitCause::Deadline | WaitCause::PollLimit => format!("still waiting for {open:?}"),
+///         WaitCause::Unreachable(status) => format!("{} is lost", status.id),
+///         _ => error.to_string(),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("waiting for {goal}: {cause}; {} of {} got there in {polls} polls", reached.len(), reached.len() + not_reached.len())]
+#[error("waiting for {goal}: {cause}; {} of {} reached it in {polls} polls", reached.len(), reached.len() + not_reached.len())]
 #[non_exhaustive]
 pub struct WaitError {
-    /// Why it ended.
+    /// Why the wait failed.
     pub cause: WaitCause,
-    /// The state that was waited for.
+    /// The goal of the wait.
     pub goal: CloudInstanceState,
-    /// How many polls were made.
+    /// The number of polls.
     pub polls: u32,
-    /// Those that got there.
+    /// The instances that reached the goal.
     pub reached: Vec<InstanceStatus>,
-    /// Those that did not.
+    /// The instances that did not.
     pub not_reached: Vec<NotReached>,
     #[source]
     source: Option<ProvisionError>,
@@ -214,7 +251,7 @@ impl WaitError {
         for id in ids {
             let watch = &watches[id];
             match watch.last() {
-                Some(status) if watch.is_there() => reached.push(status.clone()),
+                Some(status) if watch.is_at_goal() => reached.push(status.clone()),
                 last => {
                     let (id, last, error) = (id.clone(), last.cloned(), watch.error().cloned());
                     not_reached.push(NotReached { id, last, error });

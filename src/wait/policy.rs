@@ -8,26 +8,36 @@ use tokio::time::Instant;
 /// How long and how often to poll.
 ///
 /// The delay between two polls grows by half from [`first_delay`](Self::first_delay) to
-/// [`max_delay`](Self::max_delay), each made longer by a random part of itself, so that a thousand
-/// waiters do not poll in step. It is never shorter than the backend's
-/// [poll tick](crate::Capabilities::poll_interval).
+/// [`max_delay`](Self::max_delay). A random part of itself is added to each delay, so that a thousand
+/// waiters do not poll at the same time. No delay is shorter than the backend's
+/// [poll interval](crate::Capabilities::poll_interval).
+///
+/// ```
+/// use std::{num::NonZeroU32, time::Duration};
+/// use fleetwright::wait::WaitPolicy;
+///
+/// let policy = WaitPolicy::within(Duration::from_secs(300))
+///     .delays(Duration::from_secs(1), Duration::from_secs(15))
+///     .max_polls(NonZeroU32::new(50).unwrap());
+/// assert_eq!(policy.timeout, Duration::from_secs(300));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitPolicy {
-    /// How long to wait in all. [`Duration::MAX`] is for ever.
+    /// How long to wait in total. [`Duration::MAX`] waits without a limit.
     pub timeout: Duration,
-    /// The delay after the first poll.
+    /// The delay after the first poll. Default: 500 ms.
     pub first_delay: Duration,
-    /// The longest delay, before the random part.
+    /// The longest delay, before the random part is added. Default: 10 s.
     pub max_delay: Duration,
-    /// The most polls to make.
+    /// The most polls. Default: no limit.
     pub max_polls: Option<NonZeroU32>,
-    /// Makes the random part repeatable.
+    /// A seed that makes the random part reproducible. Default: `None`.
     pub jitter_seed: Option<u64>,
 }
 
 impl WaitPolicy {
-    /// Waits for `timeout` at most, polling from twice a second down to every ten seconds.
+    /// Creates a policy that waits for at most `timeout`, with delays from 500 ms to 10 s.
     pub const fn within(timeout: Duration) -> Self {
         Self {
             timeout,
@@ -38,7 +48,7 @@ impl WaitPolicy {
         }
     }
 
-    /// Polls after `first`, and then ever more slowly, at last every `max`.
+    /// Sets the first and the longest delay between two polls.
     #[must_use]
     pub const fn delays(mut self, first: Duration, max: Duration) -> Self {
         self.first_delay = first;
@@ -46,28 +56,28 @@ impl WaitPolicy {
         self
     }
 
-    /// Makes `polls` polls at most.
+    /// Sets the most polls.
     #[must_use]
     pub const fn max_polls(mut self, polls: NonZeroU32) -> Self {
         self.max_polls = Some(polls);
         self
     }
 
-    /// Makes the random part of the delays repeatable.
+    /// Sets a seed that makes the random part of the delays reproducible.
     #[must_use]
     pub const fn jitter_seed(mut self, seed: u64) -> Self {
         self.jitter_seed = Some(seed);
         self
     }
 
-    /// When a wait that begins at `now` ends.
+    /// Returns the deadline of a wait that starts at `now`.
     pub(super) fn deadline(&self, now: Instant) -> Instant {
         const THIRTY_YEARS: Duration = Duration::from_secs(946_080_000);
-        let end = now.checked_add(self.timeout);
-        end.unwrap_or_else(|| now + THIRTY_YEARS)
+        let deadline = now.checked_add(self.timeout);
+        deadline.unwrap_or_else(|| now + THIRTY_YEARS)
     }
 
-    /// The delays between the polls, without end.
+    /// Returns the delays between polls, without end.
     pub(super) fn backoff(&self) -> impl Iterator<Item = Duration> + Send + use<> {
         let mut builder = ExponentialBuilder::new()
             .with_factor(1.5)
@@ -92,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_policy_is_what_it_was_told() {
+    fn setters_set_the_fields() {
         let second = Duration::from_secs(1);
         let policy = WaitPolicy::within(second * 60)
             .delays(second, second * 2)
@@ -109,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_polls_from_twice_a_second_to_every_ten_seconds_unless_told() {
+    fn default_delays_are_half_a_second_to_ten_seconds() {
         let policy = WaitPolicy::within(Duration::from_secs(60));
         let (half, ten) = (Duration::from_millis(500), Duration::from_secs(10));
         assert_eq!((policy.first_delay, policy.max_delay), (half, ten));
@@ -117,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_delay_beyond_the_longest_one_is_kept() {
+    fn first_delay_above_the_longest_delay_is_kept() {
         let (five, two) = (Duration::from_secs(5), Duration::from_secs(2));
         let policy = WaitPolicy::within(five).delays(five, two).jitter_seed(1);
         let delays: Vec<_> = policy.backoff().take(9).collect();
@@ -126,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_differ_by_seed_and_repeat_with_it() {
+    fn delays_are_reproducible_with_the_same_seed() {
         let delays = |seed| {
             let policy = WaitPolicy::within(Duration::from_secs(60)).jitter_seed(seed);
             policy.backoff().take(20).collect::<Vec<_>>()
@@ -137,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn delays_grow_within_their_bounds(first in 1_u64..5_000, longer in 0_u64..60_000, seed: u64) {
+        fn delays_grow_within_bounds(first in 1_u64..5_000, longer in 0_u64..60_000, seed: u64) {
             let (first, max) = (Duration::from_millis(first), Duration::from_millis(first + longer));
             let policy = WaitPolicy::within(max).delays(first, max).jitter_seed(seed);
             let mut base = first;

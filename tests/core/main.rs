@@ -13,6 +13,7 @@ mod fake;
 mod fingerprint;
 mod forward;
 mod layer;
+mod next_attempt;
 mod provided;
 mod serialized;
 mod settle;

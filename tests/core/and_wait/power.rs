@@ -55,7 +55,7 @@ async fn a_start_that_turns_back_is_an_error_that_had_an_effect() {
     );
     assert_eq!(
         error.message(),
-        "instance i-1 is stopped; it must be running (instance i-1 turned back to stopped (out of capacity))"
+        "instance i-1 is stopped; it must be running (instance i-1 went back to stopped (out of capacity))"
     );
     let kept = &error.survivors()[0];
     assert_eq!(

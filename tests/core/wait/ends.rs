@@ -203,7 +203,7 @@ async fn a_backend_that_loses_results_is_not_believed() {
     assert_eq!(failed.effect(), Effect::None);
     assert_eq!(
         failed.to_string(),
-        "fake describe_instances: unexpected: asked for 2 instances, 1 were answered \
+        "fake describe_instances: unexpected: the backend returned 1 results for 2 instances \
          [no effect, retry with the same token]"
     );
 }

@@ -33,19 +33,19 @@ async fn every_end_reads_as_one_line() {
     let cases = [
         (
             failed([(0, Pending.into())], &policy).await,
-            "waiting for running: the deadline passed; 1 of 2 got there in 3 polls",
+            "waiting for running: the deadline passed; 1 of 2 reached it in 3 polls",
         ),
         (
             failed([(0, Pending.into())], &brief).await,
-            "waiting for running: the budget of polls is used up; 1 of 2 got there in 1 polls",
+            "waiting for running: the limit of polls was reached; 1 of 2 reached it in 1 polls",
         ),
         (
             failed([(0, told(Terminated, "out of capacity"))], &policy).await,
-            "waiting for running: instance i-2 is terminated (out of capacity); 1 of 2 got there in 1 polls",
+            "waiting for running: instance i-2 is terminated (out of capacity); 1 of 2 reached it in 1 polls",
         ),
         (
             failed([(0, Terminated.into())], &policy).await,
-            "waiting for running: instance i-2 is terminated (no reason given); 1 of 2 got there in 1 polls",
+            "waiting for running: instance i-2 is terminated (no reason given); 1 of 2 reached it in 1 polls",
         ),
         (
             failed(
@@ -53,11 +53,11 @@ async fn every_end_reads_as_one_line() {
                 &policy,
             )
             .await,
-            "waiting for running: instance i-2 turned back to stopped (boot failed); 1 of 2 got there in 2 polls",
+            "waiting for running: instance i-2 went back to stopped (boot failed); 1 of 2 reached it in 2 polls",
         ),
         (
             failed([(0, poll().forbidden("no").into())], &policy).await,
-            "waiting for running: describe_instances failed; 1 of 2 got there in 1 polls",
+            "waiting for running: describe_instances failed; 1 of 2 reached it in 1 polls",
         ),
     ];
     for (error, text) in cases {

@@ -209,7 +209,7 @@ x = \"sg\"
             "line 7, column 1: standard-9 of flavors: the catalog never had it: want one that it has",
             "line 8, column 1: ubuntu-24 of flavors: a table stands here: want a name in quotes; if the id has a dot, put it in quotes too: \"ubuntu-24...\"",
             "line 9, column 1: arm-2 of flavors: instance type: is empty; give a value or leave the field out",
-            "line 11, column 1: acme-golden-7 of images: image: contains ' '; only characters that are neither space nor control",
+            "line 11, column 1: acme-golden-7 of images: image: contains ' '; use only characters that are neither space nor control",
             "line 12, column 1: blue of networks: \"blue\" is no network id: want a UUID with hyphens, or default",
             "line 14, column 1: default of networks: subnet is missing: want a name in quotes",
             "line 15, column 1: default of networks: \"subnets\" is not known: want subnet, security-groups, zone; did you mean subnet?",
