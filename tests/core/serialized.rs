@@ -95,7 +95,7 @@ fn a_config_that_could_not_be_built_is_not_read() {
         (json!({"disk_size_gb": -1}), "nonzero u32"),
         (
             json!({"launch_token": "x".repeat(129)}),
-            "launch token: has 129 characters, at most 128",
+            "launch token: has 129 characters; the limit is 128",
         ),
         (json!({"launch_token": "é"}), "launch token: contains 'é'"),
         (
