@@ -17,7 +17,7 @@ fn document_matches_the_registry() {
 }
 
 #[test]
-fn ids_are_unique_and_names_begin_with_them() {
+fn ids_are_unique_and_names_start_with_them() {
     let problems = document::check_names(&CONTRACT);
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(CONTRACT.clauses.len() >= 80);

@@ -176,7 +176,7 @@ fn every_statement_seeks() {
 }
 
 #[test]
-fn what_is_acknowledged_is_synced() {
+fn acknowledged_commits_are_synced() {
     let database = Database::new();
     let pragma = |name: &str| -> String {
         let text = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
@@ -192,7 +192,7 @@ fn what_is_acknowledged_is_synced() {
 }
 
 #[tokio::test]
-async fn a_reader_cannot_write() {
+async fn reader_connection_cannot_write() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("store.db");
     let options = SqliteOptions::default();

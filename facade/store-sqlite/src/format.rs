@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_database_is_brought_up_with_its_data() {
+    fn older_database_is_migrated_with_its_data() {
         let connection = Connection::open_in_memory().unwrap();
         let steps = [
             "CREATE TABLE a (x); INSERT INTO a VALUES (7);",
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_that_fails_says_which() {
+    fn failed_migration_is_named() {
         let connection = Connection::open_in_memory().unwrap();
         let error =
             migrate(&connection, &["CREATE TABLE a (x)", "CREATE TABLE a (x)"]).unwrap_err();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_database_is_refused() {
+    fn newer_database_is_refused() {
         let connection = Connection::open_in_memory().unwrap();
         migrate(&connection, &["CREATE TABLE a (x)", "CREATE TABLE b (x)"]).unwrap();
         let error = migrate(&connection, &["CREATE TABLE a (x)"]).unwrap_err();

@@ -78,7 +78,7 @@ async fn keys(store: &SqliteStore, query: &Query) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn another_programs_database_is_refused_and_left_alone() {
+async fn database_of_another_program_is_refused_and_unchanged() {
     for sql in [
         "CREATE TABLE theirs (x)",
         "PRAGMA application_id = 7",
@@ -97,7 +97,7 @@ async fn another_programs_database_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_refused_and_left_alone() {
+async fn file_that_is_not_a_database_is_refused_and_unchanged() {
     let place = Place::new();
     let text = "minutes of the meeting\n".repeat(100);
     fs::write(place.path(), &text).unwrap();
@@ -110,7 +110,7 @@ async fn what_is_no_database_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_newer_format_is_refused_and_left_alone() {
+async fn newer_format_is_refused_and_unchanged() {
     let place = Place::new();
     put(&place.open().await, "a", "n").await;
     place.tamper("PRAGMA user_version = 99");
@@ -124,7 +124,7 @@ async fn a_newer_format_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_not_there_is_unavailable() {
+async fn missing_folder_is_unavailable() {
     let path = Place::new().path().join("missing").join("store.db");
     let refused = SqliteStore::open(&path, schema()).await.unwrap_err();
     assert_eq!(refused.advice(), Advice::Later);
@@ -132,7 +132,7 @@ async fn a_folder_that_is_not_there_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_damaged_record_holds_up_no_other() {
+async fn damaged_record_does_not_affect_others() {
     let place = Place::new();
     let store = place.open().await;
     for (key, name) in [("a", "1"), ("b", "2"), ("c", "3")] {
@@ -178,7 +178,7 @@ async fn a_damaged_record_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn a_check_finds_what_is_not_as_it_was_written() {
+async fn check_finds_modified_records() {
     for (sql, finding) in [
         (
             "DELETE FROM entries",
@@ -200,7 +200,7 @@ async fn a_check_finds_what_is_not_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn an_unreadable_log_is_told_to_watches() {
+async fn unreadable_log_is_reported_to_watches() {
     let place = Place::new();
     let store = place.open().await;
     put(&store, "a", "n").await;
@@ -217,7 +217,7 @@ async fn an_unreadable_log_is_told_to_watches() {
 }
 
 #[tokio::test]
-async fn another_schema_is_indexed_anew() {
+async fn changed_schema_is_reindexed() {
     let place = Place::new();
     let store = place.open().await;
     for (key, group) in [("a", "g"), ("b", "h"), ("c", "g")] {
@@ -252,7 +252,7 @@ async fn another_schema_is_indexed_anew() {
 }
 
 #[tokio::test]
-async fn an_index_that_cannot_be_unique_is_refused_and_nothing_changes() {
+async fn new_unique_index_with_duplicates_is_refused_and_nothing_changes() {
     let place = Place::new();
     let store = place.open().await;
     for key in ["a", "b"] {
@@ -284,7 +284,7 @@ async fn an_index_that_cannot_be_unique_is_refused_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn who_wants_to_be_alone_refuses_others() {
+async fn exclusive_handle_refuses_others() {
     let place = Place::new();
     let patient = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
     let open = |options| SqliteStore::open_with(place.path(), schema(), options);
@@ -304,7 +304,7 @@ async fn who_wants_to_be_alone_refuses_others() {
 }
 
 #[tokio::test]
-async fn who_is_about_to_go_is_waited_for() {
+async fn closing_handle_is_waited_for() {
     let place = Place::new();
     let alone = SqliteOptions::default().exclusive();
     let other = Schema::builder().kind("thing").build().unwrap();
@@ -321,7 +321,7 @@ async fn who_is_about_to_go_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_writer_outside_is_waited_for_and_then_told() {
+async fn external_writer_is_waited_for_and_then_reported() {
     let place = Place::new();
     let options = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
     let store = SqliteStore::open_with(place.path(), schema(), options)
@@ -339,7 +339,7 @@ async fn a_writer_outside_is_waited_for_and_then_told() {
 }
 
 #[tokio::test]
-async fn only_so_many_commits_are_kept() {
+async fn old_commits_are_forgotten() {
     let place = Place::new();
     let options = SqliteOptions::default().keep_commits(3);
     let store = SqliteStore::open_with(place.path(), schema(), options)
@@ -379,7 +379,7 @@ async fn only_so_many_commits_are_kept() {
 }
 
 #[tokio::test]
-async fn a_watch_is_handed_much_in_parts_and_whole() {
+async fn watch_returns_many_commits_in_complete_batches() {
     let place = Place::new();
     let store = place.open().await;
     let large = "x".repeat(250_000);
@@ -418,7 +418,7 @@ async fn only_the_owner_can_read_a_new_file() {
 }
 
 #[tokio::test]
-async fn a_name_with_a_meaning_for_sqlite_is_a_file_like_any_other() {
+async fn special_sqlite_name_is_an_ordinary_file() {
     let place = Place::new();
     for name in [
         ":memory:",
@@ -435,7 +435,7 @@ async fn a_name_with_a_meaning_for_sqlite_is_a_file_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_database_grows_to_its_limit_and_no_further() {
+async fn database_does_not_grow_beyond_its_limit() {
     const LIMIT: u64 = 300_000;
     let place = Place::new();
     let options = SqliteOptions::default().max_bytes(LIMIT);

@@ -94,7 +94,7 @@ async fn child_that_writes_twenty() {
 }
 
 #[tokio::test]
-async fn commits_of_another_process_are_watched_and_meet_no_lost_writes() {
+async fn commits_of_another_process_are_watched_and_none_is_lost() {
     let folder = TempDir::new().unwrap();
     let store = open(folder.path()).await;
     let mut child = run_again("child_that_writes_twenty", folder.path(), None);
@@ -151,7 +151,7 @@ async fn child_on_a_small_disk() {
 }
 
 #[tokio::test]
-async fn a_disk_that_takes_no_more_loses_nothing_acknowledged() {
+async fn full_disk_loses_no_acknowledged_commit() {
     let folder = TempDir::new().unwrap();
     let mut child = run_again("child_on_a_small_disk", folder.path(), Some(SMALL_FILES));
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();

@@ -27,7 +27,7 @@ fn put(number: u64) -> Transaction {
 }
 
 #[test]
-fn without_a_runtime_a_call_is_refused_and_does_not_panic() {
+fn call_without_a_runtime_is_refused_and_does_not_panic() {
     let folder = TempDir::new().unwrap();
     let store = runtime().block_on(open(folder.path()));
     let told = store.commit(&put(1)).now_or_never().unwrap().unwrap_err();
@@ -38,7 +38,7 @@ fn without_a_runtime_a_call_is_refused_and_does_not_panic() {
 }
 
 #[test]
-fn a_runtime_that_ends_leaves_a_store_that_goes_on_in_another() {
+fn store_continues_on_another_runtime() {
     let folder = TempDir::new().unwrap();
     let store = runtime().block_on(open(folder.path()));
     for round in 0..20 {
@@ -69,7 +69,7 @@ fn a_runtime_that_ends_leaves_a_store_that_goes_on_in_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paused_clock_gives_no_false_timeouts() {
+async fn paused_clock_causes_no_timeouts() {
     let folder = TempDir::new().unwrap();
     let store = open(folder.path()).await;
     for number in 0..20 {

@@ -72,7 +72,7 @@ macro_rules! dies {
             }
 
             #[test]
-            fn dies_of_crash_01() {
+            fn fails_crash_01() {
                 must_die::<$twist>(concat!(module_path!(), "::child"));
             }
         }

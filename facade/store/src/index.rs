@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_compare_as_values_do(a in parts(), b in parts()) {
+        fn encoded_bytes_compare_like_values(a in parts(), b in parts()) {
             let (first, second) = (IndexValue(a), IndexValue(b));
             prop_assert_eq!(
                 first.encoded().unwrap().cmp(&second.encoded().unwrap()),
@@ -195,7 +195,7 @@ mod tests {
         }
 
         #[test]
-        fn first_parts_are_a_prefix_and_nothing_else_is(a in parts(), b in parts()) {
+        fn first_parts_are_the_only_prefixes(a in parts(), b in parts()) {
             let begins = b.starts_with(&a);
             let (short, long) = (IndexValue(a).encoded().unwrap(), IndexValue(b).encoded().unwrap());
             prop_assert_eq!(long.starts_with(&short), begins);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_order_is_refused() {
+    fn values_without_order_are_refused() {
         for value in [
             serde_json::json!(1.5),
             serde_json::json!({}),

@@ -71,20 +71,20 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_counted_to_the_last_level() {
+    fn depth_limit_is_exact() {
         assert!(written(&nested(MAX_VALUE_DEPTH)).is_ok());
         assert!(written(&nested(MAX_VALUE_DEPTH + 1)).is_err());
     }
 
     #[test]
-    fn size_is_counted_to_the_last_byte() {
+    fn size_limit_is_exact() {
         let text = |bytes: usize| Value::String("x".repeat(bytes - 2));
         assert!(written(&text(MAX_VALUE_BYTES)).is_ok());
         assert!(written(&text(MAX_VALUE_BYTES + 1)).is_err());
     }
 
     #[test]
-    fn what_is_accepted_can_be_read_back() {
+    fn accepted_values_can_be_read() {
         let json = written(&nested(MAX_VALUE_DEPTH)).unwrap();
         assert_eq!(
             serde_json::from_str::<Value>(&json).unwrap(),

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_keep_to_their_letters() {
+    fn names_allow_only_their_characters() {
         for good in ["a", "server", "public-ip", "v1.server_2"] {
             assert!(Kind::new(good).is_ok(), "{good}");
         }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_take_any_text_but_control_characters() {
+    fn keys_allow_any_text_without_control_characters() {
         for good in ["a", "Ä/ 🦀", &"k".repeat(512)] {
             assert!(Key::new(good).is_ok(), "{good}");
         }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_from_json_is_checked_too() {
+    fn deserialized_name_is_validated() {
         assert!(serde_json::from_str::<Key>("\"\"").is_err());
         let key = serde_json::from_str::<Key>("\"a\"").unwrap();
         assert_eq!(serde_json::to_string(&key).unwrap(), "\"a\"");

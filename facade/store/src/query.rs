@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_goes_on_in_its_own_query_only() {
+    fn cursor_works_only_in_its_own_query() {
         let key = Key::new("ä \u{1f980}").unwrap();
         let by = |name: &str, value: &str| Query::by(kind("a"), index(name), value);
         let query = by("i", "x");
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schema_does_not_have_is_refused() {
+    fn unknown_kinds_and_indexes_are_refused() {
         assert!(Query::all(kind("c")).plan(&schema()).is_err());
         assert!(
             Query::by(kind("b"), index("i"), "x")
@@ -299,7 +299,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_taken_for_a_cursor(text in "\\PC{0,40}") {
+        fn arbitrary_text_is_not_a_cursor(text in "\\PC{0,40}") {
             let query = Query::all(kind("a")).after(Cursor::from_text(text));
             prop_assert!(query.plan(&schema()).is_err());
         }

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_found_by_all_its_parts_or_not_at_all() {
+    fn record_with_a_missing_part_is_not_indexed() {
         assert_eq!(
             values(&json!({"org": "a", "project": 7})),
             ["place(\"a\", 7)"]
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_an_entry_for_each_item_once() {
+    fn array_has_one_entry_per_distinct_item() {
         assert_eq!(
             values(&json!({"tags": ["x", "y", "x", null]})),
             ["tag(\"x\")", "tag(\"y\")"]
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_indexed_is_named() {
+    fn unindexable_value_is_named() {
         let kind = Kind::new("thing").unwrap();
         let wrong = schema().entries(&kind, &json!({"name": {}})).unwrap_err();
         assert_eq!(
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_schema_says_what_is_wrong() {
+    fn invalid_schema_is_refused_with_a_reason() {
         let builder = Schema::builder;
         let wrong = [
             (builder().kind("Bad"), "Kind"),

@@ -20,7 +20,7 @@ fn put(key: &str) -> Transaction {
 }
 
 #[test]
-fn every_call_is_done_at_once_without_a_runtime() {
+fn every_call_completes_at_once_without_a_runtime() {
     let store = store(MemoryOptions::default());
     let revision = store.commit(&put("a")).now_or_never().unwrap().unwrap();
     let mut watch = store
@@ -34,7 +34,7 @@ fn every_call_is_done_at_once_without_a_runtime() {
 }
 
 #[test]
-fn only_so_many_commits_are_kept() {
+fn old_commits_are_forgotten() {
     let store = store(MemoryOptions::default().keep_commits(2));
     for key in ["a", "b", "c", "d"] {
         store.commit(&put(key)).now_or_never().unwrap().unwrap();
@@ -70,7 +70,7 @@ fn only_so_many_commits_are_kept() {
 }
 
 #[test]
-fn a_full_store_takes_what_does_not_make_it_larger() {
+fn full_store_accepts_writes_that_do_not_grow_it() {
     let store = store(MemoryOptions::default().capacity(25));
     for key in ["a", "b"] {
         store.commit(&put(key)).now_or_never().unwrap().unwrap();
@@ -83,7 +83,7 @@ fn a_full_store_takes_what_does_not_make_it_larger() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paused_clock_stands_still_while_calls_are_made() {
+async fn paused_clock_does_not_advance_during_calls() {
     let store = store(MemoryOptions::default());
     let before = tokio::time::Instant::now();
     for number in 0..100 {

@@ -72,7 +72,7 @@ async fn filled() -> Result<(Arc<dyn Store>, Table<Server>)> {
 }
 
 #[tokio::test]
-async fn values_are_made_read_replaced_and_removed() {
+async fn values_are_created_read_replaced_and_removed() {
     let (store, servers) = filled().await.unwrap();
     let read = servers.get(&key("a")).await.unwrap().unwrap();
     assert_eq!(
@@ -100,7 +100,7 @@ async fn values_are_made_read_replaced_and_removed() {
 }
 
 #[tokio::test]
-async fn a_record_of_another_shape_holds_up_no_other() {
+async fn record_of_another_type_does_not_affect_others() {
     let (store, servers) = filled().await.unwrap();
     let odd = Transaction::new().put(servers.id(&key("b")), json!({"network": "n"}));
     store.commit(&odd).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_record_of_another_shape_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn what_a_record_says_is_not_in_errors() {
+async fn errors_do_not_contain_record_values() {
     let (store, servers) = filled().await.unwrap();
     let odd = json!({"owner": ["hush", "\"hush\""], "network": "n"});
     let put = |value| Transaction::new().put(servers.id(&key("b")), value);
@@ -143,7 +143,7 @@ async fn what_a_record_says_is_not_in_errors() {
 }
 
 #[tokio::test]
-async fn changes_of_other_kinds_are_none_of_a_table() {
+async fn table_ignores_changes_of_other_kinds() {
     let (store, servers) = filled().await.unwrap();
     let both = Transaction::new()
         .put(RecordId::new("other", "x").unwrap(), json!(1))
@@ -162,7 +162,7 @@ async fn changes_of_other_kinds_are_none_of_a_table() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused() {
+async fn invalid_values_are_refused() {
     let store = store();
     assert!(Table::<Undeclared>::new(Arc::clone(&store)).is_err());
     let unwritable = Table::<Unwritable>::new(Arc::clone(&store)).unwrap();
@@ -179,7 +179,7 @@ async fn what_cannot_be_is_refused() {
 }
 
 #[tokio::test]
-async fn an_update_makes_changes_and_leaves_alone() {
+async fn update_creates_changes_and_keeps_records() {
     let (store, servers) = filled().await.unwrap();
     let id = RecordId::new("other", "counter").unwrap();
     let raise = |value: Value| Some(json!(value.as_u64().unwrap_or(0) + 1));

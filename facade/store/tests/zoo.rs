@@ -26,7 +26,7 @@ fn the_reference_passes() {
 }
 
 #[test]
-fn revisions_that_leap_pass() {
+fn skipped_revisions_pass() {
     let factory = TwistedHarness::factory::<Leaps>();
     for clause in CLAUSES {
         let verdict = run_clause(clause, &factory, None);
@@ -39,7 +39,7 @@ fn revisions_that_leap_pass() {
 }
 
 #[test]
-fn every_mutant_dies_of_its_clause() {
+fn every_mutant_fails_its_clause() {
     let died = mutants::all().into_iter().map(|mutant| {
         let its_own = clause(mutant.dies_of).unwrap();
         // Some break only now and then: those need not die at once.
@@ -65,7 +65,7 @@ fn every_clause_has_a_mutant() {
 }
 
 #[test]
-fn a_violation_says_what_was_promised_and_what_was_seen() {
+fn violation_states_promise_and_observation() {
     let mutant = mutants::all()[0];
     let its_own = clause(mutant.dies_of).unwrap();
     let verdict = run_clause(its_own, &(mutant.make)(), None);
