@@ -1,7 +1,7 @@
-//! EC2's calls, one method each. The only file that names the SDK's client.
+//! EC2's calls, one method each. The only file that uses the SDK's client.
 //!
-//! Owns how a call is sent and how its failure is read. It repeats nothing: the SDK's own retries are
-//! off, because what may be repeated, and when, is decided in one place above.
+//! Owns how a call is sent and how its failure is read. It retries nothing: the SDK's own retries are off,
+//! because the layers above decide what may be retried, and when.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use crate::{
     plan::Plan,
 };
 
-/// A page of instances, and the token of the next one.
+/// A page of instances, and the token of the next page.
 pub(crate) type Page = (Vec<Instance>, Option<String>);
 
-type Answer<T> = Result<T, Failure>;
+type Response<T> = Result<T, Failure>;
 
 /// EC2 in one region.
 #[derive(Clone, Debug)]
@@ -36,14 +36,14 @@ pub(crate) struct Ec2Client {
 }
 
 impl Ec2Client {
-    /// A client of `config`, without the SDK's retries. A call may take `patience` at most.
-    pub(crate) fn new(config: Builder, patience: Duration) -> Self {
+    /// Creates a client without the SDK's retries. `timeout` is the limit for one call.
+    pub(crate) fn new(config: Builder, timeout: Duration) -> Self {
         let timeouts = TimeoutConfig::builder()
-            .connect_timeout(patience.min(Duration::from_secs(5)))
-            .operation_timeout(patience)
+            .connect_timeout(timeout.min(Duration::from_secs(5)))
+            .operation_timeout(timeout)
             .build();
         let config = config
-            .interceptor(WholeAnswers)
+            .interceptor(CompleteResponses)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts)
             .build();
@@ -52,8 +52,9 @@ impl Ec2Client {
         }
     }
 
-    pub(crate) async fn run(&self, plan: Plan) -> Answer<Vec<Instance>> {
-        let sent = self
+    /// Launches instances.
+    pub(crate) async fn run(&self, plan: Plan) -> Response<Vec<Instance>> {
+        let output = self
             .sdk
             .run_instances()
             .image_id(plan.image)
@@ -79,15 +80,16 @@ impl Ec2Client {
             .set_network_interfaces(plan.network_card.map(|card| vec![card]))
             .send()
             .await;
-        sent.map(|output| output.instances.unwrap_or_default())
+        output
+            .map(|output| output.instances.unwrap_or_default())
             .map_err(failure)
     }
 
-    /// Every one of `ids`, or a failure if EC2 does not know one of them.
-    pub(crate) async fn describe(&self, ids: &[InstanceId]) -> Answer<Vec<Instance>> {
+    /// Reads instances by id. Fails if EC2 does not know one of them.
+    pub(crate) async fn describe(&self, ids: &[InstanceId]) -> Response<Vec<Instance>> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
-            // With ids, EC2 takes no page size; it may still cut the answer.
+            // With ids, EC2 allows no page size. It may still split its response into pages.
             let call = self
                 .sdk
                 .describe_instances()
@@ -98,15 +100,15 @@ impl Ec2Client {
                 .await
                 .map_err(failure)?;
             all.extend(instances(output.reservations));
-            match onward(after.as_deref(), output.next_token)? {
+            match next_token(after.as_deref(), output.next_token)? {
                 Some(next) => after = Some(next),
                 None => return Ok(all),
             }
         }
     }
 
-    /// Everything that `filters` select, page by page.
-    pub(crate) async fn all(&self, filters: &[Filter], size: usize) -> Answer<Vec<Instance>> {
+    /// Reads all instances that `filters` select, page by page.
+    pub(crate) async fn list(&self, filters: &[Filter], size: usize) -> Response<Vec<Instance>> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             let (page, next) = self.page(filters.to_vec(), size, after).await?;
@@ -118,13 +120,13 @@ impl Ec2Client {
         }
     }
 
-    /// One page of what `filters` select.
+    /// Reads one page of the instances that `filters` select.
     pub(crate) async fn page(
         &self,
         filters: Vec<Filter>,
         size: usize,
         after: Option<String>,
-    ) -> Answer<Page> {
+    ) -> Response<Page> {
         let call = self
             .sdk
             .describe_instances()
@@ -132,11 +134,12 @@ impl Ec2Client {
             .max_results(i32::try_from(size).unwrap_or(1000))
             .set_next_token(after.clone());
         let output = call.send().await.map_err(failure)?;
-        let next = onward(after.as_deref(), output.next_token)?;
+        let next = next_token(after.as_deref(), output.next_token)?;
         Ok((instances(output.reservations), next))
     }
 
-    pub(crate) async fn terminate(&self, ids: &[InstanceId]) -> Answer<()> {
+    /// Terminates all of `ids`, or none.
+    pub(crate) async fn terminate(&self, ids: &[InstanceId]) -> Response<()> {
         let call = self
             .sdk
             .terminate_instances()
@@ -144,12 +147,14 @@ impl Ec2Client {
         call.send().await.map(drop).map_err(failure)
     }
 
-    pub(crate) async fn stop(&self, ids: &[InstanceId]) -> Answer<()> {
+    /// Stops all of `ids`, or none.
+    pub(crate) async fn stop(&self, ids: &[InstanceId]) -> Response<()> {
         let call = self.sdk.stop_instances().set_instance_ids(Some(names(ids)));
         call.send().await.map(drop).map_err(failure)
     }
 
-    pub(crate) async fn start(&self, ids: &[InstanceId]) -> Answer<()> {
+    /// Starts all of `ids`, or none.
+    pub(crate) async fn start(&self, ids: &[InstanceId]) -> Response<()> {
         let call = self
             .sdk
             .start_instances()
@@ -157,12 +162,14 @@ impl Ec2Client {
         call.send().await.map(drop).map_err(failure)
     }
 
-    pub(crate) async fn reboot(&self, id: &InstanceId) -> Answer<()> {
+    /// Reboots an instance.
+    pub(crate) async fn reboot(&self, id: &InstanceId) -> Response<()> {
         let call = self.sdk.reboot_instances().instance_ids(id.as_str());
         call.send().await.map(drop).map_err(failure)
     }
 
-    pub(crate) async fn resize(&self, id: &InstanceId, to: &str) -> Answer<()> {
+    /// Changes the type of a stopped instance.
+    pub(crate) async fn resize(&self, id: &InstanceId, to: &str) -> Response<()> {
         let call = self
             .sdk
             .modify_instance_attribute()
@@ -171,17 +178,19 @@ impl Ec2Client {
         call.send().await.map(drop).map_err(failure)
     }
 
-    pub(crate) async fn set_tags(&self, id: &InstanceId, tags: &Tags) -> Answer<()> {
+    /// Adds tags, and replaces the values of existing ones.
+    pub(crate) async fn set_tags(&self, id: &InstanceId, tags: &Tags) -> Response<()> {
         let call = self.sdk.create_tags().resources(id.as_str());
         let call = call.set_tags(Some(convert::native_tags(tags)));
         call.send().await.map(drop).map_err(failure)
     }
 
+    /// Removes tags. A key that the instance does not have is ignored.
     pub(crate) async fn remove_tags<'k>(
         &self,
         id: &InstanceId,
         keys: impl IntoIterator<Item = &'k String> + Send,
-    ) -> Answer<()> {
+    ) -> Response<()> {
         let tags = keys
             .into_iter()
             .map(|key| Tag::builder().key(key).build())
@@ -194,18 +203,18 @@ impl Ec2Client {
         call.send().await.map(drop).map_err(failure)
     }
 
-    /// What the console wrote, in base64, and when.
-    pub(crate) async fn console(
+    /// Reads the console output in base64, and the time of its capture.
+    pub(crate) async fn console_output(
         &self,
         id: &InstanceId,
-    ) -> Answer<(Option<String>, Option<aws_sdk_ec2::primitives::DateTime>)> {
+    ) -> Response<(Option<String>, Option<aws_sdk_ec2::primitives::DateTime>)> {
         let call = self.sdk.get_console_output().instance_id(id.as_str());
         let output = call.send().await.map_err(failure)?;
         Ok((output.output, output.timestamp))
     }
 
-    /// The device name of an image's root disk, if the image exists.
-    pub(crate) async fn root_device(&self, image: &str) -> Answer<Option<String>> {
+    /// Returns the device name of an image's root disk, if the image exists.
+    pub(crate) async fn root_device(&self, image: &str) -> Response<Option<String>> {
         let output = self
             .sdk
             .describe_images()
@@ -217,14 +226,14 @@ impl Ec2Client {
         Ok(image.and_then(|image| image.root_device_name))
     }
 
-    /// An own image of this name: its id, and the instance it says it was made of.
-    pub(crate) async fn image_named(
+    /// Returns the account's own image with this name: its id and the value of its `tag`.
+    pub(crate) async fn find_image(
         &self,
         name: &str,
         tag: &str,
-    ) -> Answer<Option<(String, Option<String>)>> {
+    ) -> Response<Option<(String, Option<String>)>> {
         let call = self.sdk.describe_images().owners("self");
-        let call = call.filters(convert::of_one("name", &convert::literal(name)));
+        let call = call.filters(convert::value_filter("name", &convert::literal(name)));
         let output = call.send().await.map_err(failure)?;
         let image = output.images.unwrap_or_default().into_iter().next();
         Ok(image.and_then(|image| {
@@ -234,14 +243,14 @@ impl Ec2Client {
         }))
     }
 
-    /// Makes an image, without rebooting the instance.
-    pub(crate) async fn make_image(
+    /// Creates an image without rebooting the instance. Returns its id.
+    pub(crate) async fn create_image(
         &self,
         id: &InstanceId,
         name: &str,
         tags: Vec<Tag>,
-    ) -> Answer<Option<String>> {
-        let of = |kind| {
+    ) -> Response<Option<String>> {
+        let tagged = |kind| {
             TagSpecification::builder()
                 .resource_type(kind)
                 .set_tags(Some(tags.clone()))
@@ -253,8 +262,8 @@ impl Ec2Client {
             .instance_id(id.as_str())
             .name(name)
             .no_reboot(true)
-            .tag_specifications(of(ResourceType::Image))
-            .tag_specifications(of(ResourceType::Snapshot));
+            .tag_specifications(tagged(ResourceType::Image))
+            .tag_specifications(tagged(ResourceType::Snapshot));
         call.send()
             .await
             .map(|output| output.image_id)
@@ -262,14 +271,14 @@ impl Ec2Client {
     }
 }
 
-/// Refuses answers that end in the middle. The SDK reads XML as far as it goes, and would take the half
-/// of a list for the whole of it.
+/// Refuses truncated responses. The SDK reads XML as far as it goes, and would return half of a list as the
+/// whole list.
 #[derive(Debug)]
-struct WholeAnswers;
+struct CompleteResponses;
 
-impl Intercept for WholeAnswers {
+impl Intercept for CompleteResponses {
     fn name(&self) -> &'static str {
-        "WholeAnswers"
+        "CompleteResponses"
     }
 
     fn read_after_deserialization(
@@ -278,10 +287,10 @@ impl Intercept for WholeAnswers {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let answer = context.response();
-        let body = answer.body().bytes().unwrap_or_default();
-        if answer.status().is_success() && !body.trim_ascii_end().ends_with(b"Response>") {
-            return Err("the answer ends in the middle".into());
+        let response = context.response();
+        let body = response.body().bytes().unwrap_or_default();
+        if response.status().is_success() && !body.trim_ascii_end().ends_with(b"Response>") {
+            return Err("the response is truncated".into());
         }
         Ok(())
     }
@@ -290,13 +299,13 @@ impl Intercept for WholeAnswers {
 fn instances(reservations: Option<Vec<Reservation>>) -> Vec<Instance> {
     let reservations = reservations.unwrap_or_default().into_iter();
     reservations
-        .flat_map(|one| one.instances.unwrap_or_default())
+        .flat_map(|reservation| reservation.instances.unwrap_or_default())
         .collect()
 }
 
-/// The token of the page after the one that was asked for with `after`. One that leads back to the same
-/// page would have us go in circles, or miss what comes after it.
-fn onward(after: Option<&str>, next: Option<String>) -> Answer<Option<String>> {
+/// Returns the token of the page that follows the one requested with `after`. A token that leads back to the
+/// same page is an error: following it would never end.
+fn next_token(after: Option<&str>, next: Option<String>) -> Response<Option<String>> {
     let next = next.filter(|token| !token.is_empty());
     if next.is_some() && next.as_deref() == after {
         let message = "the token of a page leads back to the same page";
@@ -309,8 +318,8 @@ fn names(ids: &[InstanceId]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }
 
-/// What the SDK's error says, without what it carries: headers and bodies stay here.
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
+/// Reads an SDK error. Headers and bodies, which may contain secrets, are left out.
+#[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     error: SdkError<E, HttpResponse>,
 ) -> Failure {
@@ -324,7 +333,7 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     let (cause, message) = match &error {
         SdkError::ServiceError(service) => {
             let status = service.raw().status().as_u16();
-            let message = error.message().unwrap_or("EC2 gives no reason").to_owned();
+            let message = error.message().unwrap_or("EC2 gave no message").to_owned();
             (Cause::Responded(status), message)
         }
         SdkError::TimeoutError(_) => (Cause::TimedOut, String::new()),
@@ -336,11 +345,14 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
             Cause::Disconnected,
             "the connection to EC2 failed".to_owned(),
         ),
-        SdkError::ResponseError(_) => (Cause::Unreadable, "EC2's answer cannot be read".to_owned()),
+        SdkError::ResponseError(_) => (
+            Cause::Unreadable,
+            "the response of EC2 cannot be read".to_owned(),
+        ),
         SdkError::ConstructionFailure(_) => not_sent(&error),
         _ => (
             Cause::Unreadable,
-            "the SDK failed in a way that is not known here".to_owned(),
+            "the SDK reported an unknown kind of failure".to_owned(),
         ),
     };
     Failure::new(cause, message)
@@ -349,7 +361,8 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
         .with_retry_after(retry_after)
 }
 
-/// Nothing was sent: for want of credentials, or for another reason that has no secret in it.
+/// Returns why nothing was sent: there are no credentials, or the request could not be built. The SDK's own
+/// text is left out because it may contain secrets.
 fn not_sent<E, R>(error: &SdkError<E, R>) -> (Cause, String)
 where
     SdkError<E, R>: std::error::Error,
@@ -358,7 +371,7 @@ where
     while let Some(inner) = source {
         let text = inner.to_string();
         if text.contains("credential") || text.contains("identity") {
-            let message = "no credentials were found for EC2; see the chain that aws-config tries";
+            let message = "no credentials were found for EC2; set up one of the sources that aws-config tries";
             return (Cause::NoCredentials, message.to_owned());
         }
         source = inner.source();

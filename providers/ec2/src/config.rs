@@ -1,112 +1,132 @@
-//! What only EC2 knows of a launch.
+//! Launch settings that only EC2 has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetwright::{InvalidValue, NetworkId, Problem, PublicAddress, SecurityGroupId, Zone};
 use serde::{Deserialize, Serialize};
 
-/// How instances are launched on EC2, beside what a launch itself says.
+/// How instances are launched on EC2, in addition to the [`InstanceConfig`](fleetwright::InstanceConfig) of
+/// each launch. A value of the launch itself wins over the default here.
 ///
-/// Loadable with serde from any format; [`check`](Self::check) is called when a provisioner is made.
+/// Serde reads it from any format; unknown fields are refused. A provisioner [checks](Self::check) it when it
+/// is created.
+///
+/// ```
+/// use fleetwright_ec2::Ec2LaunchConfig;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config: Ec2LaunchConfig = serde_json::from_str(
+///     r#"{
+///         "subnets": { "eu-west-1a": "subnet-0a", "eu-west-1b": "subnet-0b" },
+///         "security_groups": ["sg-0123"],
+///         "key_pair": "ops",
+///         "root_device": { "volume_type": "gp3", "encrypted": true },
+///         "extra_volumes": [{ "device": "/dev/sdf", "size_gb": 100, "on_termination": "keep" }]
+///     }"#,
+/// )?;
+/// config.check()?;
+/// assert_eq!(config.metadata.hop_limit, 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Ec2LaunchConfig {
-    /// The subnet for each zone. A launch that names a zone goes into its subnet; without one here, into
-    /// the zone's default subnet.
+    /// The subnet for each zone. A launch into a zone that is not listed gets the zone's default subnet.
     pub subnets: BTreeMap<Zone, NetworkId>,
-    /// The subnet of launches that name neither zone nor network; unset means EC2's choice.
+    /// The subnet of launches without zone and network. Default: EC2 chooses.
     pub default_subnet: Option<NetworkId>,
-    /// The security groups of launches that name none.
+    /// The security groups of launches without any. Default: the default group of the network.
     pub security_groups: BTreeSet<SecurityGroupId>,
-    /// The key pair for SSH.
+    /// The name of the key pair for SSH. Default: none.
     pub key_pair: Option<String>,
-    /// The instance profile, by name or ARN.
+    /// The instance profile, by name or ARN. Default: none.
     pub instance_profile: Option<String>,
-    /// Whether launches that do not say get a public address; unset means the subnet's own setting.
+    /// Whether launches that leave it open get a public address. Default: the setting of the subnet.
     pub public_address: Option<PublicAddress>,
     /// The root disk.
     pub root_device: RootDevice,
-    /// More disks, which live and die with the instance unless one says otherwise.
+    /// Additional disks. They are deleted with the instance unless one is set to be kept. Default: none.
     pub extra_volumes: Vec<ExtraVolume>,
-    /// The instance metadata service.
+    /// The settings of the instance metadata service.
     pub metadata: MetadataOptions,
-    /// What a shutdown from inside does.
+    /// What a shutdown from inside the instance does. Default: stop.
     pub guest_shutdown: GuestShutdown,
 }
 
-/// The root disk. Its size is the launch's own, or the image's.
+/// The root disk. Its size comes from the launch, or else from the image.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RootDevice {
-    /// Its device name; unset means that the image is asked, once for each.
+    /// The device name. Default: read from the image, once per image and handle.
     pub name: Option<String>,
-    /// The volume type, such as `gp3`; unset means the image's.
+    /// The volume type, such as `gp3`. Default: that of the image.
     pub volume_type: Option<String>,
-    /// Whether it is encrypted; unset means the account's default.
+    /// Whether it is encrypted. Default: the setting of the account.
     pub encrypted: Option<bool>,
 }
 
 impl RootDevice {
-    /// Whether anything is asked of the root disk beside its size.
-    pub(crate) fn says_something(&self) -> bool {
+    /// Returns whether the root disk has a setting that goes into the launch request.
+    pub(crate) fn has_settings(&self) -> bool {
         self.volume_type.is_some() || self.encrypted.is_some()
     }
 }
 
-/// A disk beside the root disk.
+/// An additional disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExtraVolume {
     /// The device name, such as `/dev/sdf`.
     pub device: String,
-    /// The size.
+    /// The size in GiB. At least 1.
     pub size_gb: u32,
-    /// The volume type, such as `gp3`.
+    /// The volume type, such as `gp3`. Default: EC2's.
     #[serde(default)]
     pub volume_type: Option<String>,
-    /// Whether it is encrypted; unset means the account's default.
+    /// Whether it is encrypted. Default: the setting of the account.
     #[serde(default)]
     pub encrypted: Option<bool>,
-    /// What becomes of it when the instance is terminated.
+    /// What happens to it when the instance is terminated. Default: it is deleted.
     #[serde(default)]
-    pub at_the_end: VolumeEnd,
+    pub on_termination: OnTermination,
 }
 
 impl ExtraVolume {
-    /// A disk of this size that goes with its instance.
+    /// Creates a disk that is deleted with its instance.
     pub fn new(device: impl Into<String>, size_gb: u32) -> Self {
         Self {
             device: device.into(),
             size_gb,
             volume_type: None,
             encrypted: None,
-            at_the_end: VolumeEnd::Deleted,
+            on_termination: OnTermination::Delete,
         }
     }
 }
 
-/// What becomes of an extra volume when its instance is terminated.
+/// What happens to an additional disk when its instance is terminated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum VolumeEnd {
-    /// It goes too. EC2's own default is to keep it, which leaks.
+pub enum OnTermination {
+    /// It is deleted. EC2's own default is to keep it, which leaks disks.
     #[default]
-    Deleted,
-    /// It is kept, and paid for until somebody deletes it.
-    Kept,
+    Delete,
+    /// It is kept, and billed until somebody deletes it.
+    Keep,
 }
 
-/// The instance metadata service.
+/// The settings of the instance metadata service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MetadataOptions {
-    /// Whether only version 2, with session tokens, is served.
+    /// Whether requests need a session token. Default: required.
     pub tokens: MetadataTokens,
-    /// How many hops an answer may travel: 2 reaches containers.
+    /// How many network hops a response may travel, 1 to 64. Default: 2, which reaches containers.
     pub hop_limit: u8,
 }
 
@@ -119,14 +139,14 @@ impl Default for MetadataOptions {
     }
 }
 
-/// Which versions of the metadata service answer.
+/// Which versions of the metadata service are available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetadataTokens {
-    /// Version 2 only.
+    /// Only version 2, with session tokens.
     #[default]
     Required,
-    /// Version 1 too.
+    /// Versions 1 and 2.
     Optional,
 }
 
@@ -134,22 +154,27 @@ pub enum MetadataTokens {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuestShutdown {
-    /// The instance is stopped, and its disks are paid for until it is terminated.
+    /// It stops the instance. Its disks are billed until it is terminated.
     #[default]
-    Stops,
-    /// The instance is terminated.
-    Terminates,
+    Stop,
+    /// It terminates the instance.
+    Terminate,
 }
 
 impl Ec2LaunchConfig {
-    /// EC2's own defaults, but for version 2 of the metadata service.
+    /// Creates a config with the defaults. They are EC2's own, except that the metadata service requires
+    /// version 2 and additional disks are deleted with their instance.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Checks every value; the error names the first that is wrong.
+    /// Checks every value.
+    ///
+    /// # Errors
+    ///
+    /// The first invalid value, with the name of its field.
     pub fn check(&self) -> Result<(), InvalidValue> {
-        let named = [
+        let names = [
             ("key_pair", self.key_pair.as_deref()),
             ("instance_profile", self.instance_profile.as_deref()),
             ("root_device.name", self.root_device.name.as_deref()),
@@ -158,7 +183,7 @@ impl Ec2LaunchConfig {
                 self.root_device.volume_type.as_deref(),
             ),
         ];
-        for (field, value) in named {
+        for (field, value) in names {
             if value.is_some_and(|text| text.trim().is_empty()) {
                 return Err(InvalidValue::new(field, Problem::Empty));
             }
@@ -170,8 +195,8 @@ impl Ec2LaunchConfig {
             return Err(InvalidValue::new("metadata.hop_limit", problem));
         }
         let mut devices = BTreeSet::new();
-        for (at, volume) in self.extra_volumes.iter().enumerate() {
-            let field = |name: &str| format!("extra_volumes[{at}].{name}");
+        for (index, volume) in self.extra_volumes.iter().enumerate() {
+            let field = |name: &str| format!("extra_volumes[{index}].{name}");
             if volume.device.trim().is_empty() {
                 return Err(InvalidValue::new(field("device"), Problem::Empty));
             }
@@ -195,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_named_before_anything_is_launched() {
+    fn check_names_the_invalid_field() {
         let mut config = Ec2LaunchConfig::new();
         config.check().unwrap();
         config.extra_volumes = vec![
@@ -220,16 +245,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_it_wants_and_a_typo_is_refused() {
+    fn config_is_read_from_json_and_unknown_fields_are_refused() {
         let text = r#"{"subnets":{"us-east-1a":"subnet-1"},"metadata":{"tokens":"optional"},
-            "extra_volumes":[{"device":"/dev/sdf","size_gb":100,"at_the_end":"kept"}]}"#;
+            "extra_volumes":[{"device":"/dev/sdf","size_gb":100,"on_termination":"keep"}]}"#;
         let config: Ec2LaunchConfig = serde_json::from_str(text).unwrap();
         assert_eq!(config.metadata.tokens, MetadataTokens::Optional);
         assert_eq!(config.metadata.hop_limit, 2);
-        assert_eq!(config.extra_volumes[0].at_the_end, VolumeEnd::Kept);
-        let back = serde_json::to_string(&config).unwrap();
+        assert_eq!(config.extra_volumes[0].on_termination, OnTermination::Keep);
+        let text = serde_json::to_string(&config).unwrap();
         assert_eq!(
-            serde_json::from_str::<Ec2LaunchConfig>(&back).unwrap(),
+            serde_json::from_str::<Ec2LaunchConfig>(&text).unwrap(),
             config
         );
         assert!(serde_json::from_str::<Ec2LaunchConfig>(r#"{"subnet":"subnet-1"}"#).is_err());

@@ -1,4 +1,4 @@
-//! EC2's instances as the shared view, and back. Pure.
+//! Conversion between EC2's types and the shared ones. Pure.
 
 use aws_sdk_ec2::{
     primitives::DateTime as NativeTime,
@@ -13,29 +13,35 @@ use fleetwright::{
 
 use crate::state;
 
-/// The tag that keeps the fingerprint of the config that an instance was launched with.
+/// The tag with the fingerprint of the config that an instance was launched with.
 pub(crate) const FINGERPRINT_TAG: &str = "fleetwright:config";
 
-/// Tags that EC2 sets by itself.
+/// The prefix of tags that AWS sets.
 const NATIVE_PREFIX: &str = "aws:";
 
-/// The shared view; the error says what is missing of an answer that cannot be understood.
+/// Converts an instance.
+///
+/// # Errors
+///
+/// What is missing, if EC2 left out the id or the state.
 pub(crate) fn info(native: &Instance) -> Result<InstanceInfo, String> {
-    let id = native.instance_id().ok_or("an instance without an id")?;
+    let id = native
+        .instance_id()
+        .ok_or("EC2 returned an instance without id")?;
     let id = InstanceId::new(id).map_err(|error| error.to_string())?;
     let name = native
         .state()
         .and_then(|state| state.name())
         .map(|name| name.as_str());
-    let name = name.ok_or_else(|| format!("{id} has no state"))?;
-    let normal = state::normalize(name);
-    let mut info = InstanceInfo::new(id, normal);
+    let name = name.ok_or_else(|| format!("EC2 returned {id} without a state"))?;
+    let state = state::normalize(name);
+    let mut info = InstanceInfo::new(id, state);
     info.native_state = Some(name.to_owned());
     info.state_reason = reason(native);
     info.private_ip = native
         .private_ip_address()
         .and_then(|text| text.parse().ok());
-    let shows_address = !normal.is_ending() && normal != fleetwright::CloudInstanceState::Stopped;
+    let shows_address = !state.is_ending() && state != fleetwright::CloudInstanceState::Stopped;
     let public = native.public_ip_address().filter(|_| shows_address);
     info.public_ip = public.and_then(|text| text.parse().ok());
     let cards = native.network_interfaces();
@@ -51,24 +57,24 @@ pub(crate) fn info(native: &Instance) -> Result<InstanceInfo, String> {
     info.launch_time = native.launch_time().and_then(time);
     info.tags = tags(native.tags());
     info.image = native.image_id().and_then(|text| ImageId::new(text).ok());
-    let of_type = native.instance_type().map(|of_type| of_type.as_str());
-    info.instance_type = of_type.and_then(|text| InstanceType::new(text).ok());
+    let instance_type = native.instance_type().map(|kind| kind.as_str());
+    info.instance_type = instance_type.and_then(|text| InstanceType::new(text).ok());
     info.placement = placement(native);
     Ok(info)
 }
 
-/// The fingerprint of the config that an instance was launched with.
+/// Returns the fingerprint of the config that an instance was launched with.
 pub(crate) fn fingerprint(native: &Instance) -> Option<Fingerprint> {
-    let of_it = native
+    let tag = native
         .tags()
         .iter()
         .find(|tag| tag.key() == Some(FINGERPRINT_TAG));
-    let text = of_it.and_then(|tag| tag.value())?;
+    let text = tag.and_then(|tag| tag.value())?;
     Some(Fingerprint::from_uuid(text.parse().ok()?))
 }
 
-/// Tags for everything that a launch creates: the instance, its disks and its network card, and the
-/// request for a spot instance where that is what it is.
+/// Returns the tags for everything that a launch creates: the instance, its disks, its network card, and the
+/// spot request if there is one.
 pub(crate) fn tag_specifications(
     tags: &Tags,
     fingerprint: Fingerprint,
@@ -92,31 +98,33 @@ pub(crate) fn tag_specifications(
     kinds.into_iter().map(specification).collect()
 }
 
+/// Converts tags to EC2's type.
 pub(crate) fn native_tags(tags: &Tags) -> Vec<Tag> {
     tags.iter()
         .map(|(key, value)| native_tag(key, value))
         .collect()
 }
 
+/// Creates a tag of EC2's type.
 pub(crate) fn native_tag(key: &str, value: &str) -> Tag {
     Tag::builder().key(key).value(value).build()
 }
 
-/// What EC2 can select by itself of a filter. States are left to us where one is pending, since
-/// states that nobody knows are pending too.
+/// Returns the part of a filter that EC2 can apply. States are omitted if `Pending` is selected, because an
+/// unknown state counts as pending and EC2 cannot select that; the caller applies the filter again.
 pub(crate) fn filters(filter: &InstanceFilter) -> Vec<Filter> {
     let mut filters: Vec<_> = filter
         .tags
         .iter()
-        .map(|(key, value)| of_one(&format!("tag:{key}"), &literal(value)))
+        .map(|(key, value)| value_filter(&format!("tag:{key}"), &literal(value)))
         .collect();
-    let wanted: Vec<_> = fleetwright::CloudInstanceState::ALL
+    let selected: Vec<_> = fleetwright::CloudInstanceState::ALL
         .into_iter()
         .filter(|state| filter.selects_state(*state))
         .collect();
-    let told = !wanted.contains(&fleetwright::CloudInstanceState::Pending);
-    if told {
-        let names = wanted
+    let can_filter = !selected.contains(&fleetwright::CloudInstanceState::Pending);
+    if can_filter {
+        let names = selected
             .into_iter()
             .map(|state| state::native(state).to_owned())
             .collect();
@@ -126,27 +134,28 @@ pub(crate) fn filters(filter: &InstanceFilter) -> Vec<Filter> {
     filters
 }
 
-/// A filter with one value.
-pub(crate) fn of_one(name: &str, value: &str) -> Filter {
+/// Creates a filter with one value.
+pub(crate) fn value_filter(name: &str, value: &str) -> Filter {
     Filter::builder().name(name).values(value).build()
 }
 
-/// EC2's user data: base64, of the bytes as they are.
+/// Encodes user data in base64.
 pub(crate) fn user_data(data: &UserData) -> String {
     BASE64_STANDARD.encode(data.as_bytes())
 }
 
-/// What a console wrote, which comes as base64.
+/// Decodes console output. `None` if it is not base64.
 pub(crate) fn console_text(encoded: &str) -> Option<String> {
     let bytes = BASE64_STANDARD.decode(encoded.trim()).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Converts a time.
 pub(crate) fn time(native: &NativeTime) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp(native.secs(), native.subsec_nanos())
 }
 
-/// A value as a filter finds it exactly: EC2 reads `*`, `?` and `\` in values as a pattern.
+/// Escapes a filter value. EC2 reads `*`, `?` and `\` in values as a pattern.
 pub(crate) fn literal(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for c in value.chars() {
@@ -162,9 +171,9 @@ fn tags(natives: &[Tag]) -> Tags {
     let shown = natives
         .iter()
         .filter_map(|tag| Some((tag.key()?, tag.value().unwrap_or_default())));
-    let ours = shown
+    let own = shown
         .filter(|(key, _)| !key.starts_with(NATIVE_PREFIX) && !key.starts_with(RESERVED_PREFIX));
-    Tags::from_observed(ours.map(|(key, value)| (key.to_owned(), value.to_owned())))
+    Tags::from_observed(own.map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
 
 fn reason(native: &Instance) -> Option<String> {
@@ -230,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_is_shown_with_all_that_ec2_tells() {
+    fn instance_has_everything_that_ec2_returns() {
         let native = instance("running")
             .launch_time(NativeTime::from_secs(1_700_000_000))
             .subnet_id("subnet-1")
@@ -262,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_instances_are_shown_as_they_are_or_refused() {
+    fn unusual_instances_are_converted_or_refused() {
         let hibernating = info(&instance("hibernating").build()).unwrap();
         assert_eq!(hibernating.state, CloudInstanceState::Pending);
         assert_eq!(hibernating.native_state.as_deref(), Some("hibernating"));
@@ -287,14 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_s_values_are_no_patterns() {
+    fn filter_values_are_escaped() {
         assert_eq!(literal(r"a*b?c\d"), r"a\*b\?c\\d");
         let filter = InstanceFilter::tagged("fleet-id", "blue*").unwrap();
         let natives = filters(&filter);
         assert_eq!(
             natives.len(),
             1,
-            "pending is wanted, so states that nobody knows are too"
+            "pending is selected, so unknown states are too"
         );
         assert_eq!(natives[0].values(), [r"blue\*"]);
         let stopped = filter.in_state(CloudInstanceState::Stopped);
@@ -302,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_go_through_base64_and_back() {
+    fn user_data_and_console_output_use_base64() {
         let data = UserData::new([0_u8, 255, 10]).unwrap();
         assert_eq!(user_data(&data), "AP8K");
         assert_eq!(console_text("aGVsbG8=\n").as_deref(), Some("hello"));

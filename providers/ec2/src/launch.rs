@@ -1,10 +1,10 @@
-//! Launching: what a token has launched already, and what is launched anew.
+//! Launching.
+//!
+//! Owns when a launch is sent. EC2 itself makes a launch with a client token idempotent, so a replay is sent
+//! again and EC2 returns the first instances. What EC2 does not check is checked here before: that the token
+//! was not used with another config, and is not spent.
 
-use std::{
-    collections::HashMap,
-    num::NonZeroU32,
-    sync::{Mutex, PoisonError},
-};
+use std::{num::NonZeroU32, sync::PoisonError};
 
 use aws_sdk_ec2::types::Instance;
 use fleetwright::{Call, Effect, InstanceConfig, InstanceInfo, LaunchToken, Result};
@@ -18,7 +18,8 @@ use crate::{
 };
 
 impl Ec2Provisioner {
-    pub(crate) async fn launched(
+    /// Launches `count` instances, all or none.
+    pub(crate) async fn launch(
         &self,
         call: &Call,
         config: &InstanceConfig,
@@ -28,64 +29,60 @@ impl Ec2Provisioner {
             .check(&self.capabilities)
             .map_err(|value| call.invalid(value))?;
         if let Some(token) = &config.launch_token {
-            self.compare(call, token, config, count).await?;
+            self.check_token(call, token, config, count).await?;
         }
-        let about = ErrorContext {
+        let context = ErrorContext {
             config: Some(config),
             token: config.launch_token.as_ref(),
             ..ErrorContext::default()
         };
-        let told = |failure: Failure| failure.into_error(call, about);
+        let error = |failure: Failure| failure.into_error(call, context);
         let root_device = self.root_device(config).await.map_err(|failure| {
-            // Nothing was launched yet, whatever became of the question.
-            told(failure).with_effect(Effect::None)
+            // The launch was not sent, whatever became of this read.
+            error(failure).with_effect(Effect::None)
         })?;
         let plan = Plan::new(&self.launch, config, count, root_device.as_deref());
-        let natives = self.client.run(plan).await.map_err(told)?;
+        let natives = self.client.run(plan).await.map_err(error)?;
         let infos = infos(call, &natives)?;
-        if natives.is_empty() {
-            return Err(call.unexpected(Effect::Unknown, "EC2 launched nothing and says no reason"));
-        }
-        if let Some(token) = config
-            .launch_token
-            .as_ref()
-            .filter(|_| all_are_ending(&infos))
-        {
-            return Err(call.token_spent(token));
+        if infos.is_empty() {
+            let message = "EC2 accepted the launch and returned no instance";
+            return Err(call.unexpected(Effect::Unknown, message));
         }
         let window = self.capabilities.consistency_window;
-        self.fresh.record(&infos, window);
         if let Some(token) = &config.launch_token {
-            self.used.record(token, config.fingerprint(count), window);
+            if all_are_ending(&infos) {
+                return Err(call.token_spent(token));
+            }
+            let fingerprint = config.fingerprint(count);
+            self.recent_tokens.record(token, fingerprint, window);
         }
+        self.recent_launches.record(&infos, window);
         Ok(infos)
     }
 
-    /// Refuses a token that was used with another config. EC2 compares by itself only what goes into
-    /// the same zone with the same type; and it alone knows what a token launched, so a launch that
-    /// is the same is sent again.
-    pub(crate) async fn compare(
+    /// Checks that a token was not used with another config and is not spent. EC2 compares only launches of
+    /// the same type in the same zone by itself.
+    async fn check_token(
         &self,
         call: &Call,
         token: &LaunchToken,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<()> {
-        let asked = config.fingerprint(count);
+        let requested = config.fingerprint(count);
         let window = self.capabilities.consistency_window;
-        match self.used.fingerprint(token, window) {
-            Some(known) if known == asked => return Ok(()),
+        match self.recent_tokens.fingerprint(token, window) {
+            Some(recent) if recent == requested => return Ok(()),
             Some(_) => return Err(call.token_conflict(token)),
             None => {}
         }
-        let looked = self.with_token(token).await;
-        let natives = looked.map_err(|failure| {
+        let natives = self.list_by_token(token).await.map_err(|failure| {
             let error = failure.into_error(call, ErrorContext::default());
             error.with_effect(Effect::None)
         })?;
-        // Tags of terminated instances go before the instances do.
-        let known = natives.iter().find_map(convert::fingerprint);
-        if known.is_some_and(|known| known != asked) {
+        // EC2 removes the tags of a terminated instance before the instance itself.
+        let first = natives.iter().find_map(convert::fingerprint);
+        if first.is_some_and(|first| first != requested) {
             return Err(call.token_conflict(token));
         }
         let infos = infos(call, &natives).map_err(|error| error.with_effect(Effect::None))?;
@@ -95,32 +92,34 @@ impl Ec2Provisioner {
         Ok(())
     }
 
-    pub(crate) async fn with_token(&self, token: &LaunchToken) -> Result<Vec<Instance>, Failure> {
-        let filter = convert::of_one("client-token", &token::pattern(token));
-        let size = self.options.page_size.get();
-        self.client.all(&[filter], size).await
+    /// Lists everything that a token launched.
+    pub(crate) async fn list_by_token(
+        &self,
+        token: &LaunchToken,
+    ) -> Result<Vec<Instance>, Failure> {
+        let filter = convert::value_filter("client-token", &token::pattern(token));
+        self.client
+            .list(&[filter], self.options.page_size.get())
+            .await
     }
 
-    pub(crate) async fn root_device(
-        &self,
-        config: &InstanceConfig,
-    ) -> Result<Option<String>, Failure> {
+    /// Returns the name of the image's root device if the launch needs it. Reads each image once.
+    async fn root_device(&self, config: &InstanceConfig) -> Result<Option<String>, Failure> {
         if !plan::needs_root_device(&self.launch, config) {
             return Ok(None);
         }
-        let known = |devices: &Mutex<HashMap<_, _>>| {
-            let devices = devices.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || {
+            let devices = self.root_devices.lock();
+            let devices = devices.unwrap_or_else(PoisonError::into_inner);
             devices.get(&config.image).cloned()
         };
-        if let Some(name) = known(&self.root_devices) {
+        if let Some(name) = known() {
             return Ok(Some(name));
         }
         let name = self.client.root_device(config.image.as_str()).await?;
         if let Some(name) = &name {
-            let mut devices = self
-                .root_devices
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let devices = self.root_devices.lock();
+            let mut devices = devices.unwrap_or_else(PoisonError::into_inner);
             devices.insert(config.image.clone(), name.clone());
         }
         Ok(name)

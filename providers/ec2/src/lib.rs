@@ -6,6 +6,7 @@ mod client;
 mod config;
 mod convert;
 mod error;
+mod image;
 mod launch;
 mod options;
 mod plan;
@@ -16,8 +17,8 @@ mod token;
 
 pub use aws_config;
 pub use config::{
-    Ec2LaunchConfig, ExtraVolume, GuestShutdown, MetadataOptions, MetadataTokens, RootDevice,
-    VolumeEnd,
+    Ec2LaunchConfig, ExtraVolume, GuestShutdown, MetadataOptions, MetadataTokens, OnTermination,
+    RootDevice,
 };
 pub use fleetwright;
 pub use options::Ec2Options;

@@ -1,25 +1,39 @@
-//! How a provisioner behaves, beside what it launches.
+//! Behaviour of a provisioner, apart from what it launches.
 
 use std::{num::NonZeroUsize, time::Duration};
 
 use fleetwright::{BatchLaunch, Capabilities, OptionalVerb, PlacementField, TagLimits};
 
-/// The largest user data that EC2 takes, before base64.
+/// EC2's limit for user data, in bytes before base64.
 const MAX_USER_DATA_BYTES: usize = 16_384;
 
-/// How a provisioner behaves. The defaults are EC2's as it is; change them for an emulator.
+/// Behaviour of a provisioner. The defaults fit EC2; an emulator may be faster.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use fleetwright_ec2::Ec2Options;
+///
+/// let mut options = Ec2Options::default();
+/// assert_eq!(options.call_timeout, Duration::from_secs(60));
+/// options.call_timeout = Duration::from_secs(15);
+/// // A local emulator has consistent reads.
+/// options.consistency_window = Duration::ZERO;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ec2Options {
-    /// For how long after a change EC2 may still show what was before it.
+    /// How long after a change EC2's reads may still be stale. Default: 20 seconds.
     pub consistency_window: Duration,
-    /// The shortest sensible time between two polls.
+    /// The shortest useful delay between two polls. Default: 2 seconds.
     pub poll_interval: Duration,
-    /// For how long terminated instances, and with them their tokens, are remembered at least.
+    /// How long EC2 shows a terminated instance at least, and thereby remembers its launch token. Default: 20
+    /// minutes.
     pub terminated_visible: Duration,
-    /// How long one call may take.
-    pub patience: Duration,
-    /// How many instances a page of a list holds; EC2 takes 5 to 1,000.
+    /// How long one native call may take. The connection must be there after 5 seconds or this time, whichever
+    /// is shorter. Default: 60 seconds.
+    pub call_timeout: Duration,
+    /// How many instances a page of a list holds. EC2 allows 5 to 1,000. Default: 1,000.
     pub page_size: NonZeroUsize,
 }
 
@@ -29,7 +43,7 @@ impl Default for Ec2Options {
             consistency_window: Duration::from_secs(20),
             poll_interval: Duration::from_secs(2),
             terminated_visible: Duration::from_secs(20 * 60),
-            patience: Duration::from_secs(60),
+            call_timeout: Duration::from_secs(60),
             page_size: thousand(),
         }
     }
@@ -43,22 +57,22 @@ const fn thousand() -> NonZeroUsize {
 }
 
 impl Ec2Options {
-    /// What a provisioner with these options declares.
+    /// Returns the capabilities of a provisioner with these options.
     pub(crate) fn capabilities(&self) -> Capabilities {
-        // Fifty, of which one is ours.
+        // EC2 allows 50 tags. One of them holds our fingerprint.
         let mut tags = TagLimits::new(49, 128, 256);
         tags.reserved_prefixes = vec!["aws:".to_owned()];
-        let mut declared = Capabilities::new("ec2", tags, MAX_USER_DATA_BYTES);
-        declared.consistency_window = self.consistency_window;
-        declared.token_after_terminate = self.terminated_visible;
-        declared.terminated_visible = self.terminated_visible;
-        declared.terminated_listed = true;
-        declared.page_size = self.page_size;
-        declared.batch_size = thousand();
-        declared.batch_launch = BatchLaunch::AllOrNothing;
-        declared.poll_interval = self.poll_interval;
-        declared.placement = PlacementField::ALL.into_iter().collect();
-        declared.verbs = [
+        let mut capabilities = Capabilities::new("ec2", tags, MAX_USER_DATA_BYTES);
+        capabilities.consistency_window = self.consistency_window;
+        capabilities.token_after_terminate = self.terminated_visible;
+        capabilities.terminated_visible = self.terminated_visible;
+        capabilities.terminated_listed = true;
+        capabilities.page_size = self.page_size;
+        capabilities.batch_size = thousand();
+        capabilities.batch_launch = BatchLaunch::AllOrNothing;
+        capabilities.poll_interval = self.poll_interval;
+        capabilities.placement = PlacementField::ALL.into_iter().collect();
+        capabilities.verbs = [
             OptionalVerb::UpdateTags,
             OptionalVerb::RebootInstance,
             OptionalVerb::ResizeInstance,
@@ -67,6 +81,6 @@ impl Ec2Options {
             OptionalVerb::SnapshotImage,
         ]
         .into();
-        declared
+        capabilities
     }
 }

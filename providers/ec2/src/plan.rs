@@ -1,6 +1,7 @@
-//! A launch as EC2 is asked for it. Pure.
+//! The launch request. Pure.
 //!
-//! Owns how a config and what only EC2 knows become one request. It adds nothing that neither says.
+//! Owns how an instance config and an [`Ec2LaunchConfig`] become one request. It sets nothing that neither of
+//! them contains.
 
 use std::num::NonZeroU32;
 
@@ -14,11 +15,11 @@ use fleetwright::{InstanceConfig, Market, NetworkId, PublicAddress};
 
 use crate::{
     Ec2LaunchConfig,
-    config::{GuestShutdown, MetadataTokens, VolumeEnd},
+    config::{GuestShutdown, MetadataTokens, OnTermination},
     convert, token,
 };
 
-/// What goes into one RunInstances.
+/// The parameters of one `RunInstances` call.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) image: String,
@@ -34,20 +35,21 @@ pub(crate) struct Plan {
     pub(crate) shutdown: ShutdownBehavior,
     pub(crate) market: Option<InstanceMarketOptionsRequest>,
     pub(crate) placement: Option<NativePlacement>,
-    /// The subnet and groups, or a network card that says them, never both: EC2 refuses that.
+    /// Subnet and groups, or a network card that has them. EC2 refuses a request with both.
     pub(crate) subnet: Option<String>,
     pub(crate) security_groups: Vec<String>,
     pub(crate) network_card: Option<InstanceNetworkInterfaceSpecification>,
 }
 
-/// Whether the image must be asked for the name of its root device.
+/// Returns whether the launch needs the name of the image's root device.
 pub(crate) fn needs_root_device(launch: &Ec2LaunchConfig, config: &InstanceConfig) -> bool {
-    let touched = config.disk_size_gb.is_some() || launch.root_device.says_something();
-    touched && launch.root_device.name.is_none()
+    let configured = config.disk_size_gb.is_some() || launch.root_device.has_settings();
+    configured && launch.root_device.name.is_none()
 }
 
 impl Plan {
-    /// The request for `count` of `config`; `root_device` is the image's, where it was asked.
+    /// Creates the request for `count` instances. `root_device` is the name of the image's root device, if
+    /// [`needs_root_device`].
     pub(crate) fn new(
         launch: &Ec2LaunchConfig,
         config: &InstanceConfig,
@@ -70,8 +72,8 @@ impl Plan {
             instance_profile: launch.instance_profile.as_deref().map(profile),
             metadata: metadata(launch),
             shutdown: match launch.guest_shutdown {
-                GuestShutdown::Stops => ShutdownBehavior::Stop,
-                GuestShutdown::Terminates => ShutdownBehavior::Terminate,
+                GuestShutdown::Stop => ShutdownBehavior::Stop,
+                GuestShutdown::Terminate => ShutdownBehavior::Terminate,
             },
             market: (market == Some(Market::Spot)).then(spot),
             placement: None,
@@ -84,22 +86,22 @@ impl Plan {
     }
 
     fn place(&mut self, launch: &Ec2LaunchConfig, config: &InstanceConfig) {
-        let asked = &config.placement;
+        let requested = &config.placement;
         let subnet = subnet(launch, config).map(ToString::to_string);
-        let groups = if asked.security_groups.is_empty() {
+        let groups = if requested.security_groups.is_empty() {
             &launch.security_groups
         } else {
-            &asked.security_groups
+            &requested.security_groups
         };
         let groups: Vec<_> = groups.iter().map(ToString::to_string).collect();
-        // A subnet is in one zone, so only a launch without one has to name it.
-        let zone = asked.zone.as_ref().filter(|_| subnet.is_none());
+        // A subnet belongs to one zone, so only a launch without subnet names the zone.
+        let zone = requested.zone.as_ref().filter(|_| subnet.is_none());
         self.placement = zone.map(|zone| {
             NativePlacement::builder()
                 .availability_zone(zone.as_str())
                 .build()
         });
-        match asked.public_address.or(launch.public_address) {
+        match requested.public_address.or(launch.public_address) {
             None => (self.subnet, self.security_groups) = (subnet, groups),
             Some(public) => {
                 let card = InstanceNetworkInterfaceSpecification::builder()
@@ -114,10 +116,10 @@ impl Plan {
     }
 }
 
-/// The subnet that a launch goes into.
+/// Returns the subnet of a launch.
 fn subnet<'a>(launch: &'a Ec2LaunchConfig, config: &'a InstanceConfig) -> Option<&'a NetworkId> {
-    let asked = &config.placement;
-    match (&asked.network, &asked.zone) {
+    let requested = &config.placement;
+    match (&requested.network, &requested.zone) {
         (Some(network), _) => Some(network),
         (None, Some(zone)) => launch.subnets.get(zone),
         (None, None) => launch.default_subnet.as_ref(),
@@ -131,7 +133,7 @@ fn block_devices(
 ) -> Vec<BlockDeviceMapping> {
     let mut devices = Vec::new();
     let root = &launch.root_device;
-    if config.disk_size_gb.is_some() || root.says_something() {
+    if config.disk_size_gb.is_some() || root.has_settings() {
         let name = root.name.as_deref().or(root_device).unwrap_or("/dev/xvda");
         let size = config.disk_size_gb.map(std::num::NonZeroU32::get);
         devices.push(device(
@@ -139,7 +141,7 @@ fn block_devices(
             size,
             root.volume_type.as_deref(),
             root.encrypted,
-            VolumeEnd::Deleted,
+            OnTermination::Delete,
         ));
     }
     for volume in &launch.extra_volumes {
@@ -148,7 +150,7 @@ fn block_devices(
             Some(volume.size_gb),
             volume.volume_type.as_deref(),
             volume.encrypted,
-            volume.at_the_end,
+            volume.on_termination,
         ));
     }
     devices
@@ -159,13 +161,13 @@ fn device(
     size_gb: Option<u32>,
     volume_type: Option<&str>,
     encrypted: Option<bool>,
-    end: VolumeEnd,
+    on_termination: OnTermination,
 ) -> BlockDeviceMapping {
     let disk = EbsBlockDevice::builder()
         .set_volume_size(size_gb.map(|size| i32::try_from(size).unwrap_or(i32::MAX)))
         .set_volume_type(volume_type.map(VolumeType::from))
         .set_encrypted(encrypted)
-        .delete_on_termination(end == VolumeEnd::Deleted);
+        .delete_on_termination(on_termination == OnTermination::Delete);
     BlockDeviceMapping::builder()
         .device_name(name)
         .ebs(disk.build())
@@ -192,7 +194,7 @@ fn metadata(launch: &Ec2LaunchConfig) -> InstanceMetadataOptionsRequest {
         .build()
 }
 
-/// One time: a persistent request would launch again what was terminated.
+/// A one-time request: a persistent one would launch a replacement for each terminated instance.
 fn spot() -> InstanceMarketOptionsRequest {
     let options = SpotMarketOptions::builder()
         .spot_instance_type(SpotInstanceType::OneTime)
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_launch_asks_for_nothing_that_nobody_said() {
+    fn plain_launch_sets_only_what_was_configured() {
         let launch = Ec2LaunchConfig::new();
         let plan = plan(&launch, &config());
         assert!(plan.block_devices.is_empty() && plan.security_groups.is_empty());
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_goes_into_its_subnet_and_is_named_only_without_one() {
+    fn zone_selects_its_subnet_and_is_named_only_without_one() {
         let mut launch = Ec2LaunchConfig::new();
         launch
             .subnets
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_address_is_asked_for_on_a_card_that_goes_with_the_instance() {
+    fn public_address_is_requested_on_a_card_that_is_deleted_with_the_instance() {
         let mut launch = Ec2LaunchConfig::new();
         launch.security_groups.insert("sg-1".parse().unwrap());
         launch.default_subnet = Some("subnet-0".parse().unwrap());
@@ -287,18 +289,18 @@ mod tests {
     }
 
     #[test]
-    fn every_disk_goes_with_its_instance_unless_it_says_otherwise() {
+    fn disks_are_deleted_with_the_instance_unless_configured_otherwise() {
         let mut launch = Ec2LaunchConfig::new();
         launch.extra_volumes = vec![
             ExtraVolume::new("/dev/sdf", 9),
             ExtraVolume::new("/dev/sdg", 8),
         ];
-        launch.extra_volumes[1].at_the_end = VolumeEnd::Kept;
+        launch.extra_volumes[1].on_termination = OnTermination::Keep;
         let mut config = config();
         config.disk_size_gb = std::num::NonZeroU32::new(40);
         assert!(needs_root_device(&launch, &config));
         let plan = plan(&launch, &config);
-        let told: Vec<_> = plan
+        let disks: Vec<_> = plan
             .block_devices
             .iter()
             .map(|one| {
@@ -311,7 +313,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            disks,
             [
                 ("/dev/sda1", Some(40), Some(true)),
                 ("/dev/sdf", Some(9), Some(true)),
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn spot_is_asked_for_once_and_its_request_is_tagged() {
+    fn spot_request_is_one_time_and_tagged() {
         let mut config = config();
         config.placement.market = Some(Market::Spot);
         let plan = plan(&Ec2LaunchConfig::new(), &config);

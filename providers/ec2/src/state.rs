@@ -1,8 +1,8 @@
-//! EC2's names of states, in the shared words. Pure.
+//! Conversion between EC2's state names and [`CloudInstanceState`]. Pure.
 
 use fleetwright::CloudInstanceState;
 
-/// The shared state of EC2's `name`. One that nobody knows is pending: it is not ready, and not gone.
+/// Returns the shared state for an EC2 state name. An unknown name is `Pending`: neither ready nor terminated.
 pub(crate) fn normalize(name: &str) -> CloudInstanceState {
     match name {
         "running" => CloudInstanceState::Running,
@@ -14,7 +14,7 @@ pub(crate) fn normalize(name: &str) -> CloudInstanceState {
     }
 }
 
-/// EC2's name of a shared state, for filters.
+/// Returns EC2's name of a shared state, for filters.
 pub(crate) const fn native(state: CloudInstanceState) -> &'static str {
     match state {
         CloudInstanceState::Pending => "pending",
@@ -31,12 +31,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_both_ways_and_unknown_ones_are_pending() {
+    fn names_convert_both_ways_and_unknown_names_are_pending() {
         for state in CloudInstanceState::ALL {
             assert_eq!(normalize(native(state)), state);
         }
-        for odd in ["", "hibernating", "RUNNING", "terminated "] {
-            assert_eq!(normalize(odd), CloudInstanceState::Pending, "{odd}");
+        for unknown in ["", "hibernating", "RUNNING", "terminated "] {
+            assert_eq!(normalize(unknown), CloudInstanceState::Pending, "{unknown}");
         }
     }
 }

@@ -1,13 +1,14 @@
-//! The caller's launch token as EC2's client token.
+//! The caller's launch token as EC2's client token. Pure.
 //!
-//! A client token has the caller's token in front, so that one filter finds whatever it launched, and
-//! the offering behind, because EC2 takes a token in another zone for another launch and compares
-//! types itself: with both in the name, what EC2 remembers and what we look for are the same thing.
+//! A client token begins with a digest of the launch token, so that one filter finds everything that the
+//! token launched. It ends with a digest of the offering: EC2 treats the same client token in another zone as
+//! another launch, and refuses it for another type, so with the offering in the name EC2 never compares two
+//! launches that differ in it.
 
 use fleetwright::{InstanceConfig, LaunchToken};
 use uuid::Uuid;
 
-/// The client token of a launch: 45 characters of the 64 that EC2 takes.
+/// Returns the client token of a launch: 45 characters of the 64 that EC2 allows.
 pub(crate) fn client_token(token: &LaunchToken, config: &InstanceConfig) -> String {
     let zone = config
         .placement
@@ -23,15 +24,15 @@ pub(crate) fn client_token(token: &LaunchToken, config: &InstanceConfig) -> Stri
     let offering = Uuid::new_v5(&Uuid::NAMESPACE_OID, offering.as_bytes())
         .simple()
         .to_string();
-    format!("{}-{}", stem(token), &offering[..8])
+    format!("{}-{}", prefix(token), &offering[..8])
 }
 
-/// What finds every launch of a token, as a filter's value.
+/// Returns the filter value that matches every client token of a launch token.
 pub(crate) fn pattern(token: &LaunchToken) -> String {
-    format!("{}-*", stem(token))
+    format!("{}-*", prefix(token))
 }
 
-fn stem(token: &LaunchToken) -> Uuid {
+fn prefix(token: &LaunchToken) -> Uuid {
     token.derive("ec2-client-token")
 }
 
@@ -41,7 +42,7 @@ mod tests {
     use fleetwright::Zone;
 
     #[test]
-    fn a_client_token_has_the_token_in_front_and_the_offering_behind() {
+    fn client_token_begins_with_the_launch_token_and_ends_with_the_offering() {
         let token = LaunchToken::new("golden").unwrap();
         let plain = InstanceConfig::builder("ami-1", "m7i.large")
             .build()
@@ -50,19 +51,22 @@ mod tests {
         zonal.placement.zone = Some(Zone::new("us-east-1b").unwrap());
         let mut small = plain.clone();
         small.instance_type = "t3.small".parse().unwrap();
-        let all = [&plain, &zonal, &small].map(|config| client_token(&token, config));
-        for one in &all {
-            assert!(one.len() <= 64 && one.is_ascii(), "{one}");
+        let tokens = [&plain, &zonal, &small].map(|config| client_token(&token, config));
+        for client_token in &tokens {
             assert!(
-                one.starts_with(pattern(&token).trim_end_matches('*')),
-                "{one}"
+                client_token.len() <= 64 && client_token.is_ascii(),
+                "{client_token}"
+            );
+            assert!(
+                client_token.starts_with(pattern(&token).trim_end_matches('*')),
+                "{client_token}"
             );
         }
         assert!(
-            all[0] != all[1] && all[1] != all[2] && all[0] != all[2],
-            "{all:?}"
+            tokens[0] != tokens[1] && tokens[1] != tokens[2] && tokens[0] != tokens[2],
+            "{tokens:?}"
         );
-        assert_eq!(client_token(&token, &plain), all[0]);
+        assert_eq!(client_token(&token, &plain), tokens[0]);
         let other = LaunchToken::new("Golden").unwrap();
         assert_ne!(pattern(&token), pattern(&other));
     }

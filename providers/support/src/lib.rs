@@ -8,6 +8,9 @@
 //!   [`ProvisionError`](fleetwright::ProvisionError) that it becomes.
 //! - [`RecentLaunches`], [`RecentTokens`], [`read_until`] and [`read_until_state`]: correct results while the
 //!   cloud's reads are stale.
+//! - [`ReadInstances`] and [`ChangeInstances`]: reading, terminating, stopping and starting one instance or
+//!   many, on top of one native call for a batch.
+//! - [`batch`]: ids and results in order.
 //! - [`collect_complete`]: a complete list from a stream with gaps.
 //! - [`launch`]: the launch sequence of clouds on which the backend names its instances.
 //! - [`poll`]: delays and deadlines for following an operation.
@@ -15,17 +18,22 @@
 //! This crate talks to no cloud, never retries a call that changes something, and decides nothing that
 //! depends on one cloud.
 
+pub mod batch;
+mod change;
 mod consistency;
 mod failure;
 pub mod launch;
 mod list;
 pub mod poll;
+mod read;
 mod recent;
 mod recent_launches;
 mod recent_tokens;
 
+pub use change::{Change, ChangeInstances};
 pub use consistency::{read_until, read_until_state};
 pub use failure::{Cause, Class, ErrorContext, Failure, Service};
 pub use list::collect_complete;
+pub use read::{ReadInstances, is_after_start};
 pub use recent_launches::RecentLaunches;
 pub use recent_tokens::RecentTokens;

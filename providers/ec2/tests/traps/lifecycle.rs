@@ -36,8 +36,8 @@ async fn trap_41_spot_is_asked_for_once_and_cannot_be_stopped() {
 async fn trap_42_a_shutdown_from_inside_does_what_was_asked_for() {
     let harness = Ec2Harness::with(|_| {});
     for (asked, ends) in [
-        (GuestShutdown::Stops, CloudInstanceState::Stopped),
-        (GuestShutdown::Terminates, CloudInstanceState::Terminated),
+        (GuestShutdown::Stop, CloudInstanceState::Stopped),
+        (GuestShutdown::Terminate, CloudInstanceState::Terminated),
     ] {
         let mut launch = Ec2LaunchConfig::new();
         launch.guest_shutdown = asked;
