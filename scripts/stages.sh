@@ -106,6 +106,7 @@ stage_cloudinit() {
 stage_house() {
     python3 scripts/check-house --self-test
     python3 scripts/check-house
+    python3 scripts/simulation-mistakes --check
 }
 
 stage_msrv() {

@@ -1,4 +1,5 @@
-//! `cargo run -p fleetwright-simulation --release -- --seeds 1000` runs a thousand scenarios and prints a summary line.
+//! `cargo run -p fleetwright-simulation --release -- --seeds 1000` runs a thousand scenarios and
+//! prints a summary line.
 //!
 //! The exit code is 1 if a scenario breaks a rule, or if `--mistakes` leaves a mistake unfound.
 
@@ -17,7 +18,8 @@ use fleetwright_simulation::{
 /// How many scenarios are shrunk and printed: each takes many runs.
 const PRINTED: usize = 3;
 
-/// Runs the whole façade in virtual time and injects a crash, an error or a lost response at every step.
+/// Runs the whole façade in virtual time and injects a crash, an error or a lost response at every
+/// step.
 #[derive(Debug, Parser)]
 #[command(name = "simulate")]
 struct Arguments {

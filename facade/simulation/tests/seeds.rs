@@ -1,4 +1,5 @@
-//! A hundred seeds break no rule, and every mistake at a seam is found: what the program does, with fewer seeds.
+//! A hundred seeds break no rule, and every mistake at a seam is found: what the program does, with
+//! fewer seeds.
 
 use fleetwright_simulation::{
     fault::{PAIRS, seeds_targeting},

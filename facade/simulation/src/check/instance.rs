@@ -99,7 +99,7 @@ impl Check<'_> {
         instance: &Instance,
         condition: &Condition,
     ) -> Result<(), String> {
-        let (destroyed, ordered) = self.rules.journal.facts(|facts| {
+        let (terminations, deleted_by_operator) = self.rules.journal.facts(|facts| {
             (
                 facts.external_terminations,
                 facts.deleted_by_operator.contains(&instance.id),
@@ -107,9 +107,9 @@ impl Check<'_> {
         });
         let server = self.rules.server(instance.server).await;
         let has_cause = match condition.kind {
-            ConditionKind::Lost => destroyed > 0,
-            ConditionKind::AttemptsUsed => destroyed >= 3,
-            ConditionKind::ServerMissing => ordered && server.is_none(),
+            ConditionKind::Lost => terminations > 0,
+            ConditionKind::AttemptsUsed => terminations >= 3,
+            ConditionKind::ServerMissing => deleted_by_operator && server.is_none(),
             ConditionKind::ConsentNeeded => {
                 instance.consent == Consent::KeepEverything && server.is_some()
             }

@@ -60,7 +60,7 @@ impl FaultyCloud {
             }
             Some(FaultKind::Error) => Err(self.injected_error(operation)),
             Some(FaultKind::LostRequest) => Err(self.lost_response(operation)),
-            Some(FaultKind::CrashAfter | FaultKind::LostReply) | None => call.await,
+            Some(FaultKind::CrashAfter | FaultKind::LostResponse) | None => call.await,
         };
         self.journal.pause(Duration::ZERO).await;
         let result = match fault {
@@ -69,7 +69,7 @@ impl FaultyCloud {
                 self.journal.crash().await;
                 result
             }
-            Some(FaultKind::LostReply) => {
+            Some(FaultKind::LostResponse) => {
                 self.rules.check_single_machine(point);
                 Err(self.lost_response(operation))
             }

@@ -18,7 +18,7 @@ pub enum FaultKind {
     /// The request is lost: no effect, and the caller gets an unknown outcome.
     LostRequest,
     /// The response is lost: the step took effect, and the caller gets an unknown outcome.
-    LostReply,
+    LostResponse,
 }
 
 impl FaultKind {
@@ -28,7 +28,7 @@ impl FaultKind {
         Self::CrashAfter,
         Self::Error,
         Self::LostRequest,
-        Self::LostReply,
+        Self::LostResponse,
     ];
 }
 

@@ -1,8 +1,9 @@
 //! Mistakes made on purpose, at the seams between the façade and what it runs on.
 //!
-//! A mistake proves that the simulation finds one kind of bug. It is made outside the code under test: by a store that changes
-//! what one part reads or writes, a cloud that misreports, a dependency checker that does not check, or a wrong configuration.
-//! The code under test has no hooks for it. Bugs that cannot be made here are patches, in `facade/simulation/mistakes`, which
+//! A mistake proves that the simulation finds one kind of bug. It is made outside the code under
+//! test: by a store that changes what one part reads or writes, a cloud that misreports, a
+//! dependency checker that does not check, or a wrong configuration. The code under test has no
+//! hooks for it. Bugs that cannot be made here are patches, in `facade/simulation/mistakes`, which
 //! `scripts/simulation-mistakes` applies to a copy of the sources.
 
 use crate::fault::FaultPoint;
@@ -40,7 +41,8 @@ macro_rules! mistakes {
 mistakes! {
     /// Store: a new launch is reported as stored to the server controller, and is not.
     TokenNotStored = "token-not-stored",
-    /// Cloud: a launch is looked up by the server's tag, not by its token, so that another region's machine matches.
+    /// Cloud: a launch is looked up by the server's tag, not by its token, so that another region's
+    /// machine matches.
     AdoptByTag = "adopt-by-tag",
     /// Store: the server controller reads that a replaced server must run, whatever was requested.
     StopLostOnReplace = "stop-lost-on-replace",
@@ -48,11 +50,13 @@ mistakes! {
     BackoffIgnored = "backoff-ignored",
     /// Cloud: the capabilities say to the monitor that reads are never stale.
     MissingInWindow = "missing-in-window",
-    /// Cloud: the monitor gets an incomplete list as a complete one, and "not found" for what cannot be reached.
+    /// Cloud: the monitor gets an incomplete list as a complete one, and "not found" for what
+    /// cannot be reached.
     MissingOnIncompleteList = "missing-on-incomplete-list",
     /// Cloud: the monitor gets an incomplete list as a complete one.
     SweepOnIncompleteList = "sweep-on-incomplete-list",
-    /// Store and configuration: the monitor does not read launches, and takes a machine for an orphan at any age.
+    /// Store and configuration: the monitor does not read launches, and takes a machine for an
+    /// orphan at any age.
     SweepUnsettled = "sweep-unsettled",
     /// Cloud: every listed machine carries the region's tag.
     SweepForeign = "sweep-foreign",
@@ -62,7 +66,8 @@ mistakes! {
     ConsentKept = "consent-kept",
     /// Store: the instance controller reads consent in every record.
     ConsentAssumed = "consent-assumed",
-    /// Store: the charge for a new instance is committed in a transaction of its own, before the instance.
+    /// Store: the charge for a new instance is committed in a transaction of its own, before the
+    /// instance.
     ChargeOutsideTransaction = "charge-outside-transaction",
     /// Store: a change of flavor or address is not charged.
     RechargeForgotten = "recharge-forgotten",
@@ -76,11 +81,13 @@ mistakes! {
     NetworkNotChecked = "network-not-checked",
     /// Store: the request to stop an instance is not stored.
     StopNotStored = "stop-not-stored",
-    /// Store: a changed desired state of a server is reported as stored to the instance controller, and is not.
+    /// Store: a changed desired state of a server is reported as stored to the instance controller,
+    /// and is not.
     DesiredStateNotApplied = "desired-state-not-applied",
     /// Store: a generation counts as done as soon as the server has it.
     SettledEarly = "settled-early",
-    /// Store: the instance controller does not read that an instance had a server, and creates another one.
+    /// Store: the instance controller does not read that an instance had a server, and creates
+    /// another one.
     MissingServerRecreated = "missing-server-recreated",
     /// Store: the instances of a network that is being deleted are not marked.
     NetworkInstancesKept = "network-instances-kept",

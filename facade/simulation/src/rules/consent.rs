@@ -31,10 +31,10 @@ impl Rules {
         let Some(machine) = before.instance.as_ref().filter(|_| before.spec != now.spec) else {
             return;
         };
-        let agreed = self
+        let consented = self
             .journal
             .facts(|facts| facts.last_consent.get(&instance.id).cloned());
-        if self.is_destructive(machine, &now.spec) && agreed != Some(without_tags(&now.spec)) {
+        if self.is_destructive(machine, &now.spec) && consented != Some(without_tags(&now.spec)) {
             self.report(format!(
                 "server {} got a destructive change without the tenant's consent",
                 now.id

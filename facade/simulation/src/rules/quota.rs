@@ -16,8 +16,7 @@ type Amounts = BTreeMap<String, u64>;
 
 impl Rules {
     /// Each instance has one allocation for the price of its spec, each allocation has an instance,
-    /// and each account has used the sum
-    /// of them and no more than its limit.
+    /// and each account has used the sum of them and no more than its limit.
     pub(super) async fn check_charges(&self) {
         let instances: Vec<Instance> = self.all(INSTANCE_KIND).await;
         let allocations: Vec<Allocation> = self.all("allocation").await;

@@ -40,38 +40,38 @@ impl Scenario {
         let mut rng = SeededRng::for_purpose(seed, 1);
         let (point, kind) = fault::pair(seed);
         let mut ops = Vec::new();
-        let mut timed = |rng: &mut SeededRng, (after, op): target::TimedOp| {
-            let gap = op::random_delay(rng);
-            ops.push((after.unwrap_or(gap), op));
+        let mut push = |rng: &mut SeededRng, (after, op): target::TimedOp| {
+            let delay = op::random_delay(rng);
+            ops.push((after.unwrap_or(delay), op));
         };
         for op in target::setup_ops(point) {
-            timed(&mut rng, op);
+            push(&mut rng, op);
         }
         for slot in 0..FIRST_SLOTS {
-            timed(&mut rng, (None, Op::Create(slot)));
+            push(&mut rng, (None, Op::Create(slot)));
         }
         // The target operations come first or after one random operation.
         if pick(&mut rng, 3) == 0 {
             let between = op::random_op(&mut rng);
-            timed(&mut rng, (None, between));
+            push(&mut rng, (None, between));
         }
         for op in target::target_ops(point) {
-            timed(&mut rng, op);
+            push(&mut rng, op);
         }
         for _ in 0..2 + pick(&mut rng, 6) {
             let op = op::random_op(&mut rng);
-            timed(&mut rng, (None, op));
+            push(&mut rng, (None, op));
         }
         if pick(&mut rng, 3) > 0 {
-            timed(&mut rng, (None, Op::Recover));
+            push(&mut rng, (None, Op::Recover));
             let slot = pick(&mut rng, FIRST_SLOTS);
-            timed(&mut rng, (None, Op::Delete(slot)));
+            push(&mut rng, (None, Op::Delete(slot)));
         }
         let nth = nth_run(&mut rng, point, 2);
         let mut faults = vec![Fault { point, nth, kind }];
         if point == FaultPoint::FindLaunch {
             // A launch is looked up only if its response was lost.
-            let (point, kind) = (FaultPoint::Launch, FaultKind::LostReply);
+            let (point, kind) = (FaultPoint::Launch, FaultKind::LostResponse);
             faults.extend((1..=3).map(|nth| Fault { point, nth, kind }));
         }
         if point == FaultPoint::WriteStatus {

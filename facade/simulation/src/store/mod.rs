@@ -93,7 +93,7 @@ impl FaultyStore {
                 self.journal.crash().await;
                 Ok(())
             }
-            Some(FaultKind::Error | FaultKind::LostRequest | FaultKind::LostReply) => {
+            Some(FaultKind::Error | FaultKind::LostRequest | FaultKind::LostResponse) => {
                 Err(unavailable())
             }
             None => Ok(()),
@@ -150,7 +150,7 @@ impl Store for FaultyStore {
             Some(FaultKind::CrashBefore) => self.journal.crash().await,
             Some(FaultKind::Error) => return Err(unavailable()),
             Some(FaultKind::LostRequest) => return Err(unknown_outcome()),
-            Some(FaultKind::CrashAfter | FaultKind::LostReply) | None => {}
+            Some(FaultKind::CrashAfter | FaultKind::LostResponse) | None => {}
         }
         let result = self.inner.commit(transaction).await;
         if result.is_ok() {
@@ -158,7 +158,7 @@ impl Store for FaultyStore {
         }
         match fault {
             Some(FaultKind::CrashAfter) => self.journal.crash().await,
-            Some(FaultKind::LostReply) => return Err(unknown_outcome()),
+            Some(FaultKind::LostResponse) => return Err(unknown_outcome()),
             Some(FaultKind::CrashBefore | FaultKind::Error | FaultKind::LostRequest) | None => {}
         }
         result

@@ -45,7 +45,7 @@ impl Source for FaultySource {
         }
         match kind {
             Some(FaultKind::CrashBefore | FaultKind::CrashAfter) => self.journal.crash().await,
-            Some(FaultKind::Error | FaultKind::LostReply) => return Err(unavailable()),
+            Some(FaultKind::Error | FaultKind::LostResponse) => return Err(unavailable()),
             // The watch is behind what the store still keeps.
             Some(FaultKind::LostRequest) => {
                 return Err(StoreError::Compacted {
