@@ -98,7 +98,7 @@ impl Instances {
         if all && !narrowed {
             let mut query = self.table.all().limit(at_once);
             if let Some(key) = after {
-                query.after = Some(query.plan(self.store.schema())?.cursor_behind(key, None));
+                query.after = Some(query.plan(self.store.schema())?.cursor_after(key, None));
             }
             sources.push(source(query));
         }
@@ -112,7 +112,7 @@ impl Instances {
     /// A place in a range that no page ended at.
     fn behind(&self, query: &Query, key: Key, value: &IndexValue) -> Result<Cursor, ComputeError> {
         let plan = query.plan(self.store.schema())?;
-        Ok(plan.cursor_behind(key, Some(value.encoded()?)))
+        Ok(plan.cursor_after(key, Some(value.encoded()?)))
     }
 
     async fn ranges(
