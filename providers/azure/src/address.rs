@@ -1,9 +1,9 @@
 //! Ids, names and resource ids. Pure.
 //!
-//! Owns their formats. An id contains the resource id, which people search for; Azure's own id of the
-//! machine, because names are reused; the creation time, because Azure keeps no record of deleted
-//! machines, and only the age distinguishes a deleted machine from one that does not show yet; and a
-//! checksum, so that an id that was never issued is not taken for an issued one.
+//! Owns their formats. An id contains the resource id, which people search for; Azure's own id of
+//! the machine, because names are reused; the creation time, because Azure keeps no record of
+//! deleted machines, and only the age distinguishes a deleted machine from one that does not show
+//! yet; and a checksum, so that an id that was never issued is not taken for an issued one.
 //!
 //! - id: `azure://<resource id>#<vmId>.<milliseconds>.<checksum>`
 //! - name of a launch: `fw-` and 24 hexadecimal digits, derived from the token or random
@@ -83,16 +83,16 @@ impl Address {
         InstanceId::new(format!("{text}.{}", &check[..8])).ok()
     }
 
-    /// Whether the machine was created so recently, at `now`, that a read may not show it yet. Without a creation
-    /// time it always counts as recent.
+    /// Whether the machine was created so recently, at `now`, that a read may not show it yet.
+    /// Without a creation time it always counts as recent.
     pub(crate) fn is_recent(&self, window: Duration, now: DateTime<Utc>) -> bool {
         let age = now.timestamp_millis().saturating_sub(self.created);
         self.created == 0 || age < 0 || u128::from(age.unsigned_abs()) < window.as_millis()
     }
 }
 
-/// Returns the current time by Azure's clock: our own, which has a finer resolution, unless `reported` differs
-/// by more than the skew.
+/// Returns the current time by Azure's clock: our own, which has a finer resolution, unless
+/// `reported` differs by more than the skew.
 pub(crate) fn azure_time(reported: Option<DateTime<Utc>>) -> DateTime<Utc> {
     let ours = Utc::now();
     reported.map_or(ours, |reported| shift(ours, reported - ours))

@@ -1,8 +1,8 @@
 //! Stopping, starting and terminating.
 //!
-//! Owns the meaning of a refused change. Azure's calls address a machine by name, whichever machine has
-//! it, so each machine is read first: a change must never affect a machine with another VM id. Whether the
-//! state allows a change is Azure's decision, because a read may be stale.
+//! Owns the meaning of a refused change. Azure's calls address a machine by name, whichever machine
+//! has it, so each machine is read first: a change must never affect a machine with another VM id.
+//! Whether the state allows a change is Azure's decision, because a read may be stale.
 //!
 //! 1. Look up all machines: up to three one by one, more with one list of states.
 //! 2. A machine that has ended is not changed: a terminate succeeds, a stop or start fails with a wrong
@@ -30,7 +30,8 @@ use crate::{
     state,
 };
 
-/// How often a delete is sent if Azure reports that the machine does not exist although reads show it.
+/// How often a delete is sent if Azure reports that the machine does not exist although reads show
+/// it.
 const DELETE_ATTEMPTS: u32 = 3;
 
 /// A call that changes the power state of instances.
@@ -56,8 +57,8 @@ impl Change {
 }
 
 impl AzureProvisioner {
-    /// Changes many instances and returns one result for each. Retries those that do not show yet because
-    /// they were just launched.
+    /// Changes many instances and returns one result for each. Retries those that do not show yet
+    /// because they were just launched.
     pub(crate) async fn change_all(
         &self,
         operation: Operation,
@@ -127,8 +128,8 @@ impl AzureProvisioner {
         self.await_starts(&call, &targets, sent).await
     }
 
-    /// Waits `launch_wait` for starts to fail, because Azure reports missing capacity only in the operation. Few
-    /// operations are polled repeatedly, many once at the end.
+    /// Waits `launch_wait` for starts to fail, because Azure reports missing capacity only in the
+    /// operation. Few operations are polled repeatedly, many once at the end.
     async fn await_starts(
         &self,
         call: &Call,
@@ -211,6 +212,8 @@ impl AzureProvisioner {
     }
 
     /// Sends the delete, and repeats it if Azure does not find a machine that reads show.
+    ///
+    /// Related traps in the README: 18 (deleting a missing machine succeeds) and 19 (repeated deletes).
     async fn terminate(
         &self,
         call: &Call,
@@ -228,7 +231,8 @@ impl AzureProvisioner {
                     self.note_deletion(&at.vm_id, None);
                     return Ok(());
                 }
-                // Azure reports this for machines that are gone, and for those that do not show yet.
+                // Azure reports this for machines that are gone, and for those that do not show
+                // yet.
                 Ok(None) => {}
                 Err(failure) if failure.is_not_found() => {}
                 Err(failure) if failure.may_be_about_state() => {
@@ -319,8 +323,8 @@ impl AzureProvisioner {
         error.with_scope(Scope::Instance(id.clone()))
     }
 
-    /// Returns the result of a change that Azure refused. If the refusal may be about the state of the machine,
-    /// a read decides: a change that has happened already succeeds.
+    /// Returns the result of a change that Azure refused. If the refusal may be about the state of
+    /// the machine, a read decides: a change that has happened already succeeds.
     async fn explain_refusal(
         &self,
         call: &Call,
@@ -368,7 +372,8 @@ impl AzureProvisioner {
         read.map_err(|error| error.with_effect(Effect::Done))
     }
 
-    /// Reads many instances that were just started, with a number of calls that does not depend on theirs.
+    /// Reads many instances that were just started, with a number of calls that does not depend on
+    /// theirs.
     pub(crate) async fn read_all_started(
         &self,
         operation: Operation,

@@ -1,8 +1,19 @@
-//! The background cleanup: deletes the remains of creations that fail after their launch has returned.
+//! The background cleanup: deletes the remains of creations that fail after their launch has
+//! returned.
 //!
-//! Owns the one background task of a provisioner: which creations it tracks, when it runs and when it
-//! ends. It deletes only machines whose creation this provisioner sent and saw fail; [`crate::removal`]
-//! decides when that is proven. It must never outlive the provisioner or run when it is switch_power off.
+//! Owns the one background task of a provisioner: which creations it tracks, when it runs and when
+//! it ends. It deletes only machines whose creation this provisioner sent and saw fail;
+//! [`crate::removal`] decides when that is proven. It must never outlive the provisioner or run
+//! when it is switch_power off.
+//!
+//! Life of the task: the first accepted creation starts it, in the runtime of that launch. It ends
+//! when nothing is tracked, when the cleanup is stopped, or with the runtime. A later creation
+//! starts another one. All state is in one `watch` channel, so that `shutdown` and `wait_idle` can
+//! wait for changes.
+//!
+//! Log output: the span `azure_cleanup` with the resource group, in it `pass` for each list of
+//! states and `remove` for each failed machine. A deleted machine is logged at `INFO`, a refused
+//! deletion at `WARN`.
 
 use std::{collections::HashMap, fmt, pin::pin, sync::Arc, time::Duration};
 
@@ -33,15 +44,17 @@ const TICKS_PER_PASS: u32 = 5;
 
 /// Controls the background cleanup of one [`AzureProvisioner`](crate::AzureProvisioner).
 ///
-/// A creation can fail after its launch has returned, or after the caller has dropped the launch. The
-/// failed machine then keeps its name, disk, network interface and address. The cleanup is a task that
-/// starts with the first creation, reads one list of states per pass (every five poll ticks, 15 seconds
-/// by default) for all tracked creations, deletes the failed ones and ends when none is left to track.
+/// A creation can fail after its launch has returned, or after the caller has dropped the launch.
+/// The failed machine then keeps its name, disk, network interface and address. The cleanup is a
+/// task that starts with the first creation, reads one list of states per pass (every five poll
+/// ticks, 15 seconds by default) for all tracked creations, deletes the failed ones and ends when
+/// none is left to track.
 ///
-/// The provisioner owns the task: dropping the provisioner stops it, as does [`shutdown`](Self::shutdown).
+/// The provisioner owns the task: dropping the provisioner stops it, as does
+/// [`shutdown`](Self::shutdown).
 /// [`AzureOptions::background_cleanup`](crate::AzureOptions::background_cleanup) switches it off.
-/// Without it, a failed machine is listed as terminating, and `terminate_instance` or a replay of its
-/// launch token deletes it.
+/// Without it, a failed machine is listed as terminating, and `terminate_instance` or a replay of
+/// its launch token deletes it.
 ///
 /// Get the handle before the provisioner moves behind a trait object; clones control the same task.
 ///
@@ -64,17 +77,21 @@ pub struct AzureCleanup {
     state: Arc<watch::Sender<State>>,
 }
 
+/// What the handle, the owner and the task share.
 #[derive(Debug, Default)]
 struct State {
     /// Creations without a known outcome, and failed ones that still have to be deleted, by VM id.
     tracked: HashMap<String, Tracked>,
+    /// Whether the task exists.
     running: bool,
-    /// Set once, by `shutdown`, by the owner's drop, or from the start where cleanup is switch_power off.
+    /// Set once, by `shutdown`, by the owner's drop, or from the start where cleanup is
+    /// switch_power off.
     stopped: bool,
     /// Azure asked for no request before this time.
     quiet_until: Option<Instant>,
 }
 
+/// A tracked creation.
 #[derive(Debug)]
 struct Tracked {
     machine: Machine,
@@ -82,8 +99,9 @@ struct Tracked {
 }
 
 impl AzureCleanup {
-    /// Waits until nothing is tracked: each creation has succeeded, its failed machine is being deleted,
-    /// or it is older than two hours. Returns at once if the cleanup is switch_power off or was shut down.
+    /// Waits until nothing is tracked: each creation has succeeded, its failed machine is being
+    /// deleted, or it is older than two hours. Returns at once if the cleanup is switch_power off
+    /// or was shut down.
     ///
     /// A launch that is sent meanwhile is waited for too.
     pub async fn wait_idle(&self) {
@@ -91,8 +109,8 @@ impl AzureCleanup {
             .await;
     }
 
-    /// Stops the cleanup for good and waits until its task has ended. Returns how many creations were
-    /// still tracked.
+    /// Stops the cleanup for good and waits until its task has ended. Returns how many creations
+    /// were still tracked.
     ///
     /// A deletion that is in progress is abandoned, as if the process had ended. Call
     /// [`wait_idle`](Self::wait_idle) first to let it finish. Later launches are not tracked.
@@ -114,11 +132,13 @@ impl AzureCleanup {
         self.state.borrow().tracked.len()
     }
 
+    /// Waits until the state meets a condition.
     async fn wait_for(&self, condition: impl FnMut(&State) -> bool) {
         // The error case needs a dropped sender, and this handle holds it.
         let _ = self.state.subscribe().wait_for(condition).await;
     }
 
+    /// Stops the cleanup without waiting. Returns how many creations were tracked.
     fn stop(&self) -> usize {
         let mut abandoned = 0;
         self.state.send_modify(|state| {
@@ -143,6 +163,7 @@ impl AzureCleanup {
         must_start
     }
 
+    /// Stops tracking a creation.
     fn untrack(&self, vm_id: &str) {
         self.state
             .send_if_modified(|state| state.tracked.remove(vm_id).is_some());
@@ -155,13 +176,14 @@ impl AzureCleanup {
             .send_modify(|state| state.quiet_until = state.quiet_until.max(until));
     }
 
+    /// The earliest time of the next request.
     fn quiet_until(&self) -> Instant {
         let quiet_until = self.state.borrow().quiet_until;
         quiet_until.unwrap_or_else(Instant::now)
     }
 
-    /// Drops creations that are too old. If none is left, the task counts as ended from here on, so that
-    /// the next `track` starts another one.
+    /// Drops creations that are too old. If none is left, the task counts as ended from here on, so
+    /// that the next `track` starts another one.
     fn continue_running(&self) -> bool {
         let mut running = false;
         self.state.send_modify(|state| {
@@ -173,8 +195,9 @@ impl AzureCleanup {
         running
     }
 
-    /// Returns the creations that have failed, and untracks those that have succeeded or that no list has
-    /// shown for two consistency windows. Failed ones stay tracked until their machine is being deleted.
+    /// Returns the creations that have failed, and untracks those that have succeeded or that no
+    /// list has shown for two consistency windows. Failed ones stay tracked until their machine is
+    /// being deleted.
     fn failed_creations(&self, statuses: &Statuses, window: Duration) -> Vec<FailedCreation> {
         let mut failed = Vec::new();
         self.state.send_modify(|state| {
@@ -208,13 +231,15 @@ impl fmt::Debug for AzureCleanup {
     }
 }
 
+/// A tracked creation that has failed, with the state reason of its instance.
 #[derive(Debug)]
 struct FailedCreation {
     machine: Machine,
     reason: String,
 }
 
-/// The provisioner's end of the cleanup: tracks creations, starts the task, and stops it when dropped.
+/// The provisioner's end of the cleanup: tracks creations, starts the task, and stops it when
+/// dropped.
 pub(crate) struct CleanupOwner {
     handle: AzureCleanup,
     remover: Remover,
@@ -245,15 +270,18 @@ impl CleanupOwner {
         }
     }
 
+    /// Returns a handle for callers.
     pub(crate) fn handle(&self) -> AzureCleanup {
         self.handle.clone()
     }
 
+    /// Returns the remover, which launches use as well.
     pub(crate) fn remover(&self) -> &Remover {
         &self.remover
     }
 
-    /// Tracks a creation that Azure has accepted, unless the cleanup is stopped or switch_power off.
+    /// Tracks a creation that Azure has accepted, unless the cleanup is stopped or switch_power
+    /// off.
     pub(crate) fn track(&self, machine: Machine) {
         if !self.handle.track(machine) {
             return;
@@ -295,7 +323,8 @@ impl Drop for CleanupOwner {
 /// Marks the task as ended, also if its runtime drops it or it panics.
 struct EndedOnDrop {
     handle: AzureCleanup,
-    /// Unset once the state says already that the task has ended: the state may be another task's by now.
+    /// Unset once the state says already that the task has ended: the state may be another task's
+    /// by now.
     armed: bool,
 }
 
@@ -307,6 +336,7 @@ impl Drop for EndedOnDrop {
     }
 }
 
+/// The background task.
 struct Task {
     ended: EndedOnDrop,
     remover: Remover,
@@ -327,6 +357,7 @@ impl Task {
         tracing::debug!(idle, tracked = handle.tracked(), "cleanup ended");
     }
 
+    /// Runs a pass every few ticks, and returns when nothing is tracked.
     async fn run_passes(&self) {
         let handle = &self.ended.handle;
         loop {

@@ -1,7 +1,14 @@
 //! Azure's calls, one method each. With its submodules, the only module that names the SDK.
 //!
-//! Owns how a call is sent and how its failure is read. It repeats nothing and awaits no operation: the
-//! SDK's retries are off, and its waiting repeats a creation instead of polling its operation.
+//! Owns how a call is sent and how its failure is read. It repeats nothing and awaits no operation:
+//! the SDK's retries are off, and its waiting repeats a creation instead of polling its operation.
+//!
+//! Every method returns a [`Failure`] for an error response, a timeout, or a response that cannot
+//! be read. `create`, operation links and network documents are sent by the transport directly;
+//! everything else goes through the SDK, which uses the same transport.
+//!
+//! Submodules: `transport` sends requests, `identity` obtains tokens, `orders` builds request
+//! documents, `machines` and `networks` read response documents.
 
 pub(crate) mod identity;
 mod machines;
@@ -70,11 +77,17 @@ pub(crate) struct Pages {
 /// The calls of one resource group. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct AzureClient {
+    /// The id of the subscription.
     subscription: String,
+    /// The name of the resource group.
     group: String,
+    /// The SDK's calls for machines.
     machines: Arc<virtual_machines::Client>,
+    /// The SDK's calls for images.
     images: Arc<images::Client>,
+    /// The transport that the SDK's clients use too.
     transport: Transport,
+    /// The timeout of one call.
     timeout: Duration,
 }
 
@@ -132,7 +145,8 @@ impl AzureClient {
         shift(ours, self.transport.clock_offset())
     }
 
-    /// Creates a machine with its disk, interface and address. Fails with a conflict if the name is taken.
+    /// Creates a machine with its disk, interface and address. Fails with a conflict if the name is
+    /// taken.
     pub(crate) async fn create(
         &self,
         name: &str,
@@ -222,8 +236,8 @@ impl AzureClient {
         }
     }
 
-    /// Lists the states of the machines of the group, by resource id in lower case. Azure offers this list only
-    /// for the whole subscription.
+    /// Lists the states of the machines of the group, by resource id in lower case. Azure offers
+    /// this list only for the whole subscription.
     pub(crate) async fn statuses(&self) -> CallResult<BTreeMap<String, Machine>> {
         let call = self.machines.list_all(&self.subscription);
         let mut pages = Pages {
@@ -344,7 +358,8 @@ impl AzureClient {
         self.started_operation(response.into_raw_response()).await
     }
 
-    /// Returns the operation that a response started. The body must be empty or JSON: anything else is not Azure's.
+    /// Returns the operation that a response started. The body must be empty or JSON: anything else
+    /// is not Azure's.
     async fn started_operation(&self, response: Response) -> CallResult<StartedOperation> {
         let (_, headers, body) = response.deconstruct();
         let body = self.send(body.collect()).await?;

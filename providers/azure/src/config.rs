@@ -13,8 +13,8 @@ use crate::{address, tags};
 /// [`InstanceConfig`](fleetwright::InstanceConfig) says.
 ///
 /// Can be loaded with serde from any format; unknown fields are refused. A provisioner
-/// [checks](Self::check) it when it is created. Machines run Linux: cloud-init runs the user data, and
-/// people log in with an SSH key.
+/// [checks](Self::check) it when it is created. Machines run Linux: cloud-init runs the user data,
+/// and people log in with an SSH key.
 ///
 /// ```
 /// use fleetwright_azure::{AzureLaunchConfig, Eviction, fleetwright::NetworkId};
@@ -33,35 +33,55 @@ use crate::{address, tags};
 /// launch.location = "East US".to_owned();
 /// assert_eq!(launch.check().unwrap_err().field(), "location");
 /// ```
+///
+/// The required fields are those of [`new`](Self::new). As JSON:
+///
+/// ```
+/// # use fleetwright_azure::AzureLaunchConfig;
+/// let launch: AzureLaunchConfig = serde_json::from_str(r#"{
+///     "subscription": "11111111-2222-3333-4444-555555555555",
+///     "resource_group": "fleet",
+///     "location": "eastus",
+///     "subnet": "vnet/default",
+///     "ssh_public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJfleetwright me@here",
+///     "eviction": "deallocated",
+///     "plan": {"name": "sku", "publisher": "vendor", "product": "offer"},
+///     "tags": {"team": "blue"}
+/// }"#).unwrap();
+/// assert_eq!(launch.admin_user, "azureuser");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AzureLaunchConfig {
     /// The subscription, by its GUID.
+    /// Errors and ids show it in lower case.
     pub subscription: String,
     /// The resource group that contains everything that is launched and listed. It must exist.
+    /// The crate never creates or deletes a group.
     pub resource_group: String,
     /// The location of the machines, such as `eastus`.
     pub location: String,
-    /// The subnet of launches that name none: a resource id, or `network/subnet` in the resource group.
-    /// A launch's `placement.network` overrides it.
+    /// The subnet of launches that name none: a resource id, or `network/subnet` in the resource
+    /// group. A launch's `placement.network` overrides it.
     pub subnet: NetworkId,
     /// The user that logs in with [`ssh_public_key`](Self::ssh_public_key), 1 to 64 characters.
     /// Default: `azureuser`.
     #[serde(default = "default_admin_user")]
     pub admin_user: String,
-    /// The key to log in with: one line of an `authorized_keys` file. Azure creates no Linux machine
-    /// without one.
+    /// The key to log in with: one line of an `authorized_keys` file. Azure creates no Linux
+    /// machine without one.
     pub ssh_public_key: String,
-    /// The network security group of launches that name none: a resource id, or a name in the resource
-    /// group. Default: none. A machine has at most one.
+    /// The network security group of launches that name none: a resource id, or a name in the
+    /// resource group. Default: none. A machine has at most one.
     #[serde(default)]
     pub network_security_group: Option<SecurityGroupId>,
-    /// The zone of launches that name none, such as `1`. Default: none, and Azure then assigns no zone.
+    /// The zone of launches that name none, such as `1`. Default: none, and Azure then assigns no
+    /// zone.
     #[serde(default)]
     pub zone: Option<Zone>,
-    /// Whether a launch that does not say gets a public address. Default: it does. The address is static,
-    /// of the Standard SKU, and is kept while the machine is stopped.
+    /// Whether a launch that does not say gets a public address. Default: it does. The address is
+    /// static, of the Standard SKU, and is kept while the machine is stopped.
     #[serde(default = "assigned")]
     pub public_address: PublicAddress,
     /// The type of the system disk, such as `Premium_LRS`. Default: Azure's choice.
@@ -76,7 +96,8 @@ pub struct AzureLaunchConfig {
     /// What happens to a spot machine that Azure evicts. Default: it is deleted.
     #[serde(default)]
     pub eviction: Eviction,
-    /// The plan of a marketplace image that has one. Its terms must be accepted beforehand. Default: none.
+    /// The plan of a marketplace image that has one. Its terms must be accepted beforehand.
+    /// Default: none. An image with a plan cannot be launched without it, and refuses another one.
     #[serde(default)]
     pub plan: Option<MarketplacePlan>,
     /// Whether Azure keeps the console log, which [`console_output`] reads. Default: it does.
@@ -87,7 +108,9 @@ pub struct AzureLaunchConfig {
     /// How a launch's user data reaches the machine. Default: as custom data.
     #[serde(default)]
     pub user_data: UserDataAs,
-    /// Tags for every machine, in addition to those of the launch. Reads return them too. Default: none.
+    /// Tags for every machine, in addition to those of the launch. Reads return them too. Default:
+    /// none. They count against the limit of 50, and a tag of the launch with the same name
+    /// overrides them.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
 }
@@ -105,9 +128,11 @@ const fn assigned() -> PublicAddress {
 #[serde(rename_all = "kebab-case")]
 pub enum SystemIdentity {
     /// It gets none.
+    /// Serialized as `absent`.
     #[default]
     Absent,
     /// It gets one, which Azure deletes with the machine.
+    /// Serialized as `assigned`.
     Assigned,
 }
 
@@ -116,9 +141,11 @@ pub enum SystemIdentity {
 #[serde(rename_all = "kebab-case")]
 pub enum Eviction {
     /// It is deleted, with its disk, interface and address.
+    /// Serialized as `deleted`.
     #[default]
     Deleted,
     /// It is deallocated. Its disk remains and is billed.
+    /// Serialized as `deallocated`.
     Deallocated,
 }
 
@@ -127,9 +154,11 @@ pub enum Eviction {
 #[serde(rename_all = "kebab-case")]
 pub enum BootDiagnostics {
     /// It does, in its own storage, until the machine is deleted.
+    /// Serialized as `kept`.
     #[default]
     Kept,
     /// It does not, and `console_output` fails.
+    /// Serialized as `off`.
     Off,
 }
 
@@ -138,9 +167,11 @@ pub enum BootDiagnostics {
 #[serde(rename_all = "kebab-case")]
 pub enum UserDataAs {
     /// As custom data: cloud-init runs it at the first boot. It cannot be read or changed later.
+    /// Serialized as `custom-data`.
     #[default]
     CustomData,
     /// As user data: software in the machine can read it from the metadata service at any time.
+    /// Serialized as `user-data`.
     UserData,
 }
 
@@ -173,8 +204,8 @@ impl MarketplacePlan {
 }
 
 impl AzureLaunchConfig {
-    /// Creates a config with the defaults of every other field: public addresses, the user `azureuser`,
-    /// no zone.
+    /// Creates a config with the defaults of every other field: public addresses, the user
+    /// `azureuser`, no zone.
     pub fn new(
         subscription: impl Into<String>,
         resource_group: impl Into<String>,

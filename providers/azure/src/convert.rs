@@ -1,6 +1,11 @@
 //! Conversion of Azure's machines to the shared types. Pure.
 //!
 //! Owns the meaning of each native field. It decides nothing about calls.
+//!
+//! - The public address of a machine that is stopped or terminating is not reported, though it is kept.
+//! - The state reason is the failure of the latest operation, or a hint that a machine that is powered off
+//!   is still billed.
+//! - The image is in the form in which a launch names it.
 
 use fleetwright::{
     CloudInstanceState, ImageId, InstanceInfo, InstanceType, Market, NetworkId, Placement,

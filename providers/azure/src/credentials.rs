@@ -11,8 +11,8 @@ use crate::client::identity;
 
 /// A source of access tokens. Cheap to clone.
 ///
-/// Each provisioner keeps one token for all its calls. It requests another one five minutes before the
-/// token expires, or after Azure has refused it.
+/// Each provisioner keeps one token for all its calls. It requests another one five minutes before
+/// the token expires, or after Azure has refused it.
 ///
 /// ```
 /// use fleetwright_azure::{AzureCredentials, Token, TokenFailure, TokenSource};
@@ -43,16 +43,19 @@ pub struct AzureCredentials {
 }
 
 impl AzureCredentials {
-    /// Takes the credentials of the environment, in this order: the variables of a service principal
-    /// (`AZURE_TENANT_ID`, `AZURE_CLIENT_ID` and `AZURE_CLIENT_SECRET`, or a federated token file), the
-    /// managed identity of the machine or app service, the login of the `az` command.
-    /// `AZURE_AUTHORITY_HOST` selects another authority. No token is requested before the first call.
+    /// Takes the credentials of the environment, in this order: the variables of a service
+    /// principal (`AZURE_TENANT_ID`, `AZURE_CLIENT_ID` and `AZURE_CLIENT_SECRET`, or a federated
+    /// token file), the managed identity of the machine or app service, the login of the `az`
+    /// command. `AZURE_AUTHORITY_HOST` selects another authority. No token is requested before the
+    /// first call.
     pub fn from_env() -> Self {
         Self::of(identity::Environment::default())
     }
 
-    /// Takes a service principal with a secret, at the authority that `AZURE_AUTHORITY_HOST` names, or at
-    /// that of Azure's public cloud.
+    /// Takes a service principal with a secret, at the authority that `AZURE_AUTHORITY_HOST` names,
+    /// or at that of Azure's public cloud.
+    ///
+    /// The secret is kept in memory and never logged; `Debug` does not show it.
     pub fn client_secret(
         tenant: impl Into<String>,
         client: impl Into<String>,
@@ -65,7 +68,8 @@ impl AzureCredentials {
         ))
     }
 
-    /// Takes a service principal with a secret at another authority, such as that of a sovereign cloud.
+    /// Takes a service principal with a secret at another authority, such as that of a sovereign
+    /// cloud.
     pub fn client_secret_at(
         authority: impl Into<String>,
         tenant: impl Into<String>,
@@ -97,8 +101,8 @@ impl AzureCredentials {
 
 /// Where tokens come from.
 ///
-/// An implementation need not cache: the client requests a token only when its own is about to expire or
-/// was refused, and sends one request at a time. A request has half of
+/// An implementation need not cache: the client requests a token only when its own is about to
+/// expire or was refused, and sends one request at a time. A request has half of
 /// [`AzureOptions::call_timeout`](crate::AzureOptions::call_timeout).
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
@@ -106,12 +110,14 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`TokenFailure::Refused`] becomes an unauthenticated error, [`TokenFailure::Unavailable`] one that
-    /// can be retried.
+    /// [`TokenFailure::Refused`] becomes an unauthenticated error, [`TokenFailure::Unavailable`]
+    /// one that can be retried.
     async fn token(&self, scope: &str) -> Result<Token, TokenFailure>;
 }
 
 /// A bearer token.
+///
+/// Created by a [`TokenSource`].
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Token {
@@ -140,6 +146,8 @@ impl fmt::Debug for Token {
 }
 
 /// Why there is no token.
+///
+/// A source must return no text, because messages of token services can contain secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenFailure {
     /// There are no credentials, or they were refused.

@@ -1,7 +1,13 @@
 //! Azure's failures. Pure.
 //!
-//! Owns which failures the provider handles itself, and the scope of an error. [`crate::reason`] owns the
-//! meaning of codes. Operations have no HTTP status, so only their code counts.
+//! Owns which failures the provider handles itself, and the scope of an error. [`crate::reason`]
+//! owns the meaning of codes. Operations have no HTTP status, so only their code counts.
+//!
+//! | failure | scope of the error |
+//! | --- | --- |
+//! | no capacity | type; type and zone; or type, zone and market, by the code |
+//! | no address | the subnet |
+//! | quota | the family, the spot market, or the account, by the message |
 
 use std::time::Duration;
 
@@ -45,8 +51,8 @@ impl Service for Azure {
 
 /// What the provider needs to know about a failure, beyond the shared error.
 pub(crate) trait AzureFailure {
-    /// Whether Azure reports that the resource does not exist. A 404 of a proxy does not count, nor one for a
-    /// subscription that is no longer visible: its machines still exist.
+    /// Whether Azure reports that the resource does not exist. A 404 of a proxy does not count, nor
+    /// one for a subscription that is no longer visible: its machines still exist.
     fn is_not_found(&self) -> bool;
 
     /// Whether the resource group does not exist.
@@ -56,12 +62,15 @@ pub(crate) trait AzureFailure {
     fn is_conflict(&self) -> bool;
 
     /// Whether another actor changed the resource since it was read.
+    /// Machines have an etag, which detects it.
     fn is_stale(&self) -> bool;
 
     /// Whether a later operation replaced this one.
+    /// For example, a stop cancels a start.
     fn is_overtaken(&self) -> bool;
 
-    /// Whether a creation failed for want of capacity, an address or quota, so that the machine never had power.
+    /// Whether a creation failed for want of capacity, an address or quota, so that the machine
+    /// never had power.
     fn is_before_creation(&self) -> bool;
 
     /// Whether the call may have been refused because of the state of the machine.

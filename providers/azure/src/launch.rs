@@ -1,8 +1,16 @@
 //! Launching on Azure: the calls behind [`fleetwright_provider_support::launch`].
 //!
-//! Owns the creation of a machine and its adoption. The first machine of a batch is created alone: it
-//! carries the fingerprint of the launch, so that one read of it shows whether the token is used, and for
-//! which config. A creation must be tracked by the cleanup before anything else is awaited.
+//! Owns the creation of a machine and its adoption. The first machine of a batch is created alone:
+//! it carries the fingerprint of the launch, so that one read of it shows whether the token is
+//! used, and for which config. A creation must be tracked by the cleanup before anything else is
+//! awaited.
+//!
+//! 1. With a token, read its machines: they are adopted, or the token is in conflict or spent. Remains of
+//!    failed creations are deleted first, so that their names are free.
+//! 2. Create each missing machine with one PUT and `If-None-Match: *`. Azure refuses it if the name is
+//!    taken; the machine of that name is then read and adopted if its marks match.
+//! 3. The cleanup tracks each accepted creation.
+//! 4. Wait `launch_wait` for late failures, see [`crate::settle`].
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
@@ -25,17 +33,24 @@ use crate::{
 
 /// One call of `launch_instance` or `launch_instances`.
 pub(crate) struct AzureLaunch<'a> {
+    /// The provisioner.
     pub(crate) azure: &'a AzureProvisioner,
+    /// The config of the caller.
     pub(crate) config: &'a InstanceConfig,
+    /// The request that follows from it.
     pub(crate) plan: &'a Plan,
+    /// What the shared sequence needs.
     pub(crate) context: LaunchContext<'a>,
+    /// The number of machines of the launch.
     pub(crate) count: NonZeroU32,
 }
 
 /// A creation that Azure has accepted.
 #[derive(Debug)]
 pub(crate) struct Creation {
+    /// The machine as the response of the PUT describes it.
     pub(crate) machine: Machine,
+    /// Its operation.
     pub(crate) operation: StartedOperation,
 }
 
@@ -87,6 +102,7 @@ impl LaunchCalls for AzureLaunch<'_> {
     type Accepted = Creation;
     type Native = Machine;
 
+    /// Reads the machines of the token, and frees the names of those that were never created.
     async fn find_by_token(&self, token: &LaunchToken) -> Result<TokenMachines> {
         let machines = self.read_token_machines(token).await?;
         if launch::is_spent(&machines, |machine| self.azure.is_ending(machine)) {
@@ -99,6 +115,8 @@ impl LaunchCalls for AzureLaunch<'_> {
         known.get(name).cloned()
     }
 
+    /// Sends the PUT. A conflict is reported as a taken name, because the machine may be this
+    /// launch's own.
     async fn create(
         &self,
         name: &str,
@@ -127,6 +145,7 @@ impl LaunchCalls for AzureLaunch<'_> {
         }
     }
 
+    /// Reads owner and fingerprint from the tags.
     fn marks<'n>(&self, machine: &'n Machine) -> Marks<'n> {
         Marks {
             name: &machine.name,
@@ -136,6 +155,7 @@ impl LaunchCalls for AzureLaunch<'_> {
         }
     }
 
+    /// Refuses a machine that is being deleted or was never created.
     async fn adopt(&self, token: &LaunchToken, machine: Machine) -> Result<Machine> {
         if self.azure.is_ending(&machine) || state::never_created(&machine) {
             return Err(self.ending_error(token, std::iter::once(&machine)));
@@ -149,8 +169,8 @@ impl LaunchCalls for AzureLaunch<'_> {
 }
 
 impl AzureLaunch<'_> {
-    /// Returns the machine with its creation time, which is part of its id. Azure may leave it out of the
-    /// response of a creation.
+    /// Returns the machine with its creation time, which is part of its id. Azure may leave it out
+    /// of the response of a creation.
     async fn read_creation_time(&self, machine: Machine) -> Machine {
         if machine.created.is_some() {
             return machine;

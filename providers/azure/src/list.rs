@@ -1,7 +1,11 @@
 //! Listing: page by page, with states and addresses from three other lists.
 //!
-//! Owns the join of those lists, and the cache of interfaces. The number of calls does not depend on the
-//! number of machines, except for the pages.
+//! Owns the join of those lists, and the cache of interfaces. The number of calls does not depend
+//! on the number of machines, except for the pages.
+//!
+//! A list of the group has no states, and the list of states is one of the whole subscription.
+//! Interfaces and public addresses are two more lists. All are joined by resource id in lower case,
+//! because Azure returns ids in any letter case. Azure cannot filter by tag, so this crate does.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -26,10 +30,11 @@ pub(crate) type InterfacesByMachine = BTreeMap<String, Interface>;
 /// The states of machines, by resource id in lower case.
 pub(crate) type Statuses = BTreeMap<String, Machine>;
 
-/// The interfaces that were last read, and when. They change rarely, and may be as old as half of the
-/// consistency window; the other half is for Azure's own lag.
+/// The interfaces that were last read, and when. They change rarely, and may be as old as half of
+/// the consistency window; the other half is for Azure's own lag.
 #[derive(Debug, Default)]
 pub(crate) struct InterfaceCache {
+    /// When they were read, and the interfaces.
     kept: Mutex<Option<(Instant, Arc<InterfacesByMachine>)>>,
 }
 
@@ -119,8 +124,8 @@ impl AzureProvisioner {
         self.info(call, &machine, interface)
     }
 
-    /// Returns the interfaces of the group. Reads them again if they are too old, or if one of `machines` should
-    /// have an address and has none.
+    /// Returns the interfaces of the group. Reads them again if they are too old, or if one of
+    /// `machines` should have an address and has none.
     pub(crate) async fn interfaces_by_machine<'m>(
         &self,
         mut machines: impl Iterator<Item = &'m Machine>,

@@ -1,6 +1,11 @@
 //! Long-running operations: polled until they end, or until a timeout.
 //!
-//! Owns how often an operation is polled. It decides nothing: the caller knows what a failure means.
+//! Owns how often an operation is polled. It decides nothing: the caller knows what a failure
+//! means.
+//!
+//! An operation has a link, `Azure-AsyncOperation`, which expires after a while. That is not a
+//! failure: the machine's own state shows the result. Links to another host are never followed,
+//! because the request would carry the token.
 
 use std::time::Duration;
 
@@ -26,8 +31,8 @@ pub(crate) enum Outcome {
 
 /// Polls an operation until it ends, and retries polls that fail.
 ///
-/// Azure asks for at least ten seconds between polls; other clients poll faster without being throttled, so
-/// `tick` is the longest delay. A link to another host is not followed.
+/// Azure asks for at least ten seconds between polls; other clients poll faster without being
+/// throttled, so `tick` is the longest delay. A link to another host is not followed.
 pub(crate) async fn await_operation(
     client: &AzureClient,
     operation: &StartedOperation,

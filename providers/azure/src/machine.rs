@@ -1,7 +1,7 @@
 //! Machines, their parts and their requests, as plain values.
 //!
-//! Owns the types between the client, which knows the SDK's documents, and the rest of the crate, which
-//! does not.
+//! Owns the types between the client, which knows the SDK's documents, and the rest of the crate,
+//! which does not.
 
 use std::{collections::BTreeMap, fmt, net::IpAddr};
 
@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 pub(crate) struct Machine {
     /// Its resource id, in the letter case of the response.
     pub(crate) path: String,
+    /// The name within the resource group.
     pub(crate) name: String,
     /// Azure's own id; empty where a list of states omits it.
     pub(crate) vm_id: String,
@@ -19,11 +20,13 @@ pub(crate) struct Machine {
     pub(crate) created: Option<DateTime<Utc>>,
     /// The location, such as `eastus`.
     pub(crate) location: String,
+    /// The availability zone, such as `1`.
     pub(crate) zone: Option<String>,
     /// The size, such as `Standard_D2s_v5`.
     pub(crate) size: Option<String>,
     /// The image, in the form in which a launch names it.
     pub(crate) image: Option<String>,
+    /// Whether Azure may evict it.
     pub(crate) spot: bool,
     pub(crate) tags: BTreeMap<String, String>,
     /// The state of its latest operation, such as `Creating` or `Failed`.
@@ -43,7 +46,9 @@ pub(crate) struct Machine {
 /// A code of an instance view, such as `PowerState/running`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Status {
+    /// The code, such as `ProvisioningState/failed/AllocationFailed`.
     pub(crate) code: String,
+    /// The message, if there is one.
     pub(crate) message: Option<String>,
 }
 
@@ -58,6 +63,7 @@ pub(crate) struct Interface {
     pub(crate) mac: Option<String>,
     /// The private address.
     pub(crate) private: Option<IpAddr>,
+    /// The public address.
     pub(crate) public: Option<Public>,
     /// The resource id of the subnet.
     pub(crate) subnet: Option<String>,
@@ -98,22 +104,30 @@ pub(crate) struct MachineSpec {
     pub(crate) location: String,
     pub(crate) zone: Option<String>,
     pub(crate) size: String,
+    /// The image.
     pub(crate) source: Source,
     /// The size of the system disk in GiB.
     pub(crate) disk_gib: Option<i32>,
+    /// The type of the system disk.
     pub(crate) disk_type: Option<String>,
+    /// The login user.
     pub(crate) admin_user: String,
+    /// The key of the login user.
     pub(crate) ssh_public_key: String,
     /// In base64, like the user data.
     pub(crate) custom_data: Option<String>,
     pub(crate) user_data: Option<String>,
     pub(crate) subnet: String,
     pub(crate) security_group: Option<String>,
+    /// Whether it gets a public address.
     pub(crate) public_address: bool,
     /// Whether it is a spot machine, and what happens when Azure evicts it.
     pub(crate) spot: Option<crate::Eviction>,
+    /// Whether it gets its own identity.
     pub(crate) system_identity: bool,
+    /// The resource ids of the identities that it can act as.
     pub(crate) user_identities: Vec<String>,
+    /// The plan of a marketplace image.
     pub(crate) plan: Option<crate::MarketplacePlan>,
     /// Whether Azure keeps the console log.
     pub(crate) console: bool,

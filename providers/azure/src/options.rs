@@ -20,7 +20,8 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The longest duration that an option accepts.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How a provisioner behaves, independent of what it launches. The defaults fit Azure's public cloud.
+/// How a provisioner behaves, independent of what it launches. The defaults fit Azure's public
+/// cloud.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,25 +44,26 @@ pub struct AzureOptions {
     /// The scope that tokens are requested for. It does not follow from the endpoint if that is an
     /// emulator. Default: `https://management.azure.com/.default`.
     pub scope: String,
-    /// How long after a change Azure's reads may return older data. A day at most. Default: 20 seconds.
+    /// How long after a change Azure's reads may return older data. A day at most. Default: 20
+    /// seconds.
     pub consistency_window: Duration,
     /// The shortest useful time between two polls, from a millisecond to a day. Default: 3 seconds.
     pub poll_interval: Duration,
     /// How long a launch or a start waits for its operation to fail, because Azure reports missing
-    /// capacity only there. Zero returns at once, and a later read shows the failure. A day at most.
-    /// Default: 5 seconds.
+    /// capacity only there. Zero returns at once, and a later read shows the failure. A day at
+    /// most. Default: 5 seconds.
     pub launch_wait: Duration,
     /// The timeout of one native call, from a millisecond to a day. Default: 60 seconds.
     pub call_timeout: Duration,
-    /// How many machines Azure returns on a page. Callers cannot choose it; it is only declared in the
-    /// capabilities. Default: 500.
+    /// How many machines Azure returns on a page. Callers cannot choose it; it is only declared in
+    /// the capabilities. Default: 500.
     pub page_size: NonZeroUsize,
     /// How many native calls of one batch are sent at the same time. Default: 16.
     pub concurrency: NonZeroU32,
     /// Whether a background task deletes the remains of creations that fail after their launch has
-    /// returned; see [`AzureCleanup`](crate::AzureCleanup). If it is `false`, the provisioner starts no
-    /// task, and a failed machine remains, listed as terminating, until `terminate_instance` or a replay
-    /// of its launch token deletes it. Default: `true`.
+    /// returned; see [`AzureCleanup`](crate::AzureCleanup). If it is `false`, the provisioner
+    /// starts no task, and a failed machine remains, listed as terminating, until
+    /// `terminate_instance` or a replay of its launch token deletes it. Default: `true`.
     pub background_cleanup: bool,
 }
 
@@ -112,8 +114,8 @@ impl AzureOptions {
         Ok(())
     }
 
-    /// Returns the capabilities of a provisioner with these options. Its launch config sets `own` tags on
-    /// every machine, which leaves fewer to callers.
+    /// Returns the capabilities of a provisioner with these options. Its launch config sets `own`
+    /// tags on every machine, which leaves fewer to callers.
     pub(crate) fn capabilities(&self, own: usize) -> Capabilities {
         let mut declared = Capabilities::new("azure", tags::limits(own), MAX_USER_DATA_BYTES);
         declared.consistency_window = self.consistency_window;

@@ -1,7 +1,13 @@
 //! The request of a launch. Pure.
 //!
-//! Owns how an instance config and the launch config become one request. A value of the instance config
-//! overrides that of the launch config, which overrides Azure's default.
+//! Owns how an instance config and the launch config become one request. A value of the instance
+//! config overrides that of the launch config, which overrides Azure's default.
+//!
+//! An image is one of:
+//!
+//! - `publisher:offer:sku:version`, a marketplace image; the version can be `latest`;
+//! - `/subscriptions/...`, an image or a gallery version of this or another subscription;
+//! - `/SharedGalleries/...` or `/CommunityGalleries/...`.
 
 use std::num::NonZeroU32;
 

@@ -24,8 +24,8 @@ use crate::{
 
 /// A backend for the virtual machines of one Azure resource group.
 ///
-/// Construction sends nothing; the first call requests a token. One handle serves any number of concurrent
-/// calls. Dropping it stops its background cleanup; see [`AzureCleanup`].
+/// Construction sends nothing; the first call requests a token. One handle serves any number of
+/// concurrent calls. Dropping it stops its background cleanup; see [`AzureCleanup`].
 ///
 /// ```no_run
 /// use fleetwright_azure::{
@@ -54,20 +54,27 @@ use crate::{
 /// # }
 /// ```
 pub struct AzureProvisioner {
+    /// The native calls.
     pub(crate) client: AzureClient,
+    /// How machines are launched. Checked.
     pub(crate) launch: AzureLaunchConfig,
+    /// How this handle behaves. Checked.
     pub(crate) options: AzureOptions,
+    /// Declared once, from the options.
     pub(crate) capabilities: Capabilities,
     pub(crate) fresh: RecentLaunches,
     pub(crate) used: RecentTokens,
+    /// What this handle has deleted recently, and why.
     pub(crate) deletions: RecentDeletions,
+    /// The owner of the background task. Dropping it stops the task.
     pub(crate) cleanup: CleanupOwner,
+    /// The interfaces that were read last.
     pub(crate) interface_cache: InterfaceCache,
 }
 
 impl AzureProvisioner {
-    /// Connects to Azure's public cloud with the credentials of the environment and the default options;
-    /// see [`AzureCredentials::from_env`].
+    /// Connects to Azure's public cloud with the credentials of the environment and the default
+    /// options; see [`AzureCredentials::from_env`].
     ///
     /// # Errors
     ///
@@ -84,8 +91,8 @@ impl AzureProvisioner {
     ///
     /// # Errors
     ///
-    /// An invalid-value error for the first invalid field of `launch` or `options`, and an error if the
-    /// endpoint is not an `https` URL, or `http` on this machine.
+    /// An invalid-value error for the first invalid field of `launch` or `options`, and an error if
+    /// the endpoint is not an `https` URL, or `http` on this machine.
     pub fn new(
         credentials: AzureCredentials,
         launch: AzureLaunchConfig,
@@ -172,16 +179,23 @@ impl InstanceProvisioner for AzureProvisioner {
         &self.capabilities
     }
 
-    /// With a token one GET by name; then one PUT of the machine with disk, interface and address, and polls of its
-    /// operation for up to `launch_wait`. The cleanup tracks the creation.
+    /// With a token one GET by name; then one PUT of the machine with disk, interface and address,
+    /// and polls of its operation for up to `launch_wait`. The cleanup tracks the creation.
+    ///
+    /// Errors: `Capacity` and `Quota` at once or from the operation; `Conflict` if the name belongs
+    /// to another owner or the remains of a failed launch are still being deleted; `TokenConflict`,
+    /// `TokenSpent`.
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
         let launched = self.launch_all(&call, config, NonZeroU32::MIN).await?;
         only(&call, launched.into_iter().map(Ok).collect())
     }
 
-    /// One GET and two lists for the batch, then one PUT each: the first alone, the others `concurrency` at a time.
-    /// A batch can be launched partly; the error then carries the survivors.
+    /// One GET and two lists for the batch, then one PUT each: the first alone, the others
+    /// `concurrency` at a time. A batch can be launched partly; the error then carries the
+    /// survivors.
+    ///
+    /// Errors: those of a single launch. If the first machine is refused, no other is sent.
     async fn launch_instances(
         &self,
         config: &InstanceConfig,
@@ -192,6 +206,9 @@ impl InstanceProvisioner for AzureProvisioner {
     }
 
     /// A read, then `delete`. Disk, interface and address are deleted with the machine.
+    ///
+    /// Succeeds if the machine is being deleted or gone. Errors: `NotFound` for an id that may not
+    /// show yet.
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
         let ids = slice::from_ref(id);
@@ -200,6 +217,9 @@ impl InstanceProvisioner for AzureProvisioner {
     }
 
     /// A read, then `deallocate`. Disk and address are kept and billed.
+    ///
+    /// Succeeds if it is stopping. Errors: `WrongState` if it has ended, `Conflict` while it is
+    /// being created.
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::StopInstance;
         let ids = slice::from_ref(id);
@@ -207,7 +227,11 @@ impl InstanceProvisioner for AzureProvisioner {
         only(&self.call(operation), results)
     }
 
-    /// A read, then `start`, whose operation is polled for up to `launch_wait` for missing capacity.
+    /// A read, then `start`, whose operation is polled for up to `launch_wait` for missing
+    /// capacity.
+    ///
+    /// Succeeds if it runs or starts. Errors: `WrongState` if it has ended, `Capacity` from the
+    /// operation.
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         let operation = Operation::StartInstance;
         let ids = slice::from_ref(id);
@@ -217,18 +241,25 @@ impl InstanceProvisioner for AzureProvisioner {
     }
 
     /// GET of the machine with its instance view, and of its interface.
+    ///
+    /// A machine that is older than the consistency window and not found is terminated.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let info = self.one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
     }
 
-    /// Lists of states, interfaces and addresses, and the pages of machines. Azure filters nothing, this crate does.
+    /// Lists of states, interfaces and addresses, and the pages of machines. Azure filters nothing,
+    /// this crate does.
+    ///
+    /// A group that does not exist is an empty list.
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let operation = Operation::ListInstances;
         collect_complete(&self.call(operation), self.pages(operation, filter)).await
     }
 
     /// One GET by name; lists if the launch was a batch.
+    ///
+    /// Includes failed machines, as terminating, until they are deleted.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         self.find_launch_record(&self.call(Operation::FindLaunch), token)
             .await
@@ -246,7 +277,8 @@ impl InstanceProvisioner for AzureProvisioner {
             .await
     }
 
-    /// One list of states for more than three, then one `start` each and one poll of each operation.
+    /// One list of states for more than three, then one `start` each and one poll of each
+    /// operation.
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         let operation = Operation::StartInstances;
         let changed = self.change_all(operation, Change::Start, ids).await;
@@ -262,14 +294,16 @@ impl InstanceProvisioner for AzureProvisioner {
         changed.into_iter().map(answer).collect()
     }
 
-    /// One list of states for more than three, and lists of interfaces and addresses if the cached ones are too old.
+    /// One list of states for more than three, and lists of interfaces and addresses if the cached
+    /// ones are too old.
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         let infos = self.describe_all(Operation::DescribeInstances, ids).await;
         let status = |info: Result<InstanceInfo>| info.map(InstanceStatus::from);
         infos.into_iter().map(status).collect()
     }
 
-    /// Like [`list_instances`](InstanceProvisioner::list_instances), page by page. Azure reports no gaps.
+    /// Like [`list_instances`](InstanceProvisioner::list_instances), page by page. Azure reports no
+    /// gaps.
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
@@ -278,6 +312,9 @@ impl InstanceProvisioner for AzureProvisioner {
     }
 
     /// GET and PATCH of all tags with the version that was read, until done.
+    ///
+    /// Errors: `Conflict` after five concurrent changes; an invalid-value error for tags that Azure
+    /// refuses.
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         self.retag(id, change).await
     }
@@ -288,17 +325,25 @@ impl InstanceProvisioner for AzureProvisioner {
     }
 
     /// PATCH of a stopped machine, until done.
+    ///
+    /// Errors: `WrongState` unless it is stopped; `Capacity` or an invalid value if Azure refuses
+    /// the size.
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         self.resize(id, to).await
     }
 
     /// `retrieveBootDiagnosticsData`, and the blob that it names, without the token.
+    ///
+    /// Empty if the machine has written nothing, or if boot diagnostics are off.
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         self.console(id).await
     }
 
-    /// GET of the image, then PUT of an image of the system disk. An image of the same name and machine is
-    /// returned as the result of an earlier attempt.
+    /// GET of the image, then PUT of an image of the system disk. An image of the same name and
+    /// machine is returned as the result of an earlier attempt.
+    ///
+    /// Errors: `Conflict` if another image has the name. The machine should be generalized by the
+    /// caller.
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.snapshot_system_disk(id, request).await
     }

@@ -1,8 +1,19 @@
-//! Reading: few machines one by one, many with one list, and the meaning of a machine that is not found.
+//! Reading: few machines one by one, many with one list, and the meaning of a machine that is not
+//! found.
 //!
-//! Owns that meaning. Azure keeps no record of deleted machines. An id contains the creation time: a
-//! machine that is not found and older than the consistency window is gone, a younger one may not show
-//! yet. A read must never change anything.
+//! Owns that meaning. Azure keeps no record of deleted machines. An id contains the creation time:
+//! a machine that is not found and older than the consistency window is gone, a younger one may not
+//! show yet. A read must never change anything.
+//!
+//! | read | native calls |
+//! | --- | --- |
+//! | up to three machines | one GET each, and one of each interface |
+//! | more | one list of states; interfaces and addresses from the cache or two lists |
+//!
+//! | not found, by Azure's clock | result |
+//! | --- | --- |
+//! | created less than a consistency window ago | not found, may be retried |
+//! | created earlier, or another machine has the name | terminated |
 
 use std::{slice, sync::Arc};
 
@@ -98,8 +109,8 @@ impl AzureProvisioner {
         known.unwrap_or_else(|| otherwise.to_owned())
     }
 
-    /// Reads the machines of many ids, with a number of calls that does not depend on theirs. A failure of one
-    /// read does not affect the others.
+    /// Reads the machines of many ids, with a number of calls that does not depend on theirs. A
+    /// failure of one read does not affect the others.
     pub(crate) async fn look_up_all(
         &self,
         all: &[Option<Address>],
@@ -135,7 +146,8 @@ impl AzureProvisioner {
             .await)
     }
 
-    /// Describes many instances. Retries those that do not show yet because they were just launched.
+    /// Describes many instances. Retries those that do not show yet because they were just
+    /// launched.
     pub(crate) async fn describe_all(
         &self,
         operation: Operation,
@@ -229,7 +241,8 @@ impl AzureProvisioner {
         is_deleting(machine) || self.deletions.is_recent(&machine.vm_id, window)
     }
 
-    /// Reads the first interface of a machine. A machine that is being created or deleted may have none.
+    /// Reads the first interface of a machine. A machine that is being created or deleted may have
+    /// none.
     pub(crate) async fn interface(
         &self,
         call: &Call,
@@ -245,7 +258,8 @@ impl AzureProvisioner {
         }
     }
 
-    /// Reads the first interfaces of machines, with a number of calls that does not depend on theirs.
+    /// Reads the first interfaces of machines, with a number of calls that does not depend on
+    /// theirs.
     pub(crate) async fn interfaces(
         &self,
         call: &Call,

@@ -1,7 +1,7 @@
 //! The meaning of Azure's error codes and messages. Pure.
 //!
-//! Owns the list of codes. They come with a refusal or in a failed operation. Some codes have several
-//! meanings, which only the status or the message distinguishes.
+//! Owns the list of codes. They come with a refusal or in a failed operation. Some codes have
+//! several meanings, which only the status or the message distinguishes.
 //!
 //! | code | kind |
 //! | --- | --- |
@@ -135,6 +135,7 @@ fn quota_scope(message: &str) -> QuotaScope {
 }
 
 /// Returns the field of a launch that Azure refused, by code and message.
+/// Falls back to `config`.
 pub(crate) fn field_of(code: &str, message: &str) -> &'static str {
     let words = message.to_lowercase();
     let about = |word: &str| words.contains(word);

@@ -1,7 +1,11 @@
 //! Machines that this handle has deleted recently.
 //!
-//! Owns the reasons of their end, which Azure forgets with the machine, and the knowledge that a read
-//! that still shows one of them is stale. Bounded in size, except for entries of the consistency window.
+//! Owns the reasons of their end, which Azure forgets with the machine, and the knowledge that a
+//! read that still shows one of them is stale. Bounded in size, except for entries of the
+//! consistency window.
+//!
+//! Another handle or process does not know these deletions. It reads the machine as it is, and
+//! reports `gone: no record kept` after its end.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,14 +27,16 @@ pub(crate) struct RecentDeletions {
 /// The content.
 #[derive(Debug, Default)]
 struct Notes {
+    /// Why and when each machine was deleted, by VM id.
     reasons: HashMap<String, (Option<String>, Instant)>,
     /// The keys of `reasons`, the oldest first.
     in_order: VecDeque<String>,
 }
 
 impl RecentDeletions {
-    /// Records that a machine was deleted just now. `reason` is the failure of its creation; `None` means that a
-    /// caller terminated it. An entry is never dropped within `window`, because reads may still show the machine.
+    /// Records that a machine was deleted just now. `reason` is the failure of its creation; `None`
+    /// means that a caller terminated it. An entry is never dropped within `window`, because reads
+    /// may still show the machine.
     pub(crate) fn note(&self, vm_id: &str, reason: Option<String>, window: Duration) {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let known = noted.reasons.remove(vm_id);

@@ -1,8 +1,16 @@
 //! Deleting the remains of creations that failed.
 //!
-//! Owns the proof that a machine may be deleted although no caller terminated it: its creation failed,
-//! and it never had power. The proof is Azure's failure (no capacity, address or quota) or a whole
-//! consistency window of reads that say so. A read must never delete anything.
+//! Owns the proof that a machine may be deleted although no caller terminated it: its creation
+//! failed, and it never had power. The proof is Azure's failure (no capacity, address or quota) or
+//! a whole consistency window of reads that say so. A read must never delete anything.
+//!
+//! A failed machine looks like a running one whose power state is missing for a moment, so one read
+//! is not enough, unless the failure itself proves that nothing was created. After a deletion was
+//! accepted it is not sent again within a window: a stale read could show the machine, while
+//! another one has its name.
+//!
+//! Related traps in the README: 3 (missing instance view), 5 (a running machine is Failed), 6
+//! (failed creations hold names), 11 (reserved interfaces).
 
 use std::time::Duration;
 
@@ -34,8 +42,8 @@ pub(crate) enum Removal {
     Deleting,
     /// It has power: only its guest did not report in time. It is an instance and stays.
     Running,
-    /// It could not be read or deleted before the deadline, and may still exist. Azure wants no request
-    /// before `retry_after`.
+    /// It could not be read or deleted before the deadline, and may still exist. Azure wants no
+    /// request before `retry_after`.
     Unfinished { retry_after: Duration },
 }
 
@@ -107,15 +115,15 @@ impl AzureProvisioner {
         removal
     }
 
-    /// Records that this handle deleted a machine just now. `reason` is the failure of its creation;
-    /// `None` means that a caller terminated it.
+    /// Records that this handle deleted a machine just now. `reason` is the failure of its
+    /// creation; `None` means that a caller terminated it.
     pub(crate) fn note_deletion(&self, vm_id: &str, reason: Option<String>) {
         let window = self.capabilities.consistency_window;
         self.deletions.note(vm_id, reason, window);
     }
 
-    /// Deletes a machine that was never created, as [`reread`](Self::reread) has proven, and waits until
-    /// its name is free or the timeout of one call has passed.
+    /// Deletes a machine that was never created, as [`reread`](Self::reread) has proven, and waits
+    /// until its name is free or the timeout of one call has passed.
     pub(crate) async fn free_name(&self, machine: &Machine) {
         let (code, message) = state::failure(machine).unwrap_or_default();
         // Noted first: a concurrent call, or one after this future was dropped, must know that the
@@ -135,8 +143,8 @@ impl AzureProvisioner {
         }
     }
 
-    /// Reads a machine that seems never to have been created until a read says otherwise or a consistency
-    /// window has passed. It was never created if the last read still says so.
+    /// Reads a machine that seems never to have been created until a read says otherwise or a
+    /// consistency window has passed. It was never created if the last read still says so.
     pub(crate) async fn reread(&self, call: &Call, machine: &Machine) -> Result<Option<Machine>> {
         let name = &machine.name;
         let read = || -> BoxFuture<'_, Result<Option<Machine>>> {
@@ -156,13 +164,18 @@ impl AzureProvisioner {
 /// Deletes machines whose creation failed. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Remover {
+    /// The native calls.
     client: AzureClient,
+    /// The longest delay between two reads.
     tick: Duration,
+    /// The timeout of one removal.
     timeout: Duration,
+    /// How long reads may be stale.
     window: Duration,
 }
 
 impl Remover {
+    /// Creates a remover. Sends nothing.
     pub(crate) fn new(
         client: AzureClient,
         tick: Duration,
@@ -177,30 +190,38 @@ impl Remover {
         }
     }
 
+    /// The resource group, for log output.
     pub(crate) fn group(&self) -> &str {
         self.client.group()
     }
 
+    /// The longest delay between two reads.
     pub(crate) fn tick(&self) -> Duration {
         self.tick
     }
 
+    /// How long reads may be stale.
     pub(crate) fn window(&self) -> Duration {
         self.window
     }
 
+    /// Lists the states of all machines of the group.
     pub(crate) async fn statuses(&self) -> std::result::Result<Statuses, Failure> {
         self.client.statuses().await
     }
 
-    /// Deletes a machine after a whole window of reads without power, within the timeout of one call.
+    /// Deletes a machine after a whole window of reads without power, within the timeout of one
+    /// call.
     pub(crate) async fn remove_when_proven(&self, machine: &Machine) -> Removal {
         let deadline = deadline_after(self.timeout);
         self.remove(machine, self.window, deadline).await
     }
 
-    /// Deletes a machine once reads have said for `proof` that it was never created. Retries calls that
-    /// fail. Returns as soon as Azure has accepted the deletion.
+    /// Deletes a machine once reads have said for `proof` that it was never created. Retries calls
+    /// that fail. Returns as soon as Azure has accepted the deletion.
+    ///
+    /// Two rules keep other machines safe: a machine with another VM id counts as absent, and
+    /// absence is believed only after a window. A machine with power is never deleted.
     async fn remove(&self, machine: &Machine, proof: Duration, deadline: Instant) -> Removal {
         let started = Instant::now();
         let mut never_created_since = None;
@@ -233,9 +254,9 @@ impl Remover {
         }
     }
 
-    /// Waits until a machine whose deletion was accepted is gone, or until the deadline. Returns `false`
-    /// if it is still there after a window, so that it has to be deleted again. An earlier deletion could
-    /// hit another machine that has the name by now.
+    /// Waits until a machine whose deletion was accepted is gone, or until the deadline. Returns
+    /// `false` if it is still there after a window, so that it has to be deleted again. An earlier
+    /// deletion could hit another machine that has the name by now.
     async fn wait_until_gone(&self, machine: &Machine, deadline: Instant) -> bool {
         let started = Instant::now();
         for delay in poll_delays(self.tick) {
@@ -258,6 +279,7 @@ impl Remover {
         true
     }
 
+    /// Reads the machine once.
     async fn observe(&self, machine: &Machine) -> Observation {
         match self.client.get(&machine.name).await {
             Ok(current) if current.vm_id != machine.vm_id => Observation::Absent,

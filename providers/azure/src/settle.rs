@@ -1,7 +1,17 @@
 //! Settling a launch: how its creations end while it waits, and what it returns.
 //!
-//! Owns the wait of a launch for late failures: few creations are polled one by one, many by lists of
-//! states. A creation that fails in this time is deleted before the launch returns.
+//! Owns the wait of a launch for late failures: few creations are polled one by one, many by lists
+//! of states. A creation that fails in this time is deleted before the launch returns.
+//!
+//! Outcomes of a creation, and the result of its instance:
+//!
+//! | outcome | result |
+//! | --- | --- |
+//! | succeeded, or still running after `launch_wait` | the instance, pending |
+//! | failed, and the machine was deleted | the failure, without effect |
+//! | failed, and the machine could not be deleted in time | the failure, with unknown effect |
+//! | failed, but the machine has power | the instance: only its guest did not report |
+//! | replaced by a later operation, such as a stop | the instance |
 
 use std::time::Duration;
 
@@ -22,6 +32,7 @@ use crate::{
     removal::{Removal, creation_outcome, status_of},
 };
 
+/// An attempt of this cloud.
 type MachineAttempt = Attempt<Machine, Creation>;
 
 impl AzureLaunch<'_> {
@@ -78,8 +89,8 @@ impl AzureLaunch<'_> {
         (interfaces.collect(), unread)
     }
 
-    /// Returns the instance of a creation, or deletes its remains until `deadline` and returns why it
-    /// failed.
+    /// Returns the instance of a creation, or deletes its remains until `deadline` and returns why
+    /// it failed.
     async fn settle_creation(
         &self,
         machine: &Machine,
@@ -129,6 +140,8 @@ impl AzureLaunch<'_> {
         join_all(outcomes).await
     }
 
+    /// Reads lists of states until every outcome is known, for `launch_wait` at most. Respects
+    /// retry delays.
     async fn await_by_lists(&self, attempts: &[MachineAttempt]) -> Vec<Outcome> {
         let tick = self.azure.options.poll_interval;
         let mut outcomes: Vec<_> = attempts.iter().map(|_| Outcome::Unknown).collect();

@@ -62,8 +62,8 @@ pub(crate) fn power(machine: &Machine) -> Option<&str> {
     powers.next()
 }
 
-/// Whether the creation failed and the machine never had power. It holds a name, a disk and an interface, and
-/// is not an instance. A missing instance view proves nothing.
+/// Whether the creation failed and the machine never had power. It holds a name, a disk and an
+/// interface, and is not an instance. A missing instance view proves nothing.
 pub(crate) fn never_created(machine: &Machine) -> bool {
     let failed = machine.provisioning.eq_ignore_ascii_case("Failed");
     failed && !machine.statuses.is_empty() && power(machine).is_none()

@@ -1,6 +1,14 @@
 //! Tags: the limits of Azure, and the crate's own tags. Pure.
 //!
 //! Owns the names of the owner mark and the config mark. A machine is adopted only if it has both.
+//!
+//! | tag | value |
+//! | --- | --- |
+//! | `fleetwright:owner` | a digest of the launch token |
+//! | `fleetwright:config` | the fingerprint of the config and the number of machines |
+//! | `fleetwright:source` | on images: the VM id of the source machine |
+//!
+//! They are hidden from callers, and are kept when a caller changes tags.
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
@@ -64,8 +72,8 @@ pub(crate) fn encode(
     all
 }
 
-/// Returns the fingerprint of the config that a machine was launched with, and the number of machines of the
-/// launch.
+/// Returns the fingerprint of the config that a machine was launched with, and the number of
+/// machines of the launch.
 pub(crate) fn config_of(tags: &BTreeMap<String, String>) -> Option<(Fingerprint, u32)> {
     let (config, count) = value(tags, CONFIG)?.split_once(':')?;
     let config = Fingerprint::from_uuid(Uuid::parse_str(config).ok()?);
@@ -92,7 +100,8 @@ pub(crate) fn apply_change(
     kept.chain(given).collect()
 }
 
-/// Returns `tags` without those of the launch config, which do not count against the limit of callers.
+/// Returns `tags` without those of the launch config, which do not count against the limit of
+/// callers.
 pub(crate) fn without_own(tags: &Tags, own: &BTreeMap<String, String>) -> Tags {
     let others = tags
         .iter()

@@ -1,7 +1,15 @@
-//! What a launch token has launched: the machines with its names, and the names that failed launches hold.
+//! What a launch token has launched: the machines with its names, and the names that failed
+//! launches hold.
 //!
-//! Owns the search by token. A machine of the right name belongs to the token only if its tags say so.
-//! Only a replay frees the name of a failed creation; `find_launch` changes nothing.
+//! Owns the search by token. A machine of the right name belongs to the token only if its tags say
+//! so. Only a replay frees the name of a failed creation; `find_launch` changes nothing.
+//!
+//! A token has up to `count` names. The first machine carries the count, so one read shows whether
+//! there are more. Three kinds of machines have a name of the token:
+//!
+//! - machines with the owner mark and the same fingerprint: they are adopted;
+//! - machines with another fingerprint, or without the mark: the launch fails with a conflict;
+//! - machines that were never created: they hold the name until they are deleted.
 
 use fleetwright::{
     Call, Effect, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError, Result, RetryAdvice,
@@ -18,8 +26,12 @@ use crate::{
 };
 
 impl AzureLaunch<'_> {
-    /// Reads the machines of the token: the first by name, the others of a batch from a list. All must
-    /// have been launched by this token and with the same config.
+    /// Reads the machines of the token: the first by name, the others of a batch from a list. All
+    /// must have been launched by this token and with the same config.
+    ///
+    /// # Errors
+    ///
+    /// Those of `check_marks` for any machine with a name of the token.
     pub(crate) async fn read_token_machines(&self, token: &LaunchToken) -> Result<TokenMachines> {
         let mut machines = TokenMachines::new();
         let first = address::name_of(token, 0);
@@ -39,7 +51,12 @@ impl AzureLaunch<'_> {
         Ok(machines)
     }
 
-    /// Deletes the machines that were never created by an earlier launch, so that their names are free.
+    /// Deletes the machines that were never created by an earlier launch, so that their names are
+    /// free.
+    ///
+    /// # Errors
+    ///
+    /// A conflict if another actor is deleting one of them: the caller should retry.
     pub(crate) async fn free_failed_names(&self, machines: TokenMachines) -> Result<TokenMachines> {
         let kept: Vec<_> = machines
             .into_iter()
@@ -57,7 +74,8 @@ impl AzureLaunch<'_> {
         Ok(kept.into_iter().flatten().collect())
     }
 
-    /// Deletes a machine that seems never to have been created. Returns it if it was created after all.
+    /// Deletes a machine that seems never to have been created. Returns it if it was created after
+    /// all.
     async fn free_failed_name(&self, machine: &Machine) -> Result<Option<Machine>> {
         let current = self.azure.reread(self.context.call, machine).await?;
         match current.filter(|current| current.vm_id == machine.vm_id) {
@@ -71,8 +89,8 @@ impl AzureLaunch<'_> {
         }
     }
 
-    /// Why a token whose machines are all ending launches nothing: it is spent, or the remains of its
-    /// failed launch are still being deleted.
+    /// Why a token whose machines are all ending launches nothing: it is spent, or the remains of
+    /// its failed launch are still being deleted.
     pub(crate) fn ending_error<'m>(
         &self,
         token: &LaunchToken,
@@ -85,6 +103,7 @@ impl AzureLaunch<'_> {
         self.context.call.token_spent(token)
     }
 
+    /// Returns the error of a name that a failed machine holds until its deletion ends.
     fn name_not_free(&self) -> ProvisionError {
         let message = "the remains of a failed launch with this token are still being deleted";
         let retry = RetryAdvice::After(self.azure.capabilities.poll_interval);
@@ -129,8 +148,8 @@ impl AzureProvisioner {
         Ok(LaunchRecord::from_instances(infos?))
     }
 
-    /// Finds the machines that carry the token's owner mark: with one read if the first one was launched
-    /// alone, else with lists.
+    /// Finds the machines that carry the token's owner mark: with one read if the first one was
+    /// launched alone, else with lists.
     async fn find_owned(&self, token: &LaunchToken) -> std::result::Result<Vec<Machine>, Failure> {
         let owner = tags::owner(token);
         let owned = |machine: &Machine| tags::value(&machine.tags, tags::OWNER) == Some(&*owner);

@@ -1,6 +1,15 @@
 //! The optional verbs: tags, reboot, resize, console and images.
 //!
-//! Owns their sequences of calls. Each needs the machine in a certain state, which a read checks first.
+//! Owns their sequences of calls. Each needs the machine in a certain state, which a read checks
+//! first.
+//!
+//! | verb | state | native calls |
+//! | --- | --- | --- |
+//! | `update_tags` | not terminated | GET, PATCH with the version that was read, polls until done |
+//! | `reboot_instance` | running | `restart`, polls for `launch_wait` |
+//! | `resize_instance` | stopped | PATCH, polls until done |
+//! | `console_output` | not terminated | `retrieveBootDiagnosticsData` and a read of the blob |
+//! | `snapshot_image` | running or stopped | GET and PUT of the image, polls for `launch_wait` |
 
 use fleetwright::{
     Call, CloudInstanceState, ConsoleOutput, Effect, ImageId, InstanceId, InstanceType,
@@ -17,7 +26,8 @@ use crate::{
     tags,
 };
 
-/// How often a change of tags starts again because another actor changed the machine at the same time.
+/// How often a change of tags starts again because another actor changed the machine at the same
+/// time.
 const MAX_RACES: u32 = 5;
 
 /// The states in which a machine can be changed.
@@ -29,8 +39,8 @@ const ALIVE: [CloudInstanceState; 4] = [
 ];
 
 impl AzureProvisioner {
-    /// Changes tags. Azure replaces all tags at once; the version that was read keeps concurrent changes from
-    /// undoing each other.
+    /// Changes tags. Azure replaces all tags at once; the version that was read keeps concurrent
+    /// changes from undoing each other.
     pub(crate) async fn retag(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let operation = Operation::UpdateTags;
         let (call, at) = self

@@ -1,7 +1,7 @@
 //! Ids and names of instances. Pure.
 //!
-//! Owns the format of both. An id contains project, zone, name and number: every call needs the zone,
-//! people search for the name, and only the number is never reused.
+//! Owns the format of both. An id contains project, zone, name and number: every call needs the
+//! zone, people search for the name, and only the number is never reused.
 //!
 //! - id: `gce://my-project/us-central1-a/fw-0123456789abcdef01234567/4711`
 //! - name of a launch: `fw-` and 24 hexadecimal digits, derived from the token or random
@@ -58,8 +58,8 @@ impl Address {
     }
 }
 
-/// Returns the name of a token's instance. `item` is the index in a batch; `None` means a single launch.
-/// The same token always gives the same names.
+/// Returns the name of a token's instance. `item` is the index in a batch; `None` means a single
+/// launch. The same token always gives the same names.
 pub(crate) fn name_of(token: &LaunchToken, item: Option<u32>) -> String {
     let stem = short(token.derive("gcp-name"));
     match item {
@@ -73,20 +73,22 @@ pub(crate) fn random_name() -> String {
     format!("{PREFIX}{}", short(Uuid::new_v4()))
 }
 
-/// Shortens a digest to 96 bits: enough to be unique, and short enough for many names in one filter.
+/// Shortens a digest to 96 bits: enough to be unique, and short enough for many names in one
+/// filter.
 fn short(digest: Uuid) -> String {
     let mut text = digest.simple().to_string();
     text.truncate(24);
     text
 }
 
-/// Returns the regular expression that matches all names of a token, of single launches and of batches.
+/// Returns the regular expression that matches all names of a token, of single launches and of
+/// batches. It cannot match the names of another token, because the digest has a fixed length.
 pub(crate) fn pattern_of(token: &LaunchToken) -> String {
     format!("{}(-[0-9]+)?", name_of(token, None))
 }
 
-/// Returns the last part of a URL or path. Compute Engine returns zones, types and networks as URLs, and
-/// accepts some of them only by name.
+/// Returns the last part of a URL or path. Compute Engine returns zones, types and networks as
+/// URLs, and accepts some of them only by name.
 pub(crate) fn last_part(url: &str) -> &str {
     url.rsplit('/').next().unwrap_or(url)
 }
@@ -97,8 +99,8 @@ pub(crate) fn region_of(zone: &Zone) -> &str {
     name.rsplit_once('-').map_or(name, |(region, _)| region)
 }
 
-/// Whether `text` is a valid name: at most 63 of `a-z0-9-`, with a letter at the start and no hyphen at
-/// the end.
+/// Whether `text` is a valid name: at most 63 of `a-z0-9-`, with a letter at the start and no
+/// hyphen at the end.
 pub(crate) fn is_name(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let starts_well = text.starts_with(|first: char| first.is_ascii_lowercase());

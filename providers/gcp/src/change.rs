@@ -1,9 +1,9 @@
 //! Stopping, starting and terminating.
 //!
-//! Owns the meaning of a refused change. Compute Engine changes one instance per call. Before that, one
-//! list of operations for many instances shows which of them may be changed: operations never lag, and a
-//! repeated delete is refused as if the caller were too fast. An instance must never be changed through
-//! its name, only through its number.
+//! Owns the meaning of a refused change. Compute Engine changes one instance per call. Before that,
+//! one list of operations for many instances shows which of them may be changed: operations never
+//! lag, and a repeated delete is refused as if the caller were too fast. An instance must never be
+//! changed through its name, only through its number.
 //!
 //! 1. List the operations of all instances, 100 per call.
 //! 2. An instance that is being deleted, was deleted, or was never created is not changed: a terminate
@@ -53,8 +53,8 @@ impl Change {
 }
 
 impl GcpProvisioner {
-    /// Changes many instances and returns one result for each. Retries those that do not show yet because
-    /// they were just launched.
+    /// Changes many instances and returns one result for each. Retries those that do not show yet
+    /// because they were just launched.
     pub(crate) async fn change_all(
         &self,
         operation: Operation,
@@ -177,8 +177,8 @@ impl GcpProvisioner {
         }
     }
 
-    /// Waits for the operation of a start, because Compute Engine reports missing capacity only there. Other
-    /// changes are done when they are accepted.
+    /// Waits for the operation of a start, because Compute Engine reports missing capacity only
+    /// there. Other changes are done when they are accepted.
     async fn await_accepted(
         &self,
         call: &Call,
@@ -200,8 +200,8 @@ impl GcpProvisioner {
         }
     }
 
-    /// Returns the result of a change that Compute Engine refused as not found: the instance may have ended
-    /// in the meantime.
+    /// Returns the result of a change that Compute Engine refused as not found: the instance may
+    /// have ended in the meantime.
     async fn handle_not_found(&self, call: &Call, change: Change, id: &InstanceId) -> Result<()> {
         // A stale read may show it alive.
         let ended = |info: &InstanceInfo| info.state.is_ending();
@@ -217,9 +217,9 @@ impl GcpProvisioner {
         }
     }
 
-    /// Returns the result of a change that Compute Engine refused. If the refusal may be about the state of the
-    /// instance, a read decides: a change that has happened already succeeds, one that the state forbids is a
-    /// conflict or a wrong state.
+    /// Returns the result of a change that Compute Engine refused. If the refusal may be about the
+    /// state of the instance, a read decides: a change that has happened already succeeds, one that
+    /// the state forbids is a conflict or a wrong state.
     async fn explain_refusal(
         &self,
         call: &Call,

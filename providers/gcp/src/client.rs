@@ -1,7 +1,13 @@
 //! Compute Engine's calls, one method each. The only module that names the SDK's clients.
 //!
-//! Owns how a call is sent and how its failure is read. It repeats nothing: the SDK's retries and pollers
-//! are off, because the callers decide what is repeated, and when.
+//! Owns how a call is sent and how its failure is read. It repeats nothing: the SDK's retries and
+//! pollers are off, because the callers decide what is repeated, and when.
+//!
+//! Every method returns a [`Failure`] for an error response, a timeout, or a response that cannot
+//! be read. A call that changes something returns its operation, which may fail later.
+//!
+//! Instances are addressed by number, which the SDK accepts wherever it accepts a name. A list of
+//! all zones reports zones that did not respond as warnings; such a list is incomplete.
 
 use std::time::Duration;
 
@@ -57,12 +63,15 @@ pub(crate) enum ListScope<'a> {
 /// The calls of one project. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct GcpClient {
+    /// The id of the project.
     project: String,
+    /// Instances of one zone or of all.
     instances: Instances,
     /// Operations of one zone.
     operations: ZoneOperations,
     /// Operations of all zones.
     global_operations: GlobalOperations,
+    /// Images of the project.
     images: Images,
     /// The timeout of one call.
     timeout: Duration,
@@ -113,7 +122,8 @@ impl GcpClient {
         &self.project
     }
 
-    /// Sends the creation of an instance. Compute Engine treats inserts with the same request id as one.
+    /// Sends the creation of an instance. Compute Engine treats inserts with the same request id as
+    /// one.
     pub(crate) async fn insert(
         &self,
         zone: &str,
@@ -244,7 +254,8 @@ impl GcpClient {
         }
     }
 
-    /// Waits for an operation as long as Compute Engine keeps the call open. The operation may still run then.
+    /// Waits for an operation as long as Compute Engine keeps the call open. The operation may
+    /// still run then.
     pub(crate) async fn wait(&self, zone: &str, operation: &str) -> CallResult<Operation> {
         let call = self.operations.wait().set_project(&self.project);
         send!(self, call.set_zone(zone).set_operation(operation))
@@ -259,7 +270,8 @@ impl GcpClient {
         )
     }
 
-    /// Sends the stop of an instance. One with local SSDs is stopped only with `discard_local_ssds`.
+    /// Sends the stop of an instance. One with local SSDs is stopped only with
+    /// `discard_local_ssds`.
     pub(crate) async fn stop(
         &self,
         at: &Address,
@@ -369,7 +381,8 @@ fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Returns the token of the next page. Refuses one that leads back to the same page, which would loop.
+/// Returns the token of the next page. Refuses one that leads back to the same page, which would
+/// loop.
 fn next_page_token(after: Option<&str>, next: Option<String>) -> CallResult<Option<String>> {
     let next = next.filter(|token| !token.is_empty());
     if next.is_some() && next.as_deref() == after {

@@ -31,24 +31,42 @@ use crate::{address, labels, metadata};
 /// launch.zones.clear();
 /// assert_eq!(launch.check().unwrap_err().field(), "zones");
 /// ```
+///
+/// The required fields are those of [`new`](Self::new). As JSON:
+///
+/// ```
+/// # use fleetwright_gcp::GcpLaunchConfig;
+/// let launch: GcpLaunchConfig = serde_json::from_str(r#"{
+///     "project": "my-project",
+///     "zones": ["us-central1-a", "us-central1-b"],
+///     "subnetwork": "fleet",
+///     "service_account": {"email": "ci@my-project.iam.gserviceaccount.com"},
+///     "shielded": {"secure_boot": true},
+///     "spot_end": "stopped",
+///     "user_data": "startup-script",
+///     "labels": {"team": "blue"}
+/// }"#).unwrap();
+/// assert_eq!(launch.local_ssds, 0);
+/// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GcpLaunchConfig {
     /// The id of the project, such as `my-project` or `example.com:my-project`.
     pub project: String,
-    /// The zones in which instances are launched and listed, at least one. The first is for launches that
-    /// name none. A launch in any other zone is refused, because no list would show it.
+    /// The zones in which instances are launched and listed, at least one. The first is for
+    /// launches that name none. A launch in any other zone is refused, because no list would show
+    /// it.
     pub zones: Vec<Zone>,
     /// The network, by name or path. Default: that of the subnetwork, or the network `default`.
     #[serde(default)]
     pub network: Option<String>,
-    /// The subnetwork of launches that name none, by name (in the zone's region) or path. A launch's
-    /// `placement.network` overrides it. Default: none.
+    /// The subnetwork of launches that name none, by name (in the zone's region) or path. A
+    /// launch's `placement.network` overrides it. Default: none.
     #[serde(default)]
     pub subnetwork: Option<String>,
-    /// The network tags of launches that name no security group. Firewall rules select instances by them.
-    /// Default: none.
+    /// The network tags of launches that name no security group. Firewall rules select instances by
+    /// them. Default: none.
     #[serde(default)]
     pub network_tags: BTreeSet<SecurityGroupId>,
     /// Whether a launch that does not say gets an external address. Default: it does.
@@ -70,8 +88,8 @@ pub struct GcpLaunchConfig {
     /// What happens to a spot instance that is preempted. Default: it is deleted.
     #[serde(default)]
     pub spot_end: SpotEnd,
-    /// What happens to an instance when its host is serviced. Default: Compute Engine's choice. Spot
-    /// instances and those with accelerators cannot move and are always stopped.
+    /// What happens to an instance when its host is serviced. Default: Compute Engine's choice.
+    /// Spot instances and those with accelerators cannot move and are always stopped.
     #[serde(default)]
     pub host_maintenance: Option<HostMaintenance>,
     /// The number of accelerators to attach by type: `{"nvidia-tesla-t4": 1}`. Default: none.
@@ -80,12 +98,13 @@ pub struct GcpLaunchConfig {
     /// Which software in the instance runs a launch's user data. Default: cloud-init.
     #[serde(default)]
     pub user_data: UserDataAs,
-    /// Labels for every instance and disk, in addition to the tags of the launch. Reads return them as
-    /// tags. Default: none.
+    /// Labels for every instance and disk, in addition to the tags of the launch. Reads return them
+    /// as tags. Default: none. They count against the limit of 64 labels.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Metadata for every instance. `Debug` shows only its keys, because scripts contain secrets.
     /// Default: none.
+    /// Keys that this crate uses, such as `user-data`, are refused.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
 }
@@ -124,14 +143,15 @@ const fn assigned() -> PublicAddress {
 pub struct ServiceAccount {
     /// Its e-mail address, or `default` for the account of the project.
     pub email: String,
-    /// The OAuth scopes, as URLs. The account's permissions limit access further. Default: the whole
-    /// platform.
+    /// The OAuth scopes, as URLs. The account's permissions limit access further. Default: the
+    /// whole platform.
     #[serde(default = "cloud_platform")]
     pub scopes: Vec<String>,
 }
 
 impl ServiceAccount {
-    /// Creates an account with the scope of the whole platform, so that only its permissions limit it.
+    /// Creates an account with the scope of the whole platform, so that only its permissions limit
+    /// it.
     pub fn new(email: impl Into<String>) -> Self {
         Self {
             email: email.into(),
@@ -161,10 +181,12 @@ pub struct ShieldedOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotEnd {
-    /// It is deleted. Compute Engine's own default is to stop it, which leaves disks that are billed.
+    /// It is deleted. Compute Engine's own default is to stop it, which leaves disks that are
+    /// billed. Serialized as `deleted`.
     #[default]
     Deleted,
     /// It is stopped, and can be started again when there is capacity.
+    /// Serialized as `stopped`.
     Stopped,
 }
 
@@ -173,8 +195,10 @@ pub enum SpotEnd {
 #[serde(rename_all = "kebab-case")]
 pub enum HostMaintenance {
     /// It moves to another host while it runs.
+    /// Serialized as `migrates`.
     Migrates,
     /// It is stopped, and started again on another host unless it is a spot instance.
+    /// Serialized as `stops`.
     Stops,
 }
 
@@ -182,10 +206,12 @@ pub enum HostMaintenance {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserDataAs {
-    /// cloud-init, once, if the image has it. The data is the metadata key `user-data` and can be any bytes.
+    /// cloud-init, once, if the image has it. The data is the metadata key `user-data` and can be
+    /// any bytes. Serialized as `cloud-init`.
     #[default]
     CloudInit,
-    /// Google's guest agent, at every boot. The data is the metadata key `startup-script` and must be text.
+    /// Google's guest agent, at every boot. The data is the metadata key `startup-script` and must
+    /// be text. Serialized as `startup-script`.
     StartupScript,
 }
 
@@ -280,7 +306,8 @@ impl GcpLaunchConfig {
     }
 }
 
-/// Checks a security group, which is a network tag on Compute Engine and must have the form of a name.
+/// Checks a security group, which is a network tag on Compute Engine and must have the form of a
+/// name.
 pub(crate) fn check_network_tag(
     field: &'static str,
     tag: &SecurityGroupId,

@@ -77,8 +77,15 @@ pub(crate) fn mark_terminating(mut info: InstanceInfo) -> InstanceInfo {
     info
 }
 
-/// Returns what operations say about an instance that does not exist. Returns `None` if that proves nothing:
-/// without operations, or within `window` after the last one.
+/// Returns what operations say about an instance that does not exist. Returns `None` if that proves
+/// nothing: without operations, or within `window` after the last one.
+///
+/// | history | state |
+/// | --- | --- |
+/// | creating | pending |
+/// | deleting | terminating |
+/// | deleted, create failed | terminated, with the reason |
+/// | created, and the last operation is older than `window` | terminated |
 pub(crate) fn absent_info(
     at: &Address,
     history: &History,
@@ -130,9 +137,9 @@ pub(crate) fn owner(native: &Instance) -> Option<&str> {
     metadata::value(native.metadata.as_ref(), metadata::OWNER)
 }
 
-/// Returns the part of a filter that Compute Engine can evaluate. The caller evaluates the filter again,
-/// for two reasons: unknown native states count as pending and cannot be selected, and different tags can
-/// have the same placeholder label.
+/// Returns the part of a filter that Compute Engine can evaluate. The caller evaluates the filter
+/// again, for two reasons: unknown native states count as pending and cannot be selected, and
+/// different tags can have the same placeholder label.
 pub(crate) fn list_filter(filter: &InstanceFilter) -> String {
     let mut terms: Vec<_> = filter
         .tags
@@ -180,6 +187,8 @@ pub(crate) fn operations_on_names(expression: &str) -> String {
 }
 
 /// Returns the address of the instance that an operation is about.
+///
+/// The link contains zone and name, `targetId` the number.
 pub(crate) fn operation_target(project: &str, operation: &Operation) -> Option<Address> {
     let link = operation.target_link.as_deref()?;
     let (rest, name) = link.rsplit_once("/instances/")?;

@@ -1,10 +1,11 @@
 //! Compute Engine's failures. Pure.
 //!
-//! Owns which failures the provider handles itself, and the scope of an error. A failed operation has
-//! undone what it began, so its error has no effect. [`crate::reason`] owns the meaning of codes.
+//! Owns which failures the provider handles itself, and the scope of an error. A failed operation
+//! has undone what it began, so its error has no effect. [`crate::reason`] owns the meaning of
+//! codes.
 //!
-//! Scopes: missing capacity is about type, zone and market; missing addresses about the network; quota
-//! about the account, because Google's message does not say reliably which one is used up.
+//! Scopes: missing capacity is about type, zone and market; missing addresses about the network;
+//! quota about the account, because Google's message does not say reliably which one is used up.
 
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ impl Service for ComputeEngine {
     }
 
     /// Cuts off metadata that a message quotes: that is the caller's user data.
+    ///
+    /// Only messages about the field `metadata.items` quote it.
     fn safe_message(message: &str) -> &str {
         let quoted = message.find(METADATA).and_then(|at| {
             let rest = &message[at..];
@@ -63,15 +66,18 @@ pub(crate) trait GcpFailure {
     fn is_not_found(&self) -> bool;
 
     /// Whether another resource has the name.
+    /// Compute Engine reports it in the response or later in the operation.
     fn is_taken(&self) -> bool;
 
     /// Whether another actor changed the resource since it was read.
+    /// Labels and metadata are replaced by fingerprint, which detects it.
     fn is_stale(&self) -> bool;
 
     /// Whether a stop was refused because it would discard local SSDs.
     fn is_about_local_ssds(&self) -> bool;
 
     /// Whether the call may have been refused because of the state of the instance.
+    /// A read then explains the refusal.
     fn may_be_about_state(&self) -> bool;
 
     /// Whether the service failed, or a zone of it did not respond.

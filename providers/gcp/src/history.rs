@@ -1,7 +1,20 @@
 //! The history of an instance in its operations. Pure.
 //!
-//! Owns how operations are summed up. Compute Engine keeps no record of a deleted instance, and reports
-//! one that is being deleted like one that is being stopped; only its operations know the difference.
+//! Owns how operations are summed up. Compute Engine keeps no record of a deleted instance, and
+//! reports one that is being deleted like one that is being stopped; only its operations know the
+//! difference.
+//!
+//! | operations | history |
+//! | --- | --- |
+//! | none | empty |
+//! | a running insert | creating |
+//! | a failed insert, and no other | create failed |
+//! | an insert and others | created |
+//! | a running delete | deleting |
+//! | a delete that succeeded | deleted |
+//!
+//! A failed delete changes nothing. A preemption is a system event, not a delete: it may have
+//! stopped the instance only.
 
 use chrono::{DateTime, Utc};
 use google_cloud_compute_v1::model::{Operation, operation::Status};
@@ -52,8 +65,8 @@ pub(crate) fn summarize<'a>(operations: impl IntoIterator<Item = &'a Operation>)
         }
         activity.last_change = activity.last_change.max(end(operation));
     }
-    // A delete makes a concurrent insert fail; the instance then was deleted on purpose. Of two inserts
-    // of one name the second fails, which says nothing about the instance of the first.
+    // A delete makes a concurrent insert fail; the instance then was deleted on purpose. Of two
+    // inserts of one name the second fails, which says nothing about the instance of the first.
     match failed {
         _ if deleted => History::Deleted("deleted".to_owned()),
         _ if deleting => History::Deleting,
@@ -111,8 +124,11 @@ pub(crate) fn is_over(operation: &Operation) -> bool {
     operation.status == Some(Status::Done)
 }
 
-/// Returns why an operation failed. `None` if it runs or has succeeded. The SDK returns a failed operation
-/// like any other.
+/// Returns why an operation failed. `None` if it runs or has succeeded. The SDK returns a failed
+/// operation like any other.
+///
+/// Keeps the code of the first error, all messages, and the name of the operation as the request
+/// id.
 pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
     if !is_over(operation) {
         return None;

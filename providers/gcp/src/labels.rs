@@ -1,9 +1,17 @@
 //! Tags as labels and metadata. Pure.
 //!
-//! Owns how tags with any key and value are stored exactly. A tag that is a valid label is stored as that
-//! label. Any other tag is stored in one metadata item, and gets a placeholder label, so that Compute
-//! Engine can filter by it and people can recognize it: its key is `fwx-`, the readable part of the tag's
-//! key and the start of a digest of key and value; its value is the readable part of the tag's value.
+//! Owns how tags with any key and value are stored exactly. A tag that is a valid label is stored
+//! as that label. Any other tag is stored in one metadata item, and gets a placeholder label, so
+//! that Compute Engine can filter by it and people can recognize it: its key is `fwx-`, the
+//! readable part of the tag's key and the start of a digest of key and value; its value is the
+//! readable part of the tag's value.
+//!
+//! | tag | label | metadata |
+//! | --- | --- | --- |
+//! | `fleet-id` = `blue` | `fleet-id` = `blue` | |
+//! | `ManagedBy` = `the README` | `fwx-managedby-<digest>` = `the-readme` | `{"ManagedBy":"the README"}` |
+//!
+//! Labels that start with `goog` belong to Google and are never tags.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -42,7 +50,8 @@ pub(crate) fn encode(tags: &Tags) -> EncodedTags {
     EncodedTags { labels, originals }
 }
 
-/// Decodes the tags in labels and metadata. A label that people set by hand is a tag like any other.
+/// Decodes the tags in labels and metadata. A label that people set by hand is a tag like any
+/// other.
 pub(crate) fn decode(labels: &HashMap<String, String>, originals: Option<&str>) -> Tags {
     let originals = originals.and_then(|text| serde_json::from_str(text).ok());
     let mut tags: BTreeMap<String, String> = originals.unwrap_or_default();
@@ -54,6 +63,9 @@ pub(crate) fn decode(labels: &HashMap<String, String>, originals: Option<&str>) 
 }
 
 /// Returns the label by which an instance with this tag is found.
+///
+/// The digest covers key and value, so that a filter by label selects few wrong instances. The
+/// caller still has to compare the tags.
 pub(crate) fn label(key: &str, value: &str) -> (String, String) {
     if fits_label(key, value) {
         return (key.to_owned(), value.to_owned());
@@ -74,7 +86,8 @@ pub(crate) fn is_placeholder(key: &str) -> bool {
     key.starts_with(PLACEHOLDER_PREFIX)
 }
 
-/// Whether a tag is a valid label, and cannot be confused with a placeholder or one of Google's labels.
+/// Whether a tag is a valid label, and cannot be confused with a placeholder or one of Google's
+/// labels.
 pub(crate) fn fits_label(key: &str, value: &str) -> bool {
     let inside = |text: &str| {
         let byte = |byte: u8| {

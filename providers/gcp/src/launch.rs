@@ -1,11 +1,18 @@
 //! Launching on Compute Engine: the calls behind [`fleetwright_provider_support::launch`].
 //!
-//! Owns the insert of an instance: its request id, how long its operation is awaited, and the result. It
-//! must never send an insert under a request id whose attempt has failed.
+//! Owns the insert of an instance: its request id, how long its operation is awaited, and the
+//! result. It must never send an insert under a request id whose attempt has failed.
 //!
-//! What makes a launch repeatable, from weak to strong: the request id, which Google remembers for an
-//! undocumented time; the list of instances and operations by name, which a replay reads first; and the
-//! name itself, of which Compute Engine allows one per zone.
+//! What makes a launch repeatable, from weak to strong: the request id, which Google remembers for
+//! an undocumented time; the list of instances and operations by name, which a replay reads first;
+//! and the name itself, of which Compute Engine allows one per zone.
+//!
+//! 1. With a token, read what it has launched: live instances are adopted, or the token is in conflict or
+//!    spent.
+//! 2. Send one insert per missing name. A name that is taken is read and adopted if its marks match.
+//! 3. Wait `launch_wait` for the operations. One that failed because the name is taken is adopted like a
+//!    refused insert; any other failure is the error of the launch.
+//! 4. Everything else is returned as pending, with the values of the config.
 
 use std::num::NonZeroU32;
 
@@ -33,9 +40,13 @@ use crate::{
 
 /// One call of `launch_instance` or `launch_instances`, with all that its steps need.
 struct GcpLaunch<'a> {
+    /// The provisioner.
     gcp: &'a GcpProvisioner,
+    /// The config of the caller.
     config: &'a InstanceConfig,
+    /// The request that follows from it.
     plan: &'a Plan,
+    /// What the shared sequence needs.
     context: LaunchContext<'a>,
 }
 
@@ -84,7 +95,8 @@ impl LaunchCalls for GcpLaunch<'_> {
     type Accepted = NativeOperation;
     type Native = Instance;
 
-    /// Reads until operations know no instance that the list does not show, then compares the marks.
+    /// Reads until operations know no instance that the list does not show, then compares the
+    /// marks.
     async fn find_by_token(&self, token: &LaunchToken) -> Result<TokenLaunches> {
         let call = self.context.call;
         let read = || -> BoxFuture<'_, _> { Box::pin(self.gcp.find_token_launches(call, token)) };
@@ -99,11 +111,13 @@ impl LaunchCalls for GcpLaunch<'_> {
         Ok(known)
     }
 
+    /// Returns the instance that a name stands for, also if it has ended while others live.
     fn existing(&self, known: &TokenLaunches, name: &str) -> Option<InstanceInfo> {
         known.by_name.get(name).cloned()
     }
 
-    /// Sends the insert. A taken name is reported as such, because it may be this launch's own instance.
+    /// Sends the insert. A taken name is reported as such, because it may be this launch's own
+    /// instance.
     async fn create(
         &self,
         name: &str,
@@ -122,6 +136,7 @@ impl LaunchCalls for GcpLaunch<'_> {
         })
     }
 
+    /// Reads by name in the zone of the launch.
     async fn read_by_name(&self, name: &str) -> Result<Option<Instance>> {
         match self.gcp.client.get(self.plan.zone.as_str(), name).await {
             Ok(native) => Ok(Some(native)),
@@ -130,6 +145,7 @@ impl LaunchCalls for GcpLaunch<'_> {
         }
     }
 
+    /// Reads owner and fingerprint from the metadata.
     fn marks<'n>(&self, native: &'n Instance) -> Marks<'n> {
         let info = convert::info(self.gcp.client.project(), native);
         Marks {
@@ -140,6 +156,7 @@ impl LaunchCalls for GcpLaunch<'_> {
         }
     }
 
+    /// Refuses an instance that is being deleted, which only its operations show.
     async fn adopt(&self, token: &LaunchToken, native: Instance) -> Result<InstanceInfo> {
         let call = self.context.call;
         let info = convert::info(self.gcp.client.project(), &native);
@@ -177,7 +194,8 @@ impl GcpLaunch<'_> {
     /// Returns the result of one insert, as far as its operation knows by now.
     async fn settle_one(&self, name: &str, operation: &NativeOperation) -> Result<InstanceInfo> {
         match (history::failure(operation), self.context.token) {
-            // Another instance of that name was faster. Compute Engine does not always report it at once.
+            // Another instance of that name was faster. Compute Engine does not always report it at
+            // once.
             (Some(failure), Some(token)) if failure.is_taken() => {
                 adopt_by_name(self, &self.context, token, name, self.name_taken(name)).await
             }
@@ -220,9 +238,10 @@ impl GcpLaunch<'_> {
         Ok(native.and_then(|native| native.id))
     }
 
-    /// Returns the request id of an insert. A repeated launch has the same one, so that Compute Engine
-    /// treats it as one. Each failed attempt changes it, because Compute Engine would return that failure
-    /// again. Operations have no order, so all failed ones count and not only the latest.
+    /// Returns the request id of an insert. A repeated launch has the same one, so that Compute
+    /// Engine treats it as one. Each failed attempt changes it, because Compute Engine would return
+    /// that failure again. Operations have no order, so all failed ones count and not only the
+    /// latest.
     fn request_id(&self, name: &str, known: &TokenLaunches) -> String {
         let plan = self.plan;
         if plan.owner.is_none() || self.gcp.options.operations_kept.is_zero() {

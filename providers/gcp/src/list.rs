@@ -1,8 +1,11 @@
 //! Listing: page by page over all configured zones, with a gap for each zone that did not respond.
 //!
-//! Owns the fallback of a list. If a list of all zones fails, the response does not say because of which
-//! zone, so each configured zone is listed on its own. If none responds, the list fails. A list must
-//! never omit a zone silently.
+//! Owns the fallback of a list. If a list of all zones fails, the response does not say because of
+//! which zone, so each configured zone is listed on its own. If none responds, the list fails. A
+//! list must never omit a zone silently.
+//!
+//! Instances in other zones of the project are ignored. A page can be empty and still have a
+//! successor. A page token that leads to the same page is an error.
 
 use std::{collections::BTreeSet, slice};
 
@@ -82,8 +85,8 @@ impl GcpProvisioner {
         }
     }
 
-    /// Continues with the next zone, or ends the list with a gap for each zone that did not respond. If no zone
-    /// responded, the list fails.
+    /// Continues with the next zone, or ends the list with a gap for each zone that did not
+    /// respond. If no zone responded, the list fails.
     fn advance<'a>(
         &self,
         cursor: Cursor<'a>,
@@ -111,7 +114,8 @@ impl GcpProvisioner {
         mut page: Page,
     ) -> Result<Vec<Result<ListItem>>> {
         let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
-        // An instance in another zone is ignored, even if it is malformed. One without a zone is not.
+        // An instance in another zone is ignored, even if it is malformed. One without a zone is
+        // not.
         page.instances.retain(|native| {
             let zone = native.zone.as_deref().map(last_part);
             let mut zones = self.launch.zones.iter();

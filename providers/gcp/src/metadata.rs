@@ -1,6 +1,9 @@
 //! The metadata of an instance: user data, and values for which Compute Engine has no field. Pure.
 //!
 //! Owns the keys. A launch config cannot set a key that this crate uses.
+//!
+//! Metadata is replaced as a whole, by fingerprint, like labels. Values are text of at most 256
+//! KiB. An error message of Compute Engine can quote values, which [`crate::error`] cuts off.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use fleetwright::{InvalidValue, Problem, UserData};
@@ -10,7 +13,8 @@ use crate::UserDataAs;
 
 /// The fingerprint of the config that the instance was launched with.
 pub(crate) const CONFIG: &str = "fleetwright-config";
-/// The image as the launch named it. An instance does not have it, and its disk has another name for it.
+/// The image as the launch named it. An instance does not have it, and its disk has another name
+/// for it.
 pub(crate) const IMAGE: &str = "fleetwright-image";
 /// The owner mark: a digest of the launch token.
 pub(crate) const OWNER: &str = "fleetwright-token";
@@ -29,7 +33,8 @@ const STARTUP_SCRIPT: &str = "startup-script";
 /// The largest user data in bytes. As base64 it fits into one item, which has at most 256 KiB.
 pub(crate) const MAX_USER_DATA_BYTES: usize = 192 * 1024;
 
-/// Returns the items of user data. Values are text; other bytes are base64, which cloud-init decodes.
+/// Returns the items of user data. Values are text; other bytes are base64, which cloud-init
+/// decodes.
 ///
 /// # Errors
 ///

@@ -1,10 +1,10 @@
 //! Waiting for operations.
 //!
-//! Owns how often an operation is polled and for how long. It decides nothing: the caller reads from the
-//! returned operation whether it succeeded, failed or is still running.
+//! Owns how often an operation is polled and for how long. It decides nothing: the caller reads
+//! from the returned operation whether it succeeded, failed or is still running.
 //!
-//! `zoneOperations.wait` returns when the operation is done or after about two minutes, whichever comes
-//! first, so it is repeated until the timeout.
+//! `zoneOperations.wait` returns when the operation is done or after about two minutes, whichever
+//! comes first, so it is repeated until the timeout.
 
 use std::time::Duration;
 
@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::{GcpProvisioner, error::GcpFailure as _, history};
 
 impl GcpProvisioner {
-    /// Waits until all inserts of one launch are done, for `launch_wait` in all. A single operation is
-    /// awaited by its own call, several by lists of operations, which cost less. Updates them in place.
+    /// Waits until all inserts of one launch are done, for `launch_wait` in all. A single operation
+    /// is awaited by its own call, several by lists of operations, which cost less. Updates them in
+    /// place.
     pub(crate) async fn await_inserts(&self, zone: &str, mut pending: Vec<&mut NativeOperation>) {
         let timeout = self.options.launch_wait;
         if let [one] = &mut pending[..] {
@@ -49,8 +50,8 @@ impl GcpProvisioner {
     }
 
     /// Waits until an operation is done, for `timeout` at most, and retries waits that fail. If the
-    /// operation cannot be read any more, because it has expired, returns it as it was last read: it was
-    /// accepted, and a read of the instance shows what became of it.
+    /// operation cannot be read any more, because it has expired, returns it as it was last read:
+    /// it was accepted, and a read of the instance shows what became of it.
     pub(crate) async fn await_operation(
         &self,
         zone: &str,

@@ -17,8 +17,8 @@ pub(crate) const MAX_LABELS: usize = 64;
 /// How many names one filter contains. This keeps the URL below 6,000 bytes.
 const NAMES_PER_FILTER: usize = 170;
 
-/// How a provisioner behaves, independent of what it launches. The defaults fit Compute Engine itself;
-/// change them for an emulator.
+/// How a provisioner behaves, independent of what it launches. The defaults fit Compute Engine
+/// itself; change them for an emulator.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,9 +36,11 @@ pub struct GcpOptions {
     pub consistency_window: Duration,
     /// The shortest useful time between two polls. Default: 2 seconds.
     pub poll_interval: Duration,
-    /// How long Compute Engine keeps finished operations at least. Only they know deleted instances and
-    /// what a token has launched. Zero means that launches do not list operations, which saves one call
-    /// each; a token is then forgotten as soon as its instance is deleted. Default: 24 hours.
+    /// How long Compute Engine keeps finished operations at least. Only they know deleted instances
+    /// and what a token has launched. Zero means that launches do not list operations, which saves
+    /// one call each; a token is then forgotten as soon as its instance is deleted. Default: 24
+    /// hours. Declared as `terminated_visible` and `token_after_terminate`. Google keeps them for
+    /// about two weeks.
     pub operations_kept: Duration,
     /// How long a launch or a start waits for its operation to fail, because Compute Engine reports
     /// missing capacity only there. Zero returns at once, and a later read shows the failure.
@@ -50,8 +52,8 @@ pub struct GcpOptions {
     pub page_size: NonZeroUsize,
     /// How many native calls of one batch are sent at the same time. Default: 16.
     pub concurrency: NonZeroU32,
-    /// Whether a stop may discard the content of local SSDs. Without it, Compute Engine refuses to stop
-    /// an instance that has some. Default: `false`.
+    /// Whether a stop may discard the content of local SSDs. Without it, Compute Engine refuses to
+    /// stop an instance that has some. Default: `false`.
     pub discard_local_ssds: bool,
 }
 
@@ -78,8 +80,8 @@ const fn size(number: usize) -> NonZeroUsize {
 }
 
 impl GcpOptions {
-    /// Returns the capabilities of a provisioner with these options. Its launch config sets `labels` labels
-    /// on every instance, which leaves fewer to callers.
+    /// Returns the capabilities of a provisioner with these options. Its launch config sets
+    /// `labels` labels on every instance, which leaves fewer to callers.
     pub(crate) fn capabilities(&self, labels: usize) -> Capabilities {
         let tags = TagLimits::new(MAX_LABELS.saturating_sub(labels), 128, 256);
         let mut declared = Capabilities::new("gcp", tags, MAX_USER_DATA_BYTES);

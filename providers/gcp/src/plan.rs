@@ -1,11 +1,12 @@
 //! The request of a launch. Pure.
 //!
-//! Owns how an instance config and the launch config become one request. It adds nothing that neither
-//! requests, except that every disk is deleted with its instance, so that a launch leaks nothing.
+//! Owns how an instance config and the launch config become one request. It adds nothing that
+//! neither requests, except that every disk is deleted with its instance, so that a launch leaks
+//! nothing.
 //!
 //! Precedence: a value of the instance config overrides that of the launch config, which overrides
-//! Compute Engine's default. Tags of the launch override labels of the launch config by key. The security
-//! groups of the launch replace the network tags of the launch config as a whole.
+//! Compute Engine's default. Tags of the launch override labels of the launch config by key. The
+//! security groups of the launch replace the network tags of the launch config as a whole.
 //!
 //! Metadata of every instance:
 //!
@@ -159,6 +160,7 @@ fn items(
 }
 
 /// Returns the boot disk and the local SSDs. All are deleted with the instance.
+/// The boot disk has the labels of the instance, so that it can be found by tag.
 fn disks(
     launch: &GcpLaunchConfig,
     config: &InstanceConfig,
@@ -188,6 +190,9 @@ fn disks(
 }
 
 /// Returns the network interface, and the subnetwork or network that its address comes from.
+///
+/// A path with `/networks/` is a network, anything else a subnetwork; names without a path are
+/// completed with the region of the zone.
 fn network_card(
     launch: &GcpLaunchConfig,
     config: &InstanceConfig,
@@ -257,8 +262,9 @@ fn network_tags(
     Ok(tags.iter().map(ToString::to_string).collect())
 }
 
-/// Returns the scheduling if it differs from Compute Engine's default. Spot instances and those with
-/// accelerators cannot move to another host, and spot instances are not restarted automatically.
+/// Returns the scheduling if it differs from Compute Engine's default. Spot instances and those
+/// with accelerators cannot move to another host, and spot instances are not restarted
+/// automatically.
 fn scheduling(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Option<Scheduling> {
     let spot = config.placement.market == Some(Market::Spot);
     let cannot_move = spot || !launch.accelerators.is_empty();

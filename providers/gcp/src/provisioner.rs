@@ -48,17 +48,22 @@ use crate::{
 /// # }
 /// ```
 pub struct GcpProvisioner {
+    /// The native calls.
     pub(crate) client: GcpClient,
+    /// How instances are launched. Checked.
     pub(crate) launch: GcpLaunchConfig,
+    /// How this handle behaves.
     pub(crate) options: GcpOptions,
+    /// Declared once, from the options.
     pub(crate) capabilities: Capabilities,
     pub(crate) fresh: RecentLaunches,
     pub(crate) used: RecentTokens,
 }
 
 impl GcpProvisioner {
-    /// Connects with application default credentials (the file that `GOOGLE_APPLICATION_CREDENTIALS` names,
-    /// those of `gcloud`, or those of the metadata service) and the default options.
+    /// Connects with application default credentials (the file that
+    /// `GOOGLE_APPLICATION_CREDENTIALS` names, those of `gcloud`, or those of the metadata service)
+    /// and the default options.
     ///
     /// # Errors
     ///
@@ -73,13 +78,13 @@ impl GcpProvisioner {
         Self::new(credentials, None, launch, GcpOptions::default()).await
     }
 
-    /// Creates a provisioner with these credentials, at `endpoint` instead of Google's own if one is given.
-    /// Sends nothing.
+    /// Creates a provisioner with these credentials, at `endpoint` instead of Google's own if one
+    /// is given. Sends nothing.
     ///
     /// # Errors
     ///
-    /// An invalid-value error for the first invalid field of `launch`, and an unexpected error if the SDK
-    /// cannot build its client for the endpoint.
+    /// An invalid-value error for the first invalid field of `launch`, and an unexpected error if
+    /// the SDK cannot build its client for the endpoint.
     pub async fn new(
         credentials: Credentials,
         endpoint: Option<&str>,
@@ -148,16 +153,22 @@ impl InstanceProvisioner for GcpProvisioner {
         &self.capabilities
     }
 
-    /// With a token one list of instances and one of operations by name; then `instances.insert`, and
-    /// `zoneOperations.wait` for up to `launch_wait`.
+    /// With a token one list of instances and one of operations by name; then `instances.insert`,
+    /// and `zoneOperations.wait` for up to `launch_wait`.
+    ///
+    /// Errors: `Capacity` and `Quota` at once or from the operation; `Conflict` if the name belongs
+    /// to another owner; `TokenConflict`, `TokenSpent`; `Unavailable` without effect if a zone does
+    /// not respond to the lookup of the token.
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
         let launched = self.launch_all(&call, config, NonZeroU32::MIN).await?;
         only(&call, launched.into_iter().map(Ok).collect())
     }
 
-    /// The same lists once for the batch, then one insert each, `concurrency` at a time. A batch can be
-    /// launched partly; the error then carries the survivors.
+    /// The same lists once for the batch, then one insert each, `concurrency` at a time. A batch
+    /// can be launched partly; the error then carries the survivors.
+    ///
+    /// Errors: those of a single launch. The worst one is returned.
     async fn launch_instances(
         &self,
         config: &InstanceConfig,
@@ -168,6 +179,9 @@ impl InstanceProvisioner for GcpProvisioner {
     }
 
     /// One list of operations, then `instances.delete`. Disks are deleted with the instance.
+    ///
+    /// Succeeds if it is being deleted or was deleted. Errors: `NotFound` for an id that may not
+    /// show yet.
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
         let ids = slice::from_ref(id);
@@ -176,6 +190,9 @@ impl InstanceProvisioner for GcpProvisioner {
     }
 
     /// One list of operations, then `instances.stop`. Disks are kept and billed.
+    ///
+    /// Succeeds if it is stopping or stopped. Errors: `WrongState` if it has ended, `Conflict`
+    /// while it is being created, an invalid value if local SSDs would be discarded.
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::StopInstance;
         let results = self
@@ -184,8 +201,11 @@ impl InstanceProvisioner for GcpProvisioner {
         only(&self.call(operation), results)
     }
 
-    /// One list of operations, then `instances.start`, or `instances.resume` for a suspended instance. Waits
-    /// `launch_wait` for missing capacity.
+    /// One list of operations, then `instances.start`, or `instances.resume` for a suspended
+    /// instance. Waits `launch_wait` for missing capacity.
+    ///
+    /// Succeeds if it runs or starts. Errors: `WrongState` if it has ended, `Conflict` while it
+    /// stops, `Capacity`.
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         let operation = Operation::StartInstance;
         let results = self
@@ -196,18 +216,24 @@ impl InstanceProvisioner for GcpProvisioner {
     }
 
     /// `instances.get`, and a list of operations if the instance is stopping or not found.
+    ///
+    /// Errors: `NotFound` if neither reads nor operations know the instance; `Unavailable` if its
+    /// zone does not respond.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let info = self.one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
     }
 
-    /// `instances.list` for one zone, `instances.aggregatedList` for several. Fails if a zone does not respond.
+    /// `instances.list` for one zone, `instances.aggregatedList` for several. Fails if a zone does
+    /// not respond.
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let operation = Operation::ListInstances;
         collect_complete(&self.call(operation), self.pages(operation, filter)).await
     }
 
     /// One list of instances and one of operations by name.
+    ///
+    /// Includes ended instances for as long as operations are kept.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
         // An instance that operations know and no read shows yet is waited for.
@@ -242,14 +268,16 @@ impl InstanceProvisioner for GcpProvisioner {
         futures_util::future::join_all(each).await
     }
 
-    /// One list by name for up to 170 instances, and one of operations for those that are stopping or not found.
+    /// One list by name for up to 170 instances, and one of operations for those that are stopping
+    /// or not found.
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         let infos = self.describe_all(Operation::DescribeInstances, ids).await;
         let status = |info: Result<InstanceInfo>| info.map(InstanceStatus::from);
         infos.into_iter().map(status).collect()
     }
 
-    /// Like [`list_instances`](InstanceProvisioner::list_instances), page by page. A zone that does not respond is a gap.
+    /// Like [`list_instances`](InstanceProvisioner::list_instances), page by page. A zone that does
+    /// not respond is a gap.
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
@@ -257,7 +285,10 @@ impl InstanceProvisioner for GcpProvisioner {
         self.pages(Operation::StreamInstances, filter)
     }
 
-    /// `instances.setLabels`, and `instances.setMetadata` for tags that are not valid labels, until done.
+    /// `instances.setLabels`, and `instances.setMetadata` for tags that are not valid labels, until
+    /// done.
+    ///
+    /// Errors: `Conflict` after five concurrent changes; unknown effect if a later step fails.
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let call = self.call(Operation::UpdateTags);
         self.retag(&call, id, change).await
@@ -276,6 +307,9 @@ impl InstanceProvisioner for GcpProvisioner {
     }
 
     /// `instances.setMachineType` of a stopped instance, until done.
+    ///
+    /// Errors: `WrongState` unless it is stopped; an invalid value if the zone does not offer the
+    /// type.
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let stopped = [CloudInstanceState::Stopped];
         let checked = self.require_state(Operation::ResizeInstance, id, &stopped, "stopped");
@@ -286,6 +320,8 @@ impl InstanceProvisioner for GcpProvisioner {
     }
 
     /// `instances.getSerialPortOutput` of the first port.
+    ///
+    /// Contains the last megabyte at most, which is what Compute Engine keeps.
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         let operation = Operation::ConsoleOutput;
         let call = self.call(operation);
@@ -307,8 +343,10 @@ impl InstanceProvisioner for GcpProvisioner {
         Ok(ConsoleSession::new(Self::console_url(&at)))
     }
 
-    /// `images.get`, then `images.insert` from the boot disk. An image of the same name and instance is returned
-    /// as the result of an earlier attempt.
+    /// `images.get`, then `images.insert` from the boot disk. An image of the same name and
+    /// instance is returned as the result of an earlier attempt.
+    ///
+    /// Errors: `Conflict` if another image has the name. A disk in use is copied as it is.
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         let call = self.call(Operation::SnapshotImage);
         self.snapshot_boot_disk(&call, id, request).await

@@ -1,7 +1,7 @@
 //! Reading: instances by id and by name, and the histories of those that do not exist.
 //!
-//! Owns which native calls a read needs. A zone that does not respond must never affect instances of
-//! another zone, and an incomplete list proves nothing about an instance that is not in it.
+//! Owns which native calls a read needs. A zone that does not respond must never affect instances
+//! of another zone, and an incomplete list proves nothing about an instance that is not in it.
 //!
 //! | read | native calls |
 //! | --- | --- |
@@ -9,8 +9,8 @@
 //! | many | one list by name for up to 170 of them |
 //! | stopping or not found | in addition one list of operations for up to 100 of them |
 //!
-//! An instance that does not exist is terminated if its operations or another instance with its name prove
-//! it. Otherwise it is not found, which may only mean that it does not show yet.
+//! An instance that does not exist is terminated if its operations or another instance with its
+//! name prove it. Otherwise it is not found, which may only mean that it does not show yet.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -57,7 +57,8 @@ impl GcpProvisioner {
         Address::parse(id).filter(|at| at.project == self.client.project())
     }
 
-    /// Describes many instances. Retries those that do not show yet because they were just launched.
+    /// Describes many instances. Retries those that do not show yet because they were just
+    /// launched.
     pub(crate) async fn describe_all(
         &self,
         operation: Operation,
@@ -127,6 +128,9 @@ impl GcpProvisioner {
     }
 
     /// Returns those of `ids` that exist, or that operations know.
+    ///
+    /// Reads the operations of those that are stopping, which may be being deleted, and of those
+    /// that are not found, which may have ended.
     async fn find_by_id(&self, call: &Call, ids: &[InstanceId]) -> Result<Found> {
         let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
         let wanted: BTreeMap<_, _> = ids
@@ -175,8 +179,8 @@ impl GcpProvisioner {
         Ok(found)
     }
 
-    /// Reads the instances at these addresses, or those that have their names now: a single one by number and
-    /// then by name, many with one list by name.
+    /// Reads the instances at these addresses, or those that have their names now: a single one by
+    /// number and then by name, many with one list by name.
     async fn read_natives(
         &self,
         wanted: &BTreeMap<u64, Address>,
@@ -231,7 +235,8 @@ impl GcpProvisioner {
         }
     }
 
-    /// Lists every instance that `filter` selects in the configured zones. Other zones need not respond.
+    /// Lists every instance that `filter` selects in the configured zones. Other zones need not
+    /// respond.
     pub(crate) async fn list_own_zones(&self, filter: &str) -> Result<Vec<Instance>, Failure> {
         let read = self.list_all(self.list_scope(), filter).await;
         if !(read.as_ref().is_err_and(Failure::is_unavailable) && self.has_many_zones()) {
@@ -247,7 +252,8 @@ impl GcpProvisioner {
         Ok(all)
     }
 
-    /// Lists every operation that `filter` selects in the configured zones. Other zones need not respond.
+    /// Lists every operation that `filter` selects in the configured zones. Other zones need not
+    /// respond.
     pub(crate) async fn operations_in_own_zones(
         &self,
         filter: &str,
@@ -291,6 +297,9 @@ impl GcpProvisioner {
     }
 
     /// Marks a stopping instance as terminating if its operations delete it.
+    ///
+    /// A failed creation counts as deleted here: Compute Engine shows such an instance as stopping
+    /// while it removes it.
     pub(crate) fn mark_deleting(&self, info: InstanceInfo, histories: &Histories) -> InstanceInfo {
         let number = self
             .address(&info.id)

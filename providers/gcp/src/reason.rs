@@ -1,9 +1,10 @@
 //! The meaning of Compute Engine's error codes and messages. Pure.
 //!
-//! Owns the list of codes. They come with a refusal or in a failed operation, in two spellings. Which
-//! value of a launch is wrong is only in the message.
+//! Owns the list of codes. They come with a refusal or in a failed operation, in two spellings.
+//! Which value of a launch is wrong is only in the message.
 //!
-//! A code has priority over the status: status 403 alone can mean permissions, quota or rate. Examples:
+//! A code has priority over the status: status 403 alone can mean permissions, quota or rate.
+//! Examples:
 //!
 //! | code | kind |
 //! | --- | --- |
@@ -108,7 +109,8 @@ fn of_status(status: u16) -> Kind {
     }
 }
 
-/// Returns the field of a launch that names a resource that does not exist, by the path in the message.
+/// Returns the field of a launch that names a resource that does not exist, by the path in the
+/// message.
 pub(crate) fn missing(message: &str) -> &'static str {
     let parts = [
         ("/images/", "image"),
@@ -124,6 +126,7 @@ pub(crate) fn missing(message: &str) -> &'static str {
 }
 
 /// Returns the field of a launch that Compute Engine refused, by the native field in the message.
+/// Falls back to the path of a missing resource, and then to `config`.
 pub(crate) fn field_of(message: &str) -> &'static str {
     let words = [
         ("machineType", "instance type"),

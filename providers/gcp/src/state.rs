@@ -11,8 +11,8 @@
 
 use fleetwright::CloudInstanceState;
 
-/// Returns the shared state of a native state. TERMINATED is an instance that is off and keeps its disks; a
-/// deleted one has no state at all. An unknown state is pending: not ready, and not ended.
+/// Returns the shared state of a native state. TERMINATED is an instance that is off and keeps its
+/// disks; a deleted one has no state at all. An unknown state is pending: not ready, and not ended.
 pub(crate) fn normalize(name: &str) -> CloudInstanceState {
     match name {
         "RUNNING" => CloudInstanceState::Running,
@@ -27,8 +27,8 @@ pub(crate) fn normalize(name: &str) -> CloudInstanceState {
 /// Off, with its memory kept. A resume starts it, not a start.
 pub(crate) const SUSPENDED: &str = "SUSPENDED";
 
-/// Returns the native names of shared states, for a filter. `None` if they include pending, because every
-/// unknown native state counts as pending.
+/// Returns the native names of shared states, for a filter. `None` if they include pending, because
+/// every unknown native state counts as pending.
 pub(crate) fn natives(wanted: &[CloudInstanceState]) -> Option<Vec<&'static str>> {
     let names = wanted.iter().map(|state| match state {
         CloudInstanceState::Pending => None,

@@ -1,7 +1,7 @@
 //! Everything that a launch token has launched, from lists of instances and of operations.
 //!
-//! Owns how the two lists are joined. A list of instances can lag and forgets deleted instances; the
-//! operations know inserts and deletions that it does not show. Reads only.
+//! Owns how the two lists are joined. A list of instances can lag and forgets deleted instances;
+//! the operations know inserts and deletions that it does not show. Reads only.
 //!
 //! 1. List the instances whose name matches the token, in all configured zones.
 //! 2. List the operations on such names, and sum them up for each instance.
@@ -28,8 +28,8 @@ use crate::{
 pub(crate) struct TokenLaunches {
     /// Every instance that has a name of the token, also those of another owner.
     pub(crate) natives: Vec<Instance>,
-    /// The token's instance of each name. One that exists or is being created is preferred over one of
-    /// the same name that has ended.
+    /// The token's instance of each name. One that exists or is being created is preferred over one
+    /// of the same name that has ended.
     pub(crate) by_name: BTreeMap<String, InstanceInfo>,
     /// Further instances of a name in other zones, from two handles that launched at the same time.
     pub(crate) twins: Vec<InstanceInfo>,
@@ -41,6 +41,7 @@ pub(crate) struct TokenLaunches {
 
 /// The summed-up operations of one instance.
 struct Target {
+    /// Where the instance is or was.
     address: Address,
     /// What all its operations say together.
     history: History,
@@ -78,8 +79,8 @@ impl GcpProvisioner {
         })
     }
 
-    /// Lists the instances with a name of the token. Sorted by zone, last one first, so that a replay
-    /// returns the same one of two twins each time.
+    /// Lists the instances with a name of the token. Sorted by zone, last one first, so that a
+    /// replay returns the same one of two twins each time.
     async fn list_token_instances(&self, call: &Call, pattern: &str) -> Result<Vec<Instance>> {
         let natives = self
             .list_own_zones(&convert::name_pattern_filter(pattern))
@@ -89,8 +90,9 @@ impl GcpProvisioner {
         Ok(natives)
     }
 
-    /// Lists the operations on instances with a name of the token, and sums them up for each instance.
-    /// Empty if operations are not used; an instance that is being deleted then looks like a stopping one.
+    /// Lists the operations on instances with a name of the token, and sums them up for each
+    /// instance. Empty if operations are not used; an instance that is being deleted then looks
+    /// like a stopping one.
     async fn list_token_targets(&self, call: &Call, pattern: &str) -> Result<Vec<Target>> {
         if self.options.operations_kept.is_zero() {
             return Ok(Vec::new());
@@ -115,6 +117,7 @@ impl GcpProvisioner {
     }
 }
 
+/// Converts the failure of a lookup.
 fn unread(call: &Call, failure: Failure) -> fleetwright::ProvisionError {
     failure.into_error(call, ErrorContext::default())
 }
@@ -134,8 +137,11 @@ fn failed_attempts(targets: &[Target]) -> BTreeMap<String, BTreeSet<String>> {
     attempts
 }
 
-/// The instances that carry the owner mark: the last one of each name, and the other ones of that name.
-/// One that is being deleted is terminating, though Compute Engine lists it as stopping.
+/// The instances that carry the owner mark: the last one of each name, and the other ones of that
+/// name. One that is being deleted is terminating, though Compute Engine lists it as stopping.
+///
+/// Two instances of one name are in different zones. The one in the zone that sorts first is kept,
+/// so that each replay returns the same one.
 fn owned_instances(
     owner: &str,
     natives: &[Instance],

@@ -1,7 +1,16 @@
 //! The optional verbs: tags, images and the console.
 //!
-//! Owns the order of steps in a change of tags. Between any two steps an instance must be found by its old
-//! or its new tags.
+//! Owns the order of steps in a change of tags. Between any two steps an instance must be found by
+//! its old or its new tags.
+//!
+//! | verb | state | native calls |
+//! | --- | --- | --- |
+//! | `update_tags` | not terminated | `get`, `setLabels`; `setMetadata` and `setLabels` again for other tags |
+//! | `reboot_instance` | running | `reset`, and a wait for `launch_wait` |
+//! | `resize_instance` | stopped | `setMachineType`, until done |
+//! | `console_output` | not terminated | `getSerialPortOutput` |
+//! | `console_session` | running | none |
+//! | `snapshot_image` | running or stopped | `images.get`, `images.insert` |
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, ImageId, InstanceId, InvalidValue, Operation, Problem,
@@ -41,8 +50,9 @@ impl GcpProvisioner {
         self.address(id).ok_or_else(|| self.missing(call, id))
     }
 
-    /// Changes tags in three steps: add the labels that the new tags need, replace the metadata, remove the old
-    /// labels. If it ends in between, the instance is still found by its tags, and a repetition completes it.
+    /// Changes tags in three steps: add the labels that the new tags need, replace the metadata,
+    /// remove the old labels. If it ends in between, the instance is still found by its tags, and a
+    /// repetition completes it.
     pub(crate) async fn retag(
         &self,
         call: &Call,
@@ -247,7 +257,8 @@ impl GcpProvisioner {
         )
     }
 
-    /// Checks that an instance is in one of `states`, which `needed` describes. Returns call and address.
+    /// Checks that an instance is in one of `states`, which `needed` describes. Returns call and
+    /// address.
     pub(crate) async fn require_state(
         &self,
         operation: Operation,
@@ -274,6 +285,12 @@ enum Retag {
 type Labels = std::collections::HashMap<String, String>;
 
 /// The steps of a change of tags.
+///
+/// Example: from `Team=Blue` to `Team=Red`, neither of which is a valid label.
+///
+/// 1. labels: the placeholders of both
+/// 2. metadata: `{"Team":"Red"}`
+/// 3. labels: the placeholder of `Team=Red`
 #[derive(Debug, PartialEq, Eq)]
 struct Steps {
     /// The labels of the first step, which both the old and the new tags need.

@@ -1,8 +1,9 @@
 //! Launching with and without a launch token, for clouds that give instances names of our choice.
 //!
-//! Owns the sequence that makes a launch repeatable: compare the token with recent ones, find what it has
-//! launched, adopt or create each instance by name, settle what was sent, and record the result. The
-//! cloud's calls come from [`LaunchCalls`]. It must never create a second instance for a name.
+//! Owns the sequence that makes a launch repeatable: compare the token with recent ones, find what
+//! it has launched, adopt or create each instance by name, settle what was sent, and record the
+//! result. The cloud's calls come from [`LaunchCalls`]. It must never create a second instance for
+//! a name.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -16,13 +17,13 @@ use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
 /// The calls of one cloud that a launch is made of. One value serves one launch.
 ///
-/// The names of a launch follow from its token, so that a replay asks for the same names and the cloud
-/// itself refuses a second instance. Each instance carries [`Marks`]: a digest of the token and the
-/// fingerprint of its config.
+/// The names of a launch follow from its token, so that a replay asks for the same names and the
+/// cloud itself refuses a second instance. Each instance carries [`Marks`]: a digest of the token
+/// and the fingerprint of its config.
 #[async_trait]
 pub trait LaunchCalls: Sync {
-    /// All that a token has launched before, as far as reads show it. Its default is a launch without a
-    /// token, or with one that was never used.
+    /// All that a token has launched before, as far as reads show it. Its default is a launch
+    /// without a token, or with one that was never used.
     type Known: Default + Send + Sync;
     /// An instance that existed before this attempt.
     type Existing: Send;
@@ -62,8 +63,8 @@ pub trait LaunchCalls: Sync {
     /// [`Call::token_spent`] if the instance is terminating or terminated.
     async fn adopt(&self, token: &LaunchToken, native: Self::Native) -> Result<Self::Existing>;
 
-    /// Waits for accepted creations as long as the backend waits for late failures, and returns what
-    /// became of each attempt.
+    /// Waits for accepted creations as long as the backend waits for late failures, and returns
+    /// what became of each attempt.
     async fn settle(&self, attempts: Vec<Attempt<Self::Existing, Self::Accepted>>)
     -> LaunchOutcome;
 }
@@ -90,8 +91,8 @@ pub enum Attempt<E, A> {
 /// Why a creation was not accepted.
 #[derive(Debug)]
 pub enum CreateError {
-    /// Another instance has the name. With a token it may be this launch's own; the error is returned if
-    /// no read shows it, or if the launch has no token.
+    /// Another instance has the name. With a token it may be this launch's own; the error is
+    /// returned if no read shows it, or if the launch has no token.
     NameTaken(ProvisionError),
     /// Anything else.
     Failed(ProvisionError),
@@ -147,8 +148,8 @@ impl LaunchContext<'_> {
     ///
     /// # Errors
     ///
-    /// A conflict if the instance has another owner, and [`Call::token_conflict`] if it was launched with
-    /// another config.
+    /// A conflict if the instance has another owner, and [`Call::token_conflict`] if it was
+    /// launched with another config.
     pub fn check_marks(&self, token: &LaunchToken, marks: &Marks<'_>) -> Result<()> {
         if marks.owner != self.owner {
             let message = format!(
@@ -249,8 +250,8 @@ impl FromIterator<Result<InstanceInfo>> for LaunchOutcome {
 
 /// Launches one instance per name.
 ///
-/// With a token: refuses it if it was used for another config or is spent, adopts what it has launched
-/// before, and creates the rest. Without one, `names` are random and all are created.
+/// With a token: refuses it if it was used for another config or is spent, adopts what it has
+/// launched before, and creates the rest. Without one, `names` are random and all are created.
 ///
 /// # Errors
 ///
@@ -323,8 +324,8 @@ async fn attempt<C: LaunchCalls>(
     }
 }
 
-/// Adopts the instance that took a name, once reads show it. Returns `refusal` if none does within the
-/// consistency window.
+/// Adopts the instance that took a name, once reads show it. Returns `refusal` if none does within
+/// the consistency window.
 ///
 /// # Errors
 ///

@@ -13,8 +13,8 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The longest timeout. A longer one would overflow the clock.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Returns the delays between polls, without end: half a second or `tick`, whichever is shorter, then
-/// twice as long each time, up to `tick`.
+/// Returns the delays between polls, without end: half a second or `tick`, whichever is shorter,
+/// then twice as long each time, up to `tick`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,8 +39,8 @@ pub fn deadline_after(timeout: Duration) -> Instant {
 
 /// Sleeps for `delay` or `retry_after`, whichever is longer, but not past the deadline.
 ///
-/// Returns `false` without sleeping if the deadline has passed or comes before `retry_after`: a request
-/// before that time would be throttled too, and would count against the limit.
+/// Returns `false` without sleeping if the deadline has passed or comes before `retry_after`: a
+/// request before that time would be throttled too, and would count against the limit.
 pub async fn sleep_before(deadline: Instant, delay: Duration, retry_after: Duration) -> bool {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() || retry_after > left {

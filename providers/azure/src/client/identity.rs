@@ -1,6 +1,12 @@
 //! Tokens: Microsoft's credential types, and the one token that all calls share.
 //!
 //! Owns the cached token. The SDK must never get it, because it writes headers into its debug log.
+//!
+//! One request for a token is sent at a time, and its result is shared by all calls. A token is
+//! renewed five minutes before it expires; if the renewal fails, the old token is used until then.
+//! A token that Azure refuses with status 401 is dropped, so that the next call requests another
+//! one. Microsoft's own caches are cleared before each request, because they would return the
+//! refused token.
 
 use std::{
     fmt,
@@ -133,7 +139,8 @@ impl TokenSource for ServicePrincipal {
     }
 }
 
-/// The token service. Reports an overloaded service as an I/O error, so that it is not taken for a refusal.
+/// The token service. Reports an overloaded service as an I/O error, so that it is not taken for a
+/// refusal.
 #[derive(Debug)]
 struct TokenService(Arc<dyn HttpClient>);
 
@@ -187,7 +194,9 @@ fn token_failure(error: &Error) -> TokenFailure {
 #[derive(Debug)]
 pub(super) struct TokenCache {
     source: Arc<dyn TokenSource>,
+    /// The scope that tokens are requested for.
     scope: String,
+    /// The current token. Locked during a request, so that only one is sent.
     kept: Mutex<Option<Token>>,
 }
 
@@ -201,7 +210,8 @@ impl TokenCache {
         }
     }
 
-    /// Returns the current token, or requests one. While a renewal fails, a token that is still valid is used.
+    /// Returns the current token, or requests one. While a renewal fails, a token that is still
+    /// valid is used.
     pub(super) async fn current(&self) -> Result<Token, Failure> {
         let mut kept = self.kept.lock().await;
         let now = Utc::now();

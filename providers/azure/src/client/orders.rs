@@ -1,7 +1,11 @@
 //! Requests as the SDK's documents. Pure.
 //!
-//! Owns the delete options: everything that is created with a machine is deleted with it, so that nothing
-//! is left over.
+//! Owns the delete options: everything that is created with a machine is deleted with it, so that
+//! nothing is left over.
+//!
+//! One document creates the machine, its system disk, its interface and its public address. The
+//! interface and the address get the name of the machine with the suffixes `-nic` and `-ip`.
+//! Related traps in the README: 7 (dynamic addresses), 8 and 9 (delete options), 12 (one call).
 
 use std::collections::BTreeMap;
 
@@ -35,8 +39,8 @@ pub(super) const VERSION: &str = "2024-07-01";
 
 /// Returns the document of a machine.
 ///
-/// The SDK has no field for user-assigned identities, and writes fields that only Azure may write. Both are
-/// corrected here, so the SDK does not send this document itself.
+/// The SDK has no field for user-assigned identities, and writes fields that only Azure may write.
+/// Both are corrected here, so the SDK does not send this document itself.
 pub(super) fn document(order: &MachineSpec, name: &str) -> Result<Bytes, Failure> {
     let not_encoded =
         |_| Failure::new(Cause::NotSent, "the request of a machine cannot be encoded");
@@ -72,7 +76,8 @@ pub(super) fn update(edit: &Edit) -> VirtualMachineUpdate {
     update
 }
 
-/// Returns the document of an image of a disk, with the hardware generation of its machine if that is known.
+/// Returns the document of an image of a disk, with the hardware generation of its machine if that
+/// is known.
 pub(super) fn image(
     location: &str,
     disk: &str,

@@ -1,8 +1,15 @@
 //! The transport: sends requests to Azure's own host only, with the token, over pooled connections.
 //!
 //! Owns the only place that adds the token, and that reads a refusal. The SDK on its own would send
-//! requests and token to any host that a link names, write the token into its log, and drop the headers
-//! of a refusal.
+//! requests and token to any host that a link names, write the token into its log, and drop the
+//! headers of a refusal.
+//!
+//! Rules for every request:
+//!
+//! - its scheme, host and port are those of the endpoint, or it is not sent;
+//! - the token is added last, and appears in no error and no log;
+//! - redirects are not followed;
+//! - the clock of the response is recorded, because ages of machines are judged by Azure's clock.
 
 use std::{
     error::Error as _,
@@ -41,8 +48,8 @@ pub(super) struct Transport {
     http: reqwest::Client,
     endpoint: Url,
     tokens: Arc<TokenCache>,
-    /// The timeout of a token request. Shorter than that of a call, so that it is certain that nothing was
-    /// sent.
+    /// The timeout of a token request. Shorter than that of a call, so that it is certain that
+    /// nothing was sent.
     token_timeout: Duration,
     /// By how many milliseconds Azure's clock is ahead of ours, by the latest response.
     clock_offset_millis: Arc<AtomicI64>,
@@ -78,8 +85,8 @@ impl Transport {
         })
     }
 
-    /// By how much Azure's clock is ahead of ours. A slow response makes it smaller, and ages judged by it
-    /// younger.
+    /// By how much Azure's clock is ahead of ours. A slow response makes it smaller, and ages
+    /// judged by it younger.
     pub(super) fn clock_offset(&self) -> chrono::Duration {
         chrono::Duration::milliseconds(self.clock_offset_millis.load(Ordering::Relaxed))
     }
@@ -141,8 +148,8 @@ impl Transport {
         Ok(FullResponse { headers, body })
     }
 
-    /// Reads a URL that contains its own authorization, without the token. No error shows the URL, which is a
-    /// secret.
+    /// Reads a URL that contains its own authorization, without the token. No error shows the URL,
+    /// which is a secret.
     pub(super) async fn read_public(&self, url: &str) -> Result<Bytes, Failure> {
         let unread = |error: reqwest::Error| {
             let cause = transport_failure(&error.without_url()).cause;
