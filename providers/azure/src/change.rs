@@ -72,14 +72,14 @@ impl AzureProvisioner {
         let each: BTreeSet<_> = ids.iter().cloned().collect();
         let each: Vec<_> = each.into_iter().collect();
         let results = self
-            .fresh
+            .recent_launches
             .retry_not_found(&each, &self.capabilities, once)
             .await;
         let results: BTreeMap<_, _> = each.into_iter().zip(results).collect();
         let call = self.call(operation);
-        let answer = |id| results.get(id).cloned();
+        let result = |id| results.get(id).cloned();
         ids.iter()
-            .map(|id| answer(id).unwrap_or_else(|| Err(self.missing(&call, id))))
+            .map(|id| result(id).unwrap_or_else(|| Err(self.missing(&call, id))))
             .collect()
     }
 

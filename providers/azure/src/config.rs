@@ -278,8 +278,8 @@ impl AzureLaunchConfig {
         if zone.is_some_and(|zone| !address::is_word(zone.as_str())) {
             return malformed("zone", "a number such as 1");
         }
-        if let Some(odd) = self.user_identities.iter().find(|id| !id.starts_with('/')) {
-            let instead = format!("{odd} is no resource id");
+        if let Some(invalid) = self.user_identities.iter().find(|id| !id.starts_with('/')) {
+            let instead = format!("{invalid} is not a resource id");
             return Err(InvalidValue::new(
                 "user_identities",
                 Problem::NotOffered { instead },
@@ -312,57 +312,60 @@ mod tests {
         AzureLaunchConfig::new(subscription, "rg", "eastus", subnet, KEY)
     }
 
-    fn wrong(change: impl FnOnce(&mut AzureLaunchConfig)) -> String {
+    fn invalid_field(change: impl FnOnce(&mut AzureLaunchConfig)) -> String {
         let mut config = config();
         change(&mut config);
         config.check().unwrap_err().field().to_owned()
     }
 
     #[test]
-    fn what_azure_could_not_take_is_named() {
+    fn check_names_the_invalid_field() {
         assert_eq!(config().check(), Ok(()));
         assert_eq!(
-            wrong(|config| config.subscription = "mine".to_owned()),
+            invalid_field(|config| config.subscription = "mine".to_owned()),
             "subscription"
         );
         for odd in ["", "a.", "a/b", "a b", &"a".repeat(91)] {
-            let field = wrong(|config| config.resource_group = odd.to_owned());
+            let field = invalid_field(|config| config.resource_group = odd.to_owned());
             assert_eq!(field, "resource_group", "{odd}");
         }
         assert_eq!(
-            wrong(|config| config.location = "East US".to_owned()),
+            invalid_field(|config| config.location = "East US".to_owned()),
             "location"
         );
         for odd in ["default", "a/b/c", "/subscriptions/x", "../default"] {
-            let field = wrong(|config| config.subnet = NetworkId::new(odd).unwrap());
+            let field = invalid_field(|config| config.subnet = NetworkId::new(odd).unwrap());
             assert_eq!(field, "subnet", "{odd}");
         }
         let odd = Some(SecurityGroupId::new("a/b").unwrap());
         assert_eq!(
-            wrong(|config| config.network_security_group = odd),
+            invalid_field(|config| config.network_security_group = odd),
             "network_security_group"
         );
-        assert_eq!(wrong(|config| config.admin_user.clear()), "admin_user");
+        assert_eq!(
+            invalid_field(|config| config.admin_user.clear()),
+            "admin_user"
+        );
         for odd in [
             "",
             "ssh-rsa",
             "password",
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5A\nx",
         ] {
-            let field = wrong(|config| config.ssh_public_key = odd.to_owned());
+            let field = invalid_field(|config| config.ssh_public_key = odd.to_owned());
             assert_eq!(field, "ssh_public_key", "{odd}");
         }
         let odd = ["mine".to_owned()].into();
         assert_eq!(
-            wrong(|config| config.user_identities = odd),
+            invalid_field(|config| config.user_identities = odd),
             "user_identities"
         );
         let odd = [("a/b".to_owned(), String::new())].into();
-        assert!(wrong(|config| config.tags = odd).starts_with("tag"));
+        assert!(invalid_field(|config| config.tags = odd).starts_with("tag"));
     }
 
     #[test]
-    fn a_file_says_what_it_wants_and_a_typo_is_refused() {
+    fn config_loads_from_json_and_refuses_unknown_fields() {
         let text = format!(
             r#"{{"subscription":"00000000-0000-0000-0000-00000000000a","resource_group":"rg","location":"eastus",
             "subnet":"vnet/default","ssh_public_key":"{KEY}","eviction":"deallocated","system_identity":"assigned",

@@ -156,14 +156,14 @@ mod tests {
         }
     }
 
-    fn shown(machine: &Machine) -> InstanceInfo {
+    fn converted(machine: &Machine) -> InstanceInfo {
         let at = address("00000000-0000-0000-0000-00000000000A", "RG", machine);
         info(&at, machine, Some(&interface())).unwrap()
     }
 
     #[test]
-    fn a_machine_is_shown_with_all_that_azure_tells() {
-        let info = shown(&machine("running"));
+    fn machine_converts_with_all_parts() {
+        let info = converted(&machine("running"));
         assert!(
             info.id.as_str().contains("/resourceGroups/rg/"),
             "{}",
@@ -184,22 +184,22 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_off_shows_no_public_address_and_whether_it_costs() {
-        let released = shown(&machine("deallocated"));
+    fn stopped_machine_has_no_public_address_and_a_billing_hint() {
+        let released = converted(&machine("deallocated"));
         assert_eq!((released.public_ip, released.state_reason), (None, None));
-        let held = shown(&machine("stopped"));
+        let held = converted(&machine("stopped"));
         assert_eq!(held.state, CloudInstanceState::Stopped);
         assert!(held.state_reason.unwrap().contains("still allocated"));
     }
 
     #[test]
-    fn a_failure_is_told_with_its_code() {
+    fn state_reason_contains_the_code() {
         let mut failed = machine("running");
         failed.statuses.push(Status {
             code: "ProvisioningState/failed/OSProvisioningTimedOut".to_owned(),
             message: Some("no word".to_owned()),
         });
-        let reason = shown(&failed).state_reason.unwrap();
+        let reason = converted(&failed).state_reason.unwrap();
         assert_eq!(reason, "OSProvisioningTimedOut: no word");
         assert_eq!(
             (reason_text("", "x"), reason_text("x", "")),

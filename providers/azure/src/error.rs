@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_decides_and_a_status_only_without_one() {
+    fn code_decides_before_status() {
         let cases = [
             (409, "OperationNotAllowed", "quota", ErrorKind::Quota),
             (409, "OperationNotAllowed", "", ErrorKind::Conflict),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn only_azure_s_own_word_makes_a_thing_absent() {
+    fn only_codes_of_azure_mean_not_found() {
         let absent = |status, code| failed(Cause::Responded(status), code, "").is_not_found();
         for code in ["ResourceNotFound", "NotFound", "ResourceGroupNotFound"] {
             assert!(absent(404, code), "{code}");
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_and_whose_quota_it_is_are_told() {
+    fn capacity_and_quota_errors_have_scopes() {
         let config = InstanceConfig::builder("a:b:c:d", "Standard_B1s")
             .build()
             .unwrap();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_arrived_and_what_nobody_knows_are_told_apart() {
+    fn unsent_calls_and_lost_responses_have_different_effects() {
         let cases = [
             (Cause::TimedOut, ErrorKind::Timeout, Effect::Unknown),
             (Cause::Disconnected, ErrorKind::Unavailable, Effect::Unknown),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn throttling_keeps_the_time_that_is_asked_for() {
+    fn throttling_keeps_the_retry_delay() {
         let mut failure = failed(Cause::Responded(429), "TooManyRequests", "slow down");
         let retry = |failure: &Failure| {
             let error = failure

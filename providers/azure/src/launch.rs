@@ -81,8 +81,8 @@ impl AzureProvisioner {
             fingerprint: plan.fingerprint,
             concurrency: self.concurrency(),
             first_alone: true,
-            recent_launches: &self.fresh,
-            recent_tokens: &self.used,
+            recent_launches: &self.recent_launches,
+            recent_tokens: &self.recent_tokens,
         };
         let calls = AzureLaunch {
             azure: self,

@@ -43,17 +43,17 @@ pub(crate) async fn await_operation(
         return Outcome::Unknown;
     };
     let deadline = deadline_after(timeout);
-    let mut wished = operation.retry_after.unwrap_or_default();
+    let mut retry_after = operation.retry_after.unwrap_or_default();
     for pause in poll_delays(tick) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Outcome::Unknown;
         }
-        sleep(pause.max(wished.min(tick)).min(left)).await;
+        sleep(pause.max(retry_after.min(tick)).min(left)).await;
         match timeout_at(deadline + tick, client.progress(url)).await {
             Ok(Ok(Progress::Done)) => return Outcome::Succeeded,
             Ok(Ok(Progress::Failed(failure))) => return Outcome::Failed(Box::new(failure)),
-            Ok(Ok(Progress::Running(after))) => wished = after.unwrap_or_default(),
+            Ok(Ok(Progress::Running(after))) => retry_after = after.unwrap_or_default(),
             // An earlier request would be throttled too, and would count.
             Ok(Err(failure)) if failure.may_pass() => {
                 let left = deadline.saturating_duration_since(Instant::now());

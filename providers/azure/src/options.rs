@@ -145,17 +145,26 @@ mod tests {
     #[test]
     fn check_names_the_first_invalid_duration() {
         assert_eq!(AzureOptions::default().check(), Ok(()));
-        let odd = |change: fn(&mut AzureOptions)| {
+        let invalid_field = |change: fn(&mut AzureOptions)| {
             let mut options = AzureOptions::default();
             change(&mut options);
             options.check().unwrap_err().field().to_owned()
         };
-        assert_eq!(odd(|it| it.poll_interval = Duration::ZERO), "poll_interval");
-        assert_eq!(odd(|it| it.poll_interval = Duration::MAX), "poll_interval");
-        assert_eq!(odd(|it| it.call_timeout = Duration::ZERO), "call_timeout");
-        let window = odd(|it| it.consistency_window = Duration::MAX);
+        assert_eq!(
+            invalid_field(|it| it.poll_interval = Duration::ZERO),
+            "poll_interval"
+        );
+        assert_eq!(
+            invalid_field(|it| it.poll_interval = Duration::MAX),
+            "poll_interval"
+        );
+        assert_eq!(
+            invalid_field(|it| it.call_timeout = Duration::ZERO),
+            "call_timeout"
+        );
+        let window = invalid_field(|it| it.consistency_window = Duration::MAX);
         assert_eq!(window, "consistency_window");
-        let wait = odd(|it| it.launch_wait = Duration::MAX);
+        let wait = invalid_field(|it| it.launch_wait = Duration::MAX);
         assert_eq!(wait, "launch_wait");
     }
 }

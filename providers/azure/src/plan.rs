@@ -193,22 +193,21 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_launch_orders_what_the_config_says() {
+    fn minimal_launch_requests_the_configured_values() {
         let plan = planned(&launch(), &config()).unwrap();
-        let order = plan.spec;
-        assert_eq!((order.size.as_str(), order.zone), ("Standard_B1s", None));
+        let spec = plan.spec;
+        assert_eq!((spec.size.as_str(), spec.zone), ("Standard_B1s", None));
         assert!(
-            order
-                .subnet
+            spec.subnet
                 .ends_with("/virtualNetworks/vnet/subnets/default")
         );
-        assert!(order.public_address && order.console && order.spot.is_none());
-        assert_eq!((order.custom_data, order.user_data), (None, None));
-        assert!(order.tags.is_empty() && plan.owner.is_none());
+        assert!(spec.public_address && spec.console && spec.spot.is_none());
+        assert_eq!((spec.custom_data, spec.user_data), (None, None));
+        assert!(spec.tags.is_empty() && plan.owner.is_none());
     }
 
     #[test]
-    fn a_launch_s_own_wishes_go_before_those_of_the_config() {
+    fn instance_config_overrides_launch_config() {
         let mut launch = launch();
         launch.zone = Some(Zone::new("1").unwrap());
         launch.network_security_group = Some(SecurityGroupId::new("ours").unwrap());
@@ -223,19 +222,19 @@ mod tests {
         config.placement.security_groups = [SecurityGroupId::new("theirs").unwrap()].into();
         let plan = planned(&launch, &config).unwrap();
         assert!(!format!("{plan:?}").contains("/yMh"), "{plan:?}");
-        let order = plan.spec;
-        assert_eq!(order.zone.as_deref(), Some("2"));
-        assert!(order.security_group.unwrap().ends_with("/theirs"));
-        assert_eq!(order.user_data.as_deref(), Some("/yMh"));
-        assert_eq!(order.custom_data, None);
-        assert_eq!(order.spot, Some(crate::Eviction::Deleted));
-        assert_eq!((order.disk_gib, order.public_address), (Some(64), false));
-        assert_eq!(order.tags.len(), 2, "whose it is, and what it asked for");
+        let spec = plan.spec;
+        assert_eq!(spec.zone.as_deref(), Some("2"));
+        assert!(spec.security_group.unwrap().ends_with("/theirs"));
+        assert_eq!(spec.user_data.as_deref(), Some("/yMh"));
+        assert_eq!(spec.custom_data, None);
+        assert_eq!(spec.spot, Some(crate::Eviction::Deleted));
+        assert_eq!((spec.disk_gib, spec.public_address), (Some(64), false));
+        assert_eq!(spec.tags.len(), 2, "the owner mark and the config mark");
         assert!(plan.owner.is_some());
     }
 
     #[test]
-    fn images_are_called_by_name_or_by_resource_id() {
+    fn images_are_accepted_by_name_and_resource_id() {
         let published = source("a:b:c:1.2.3").unwrap();
         assert!(matches!(published, Source::Published { version, .. } if version == "1.2.3"));
         let id = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/images/x";
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_azure_cannot_do_is_refused_and_named() {
+    fn unsupported_values_are_refused_by_field() {
         let mut config = config();
         config.placement.security_groups = ["a", "b"]
             .map(|name| SecurityGroupId::new(name).unwrap())

@@ -62,8 +62,8 @@ pub struct AzureProvisioner {
     pub(crate) options: AzureOptions,
     /// Declared once, from the options.
     pub(crate) capabilities: Capabilities,
-    pub(crate) fresh: RecentLaunches,
-    pub(crate) used: RecentTokens,
+    pub(crate) recent_launches: RecentLaunches,
+    pub(crate) recent_tokens: RecentTokens,
     /// What this handle has deleted recently, and why.
     pub(crate) deletions: RecentDeletions,
     /// The owner of the background task. Dropping it stops the task.
@@ -127,8 +127,8 @@ impl AzureProvisioner {
             capabilities: options.capabilities(launch.tags.len()),
             launch,
             options,
-            fresh: RecentLaunches::new(),
-            used: RecentTokens::new(),
+            recent_launches: RecentLaunches::new(),
+            recent_tokens: RecentTokens::new(),
             deletions,
             cleanup,
             interface_cache: InterfaceCache::default(),
@@ -285,13 +285,14 @@ impl InstanceProvisioner for AzureProvisioner {
         let there = ids
             .iter()
             .zip(&changed)
-            .filter(|(_, answer)| answer.is_ok());
+            .filter(|(_, result)| result.is_ok());
         let there: Vec<_> = there.map(|(id, _)| id).collect();
         let mut started = self.read_all_started(operation, &there).await.into_iter();
         let call = self.call(operation);
         let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
-        let answer = |answer: Result<()>| answer.and_then(|()| started.next().unwrap_or_else(lost));
-        changed.into_iter().map(answer).collect()
+        let with_info =
+            |result: Result<()>| result.and_then(|()| started.next().unwrap_or_else(lost));
+        changed.into_iter().map(with_info).collect()
     }
 
     /// One list of states for more than three, and lists of interfaces and addresses if the cached

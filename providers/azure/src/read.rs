@@ -156,7 +156,7 @@ impl AzureProvisioner {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
             Box::pin(async move { self.describe_once(operation, &ids).await })
         };
-        self.fresh
+        self.recent_launches
             .retry_not_found(ids, &self.capabilities, once)
             .await
     }
@@ -297,7 +297,7 @@ impl AzureProvisioner {
         interface: Option<&Interface>,
     ) -> Result<InstanceInfo> {
         let info = convert::info(at, machine, interface);
-        let mut info = info.map_err(|odd| call.unexpected(Effect::Unknown, &odd))?;
+        let mut info = info.map_err(|problem| call.unexpected(Effect::Unknown, &problem))?;
         // This handle has deleted it, and the read is stale.
         if self
             .deletions

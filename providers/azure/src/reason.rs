@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_code_means_what_its_status_and_its_words_say() {
+    fn ambiguous_codes_are_classified_by_status_and_message() {
         let quota = "Operation could not be completed as it results in exceeding approved standardDSv5Family Cores quota";
         let spot = "exceeding approved LowPriorityCores quota";
         let whole = "exceeding approved Total Regional Cores quota";
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_field_that_it_is_about() {
+    fn messages_name_the_refused_field() {
         let cases = [
             ("PlatformImageNotFound", "", "image"),
             ("ResourceGroupNotFound", "", "resource_group"),

@@ -198,22 +198,22 @@ mod tests {
 
     #[test]
     fn codes_with_any_number_of_parts_are_read() {
-        let told = |code: &str| {
+        let failure_of = |code: &str| {
             let machine = machine("Failed", &["PowerState/running", code]);
             failure(&machine).map(|(code, words)| (code.to_owned(), words.to_owned()))
         };
         let words = "words".to_owned();
         assert_eq!(
-            told("ProvisioningState/failed/AllocationFailed"),
+            failure_of("ProvisioningState/failed/AllocationFailed"),
             Some(("AllocationFailed".to_owned(), words.clone()))
         );
         assert_eq!(
-            told("ProvisioningState/failed"),
+            failure_of("ProvisioningState/failed"),
             Some((String::new(), words))
         );
-        assert_eq!(told("ProvisioningState/succeeded"), None);
+        assert_eq!(failure_of("ProvisioningState/succeeded"), None);
         for odd in ["", "/", "ProvisioningState", "ProvisioningState/", "Päwer"] {
-            assert_eq!(told(odd), None, "{odd}");
+            assert_eq!(failure_of(odd), None, "{odd}");
         }
         let deleting = machine("Deleting", &["PowerState/running"]);
         assert_eq!(native(&deleting), "Deleting");

@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(all.len(), 4, "{all:?}");
         assert!(!all.values().any(|value| value.contains("golden")));
         let shown = Tags::from_observed(all.clone());
-        assert_eq!(shown.len(), 2, "ours are not shown");
+        assert_eq!(shown.len(), 2, "the marks are hidden");
         let after = Tags::new().with("new", "").unwrap();
         let mut before = all.clone();
         before.insert("fleetwright:later".to_owned(), "x".to_owned());

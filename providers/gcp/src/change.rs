@@ -68,7 +68,7 @@ impl GcpProvisioner {
         let each: BTreeSet<_> = ids.iter().cloned().collect();
         let each: Vec<_> = each.into_iter().collect();
         let results = self
-            .fresh
+            .recent_launches
             .retry_not_found(&each, &self.capabilities, once)
             .await;
         let results: BTreeMap<_, _> = each.into_iter().zip(results).collect();

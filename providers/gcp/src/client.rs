@@ -93,7 +93,7 @@ macro_rules! client {
 macro_rules! send {
     ($self:ident, $request:expr) => {
         match tokio::time::timeout($self.timeout, $request.send()).await {
-            Ok(answer) => answer.map_err(failure),
+            Ok(response) => response.map_err(failure),
             Err(_) => Err(Failure::new(Cause::TimedOut, "no response came in time")),
         }
     };

@@ -309,15 +309,15 @@ mod tests {
         let gone = absent_info(&at, &History::Deleted("deleted".to_owned()), window).unwrap();
         assert_eq!(gone.state, CloudInstanceState::Terminated);
         assert_eq!(gone.state_reason.as_deref(), Some("deleted"));
-        let made = |since| {
+        let created = |since| {
             state(&History::Created(LastActivity {
                 last_change: Some(since),
                 preemption: None,
             }))
         };
-        assert_eq!(made(Utc::now()), None, "a read may not show it yet");
+        assert_eq!(created(Utc::now()), None, "a read may not show it yet");
         let long_ago = Utc::now() - 2 * window;
-        assert_eq!(made(long_ago), Some(CloudInstanceState::Terminated));
+        assert_eq!(created(long_ago), Some(CloudInstanceState::Terminated));
         assert_eq!(
             replaced_info(&at).unwrap().state,
             CloudInstanceState::Terminated

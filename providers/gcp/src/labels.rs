@@ -42,11 +42,11 @@ pub(crate) struct EncodedTags {
 /// Encodes tags as labels and metadata.
 pub(crate) fn encode(tags: &Tags) -> EncodedTags {
     let labels = tags.iter().map(|(key, value)| label(key, value)).collect();
-    let odd: BTreeMap<_, _> = tags
+    let others: BTreeMap<_, _> = tags
         .iter()
         .filter(|(key, value)| !fits_label(key, value))
         .collect();
-    let originals = (!odd.is_empty()).then(|| serde_json::json!(odd).to_string());
+    let originals = (!others.is_empty()).then(|| serde_json::json!(others).to_string());
     EncodedTags { labels, originals }
 }
 
@@ -165,7 +165,7 @@ mod tests {
         let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let tags = decode(&HashMap::from(labels), Some(r#"{"team":"Zürich"}"#));
         let tags: Vec<_> = tags.iter().collect();
-        assert_eq!(tags, [("team", "red")], "what somebody sets by hand counts");
+        assert_eq!(tags, [("team", "red")], "labels set by hand are tags");
         assert_eq!(decode(&HashMap::new(), Some("no JSON")), Tags::new());
     }
 

@@ -75,8 +75,8 @@ impl GcpProvisioner {
             fingerprint: plan.fingerprint,
             concurrency: self.options.concurrency.get() as usize,
             first_alone: false,
-            recent_launches: &self.fresh,
-            recent_tokens: &self.used,
+            recent_launches: &self.recent_launches,
+            recent_tokens: &self.recent_tokens,
         };
         let calls = GcpLaunch {
             gcp: self,

@@ -56,8 +56,8 @@ pub struct GcpProvisioner {
     pub(crate) options: GcpOptions,
     /// Declared once, from the options.
     pub(crate) capabilities: Capabilities,
-    pub(crate) fresh: RecentLaunches,
-    pub(crate) used: RecentTokens,
+    pub(crate) recent_launches: RecentLaunches,
+    pub(crate) recent_tokens: RecentTokens,
 }
 
 impl GcpProvisioner {
@@ -101,8 +101,8 @@ impl GcpProvisioner {
             capabilities: options.capabilities(launch.labels.len()),
             launch,
             options,
-            fresh: RecentLaunches::new(),
-            used: RecentTokens::new(),
+            recent_launches: RecentLaunches::new(),
+            recent_tokens: RecentTokens::new(),
         })
     }
 
@@ -261,8 +261,8 @@ impl InstanceProvisioner for GcpProvisioner {
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         let operation = Operation::StartInstances;
         let changed = self.change_all(operation, Change::Start, ids).await;
-        let each = ids.iter().zip(changed).map(|(id, answer)| async move {
-            answer?;
+        let each = ids.iter().zip(changed).map(|(id, result)| async move {
+            result?;
             self.read_started(operation, id).await
         });
         futures_util::future::join_all(each).await

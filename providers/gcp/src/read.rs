@@ -67,7 +67,7 @@ impl GcpProvisioner {
         let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
             Box::pin(async move { self.describe_once(operation, &ids).await })
         };
-        self.fresh
+        self.recent_launches
             .retry_not_found(ids, &self.capabilities, once)
             .await
     }

@@ -271,7 +271,7 @@ mod tests {
     /// Gives tokens with a number, which last for `lasts` seconds.
     #[derive(Debug)]
     struct Counting {
-        asked: AtomicU32,
+        requests: AtomicU32,
         lasts: i64,
         fails_after: u32,
     }
@@ -279,7 +279,7 @@ mod tests {
     #[async_trait]
     impl TokenSource for Counting {
         async fn token(&self, _: &str) -> Result<Token, TokenFailure> {
-            let number = self.asked.fetch_add(1, Ordering::SeqCst);
+            let number = self.requests.fetch_add(1, Ordering::SeqCst);
             tokio::task::yield_now().await;
             if number >= self.fails_after {
                 return Err(TokenFailure::Unavailable);
@@ -291,7 +291,7 @@ mod tests {
 
     fn tokens(lasts: i64, fails_after: u32) -> (Arc<Counting>, TokenCache) {
         let source = Arc::new(Counting {
-            asked: AtomicU32::new(0),
+            requests: AtomicU32::new(0),
             lasts,
             fails_after,
         });
@@ -300,11 +300,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_asked_for_once_and_again_when_it_was_refused() {
+    async fn token_is_requested_once_and_again_after_a_refusal() {
         let (source, tokens) = tokens(3600, 9);
         let all = futures_util::future::join_all((0..50).map(|_| tokens.current())).await;
         assert!(all.iter().all(|one| one.as_ref().unwrap().secret == "t-0"));
-        assert_eq!(source.asked.load(Ordering::SeqCst), 1);
+        assert_eq!(source.requests.load(Ordering::SeqCst), 1);
         let refused = tokens.current().await.unwrap();
         tokens.forget(&refused).await;
         let next = tokens.current().await.unwrap();
@@ -315,20 +315,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_renewed_early_and_used_to_its_end_if_that_fails() {
+    async fn token_is_renewed_early_and_used_until_expiry_if_renewal_fails() {
         let (source, tokens) = tokens(200, 2);
         for number in [0, 1, 1, 1] {
             let token = tokens.current().await.unwrap();
             assert_eq!(token.secret, format!("t-{number}"));
         }
-        assert_eq!(source.asked.load(Ordering::SeqCst), 4);
+        assert_eq!(source.requests.load(Ordering::SeqCst), 4);
         let (_, none) = super::tests::tokens(200, 0);
         let failure = none.current().await.unwrap_err();
         assert_eq!(failure.cause, Cause::CredentialsUnavailable);
     }
 
     #[tokio::test]
-    async fn what_knows_a_secret_does_not_show_it() {
+    async fn debug_does_not_show_secrets() {
         let principal = ServicePrincipal::new(None, "t".into(), "c".into(), "hush".into());
         assert!(!format!("{principal:?}").contains("hush"));
         let fixed = crate::AzureCredentials::token("hush");

@@ -28,9 +28,9 @@ pub(super) fn machine(document: VirtualMachine) -> Result<Machine, Failure> {
 
 /// Converts the entry of a list of states, which omits most fields.
 pub(super) fn status(document: VirtualMachine) -> Result<Machine, Failure> {
-    let odd = |message: &str| Failure::new(Cause::Unreadable, message);
+    let unreadable = |message: &str| Failure::new(Cause::Unreadable, message);
     let path = document.resource.id;
-    let path = path.ok_or_else(|| odd("a virtual machine without a resource id"))?;
+    let path = path.ok_or_else(|| unreadable("a virtual machine without a resource id"))?;
     let name = document.resource.name;
     let name = name.unwrap_or_else(|| last_part(&path).to_owned());
     let properties = document.properties.unwrap_or_default();

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_of_users_are_in_the_document_and_nothing_is_null() {
+    fn document_has_user_identities_and_no_nulls() {
         let document = written(&order());
         let identity = json!({ "type": "UserAssigned", "userAssignedIdentities": { "/ci": {} } });
         assert_eq!(document["identity"], identity);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_of_the_generation_of_its_machine() {
+    fn image_has_the_generation_of_its_machine() {
         let generation = |name| {
             let image = image("eastus", "/disk", name, &BTreeMap::new());
             let document = serde_json::to_value(image).unwrap();
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_order_has_neither_identity_nor_price() {
+    fn minimal_document_has_neither_identity_nor_price() {
         let mut order = order();
         order.user_identities.clear();
         order.spot = None;

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_to_come_back_is_read_as_seconds_and_as_a_date() {
+    fn retry_delay_is_read_as_seconds_and_as_date() {
         let document = |pairs: &[(&'static str, &str)]| retry_after(&headers(pairs));
         assert_eq!(
             document(&[("retry-after", "1200")]),
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_read_with_all_that_it_tells() {
+    fn error_response_is_read_completely() {
         let headers = headers(&[
             ("x-ms-request-id", "r-1"),
             ("retry-after", "7"),
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn only_azure_s_own_host_is_asked() {
+    fn only_the_endpoint_host_is_accepted() {
         let source = AzureCredentials::token("hush").source;
         let tokens = Arc::new(TokenCache::new(source, String::new()));
         let endpoint = Url::parse("https://management.azure.com").unwrap();
