@@ -5,7 +5,7 @@
     reason = "a test says what is wrong by failing"
 )]
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use fleetwright_compute::instance::{ConditionKind, InstanceId};
 use fleetwright_facade_testkit::{

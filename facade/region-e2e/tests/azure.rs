@@ -5,18 +5,13 @@
     reason = "a test says what is wrong by failing"
 )]
 
-#[path = "../../region/tests/story/mod.rs"]
-mod story;
-#[path = "../../region/tests/support/mod.rs"]
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use fleetwright::NetworkId;
 use fleetwright_azure::{AzureCredentials, AzureLaunchConfig, AzureOptions, AzureProvisioner};
 use fleetwright_emulators::azure::{AzureEmulator, Knobs, Timing};
 
-use support::{Names, Region};
+use fleetwright_facade_testkit::{NamePlanner, TestRegion, lifecycle, memory_store};
 
 const WINDOW: Duration = Duration::from_millis(40);
 
@@ -40,16 +35,16 @@ fn provisioner(emulator: &AzureEmulator) -> AzureProvisioner {
     AzureProvisioner::new(AzureCredentials::token("x"), launch, options).unwrap()
 }
 
-fn names() -> Names {
+fn names() -> NamePlanner {
     let pair = |(name, native): (&str, &str)| (name.to_owned(), native.to_owned());
     let ubuntu = "Canonical:0001-com-ubuntu-server-jammy:22_04-lts-gen2:";
-    Names {
+    NamePlanner {
         flavors: [("small", "Standard_B1s"), ("large", "Standard_B2s")]
             .map(pair)
             .into(),
         images: [
-            ("linux", &*format!("{ubuntu}latest")),
-            ("bsd", &*format!("{ubuntu}22.04.202601010")),
+            ("debian", &*format!("{ubuntu}latest")),
+            ("rocky", &*format!("{ubuntu}22.04.202601010")),
         ]
         .map(pair)
         .into(),
@@ -60,9 +55,9 @@ fn names() -> Names {
 async fn a_server_lives_its_whole_life_on_azure() {
     let emulator = emulator();
     let cloud = Arc::new(provisioner(&emulator));
-    let region = Region::with(cloud, support::store(), names())
+    let region = TestRegion::with(cloud, memory_store(), names())
         .policy(|policy| policy.tick = Duration::from_millis(100));
-    story::whole_life(&region).await;
+    lifecycle::run_server_lifecycle(&region).await;
     let left = emulator.oracle();
     assert!(left.vms.is_empty(), "{:?}", left.vms);
     let parts = [left.nics.len(), left.disks.len(), left.public_ips.len()];

@@ -5,11 +5,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-#[path = "../../region/tests/story/mod.rs"]
-mod story;
-#[path = "../../region/tests/support/mod.rs"]
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
@@ -19,7 +14,7 @@ use fleetwright_ec2::{
 };
 use fleetwright_emulators::ec2::{Ec2Emulator, Knobs};
 
-use support::{Names, Region};
+use fleetwright_facade_testkit::{NamePlanner, TestRegion, lifecycle, memory_store};
 
 const WINDOW: Duration = Duration::from_millis(40);
 
@@ -48,15 +43,15 @@ fn provisioner(emulator: &Ec2Emulator) -> Ec2Provisioner {
     Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options).unwrap()
 }
 
-fn names() -> Names {
+fn names() -> NamePlanner {
     let pair = |(name, native): (&str, &str)| (name.to_owned(), native.to_owned());
-    Names {
+    NamePlanner {
         flavors: [("small", "t3.micro"), ("large", "t3.small")]
             .map(pair)
             .into(),
         images: [
-            ("linux", "ami-00000000000000001"),
-            ("bsd", "ami-00000000000000002"),
+            ("debian", "ami-00000000000000001"),
+            ("rocky", "ami-00000000000000002"),
         ]
         .map(pair)
         .into(),
@@ -67,9 +62,9 @@ fn names() -> Names {
 async fn a_server_lives_its_whole_life_on_ec2() {
     let emulator = emulator();
     let cloud = Arc::new(provisioner(&emulator));
-    let region = Region::with(cloud, support::store(), names())
+    let region = TestRegion::with(cloud, memory_store(), names())
         .policy(|policy| policy.tick = Duration::from_millis(100));
-    story::whole_life(&region).await;
+    lifecycle::run_server_lifecycle(&region).await;
     let left = emulator.oracle().instances;
     let left: Vec<_> = left
         .iter()

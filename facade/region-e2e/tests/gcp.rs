@@ -5,11 +5,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-#[path = "../../region/tests/story/mod.rs"]
-mod story;
-#[path = "../../region/tests/support/mod.rs"]
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use fleetwright::Zone;
@@ -18,7 +13,7 @@ use fleetwright_gcp::{
     GcpLaunchConfig, GcpOptions, GcpProvisioner, google_cloud_auth::credentials::anonymous,
 };
 
-use support::{Names, Region};
+use fleetwright_facade_testkit::{NamePlanner, TestRegion, lifecycle, memory_store};
 
 const WINDOW: Duration = Duration::from_millis(40);
 
@@ -42,16 +37,16 @@ async fn provisioner(emulator: &GcpEmulator) -> GcpProvisioner {
     made.unwrap()
 }
 
-fn names() -> Names {
+fn names() -> NamePlanner {
     let pair = |(name, native): (&str, &str)| (name.to_owned(), native.to_owned());
     let debian = "projects/debian-cloud/global/images/";
-    Names {
+    NamePlanner {
         flavors: [("small", "e2-micro"), ("large", "e2-small")]
             .map(pair)
             .into(),
         images: [
-            ("linux", &*format!("{debian}family/debian-12")),
-            ("bsd", &*format!("{debian}debian-12-bookworm-v20260101")),
+            ("debian", &*format!("{debian}family/debian-12")),
+            ("rocky", &*format!("{debian}debian-12-bookworm-v20260101")),
         ]
         .map(pair)
         .into(),
@@ -62,9 +57,9 @@ fn names() -> Names {
 async fn a_server_lives_its_whole_life_on_compute_engine() {
     let emulator = emulator();
     let cloud = Arc::new(provisioner(&emulator).await);
-    let region = Region::with(cloud, support::store(), names())
+    let region = TestRegion::with(cloud, memory_store(), names())
         .policy(|policy| policy.tick = Duration::from_millis(100));
-    story::whole_life(&region).await;
+    lifecycle::run_server_lifecycle(&region).await;
     let left = emulator.oracle().instances;
     assert!(left.is_empty(), "{left:?}");
 }

@@ -5,11 +5,10 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod support;
-
 use std::sync::Arc;
 
 use fleetwright::Reboot;
+use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin, server_id};
 use fleetwright_identity::{ActorName, Permission, Principal, Resource, Verb};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
@@ -18,8 +17,6 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Check, RecordId, Transaction};
 use proptest::prelude::*;
-
-use support::{Region, new_server, server_id, somebody};
 
 const KEEP: Consent = Consent::KeepEverything;
 
@@ -31,14 +28,17 @@ fn wish(view: &ServerView) -> Wish {
 }
 
 /// A region with one server, of which nothing is launched yet.
-async fn made() -> (Region, ServerView) {
-    let region = Region::new(Arc::new(MemoryCloud::new().provisioner()));
-    let made = region.servers.ensure(&somebody(), &new_server(1)).await;
+async fn made() -> (TestRegion, ServerView) {
+    let region = TestRegion::new(Arc::new(MemoryCloud::new().provisioner()));
+    let made = region
+        .servers
+        .ensure(&server_admin(), &bare_server(1))
+        .await;
     (region, made.unwrap())
 }
 
 /// The same with a machine that runs.
-async fn running() -> (Region, ServerView) {
+async fn running() -> (TestRegion, ServerView) {
     let (region, made) = made().await;
     let up = |view: &ServerView| {
         view.phase == Phase::Running && view.server.observed_generation == view.server.generation
@@ -50,7 +50,7 @@ async fn running() -> (Region, ServerView) {
 #[tokio::test(start_paused = true)]
 async fn the_same_wish_again_changes_nothing() {
     let (region, made) = made().await;
-    let (who, id) = (somebody(), server_id(1));
+    let (who, id) = (server_admin(), server_id(1));
     let mut asked = wish(&made);
     asked.intent.power = Power::Stopped;
     asked.intent.reboots = 2;
@@ -76,9 +76,9 @@ async fn the_same_wish_again_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn what_destroys_needs_consent_and_is_written_whole_or_not_at_all() {
     let (region, up) = running().await;
-    let (who, id) = (somebody(), server_id(1));
+    let (who, id) = (server_admin(), server_id(1));
     let mut asked = wish(&up);
-    asked.spec.image = ImageId::new("bsd").unwrap();
+    asked.spec.image = ImageId::new("rocky").unwrap();
     asked.intent.power = Power::Stopped;
     let refused = region.servers.apply(&who, id, &asked, KEEP).await;
     let Err(ServerError::NeedsConsent { plan, .. }) = refused else {
@@ -102,7 +102,7 @@ async fn what_destroys_needs_consent_and_is_written_whole_or_not_at_all() {
 #[tokio::test(start_paused = true)]
 async fn what_is_deleted_takes_no_wish_and_deleting_is_none() {
     let (region, made) = made().await;
-    let (who, id) = (somebody(), server_id(1));
+    let (who, id) = (server_admin(), server_id(1));
     let mut asked = wish(&made);
     asked.intent.power = Power::Deleted;
     let refused = region
@@ -137,7 +137,7 @@ async fn what_is_hidden_is_told_as_absent_and_what_is_seen_as_refused() {
     assert!(matches!(hidden, Err(ServerError::NotFound(found)) if found == id));
     let absent = region
         .servers
-        .apply(&somebody(), server_id(9), &asked, KEEP)
+        .apply(&server_admin(), server_id(9), &asked, KEEP)
         .await;
     assert!(matches!(absent, Err(ServerError::NotFound(_))));
     let reader = with(&[Verb::Read, Verb::Start, Verb::Stop, Verb::Reboot]);
@@ -149,7 +149,7 @@ async fn what_is_hidden_is_told_as_absent_and_what_is_seen_as_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_guard_that_does_not_hold_lets_nothing_be_written() {
     let (region, made) = made().await;
-    let (who, id) = (somebody(), server_id(1));
+    let (who, id) = (server_admin(), server_id(1));
     let owner = RecordId::new("network", "owner").unwrap();
     let written = Transaction::new().create(owner.clone(), serde_json::json!({}));
     let revision = region.store.commit(&written).await.unwrap();
@@ -169,7 +169,7 @@ async fn a_guard_that_does_not_hold_lets_nothing_be_written() {
     assert_eq!(conflict(late.await.unwrap_err()), fails[0]);
     let late = region.servers.delete_while(&who, id, &fails).await;
     assert_eq!(conflict(late.unwrap_err()), fails[0]);
-    let mut new = new_server(2);
+    let mut new = bare_server(2);
     new.guards.clone_from(&fails);
     let late = region.servers.ensure(&who, &new).await;
     assert_eq!(conflict(late.unwrap_err()), fails[0]);
@@ -215,7 +215,7 @@ proptest! {
             let (mut reboots, mut replaces) = (0, 0);
             for intent in intents {
                 let asked = Wish { spec: made.server.spec.clone(), intent: intent.clone() };
-                let who = somebody();
+                let who = server_admin();
                 let applied = region.servers.apply(&who, server_id(1), &asked, KEEP);
                 let (view, _) = applied.await.unwrap();
                 reboots = reboots.max(intent.reboots);

@@ -5,13 +5,13 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
 use std::{error::Error as _, sync::Arc};
 
 use fleetwright::UserData;
 use fleetwright_cloud_init::UserDataError;
-use fleetwright_memory::MemoryCloud;
+use fleetwright_facade_testkit::{
+    TestFacade, advance_until, new_server, north, operator, server_id, server_spec, tenant,
+};
 use fleetwright_region::{
     ids::SshAuthorityId,
     schema::SSH_AUTHORITY_KIND,
@@ -21,12 +21,6 @@ use fleetwright_region::{
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::json;
 
-use town::{
-    Town,
-    live::{during, runs, until, user_data_of},
-    new_server, north, server_id, service, spec, tenant,
-};
-
 const TRUST: &str = "TrustedUserCAKeys /etc/ssh/fleetwright_user_ca.pub";
 
 fn data(text: &str) -> Option<UserData> {
@@ -34,8 +28,8 @@ fn data(text: &str) -> Option<UserData> {
 }
 
 /// Servers without keys, on whatever they are told to stand on.
-fn plain(town: &Town) -> Servers {
-    let (store, clock) = (town.store.clone(), town.clock.clone());
+fn plain(facade: &TestFacade) -> Servers {
+    let (store, clock) = (facade.store.clone(), facade.clock.clone());
     let servers = Servers::new(store, clock, Arc::new(Anywhere), SshKeys::Without);
     servers.unwrap().with_region(north(), [].into())
 }
@@ -46,15 +40,15 @@ fn record(id: SshAuthorityId) -> RecordId {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_trusts_an_authority_says_so_on_each_machine() {
-    let (town, cloud, who) = (Town::new().await, MemoryCloud::new(), service());
-    let mut wanted = spec(town.network("blue").await);
-    let id = town.authority(tenant(1, 1)).await;
+    let (facade, who) = (TestFacade::new().await, operator());
+    let mut wanted = server_spec(facade.network("blue").await);
+    let id = facade.authority(tenant(1, 1)).await;
     wanted.ssh_authority = Some(id);
     wanted.user_data = data("#cloud-config\nruncmd:\n  - echo hello\n");
-    let made = town.ensure(&who, 1, &wanted).await.unwrap().server;
+    let made = facade.ensure(&who, 1, &wanted).await.unwrap().server;
     let story = async {
-        runs(&town.servers).await;
-        let first = user_data_of(&cloud);
+        facade.until_server(Phase::Running).await;
+        let first = facade.user_data();
         let theirs = first
             .find("\n\n#cloud-config\nruncmd:\n  - echo hello\n")
             .unwrap();
@@ -63,28 +57,31 @@ async fn a_server_that_trusts_an_authority_says_so_on_each_machine() {
         for part in [&made.public_key.unwrap(), TRUST, &format!("NCtjX {id}\n")] {
             assert!(first.get(ours..).unwrap().contains(part), "{first}");
         }
-        let replaced = town.servers.request_replace(&who, server_id(1)).await;
+        let replaced = facade.servers.request_replace(&who, server_id(1)).await;
         let generation = replaced.unwrap().server.generation;
-        until(async || {
-            let read = town.servers.read(&who, server_id(1)).await.unwrap();
-            read.phase == Phase::Running && read.server.observed_generation == generation
+        advance_until("it", async || {
+            let read = facade.servers.read(&who, server_id(1)).await.unwrap();
+            (read.phase == Phase::Running && read.server.observed_generation == generation)
+                .then_some(())
         })
         .await;
-        assert_eq!(user_data_of(&cloud), first);
+        assert_eq!(facade.user_data(), first);
     };
-    during(&town, &cloud, story).await;
+    facade.during_region(story).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_authority_is_trusted_without_keys_and_without_user_data() {
-    let (town, cloud) = (Town::new().await, MemoryCloud::new());
-    let servers = plain(&town);
-    let mut wanted = spec(town.network("blue").await);
-    wanted.ssh_authority = Some(town.authority(tenant(1, 1)).await);
+    let facade = TestFacade::new().await;
+    let servers = plain(&facade);
+    let mut wanted = server_spec(facade.network("blue").await);
+    wanted.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
     let new = new_server(1, wanted);
-    servers.ensure(&service(), &new).await.unwrap();
-    during(&town, &cloud, runs(&servers)).await;
-    let booted = user_data_of(&cloud);
+    servers.ensure(&operator(), &new).await.unwrap();
+    facade
+        .during_region(facade.until_server(Phase::Running))
+        .await;
+    let booted = facade.user_data();
     assert!(
         booted.starts_with("#cloud-config\n") && booted.contains(TRUST),
         "{booted}"
@@ -93,19 +90,23 @@ async fn an_authority_is_trusted_without_keys_and_without_user_data() {
 
 /// What a server says that is not launched.
 async fn says(servers: &Servers, words: &str) -> ServerView {
-    let read = async || servers.read(&service(), server_id(1)).await.unwrap();
+    let read = async || servers.read(&operator(), server_id(1)).await.unwrap();
     let said = |view: &ServerView| format!("{:?}", view.server.conditions);
-    until(async || said(&read().await).contains(words)).await;
+    advance_until("it", async || {
+        (said(&read().await).contains(words)).then_some(())
+    })
+    .await;
     read().await
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_its_authority_a_machine_is_refused_in_words_and_not_launched() {
-    let (town, cloud) = (Town::new().await, MemoryCloud::new());
-    let (servers, network) = (plain(&town), town.network("blue").await);
-    let mine = town.authority(tenant(1, 1)).await;
-    let others = town.authority(tenant(1, 2)).await;
-    let kept = town.store.get(&record(mine)).await.unwrap().unwrap();
+    let facade = TestFacade::new().await;
+    let cloud = facade.cloud.clone();
+    let (servers, network) = (plain(&facade), facade.network("blue").await);
+    let mine = facade.authority(tenant(1, 1)).await;
+    let others = facade.authority(tenant(1, 2)).await;
+    let kept = facade.store.get(&record(mine)).await.unwrap().unwrap();
     let lost = Transaction::new().delete(record(mine));
     let damaged = Transaction::new().put(record(mine), json!({ "organization": 7 }));
     let absent = |id| {
@@ -123,34 +124,37 @@ async fn without_its_authority_a_machine_is_refused_in_words_and_not_launched() 
             (others, Transaction::new(), absent(others)),
         ] {
             if !meddling.writes.is_empty() {
-                town.store.commit(&meddling).await.unwrap();
+                facade.store.commit(&meddling).await.unwrap();
             }
-            let mut wanted = spec(network);
+            let mut wanted = server_spec(network);
             wanted.ssh_authority = Some(authority);
             servers
-                .ensure(&service(), &new_server(1, wanted))
+                .ensure(&operator(), &new_server(1, wanted))
                 .await
                 .unwrap();
             let view = says(&servers, &words).await;
             assert_ne!(view.phase, Phase::Running);
             assert_eq!(cloud.oracle().instances().len(), 0);
-            servers.delete(&service(), server_id(1)).await.unwrap();
-            until(async || servers.read(&service(), server_id(1)).await.is_err()).await;
+            servers.delete(&operator(), server_id(1)).await.unwrap();
+            advance_until("it", async || {
+                (servers.read(&operator(), server_id(1)).await.is_err()).then_some(())
+            })
+            .await;
         }
         // Mended, it is launched without being asked again.
-        let mut wanted = spec(network);
+        let mut wanted = server_spec(network);
         wanted.ssh_authority = Some(mine);
         servers
-            .ensure(&service(), &new_server(1, wanted))
+            .ensure(&operator(), &new_server(1, wanted))
             .await
             .unwrap();
         says(&servers, "cannot be read").await;
         let mended = Transaction::new().put(record(mine), kept.value.clone());
-        town.store.commit(&mended).await.unwrap();
-        runs(&servers).await;
-        assert!(user_data_of(&cloud).contains(TRUST));
+        facade.store.commit(&mended).await.unwrap();
+        facade.until_server(Phase::Running).await;
+        assert!(facade.user_data().contains(TRUST));
     };
-    during(&town, &cloud, story).await;
+    facade.during_region(story).await;
 }
 
 fn why(error: &ServerError) -> UserDataError {
@@ -165,45 +169,45 @@ fn why(error: &ServerError) -> UserDataError {
 
 #[tokio::test]
 async fn user_data_are_checked_when_they_are_asked_for_and_only_if_they_change() {
-    let town = Town::new().await;
-    let (who, network) = (service(), town.network("blue").await);
+    let facade = TestFacade::new().await;
+    let (who, network) = (operator(), facade.network("blue").await);
     let with = |text: &str| {
-        let mut wanted = spec(network);
+        let mut wanted = server_spec(network);
         wanted.user_data = data(text);
         wanted
     };
-    let error = town.ensure(&who, 1, &with("hunter2")).await.unwrap_err();
+    let error = facade.ensure(&who, 1, &with("hunter2")).await.unwrap_err();
     assert_eq!(why(&error), UserDataError::Unrecognised);
     // It has a key of its own, which has to be added to a list.
     let bad = with("#cloud-config\nssh_authorized_keys:\n");
-    let error = town.ensure(&who, 1, &bad).await.unwrap_err();
+    let error = facade.ensure(&who, 1, &bad).await.unwrap_err();
     let key = "ssh_authorized_keys";
     assert_eq!(why(&error), UserDataError::NotAppendable { key });
     assert_eq!(
-        town.count("server").await + town.count("server-key").await,
+        facade.count("server").await + facade.count("server-key").await,
         0
     );
 
-    let servers = plain(&town);
+    let servers = plain(&facade);
     let alone = new_server(1, bad.clone());
     servers.ensure(&who, &alone).await.unwrap();
     let mut other = bad;
     other.tags.insert("a", "b").unwrap();
-    town.set(&who, &other).await.unwrap();
+    facade.set_spec(&who, &other).await.unwrap();
     // What was taken alone is not taken with an authority.
-    other.ssh_authority = Some(town.authority(tenant(1, 1)).await);
-    let error = town.set(&who, &other).await.unwrap_err();
+    other.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
+    let error = facade.set_spec(&who, &other).await.unwrap_err();
     assert_eq!(why(&error), UserDataError::NotAppendable { key });
-    let planned = town.servers.plan_spec(&who, server_id(1), &other).await;
+    let planned = facade.servers.plan_spec(&who, server_id(1), &other).await;
     assert_eq!(
         why(&planned.unwrap_err()),
         UserDataError::NotAppendable { key }
     );
     other.user_data = data("#!/bin/sh\n");
-    town.set(&who, &other).await.unwrap();
+    facade.set_spec(&who, &other).await.unwrap();
     other.user_data = data("#!/bin/sh\n\u{e9}");
-    town.set(&who, &other).await.unwrap();
+    facade.set_spec(&who, &other).await.unwrap();
     other.user_data = data("\n#!/bin/sh\n");
-    let error = town.set(&who, &other).await.unwrap_err();
+    let error = facade.set_spec(&who, &other).await.unwrap_err();
     assert!(matches!(why(&error), UserDataError::NotAtStart(_)));
 }

@@ -5,13 +5,12 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use fleetwright::{
     CloudInstanceState, InstanceProvisioner as _, LaunchRecord, OptionalVerb, Reboot,
 };
+use fleetwright_facade_testkit::{NamePlanner, TestRegion, bare_server, server_admin, server_id};
 use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase as When, Refused, Rule, WireCall};
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
@@ -20,10 +19,8 @@ use fleetwright_region::{
     },
 };
 
-use support::{Names, Region, new_server, server_id, somebody};
-
-fn region(cloud: &MemoryCloud) -> Region {
-    Region::new(Arc::new(cloud.provisioner()))
+fn region(cloud: &MemoryCloud) -> TestRegion {
+    TestRegion::new(Arc::new(cloud.provisioner()))
 }
 
 fn running(view: &ServerView) -> bool {
@@ -42,8 +39,8 @@ async fn no_capacity_is_said_in_words_and_tried_again_until_there_is_some() {
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let short =
                 |view: &ServerView| view.server.condition(ConditionKind::NoCapacity).is_some();
             let view = region.until(id, short).await;
@@ -77,8 +74,8 @@ async fn a_quota_is_told_from_capacity_and_a_cloud_s_time_to_retry_is_kept() {
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let full =
                 |view: &ServerView| view.server.condition(ConditionKind::QuotaReached).is_some();
             region.until(id, full).await;
@@ -117,8 +114,8 @@ async fn three_machines_that_never_boot_are_enough_until_somebody_asks_for_anoth
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, |view| view.phase == Phase::Failed).await;
             let condition = view.server.condition(ConditionKind::AttemptsUsed).unwrap();
             assert!(condition.message.contains("3 attempts"), "{condition:?}");
@@ -142,8 +139,8 @@ async fn a_machine_that_booted_and_is_gone_is_lost_and_not_launched_again() {
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, running).await;
             let machine = view.server.instance.unwrap().id;
             cloud.operator().terminate(&machine).unwrap();
@@ -169,8 +166,8 @@ async fn a_launch_whose_answer_is_lost_is_found_by_its_token() {
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, running).await;
             let adopted =
                 |event: &fleetwright_region::server::Event| event.kind == EventKind::Adopted;
@@ -191,16 +188,16 @@ async fn what_the_region_cannot_launch_is_refused_in_words_until_it_is_changed()
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            let mut odd = new_server(1);
+            let who = server_admin();
+            let mut odd = bare_server(1);
             odd.spec.flavor = FlavorId::new("huge").unwrap();
             region.servers.ensure(&who, &odd).await.unwrap();
             let view = region.until(id, |view| view.phase == Phase::Failed).await;
             let condition = view.server.condition(ConditionKind::Refused).unwrap();
-            let words = "flavor huge is not in the catalog of region here";
+            let words = "flavor huge is not in the catalog of region north";
             assert!(condition.message.contains(words), "{condition:?}");
             assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 0);
-            let (spec, keep) = (new_server(1).spec, Consent::KeepEverything);
+            let (spec, keep) = (bare_server(1).spec, Consent::KeepEverything);
             region
                 .servers
                 .set_spec(&who, id, &spec, keep)
@@ -218,8 +215,8 @@ async fn what_is_stopped_or_started_outside_is_brought_back() {
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let machine = region.until(id, running).await.server.instance.unwrap().id;
             cloud.operator().stop(&machine).unwrap();
             let stopped = |view: &ServerView| view.phase == Phase::Stopped;
@@ -253,8 +250,8 @@ async fn the_least_destructive_way_that_the_cloud_offers_is_taken() {
         let id = server_id(1);
         region
             .during(async {
-                let who = somebody();
-                region.servers.ensure(&who, &new_server(1)).await.unwrap();
+                let who = server_admin();
+                region.servers.ensure(&who, &bare_server(1)).await.unwrap();
                 let before = region.until(id, running).await;
                 let mut spec = before.server.spec.clone();
                 spec.flavor = FlavorId::new("large").unwrap();
@@ -296,15 +293,15 @@ async fn what_is_asked_while_a_launch_is_under_way_destroys_no_machine_unasked()
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let under_way = |view: &ServerView| {
                 let sent = view.server.launch.as_ref().and_then(|its| its.sent_at);
                 view.server.instance.is_none() && sent.is_some()
             };
             let before = region.until(id, under_way).await;
             let mut other = before.server.spec.clone();
-            other.image = ImageId::new("bsd").unwrap();
+            other.image = ImageId::new("rocky").unwrap();
             let asked = |consent| region.servers.set_spec(&who, id, &other, consent);
             let error = asked(Consent::KeepEverything).await.unwrap_err();
             let ServerError::NeedsConsent { plan, .. } = &error else {
@@ -325,12 +322,12 @@ async fn a_reimage_keeps_the_machine_and_a_reboot_boots_it() {
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let before = region.until(id, running).await;
             let machine = before.server.instance.as_ref().unwrap().id.clone();
             let mut spec = before.server.spec.clone();
-            spec.image = ImageId::new("bsd").unwrap();
+            spec.image = ImageId::new("rocky").unwrap();
             let keep = Consent::KeepEverything;
             let refused = region.servers.set_spec(&who, id, &spec, keep).await;
             assert!(refused.unwrap_err().to_string().contains("root disk"));
@@ -343,7 +340,7 @@ async fn a_reimage_keeps_the_machine_and_a_reboot_boots_it() {
             let after = region.until(id, running).await;
             assert_eq!(after.server.instance.as_ref().unwrap().id, machine);
             let truth = cloud.oracle().instance(&machine).unwrap();
-            assert_eq!(truth.info.image.unwrap().as_str(), "bsd");
+            assert_eq!(truth.info.image.unwrap().as_str(), "rocky");
             let boots = truth.boots;
             region
                 .servers
@@ -363,14 +360,14 @@ async fn a_server_that_is_deleted_and_made_again_is_another_one() {
     let id = server_id(1);
     region
         .during(async {
-            let who = somebody();
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            let who = server_admin();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let first = region.until(id, running).await.server;
             region.servers.delete(&who, id).await.unwrap();
-            let early = region.servers.ensure(&who, &new_server(1)).await;
+            let early = region.servers.ensure(&who, &bare_server(1)).await;
             assert!(matches!(early, Err(ServerError::Deleting(_))));
             region.until_gone(id).await;
-            region.servers.ensure(&who, &new_server(1)).await.unwrap();
+            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let second = region.until(id, running).await.server;
             assert_ne!(first.instance.unwrap().id, second.instance.unwrap().id);
             assert_ne!(first.launch.unwrap().token, second.launch.unwrap().token);
@@ -387,8 +384,8 @@ async fn a_new_process_goes_on_where_the_old_one_was_dropped() {
     let region = region(&cloud);
     let (store, clock) = (Arc::clone(&region.store), Arc::clone(&region.clock));
     let id = server_id(1);
-    let who = somebody();
-    region.servers.ensure(&who, &new_server(1)).await.unwrap();
+    let who = server_admin();
+    region.servers.ensure(&who, &bare_server(1)).await.unwrap();
     // The launch has had its effect, and its answer is on the wire.
     region
         .during(tokio::time::sleep(Duration::from_millis(700)))
@@ -396,7 +393,7 @@ async fn a_new_process_goes_on_where_the_old_one_was_dropped() {
     drop(region);
     assert_eq!(live(&cloud), 1);
     let handle = Arc::new(cloud.provisioner());
-    let next = Region::reopened(handle, store, Names::same(), clock);
+    let next = TestRegion::reopened(handle, store, NamePlanner::identity(), clock);
     assert!(next.read(id).await.server.instance.is_none());
     next.during(next.until(id, running)).await;
     assert_eq!(live(&cloud), 1);

@@ -1,11 +1,11 @@
 //! That a server stands on what its tenant has, and on nothing else.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
-mod town;
-
-use std::error::Error;
-
 use fleetwright::Tags;
+use fleetwright_facade_testkit::{
+    CATALOG, TestFacade, error_chain, flavor, image, north, operator, server_id, server_spec,
+    server_user, south, tenant, without_entry,
+};
 use fleetwright_identity::{ActorName, Permission, Principal, Resource, Verb};
 use fleetwright_region::{
     catalog::{Making, NewImage},
@@ -16,35 +16,24 @@ use fleetwright_region::{
 };
 use uuid::Uuid;
 
-use town::{CATALOG, Town, flavor, image, server_id, service, south, spec, tenant, user, without};
-
-/// An error with all its causes.
-fn whole(error: &dyn Error) -> String {
-    let said = error.to_string();
-    error.source().map_or(said.clone(), |cause| {
-        let cause = whole(cause);
-        format!("{said}: {cause}")
-    })
-}
-
-async fn refusal(town: &Town, who: &Principal, spec: &ServerSpec) -> String {
-    let error = town.ensure(who, 1, spec).await.unwrap_err();
-    assert_eq!(town.count("server").await, 0, "{error}");
-    assert_eq!(town.count("server-key").await, 0, "{error}");
-    whole(&error)
+async fn refusal(facade: &TestFacade, who: &Principal, spec: &ServerSpec) -> String {
+    let error = facade.ensure(who, 1, spec).await.unwrap_err();
+    assert_eq!(facade.count("server").await, 0, "{error}");
+    assert_eq!(facade.count("server-key").await, 0, "{error}");
+    error_chain(&error)
 }
 
 #[tokio::test]
 async fn a_server_stands_in_an_open_network_of_its_own_tenant_and_region() {
-    let town = Town::new().await;
-    let (alice, here) = (user(tenant(1, 1)), tenant(1, 1));
+    let facade = TestFacade::new().await;
+    let (alice, here) = (server_user(tenant(1, 1)), tenant(1, 1));
     let scope = format!("project {} of organization {}", here.1, here.0);
     let absent = NetworkId::from_uuid(Uuid::from_u128(77));
-    let others = town.network_in(tenant(1, 2), town::north(), "blue").await;
-    let far = town.network_in(here, south(), "blue").await;
-    let going = town.network("going").await;
-    town.ensure(&alice, 9, &spec(going)).await.unwrap();
-    let waiting = town
+    let others = facade.network_in(tenant(1, 2), north(), "blue").await;
+    let far = facade.network_in(here, south(), "blue").await;
+    let going = facade.network("going").await;
+    facade.ensure(&alice, 9, &server_spec(going)).await.unwrap();
+    let waiting = facade
         .networks
         .delete(&alice, going, IfUsed::DeleteFirst)
         .await;
@@ -53,7 +42,7 @@ async fn a_server_stands_in_an_open_network_of_its_own_tenant_and_region() {
         (&alice, absent, format!("there is no network {absent}")),
         (&alice, others, format!("there is no network {others}")),
         (
-            &service(),
+            &operator(),
             others,
             format!("network {others} is not in {scope}: choose one that is"),
         ),
@@ -65,84 +54,94 @@ async fn a_server_stands_in_an_open_network_of_its_own_tenant_and_region() {
         (&alice, going, format!("network {going} is being deleted")),
     ];
     for (who, network, words) in table {
-        let error = town.ensure(who, 1, &spec(network)).await.unwrap_err();
+        let error = facade
+            .ensure(who, 1, &server_spec(network))
+            .await
+            .unwrap_err();
         assert!(matches!(error, ServerError::Ground(_)), "{error:?}");
-        assert_eq!(whole(&error), words);
-        assert_eq!(town.count("server").await, 1);
-        assert_eq!(town.count("server-key").await, 1);
+        assert_eq!(error_chain(&error), words);
+        assert_eq!(facade.count("server").await, 1);
+        assert_eq!(facade.count("server-key").await, 1);
     }
     // What is there already is answered, wherever it stands.
-    town.ensure(&alice, 9, &spec(going)).await.unwrap();
+    facade.ensure(&alice, 9, &server_spec(going)).await.unwrap();
 }
 
 #[tokio::test]
 async fn its_groups_are_on_its_network_and_its_authority_is_of_its_project() {
-    let town = Town::new().await;
-    let alice = user(tenant(1, 1));
-    let blue = town.network("blue").await;
-    let green = town.network("green").await;
-    let others = town.network_in(tenant(2, 1), town::north(), "blue").await;
-    let on_green = town.group(green, "ssh").await;
-    let theirs = town.group(others, "ssh").await;
-    let authority = town.authority(tenant(1, 2)).await;
+    let facade = TestFacade::new().await;
+    let alice = server_user(tenant(1, 1));
+    let blue = facade.network("blue").await;
+    let green = facade.network("green").await;
+    let others = facade.network_in(tenant(2, 1), north(), "blue").await;
+    let on_green = facade.group(green, "ssh").await;
+    let theirs = facade.group(others, "ssh").await;
+    let authority = facade.authority(tenant(1, 2)).await;
 
     let with_group = |group| {
-        let mut spec = spec(blue);
+        let mut spec = server_spec(blue);
         spec.security_groups.insert(group);
         spec
     };
     assert_eq!(
-        refusal(&town, &alice, &with_group(on_green)).await,
+        refusal(&facade, &alice, &with_group(on_green)).await,
         format!("security group {on_green} is not in network {blue}: choose one that is")
     );
     assert_eq!(
-        refusal(&town, &alice, &with_group(theirs)).await,
+        refusal(&facade, &alice, &with_group(theirs)).await,
         format!("there is no security group {theirs}")
     );
     assert!(
-        refusal(&town, &service(), &with_group(theirs))
+        refusal(&facade, &operator(), &with_group(theirs))
             .await
             .contains("is not in network")
     );
-    let mut trusting = spec(blue);
+    let mut trusting = server_spec(blue);
     trusting.ssh_authority = Some(authority);
     let hidden = format!("there is no SSH certificate authority {authority}");
-    assert_eq!(refusal(&town, &alice, &trusting).await, hidden);
+    assert_eq!(refusal(&facade, &alice, &trusting).await, hidden);
     assert!(
-        refusal(&town, &service(), &trusting)
+        refusal(&facade, &operator(), &trusting)
             .await
             .contains("is not in project")
     );
-    let mut many = spec(blue);
+    let mut many = server_spec(blue);
     for number in 0..=MAX_SECURITY_GROUPS {
         let number = u128::try_from(number).unwrap();
         let group = SecurityGroupId::from_uuid(Uuid::from_u128(number));
         many.security_groups.insert(group);
     }
-    let words = refusal(&town, &alice, &many).await;
+    let words = refusal(&facade, &alice, &many).await;
     assert!(words.contains("at most 32 are taken"), "{words}");
 }
 
 #[tokio::test]
 async fn as_many_groups_as_a_server_takes_go_into_its_record() {
-    let town = Town::new().await;
-    let mut full = spec(town.network("blue").await);
+    let facade = TestFacade::new().await;
+    let mut full = server_spec(facade.network("blue").await);
     for number in 0..MAX_SECURITY_GROUPS {
-        let group = town.group(full.network, &format!("g{number}")).await;
+        let group = facade.group(full.network, &format!("g{number}")).await;
         full.security_groups.insert(group);
     }
-    full.ssh_authority = Some(town.authority(tenant(1, 1)).await);
-    let made = town.ensure(&user(tenant(1, 1)), 1, &full).await.unwrap();
+    full.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
+    let made = facade
+        .ensure(&server_user(tenant(1, 1)), 1, &full)
+        .await
+        .unwrap();
     assert_eq!(made.server.spec, full);
 }
 
 #[tokio::test]
 async fn its_flavor_and_image_are_seen_offered_and_fit() {
-    let town = Town::new().await;
-    let alice = user(tenant(1, 1));
-    let blue = town.network("blue").await;
-    town.catalog.load(&without(CATALOG, "large")).await.unwrap();
-    for (id, region) in [("unmade", town::north()), ("far", south())] {
+    let facade = TestFacade::new().await;
+    let alice = server_user(tenant(1, 1));
+    let blue = facade.network("blue").await;
+    facade
+        .catalog
+        .load(&without_entry(CATALOG, "large"))
+        .await
+        .unwrap();
+    for (id, region) in [("unmade", north()), ("far", south())] {
         let new = NewImage {
             id: image(id),
             name: Name::new(id).unwrap(),
@@ -150,12 +149,12 @@ async fn its_flavor_and_image_are_seen_offered_and_fit() {
             region,
             source: image("debian"),
         };
-        town.catalog.add_image(&service(), &new).await.unwrap();
+        facade.catalog.add_image(&operator(), &new).await.unwrap();
     }
     let far = image("far");
     for making in [Making::Begun("img-9".parse().unwrap()), Making::Ready] {
-        let who = service();
-        let made = town.catalog.set_making(&who, &far, &making);
+        let who = operator();
+        let made = facade.catalog.set_making(&who, &far, &making);
         made.await.unwrap();
     }
 
@@ -193,9 +192,9 @@ async fn its_flavor_and_image_are_seen_offered_and_fit() {
         ),
     ];
     for (spec, words) in table {
-        assert_eq!(refusal(&town, &alice, &spec).await, words);
+        assert_eq!(refusal(&facade, &alice, &spec).await, words);
         // A service sees every image, and gives no tenant another one's.
-        assert_eq!(refusal(&town, &service(), &spec).await, words);
+        assert_eq!(refusal(&facade, &operator(), &spec).await, words);
     }
     let blind = [Verb::Create, Verb::Read]
         .map(|verb| Permission::new(verb, Resource::Servers).unwrap())
@@ -203,35 +202,36 @@ async fn its_flavor_and_image_are_seen_offered_and_fit() {
         .chain([Permission::new(Verb::Read, Resource::Networks).unwrap()]);
     let blind = Principal::service(ActorName::new("blind").unwrap(), blind);
     assert_eq!(
-        refusal(&town, &blind, &with("small", "debian")).await,
+        refusal(&facade, &blind, &with("small", "debian")).await,
         "there is no flavor small: choose one that is offered"
     );
 }
 
 #[tokio::test]
 async fn what_a_server_has_never_keeps_it_from_another_edit() {
-    let town = Town::new().await;
-    let alice = user(tenant(1, 1));
-    let blue = town.network("blue").await;
-    let group = town.group(blue, "ssh").await;
+    let facade = TestFacade::new().await;
+    let alice = server_user(tenant(1, 1));
+    let blue = facade.network("blue").await;
+    let group = facade.group(blue, "ssh").await;
     let id = server_id(1);
-    let first = spec(blue);
-    town.ensure(&alice, 1, &first).await.unwrap();
-    let file = without(&without(CATALOG, "small"), "debian");
-    town.catalog.load(&file).await.unwrap();
-    let going = town
+    let first = server_spec(blue);
+    facade.ensure(&alice, 1, &first).await.unwrap();
+    let file = without_entry(&without_entry(CATALOG, "small"), "debian");
+    facade.catalog.load(&file).await.unwrap();
+    let going = facade
         .networks
         .delete(&alice, blue, IfUsed::DeleteFirst)
         .await;
     assert_eq!(going.unwrap(), Deletion::Waiting);
 
-    let words_of = async |spec: &ServerSpec| whole(&town.set(&alice, spec).await.unwrap_err());
+    let words_of =
+        async |spec: &ServerSpec| error_chain(&facade.set_spec(&alice, spec).await.unwrap_err());
     // Everything it stands on is retired or going: what does not touch it is taken.
     let mut edited = first.clone();
     edited.tags = Tags::new().with("team", "red").unwrap();
-    town.set(&alice, &edited).await.unwrap();
+    facade.set_spec(&alice, &edited).await.unwrap();
     edited.security_groups.insert(group);
-    town.set(&alice, &edited).await.unwrap();
+    facade.set_spec(&alice, &edited).await.unwrap();
     // One of the two changes: whether both fit is asked, and of the new one whether it is offered.
     let mut arm = edited.clone();
     arm.flavor = flavor("arm");
@@ -240,18 +240,22 @@ async fn what_a_server_has_never_keeps_it_from_another_edit() {
         words.starts_with("image debian does not boot on flavor arm"),
         "{words}"
     );
-    let asked = town.servers.plan_spec(&alice, id, &arm).await;
-    assert_eq!(whole(&asked.unwrap_err()), words, "asked beforehand");
+    let asked = facade.servers.plan_spec(&alice, id, &arm).await;
+    assert_eq!(error_chain(&asked.unwrap_err()), words, "asked beforehand");
     edited.image = image("rocky");
-    town.set(&alice, &edited).await.unwrap();
-    let rest = without(CATALOG, "small");
-    town.catalog.load(&without(&rest, "rocky")).await.unwrap();
+    facade.set_spec(&alice, &edited).await.unwrap();
+    let rest = without_entry(CATALOG, "small");
+    facade
+        .catalog
+        .load(&without_entry(&rest, "rocky"))
+        .await
+        .unwrap();
     edited.flavor = flavor("large");
-    town.set(&alice, &edited).await.unwrap();
+    facade.set_spec(&alice, &edited).await.unwrap();
     let words = words_of(&first).await;
     assert_eq!(words, "flavor small is retired: choose one that is offered");
     // What was refused changed nothing.
-    let kept = town.servers.read(&alice, id).await.unwrap().server;
+    let kept = facade.servers.read(&alice, id).await.unwrap().server;
     assert_eq!(kept.spec, edited);
     let changed = [
         Field::Flavor,
@@ -264,18 +268,22 @@ async fn what_a_server_has_never_keeps_it_from_another_edit() {
 
 #[tokio::test]
 async fn a_server_that_moves_takes_its_claims_along() {
-    let town = Town::new().await;
-    let alice = user(tenant(1, 1));
-    let (blue, green) = (town.network("blue").await, town.network("green").await);
-    let (on_blue, on_green) = (town.group(blue, "a").await, town.group(green, "a").await);
-    let authority = town.authority(tenant(1, 1)).await;
-    let mut first = spec(blue);
+    let facade = TestFacade::new().await;
+    let alice = server_user(tenant(1, 1));
+    let (blue, green) = (facade.network("blue").await, facade.network("green").await);
+    let (on_blue, on_green) = (
+        facade.group(blue, "a").await,
+        facade.group(green, "a").await,
+    );
+    let authority = facade.authority(tenant(1, 1)).await;
+    let mut first = server_spec(blue);
     first.security_groups.insert(on_blue);
-    town.ensure(&alice, 1, &first).await.unwrap();
+    facade.ensure(&alice, 1, &first).await.unwrap();
 
     let mut second = first.clone();
     second.network = green;
-    let words_of = async |spec: &ServerSpec| whole(&town.set(&alice, spec).await.unwrap_err());
+    let words_of =
+        async |spec: &ServerSpec| error_chain(&facade.set_spec(&alice, spec).await.unwrap_err());
     // The group stays what it was, and the network does not: it would no longer be on it.
     let words = words_of(&second).await;
     assert!(
@@ -284,21 +292,38 @@ async fn a_server_that_moves_takes_its_claims_along() {
     );
     second.security_groups = [on_green].into();
     second.ssh_authority = Some(authority);
-    town.set(&alice, &second).await.unwrap();
+    facade.set_spec(&alice, &second).await.unwrap();
 
-    town.groups.delete(&alice, on_blue).await.unwrap();
-    let gone = town.networks.delete(&alice, blue, IfUsed::Refuse).await;
+    facade
+        .security_groups
+        .delete(&alice, on_blue)
+        .await
+        .unwrap();
+    let gone = facade.networks.delete(&alice, blue, IfUsed::Refuse).await;
     assert_eq!(gone.unwrap(), Deletion::Gone);
-    assert!(town.groups.delete(&alice, on_green).await.is_err());
-    assert!(town.authorities.delete(&alice, authority).await.is_err());
     assert!(
-        town.networks
+        facade
+            .security_groups
+            .delete(&alice, on_green)
+            .await
+            .is_err()
+    );
+    assert!(
+        facade
+            .ssh_authorities
+            .delete(&alice, authority)
+            .await
+            .is_err()
+    );
+    assert!(
+        facade
+            .networks
             .delete(&alice, green, IfUsed::Refuse)
             .await
             .is_err()
     );
-    town.servers.delete(&alice, server_id(1)).await.unwrap();
-    let still = town.networks.delete(&alice, green, IfUsed::Refuse).await;
+    facade.servers.delete(&alice, server_id(1)).await.unwrap();
+    let still = facade.networks.delete(&alice, green, IfUsed::Refuse).await;
     assert!(
         still.is_err(),
         "the record is there until its machine is gone"

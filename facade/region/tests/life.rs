@@ -5,16 +5,12 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod story;
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use fleetwright::UserData;
+use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::server::{MAX_USER_DATA_BYTES, Phase, ServerView};
-
-use support::Region;
 
 #[tokio::test(start_paused = true)]
 async fn a_server_lives_its_whole_life_on_the_memory_cloud() {
@@ -22,8 +18,8 @@ async fn a_server_lives_its_whole_life_on_the_memory_cloud() {
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(3))
         .build();
-    let region = Region::new(Arc::new(cloud.provisioner()));
-    story::whole_life(&region).await;
+    let region = TestRegion::new(Arc::new(cloud.provisioner()));
+    fleetwright_facade_testkit::lifecycle::run_server_lifecycle(&region).await;
     assert!(cloud.oracle().leftovers().is_nothing());
 }
 
@@ -32,13 +28,13 @@ async fn the_largest_user_data_goes_through_a_whole_launch() {
     let mut builder = MemoryCloud::builder();
     builder = builder.latency(Duration::from_millis(20));
     let cloud = builder.build();
-    let region = Region::new(Arc::new(cloud.provisioner()));
-    let mut new = support::new_server(1);
+    let region = TestRegion::new(Arc::new(cloud.provisioner()));
+    let mut new = bare_server(1);
     // What this cloud takes at most; what the record takes is twice that, and is sent four times over in it.
     let script = |bytes: usize| UserData::new(format!("{:x<bytes$}", "#!/bin/sh\n")).unwrap();
     let data = script(16 * 1024);
     new.spec.user_data = Some(data.clone());
-    let who = support::somebody();
+    let who = server_admin();
     region.servers.ensure(&who, &new).await.unwrap();
     let up = |view: &ServerView| view.phase == Phase::Running;
     region.during(region.until(new.id, up)).await;

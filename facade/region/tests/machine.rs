@@ -5,12 +5,12 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-mod yard;
-
 use std::{num::NonZeroUsize, time::Duration};
 
 use fleetwright::{OptionalVerb, Reboot};
+use fleetwright_facade_testkit::{
+    Tenant, TestFacade, new_snapshot, north, operator, server_id, tenant,
+};
 use fleetwright_identity::{
     Actor, ActorName, Binding, Permission, Principal, Resource, Role, RoleName, Roles, Scope, Verb,
 };
@@ -20,9 +20,6 @@ use fleetwright_region::{
     secret::SshKeys,
     server::{Phase, Power, ServerId},
 };
-
-use town::{Tenant, north, server_id, service, tenant};
-use yard::{Yard, wish};
 
 const VERBS: [Verb; 4] = [
     Verb::ConsoleOutput,
@@ -41,7 +38,7 @@ async fn ask(
         Verb::ConsoleOutput => machines.console_output(who, id, None).await.map(drop),
         Verb::ConsoleSession => machines.console_session(who, id).await.map(drop),
         Verb::SshKey => machines.ssh_key(who, id).await.map(drop),
-        Verb::Snapshot => machines.snapshot(who, id, &wish()).await.map(drop),
+        Verb::Snapshot => machines.snapshot(who, id, &new_snapshot()).await.map(drop),
         other @ (Verb::Create
         | Verb::Read
         | Verb::List
@@ -74,42 +71,42 @@ fn may_move_between_threads<T: Send>(work: T) -> T {
 
 #[tokio::test(start_paused = true)]
 async fn every_call_may_move_between_threads() {
-    let yard = Yard::new(&MemoryCloud::new()).await;
-    yard.running().await;
-    let (who, new, id) = (service(), wish(), server_id(1));
-    let machines = &yard.machines;
+    let facade = TestFacade::on(&MemoryCloud::new()).await;
+    facade.running_server().await;
+    let (who, new, id) = (operator(), new_snapshot(), server_id(1));
+    let machines = &facade.machines;
     let output = may_move_between_threads(machines.console_output(&who, id, None));
     let session = may_move_between_threads(machines.console_session(&who, id));
     let key = may_move_between_threads(machines.ssh_key(&who, id));
     let copy = may_move_between_threads(machines.snapshot(&who, id, &new));
     let (output, session, key, copy) = tokio::join!(output, session, key, copy);
     assert!(output.is_ok() && session.is_ok() && key.is_ok() && copy.is_ok());
-    may_move_between_threads(yard.snapshots.pass())
+    may_move_between_threads(facade.region().snapshots.pass())
         .await
         .unwrap();
-    drop(may_move_between_threads(yard.snapshots.run()));
+    drop(may_move_between_threads(facade.region().snapshots.run()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_verb_takes_its_own_permission_and_what_is_hidden_looks_absent() {
-    let yard = Yard::new(&MemoryCloud::new()).await;
-    yard.running().await;
+    let facade = TestFacade::on(&MemoryCloud::new()).await;
+    facade.running_server().await;
     let (here, elsewhere) = (tenant(1, 1), tenant(1, 2));
     for verb in VERBS {
         let with = somebody(here, &[verb]);
-        ask(&yard.machines, &with, server_id(1), verb)
+        ask(&facade.machines, &with, server_id(1), verb)
             .await
             .unwrap();
         let all_but = Verb::ALL.into_iter().filter(|other| *other != verb);
         let all_but = somebody(here, &all_but.collect::<Vec<_>>());
-        let refused = ask(&yard.machines, &all_but, server_id(1), verb).await;
+        let refused = ask(&facade.machines, &all_but, server_id(1), verb).await;
         assert!(
             matches!(refused, Err(MachineError::Refused(_))),
             "{verb:?}: {refused:?}"
         );
         let stranger = somebody(elsewhere, &Verb::ALL);
-        let hidden = ask(&yard.machines, &stranger, server_id(1), verb).await;
-        let absent = ask(&yard.machines, &service(), server_id(9), verb).await;
+        let hidden = ask(&facade.machines, &stranger, server_id(1), verb).await;
+        let absent = ask(&facade.machines, &operator(), server_id(9), verb).await;
         let words = |answer: Result<(), MachineError>| answer.unwrap_err().to_string();
         let of_nine = server_id(9).to_string();
         assert_eq!(
@@ -122,20 +119,20 @@ async fn each_verb_takes_its_own_permission_and_what_is_hidden_looks_absent() {
 #[tokio::test(start_paused = true)]
 async fn a_console_is_read_whole_or_by_its_last_lines_and_never_shown_by_accident() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
-    let who = service();
-    yard.during(async {
-        let reboot = yard
-            .town
-            .servers
-            .request_reboot(&who, server_id(1), Reboot::Hard);
-        reboot.await.unwrap();
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        yard.until(Phase::Running).await;
-    })
-    .await;
-    let machines = &yard.machines;
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
+    let who = operator();
+    facade
+        .during_region(async {
+            let reboot = facade
+                .servers
+                .request_reboot(&who, server_id(1), Reboot::Hard);
+            reboot.await.unwrap();
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            facade.until_server(Phase::Running).await;
+        })
+        .await;
+    let machines = &facade.machines;
     let whole = machines.console_output(&who, server_id(1), None).await;
     let whole = whole.unwrap();
     let lines: Vec<_> = whole.text.lines().collect();
@@ -167,10 +164,10 @@ async fn a_console_is_read_whole_or_by_its_last_lines_and_never_shown_by_acciden
 }
 
 /// How each verb is answered now, in the order of [`VERBS`].
-async fn answers(yard: &Yard) -> [String; 4] {
+async fn answers(facade: &TestFacade) -> [String; 4] {
     let mut answers = VERBS.map(|_| String::new());
     for (verb, answer) in VERBS.into_iter().zip(&mut answers) {
-        *answer = match ask(&yard.machines, &service(), server_id(1), verb).await {
+        *answer = match ask(&facade.machines, &operator(), server_id(1), verb).await {
             Ok(()) => "ok".to_owned(),
             Err(MachineError::NotReady {
                 found,
@@ -192,24 +189,34 @@ async fn answers(yard: &Yard) -> [String; 4] {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    let who = service();
-    yard.ensure().await;
+    let facade = TestFacade::on(&cloud).await;
+    let who = operator();
+    facade.ensure_server().await;
     let waits = |found: &str| {
         let [output, session, snapshot] = ["launched", "running", "running or stopped"]
             .map(|wanted| format!("{found}, not {wanted}"));
         [output, session, "ok".to_owned(), snapshot]
     };
-    assert_eq!(answers(&yard).await, waits("not launched yet"));
+    assert_eq!(answers(&facade).await, waits("not launched yet"));
     let busy = Fault::Refused(Refused::Throttled(Duration::from_secs(1)));
     cloud.faults().add(Rule::nth(WireCall::Launch, 1, busy));
-    yard.controller.reconcile(server_id(1)).await.unwrap();
-    assert_eq!(answers(&yard).await, waits("being launched"));
-    while yard.read().await.server.instance.is_none() {
+    facade
+        .region()
+        .controller
+        .reconcile(server_id(1))
+        .await
+        .unwrap();
+    assert_eq!(answers(&facade).await, waits("being launched"));
+    while facade.read_server().await.server.instance.is_none() {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        yard.controller.reconcile(server_id(1)).await.unwrap();
+        facade
+            .region()
+            .controller
+            .reconcile(server_id(1))
+            .await
+            .unwrap();
     }
-    let [output, session, _, snapshot] = answers(&yard).await;
+    let [output, session, _, snapshot] = answers(&facade).await;
     assert_eq!(
         [output, session, snapshot],
         [
@@ -219,27 +226,29 @@ async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
         ]
     );
 
-    let servers = &yard.town.servers;
-    yard.during(async {
-        let stop = servers.set_power(&who, server_id(1), Power::Stopped).await;
-        stop.unwrap();
-        yard.until(Phase::Stopped).await;
-    })
-    .await;
+    let servers = &facade.servers;
+    facade
+        .during_region(async {
+            let stop = servers.set_power(&who, server_id(1), Power::Stopped).await;
+            stop.unwrap();
+            facade.until_server(Phase::Stopped).await;
+        })
+        .await;
     assert_eq!(
-        answers(&yard).await,
+        answers(&facade).await,
         ["ok", "stopped, not running", "ok", "ok"]
     );
-    yard.during(async {
-        let start = servers.set_power(&who, server_id(1), Power::Running).await;
-        start.unwrap();
-        yard.until(Phase::Running).await;
-        assert_eq!(answers(&yard).await, ["ok"; 4]);
-        servers.request_replace(&who, server_id(1)).await.unwrap();
-        yard.until(Phase::Replacing).await;
-    })
-    .await;
-    let [output, session, ..] = answers(&yard).await;
+    facade
+        .during_region(async {
+            let start = servers.set_power(&who, server_id(1), Power::Running).await;
+            start.unwrap();
+            facade.until_server(Phase::Running).await;
+            assert_eq!(answers(&facade).await, ["ok"; 4]);
+            servers.request_replace(&who, server_id(1)).await.unwrap();
+            facade.until_server(Phase::Replacing).await;
+        })
+        .await;
+    let [output, session, ..] = answers(&facade).await;
     assert_eq!(
         [output, session],
         [
@@ -248,33 +257,33 @@ async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
         ]
     );
 
-    let machine = yard
-        .during(yard.until(Phase::Running))
+    let machine = facade
+        .during_region(facade.until_server(Phase::Running))
         .await
         .server
         .instance;
     cloud.operator().terminate(&machine.unwrap().id).unwrap();
     // The record still says that it runs: the cloud has the last word.
-    let [output, session, ..] = answers(&yard).await;
+    let [output, session, ..] = answers(&facade).await;
     for answer in [output, session] {
         assert_eq!(answer, "no longer as it was last seen, not seen again");
     }
-    yard.during(yard.until(Phase::Lost)).await;
-    let [output, session, key, _] = answers(&yard).await;
+    facade.during_region(facade.until_server(Phase::Lost)).await;
+    let [output, session, key, _] = answers(&facade).await;
     assert_eq!(
         [output, session, key],
         ["has lost its machine", "has lost its machine", "ok"]
     );
     servers.delete(&who, server_id(1)).await.unwrap();
-    let [output, session, ..] = answers(&yard).await;
+    let [output, session, ..] = answers(&facade).await;
     assert_eq!([output, session], ["deleting", "deleting"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cloud_s_trouble_is_told_with_a_time_to_ask_again() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
     let faults = [
         (
             Fault::Refused(Refused::Throttled(Duration::from_secs(77))),
@@ -293,7 +302,7 @@ async fn a_cloud_s_trouble_is_told_with_a_time_to_ask_again() {
     for (fault, seconds) in faults {
         for (verb, call) in calls {
             cloud.faults().add(Rule::nth(call, 1, fault.clone()));
-            let error = ask(&yard.machines, &service(), server_id(1), verb).await;
+            let error = ask(&facade.machines, &operator(), server_id(1), verb).await;
             let error = error.unwrap_err();
             assert!(
                 matches!(error, MachineError::Unavailable { .. }),
@@ -301,7 +310,7 @@ async fn a_cloud_s_trouble_is_told_with_a_time_to_ask_again() {
             );
             let expected = Some(Duration::from_secs(seconds));
             assert_eq!(error.retry_after(), expected, "{fault:?}");
-            ask(&yard.machines, &service(), server_id(1), verb)
+            ask(&facade.machines, &operator(), server_id(1), verb)
                 .await
                 .unwrap();
         }
@@ -320,11 +329,11 @@ async fn what_a_region_does_not_have_is_told_as_such() {
         .into_iter()
         .fold(builder, |builder, verb| builder.without(verb));
     let cloud = cloud.build();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
     let before = cloud.oracle().total_calls();
     for verb in [Verb::ConsoleOutput, Verb::ConsoleSession, Verb::Snapshot] {
-        let error = ask(&yard.machines, &service(), server_id(1), verb).await;
+        let error = ask(&facade.machines, &operator(), server_id(1), verb).await;
         let error = error.unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -333,12 +342,15 @@ async fn what_a_region_does_not_have_is_told_as_such() {
     }
     assert_eq!(cloud.oracle().total_calls(), before, "nobody was asked");
 
-    let town = &yard.town;
-    let (store, clock) = (town.store.clone(), town.clock.clone());
-    let keyless = Machines::new(store, clock, town.catalog.clone(), SshKeys::Without).unwrap();
-    let error = keyless.ssh_key(&service(), server_id(1)).await.unwrap_err();
+    let facade = &facade;
+    let (store, clock) = (facade.store.clone(), facade.clock.clone());
+    let keyless = Machines::new(store, clock, facade.catalog.clone(), SshKeys::Without).unwrap();
+    let error = keyless
+        .ssh_key(&operator(), server_id(1))
+        .await
+        .unwrap_err();
     assert!(matches!(error, MachineError::NoKeyring(_)), "{error:?}");
-    let error = keyless.console_session(&service(), server_id(1)).await;
+    let error = keyless.console_session(&operator(), server_id(1)).await;
     let error = error.unwrap_err();
     assert!(matches!(error, MachineError::NoRegion(region) if region == north()));
 }

@@ -5,11 +5,10 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod support;
-
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use fleetwright::{InstanceConfig, InstanceId, TagChange, Zone};
+use fleetwright_facade_testkit::{TestRegion, bare_server, north, server_admin, server_id};
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Rule, WireCall};
 use fleetwright_region::{
     controller::tags,
@@ -18,36 +17,34 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Store as _, Table};
 
-use support::{Region, new_server, server_id, somebody};
-
 const TICK: Duration = Duration::from_secs(2);
 
-fn region(cloud: &MemoryCloud) -> Region {
-    Region::new(Arc::new(cloud.provisioner()))
+fn region(cloud: &MemoryCloud) -> TestRegion {
+    TestRegion::new(Arc::new(cloud.provisioner()))
 }
 
 fn healthy(view: &ServerView) -> bool {
     view.phase == Phase::Running && view.health == Health::Healthy
 }
 
-async fn up(region: &Region, numbers: impl IntoIterator<Item = u128>) -> Vec<InstanceId> {
+async fn up(region: &TestRegion, numbers: impl IntoIterator<Item = u128>) -> Vec<InstanceId> {
     let mut machines = Vec::new();
     for number in numbers {
-        let new = new_server(number);
-        region.servers.ensure(&somebody(), &new).await.unwrap();
+        let new = bare_server(number);
+        region.servers.ensure(&server_admin(), &new).await.unwrap();
         let view = region.during(region.until(new.id, healthy)).await;
         machines.push(view.server.instance.unwrap().id);
     }
     machines
 }
 
-async fn pulse(region: &Region) -> Pulse {
+async fn pulse(region: &TestRegion) -> Pulse {
     let pulses = Table::<Pulse>::new(Arc::clone(&region.store)).unwrap();
-    let key = Pulse::key(&support::region()).unwrap();
+    let key = Pulse::key(&north()).unwrap();
     pulses.get(&key).await.unwrap().unwrap().value
 }
 
-async fn presence(region: &Region, id: ServerId) -> Presence {
+async fn presence(region: &TestRegion, id: ServerId) -> Presence {
     region.read(id).await.server.seen().unwrap().presence
 }
 
@@ -100,8 +97,8 @@ async fn a_zone_that_cannot_be_seen_freezes_the_monitor_and_its_servers_are_unkn
     let machines = up(&region, [1, 2]).await;
     let zone = cloud.oracle().instance(&machines[0]).unwrap();
     let zone = zone.info.placement.zone.unwrap();
-    let orphan = InstanceConfig::builder("linux", "small")
-        .tag(tags::REGION, "here")
+    let orphan = InstanceConfig::builder("debian", "small")
+        .tag(tags::REGION, "north")
         .placement(elsewhere(&zone))
         .build()
         .unwrap();
@@ -186,7 +183,7 @@ async fn a_machine_is_not_missed_within_the_consistency_window() {
     let window = Duration::from_secs(30);
     let cloud = MemoryCloud::builder().read_lag(window).build();
     let region = region(&cloud);
-    let (who, new) = (somebody(), new_server(1));
+    let (who, new) = (server_admin(), bare_server(1));
     region.servers.ensure(&who, &new).await.unwrap();
     region.controller.reconcile(new.id).await.unwrap();
     for _ in 0..15 {
@@ -215,7 +212,7 @@ async fn drift_is_found_and_told_once_and_tags_are_mended() {
     let mended = |view: &ServerView| view.server.drift.is_empty();
     region.during(region.until(server_id(1), mended)).await;
     let truth = cloud.oracle().instance(&machines[0]).unwrap();
-    assert_eq!(truth.info.tags.get(tags::REGION), Some("here"));
+    assert_eq!(truth.info.tags.get(tags::REGION), Some("north"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,7 +225,7 @@ async fn orphans_are_reported_or_swept_and_others_machines_are_let_alone() {
         });
         up(&region, [1]).await;
         let launch = |tags: &[(&str, &str)]| {
-            let config = InstanceConfig::builder("linux", "small");
+            let config = InstanceConfig::builder("debian", "small");
             let config = tags
                 .iter()
                 .fold(config, |config, (k, v)| config.tag(*k, *v));
@@ -239,7 +236,7 @@ async fn orphans_are_reported_or_swept_and_others_machines_are_let_alone() {
                 .id
         };
         let server = server_id(1).to_string();
-        let orphan = launch(&[(tags::REGION, "here"), (tags::SERVER, &server)]);
+        let orphan = launch(&[(tags::REGION, "north"), (tags::SERVER, &server)]);
         let others = [
             launch(&[("somebody", "else")]),
             launch(&[(tags::REGION, "there"), (tags::SERVER, &server)]),
@@ -263,8 +260,8 @@ async fn a_machine_that_does_not_get_on_is_stuck() {
     timing.boot = Duration::from_secs(3600);
     let cloud = MemoryCloud::builder().timing(timing).build();
     let region = region(&cloud).policy(|policy| policy.stuck_after = Duration::from_secs(100));
-    let new = new_server(1);
-    region.servers.ensure(&somebody(), &new).await.unwrap();
+    let new = bare_server(1);
+    region.servers.ensure(&server_admin(), &new).await.unwrap();
     let stuck = |view: &ServerView| view.server.drift.contains(&Drift::Stuck);
     let view = region.during(region.until(new.id, stuck)).await;
     assert_eq!(view.phase, Phase::Building);

@@ -5,8 +5,6 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod support;
-
 use std::{
     sync::{
         Arc,
@@ -15,54 +13,15 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
+use fleetwright_facade_testkit::{
+    NamePlanner, TestRegion, bare_server, memory_store, server_admin, server_id,
+    stores::RacingStore,
+};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::server::{Phase, Power, Server, ServerId, ServerView};
-use fleetwright_store::{
-    Interest, Page, Query, Record, RecordId, Result, Revision, Schema, Store, Transaction, Watch,
-};
+use fleetwright_store::{RecordId, Store, Transaction};
 use serde_json::{Value, json};
 use uuid::Uuid;
-
-use support::{Names, Region, new_server, server_id, somebody};
-
-/// Counts the records that are handed out.
-#[derive(Debug)]
-struct Counting {
-    inner: Arc<dyn Store>,
-    records: AtomicU64,
-    lists: AtomicU64,
-}
-
-#[async_trait]
-impl Store for Counting {
-    fn schema(&self) -> &Schema {
-        self.inner.schema()
-    }
-    async fn get(&self, id: &RecordId) -> Result<Option<Record>> {
-        self.records.fetch_add(1, Ordering::Relaxed);
-        self.inner.get(id).await
-    }
-    async fn list(&self, query: &Query) -> Result<Page> {
-        let page = self.inner.list(query).await?;
-        let count = page.records.len() as u64;
-        self.records.fetch_add(count, Ordering::Relaxed);
-        self.lists.fetch_add(1, Ordering::Relaxed);
-        Ok(page)
-    }
-    async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
-        self.inner.commit(transaction).await
-    }
-    async fn head(&self) -> Result<Revision> {
-        self.inner.head().await
-    }
-    async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
-        self.inner.watch(after, interest).await
-    }
-    async fn compact(&self, through: Revision) -> Result<()> {
-        self.inner.compact(through).await
-    }
-}
 
 /// Copies of a settled server, each its own.
 async fn crowd(store: &Arc<dyn Store>, model: &Server, count: u128) {
@@ -90,30 +49,30 @@ async fn crowd(store: &Arc<dyn Store>, model: &Server, count: u128) {
 async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
     let cloud = MemoryCloud::new();
     let handle: Arc<dyn fleetwright::InstanceProvisioner> = Arc::new(cloud.provisioner());
-    let inner = support::store();
-    let region = Region::with(Arc::clone(&handle), Arc::clone(&inner), Names::same());
-    let (who, id): (_, ServerId) = (somebody(), server_id(1));
-    region.servers.ensure(&who, &new_server(1)).await.unwrap();
+    let inner = memory_store();
+    let region = TestRegion::with(
+        Arc::clone(&handle),
+        Arc::clone(&inner),
+        NamePlanner::identity(),
+    );
+    let (who, id): (_, ServerId) = (server_admin(), server_id(1));
+    region.servers.ensure(&who, &bare_server(1)).await.unwrap();
     let running = |view: &ServerView| {
         view.phase == Phase::Running && view.server.observed_generation == view.server.generation
     };
     let model = region.during(region.until(id, running)).await.server;
     crowd(&inner, &model, fleet - 1).await;
 
-    let counting = Arc::new(Counting {
-        inner: Arc::clone(&inner),
-        records: AtomicU64::new(0),
-        lists: AtomicU64::new(0),
-    });
+    let counting = Arc::new(RacingStore::new(Arc::clone(&inner)));
     let store: Arc<dyn Store> = Arc::clone(&counting) as _;
     let clock = Arc::clone(&region.clock);
-    let counted = Region::reopened(handle, store, Names::same(), clock);
+    let counted = TestRegion::reopened(handle, store, NamePlanner::identity(), clock);
     let story = async {
         // Until it has looked at everything once, as every process does at its start.
         tokio::time::sleep(Duration::from_secs(5)).await;
         let looks = || {
             let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-            (load(&counting.records), load(&counting.lists))
+            (load(&counting.read), load(&counting.lists))
         };
         let before = looks();
         assert!(before.0 >= fleet as u64, "{before:?} of {fleet}");

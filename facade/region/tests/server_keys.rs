@@ -5,14 +5,15 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-
 use std::{error::Error, sync::Arc};
 
 use fleetwright::UserData;
 use fleetwright_cloud_init::{MAX_ASSEMBLED_BYTES, ManagedConfig, assemble};
+use fleetwright_facade_testkit::{
+    TestFacade, advance_until, new_server, north, operator, server_id, server_spec, server_user,
+    tenant,
+};
 use fleetwright_identity::{Actor, ActorName, Binding, Principal, RoleName, Roles, Scope};
-use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     secret::{KeyError, SshKeys},
     server::{Anywhere, MAX_USER_DATA_BYTES, Phase, ServerError, Servers},
@@ -20,16 +21,13 @@ use fleetwright_region::{
 use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::{Interest, Revision};
 
-use town::{
-    Town,
-    live::{during, runs, until, user_data_of},
-    memory, new_server, north, server_id, service, spec, tenant, user,
-};
-
-async fn goes(town: &Town) {
-    let (who, id) = (service(), server_id(1));
-    town.servers.delete(&who, id).await.unwrap();
-    until(async || town.servers.read(&who, id).await.is_err()).await;
+async fn goes(facade: &TestFacade) {
+    let (who, id) = (operator(), server_id(1));
+    facade.servers.delete(&who, id).await.unwrap();
+    advance_until("it", async || {
+        (facade.servers.read(&who, id).await.is_err()).then_some(())
+    })
+    .await;
 }
 
 fn reader() -> Principal {
@@ -42,81 +40,90 @@ fn reader() -> Principal {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_comes_and_goes_with_its_server_and_its_public_half_is_on_the_machine() {
-    let (town, cloud) = (Town::new().await, MemoryCloud::new());
-    let (alice, id) = (user(tenant(1, 1)), server_id(1).as_uuid());
-    let mut wanted = spec(town.network("blue").await);
+    let facade = TestFacade::new().await;
+    let cloud = facade.cloud.clone();
+    let (alice, id) = (server_user(tenant(1, 1)), server_id(1).as_uuid());
+    let mut wanted = server_spec(facade.network("blue").await);
     wanted.user_data = Some(UserData::new("#!/bin/sh\necho hello\n").unwrap());
-    let made = town.ensure(&alice, 1, &wanted).await.unwrap().server;
+    let made = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
     let public = made.public_key.unwrap();
-    assert_eq!(town.keys.public(&alice, id).await.unwrap(), public);
+    assert_eq!(facade.keys.public(&alice, id).await.unwrap(), public);
     // Asked for again, it is the same server with the same key.
-    let again = town.ensure(&alice, 1, &wanted).await.unwrap().server;
+    let again = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
     assert_eq!(again.public_key.as_ref(), Some(&public));
-    let other = town.ensure(&alice, 2, &wanted).await.unwrap().server;
+    let other = facade.ensure(&alice, 2, &wanted).await.unwrap().server;
     assert_ne!(other.public_key.unwrap(), public);
-    town.servers.delete(&alice, server_id(2)).await.unwrap();
+    facade.servers.delete(&alice, server_id(2)).await.unwrap();
 
-    let revealed = town.keys.reveal(&alice, id).await.unwrap();
+    let revealed = facade.keys.reveal(&alice, id).await.unwrap();
     assert!(revealed.expose().starts_with(b"-----BEGIN OPENSSH"));
-    let refused = town.keys.reveal(&reader(), id).await.unwrap_err();
+    let refused = facade.keys.reveal(&reader(), id).await.unwrap_err();
     assert!(matches!(refused, KeyError::Refused(_)), "{refused:?}");
 
     let story = async {
-        runs(&town.servers).await;
-        let first = user_data_of(&cloud);
+        facade.until_server(Phase::Running).await;
+        let first = facade.user_data();
         assert!(first.contains(&public), "{first}");
         assert!(first.contains("\n\n#!/bin/sh\necho hello\n"), "{first}");
         // Another machine of the same server lets the same key in.
-        let who = service();
-        let replaced = town.servers.request_replace(&who, server_id(1)).await;
+        let who = operator();
+        let replaced = facade.servers.request_replace(&who, server_id(1)).await;
         let generation = replaced.unwrap().server.generation;
-        until(async || {
-            let read = town.servers.read(&who, server_id(1)).await.unwrap();
-            read.phase == Phase::Running && read.server.observed_generation == generation
+        advance_until("it", async || {
+            let read = facade.servers.read(&who, server_id(1)).await.unwrap();
+            (read.phase == Phase::Running && read.server.observed_generation == generation)
+                .then_some(())
         })
         .await;
         assert!(cloud.oracle().instances().len() > 1);
-        assert_eq!(user_data_of(&cloud), first);
-        goes(&town).await;
+        assert_eq!(facade.user_data(), first);
+        goes(&facade).await;
     };
-    during(&town, &cloud, story).await;
-    let gone = town.keys.reveal(&alice, id).await.unwrap_err();
+    facade.during_region(story).await;
+    let gone = facade.keys.reveal(&alice, id).await.unwrap_err();
     assert!(matches!(gone, KeyError::NotFound(_)), "{gone:?}");
-    assert_eq!(town.count("server-key").await, 0);
+    assert_eq!(facade.count("server-key").await, 0);
     // Made anew under the same id, it is another server with another key.
-    let anew = town.ensure(&alice, 1, &wanted).await.unwrap().server;
+    let anew = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
     assert_ne!(anew.public_key.unwrap(), public);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_private_half_is_seen_nowhere() {
-    let (town, cloud) = (Town::new().await, MemoryCloud::new());
-    let (alice, id) = (user(tenant(1, 1)), server_id(1));
-    let wanted = spec(town.network("blue").await);
-    town.ensure(&alice, 1, &wanted).await.unwrap();
-    let secret = town.keys.reveal(&alice, id.as_uuid()).await.unwrap();
+    let facade = TestFacade::new().await;
+    let cloud = facade.cloud.clone();
+    let (alice, id) = (server_user(tenant(1, 1)), server_id(1));
+    let wanted = server_spec(facade.network("blue").await);
+    facade.ensure(&alice, 1, &wanted).await.unwrap();
+    let secret = facade.keys.reveal(&alice, id.as_uuid()).await.unwrap();
     // The lines after the first are the key's own, the next one of them the same in every key of this sort.
     let lines: Vec<_> = secret.expose_text().unwrap().lines().skip(2).collect();
     let private: Vec<_> = lines.into_iter().filter(|line| line.len() > 60).collect();
     assert!(private.len() >= 2);
 
-    let mut said = vec![format!("{:?} {:?}", town.servers, secret)];
-    during(&town, &cloud, runs(&town.servers)).await;
-    let view = town.servers.read(&alice, id).await.unwrap();
+    let mut said = vec![format!("{:?} {:?}", facade.servers, secret)];
+    facade
+        .during_region(facade.until_server(Phase::Running))
+        .await;
+    let view = facade.servers.read(&alice, id).await.unwrap();
     said.push(format!("{view:?} {:?}", view.server.events));
     said.push(serde_json::to_string(&view.server).unwrap());
-    said.push(user_data_of(&cloud));
+    said.push(facade.user_data());
     said.push(format!("{:?}", cloud.oracle().instances()));
-    let refused = town.keys.reveal(&reader(), id.as_uuid()).await.unwrap_err();
+    let refused = facade
+        .keys
+        .reveal(&reader(), id.as_uuid())
+        .await
+        .unwrap_err();
     said.push(format!("{refused} {refused:?}"));
     // Everything that was ever written, to any record.
     let everything = Interest::all();
-    let mut watch = town
+    let mut watch = facade
         .store
         .watch(Revision::default(), everything)
         .await
         .unwrap();
-    let head = town.store.head().await.unwrap();
+    let head = facade.store.head().await.unwrap();
     loop {
         let commit = watch.next().await.unwrap();
         said.push(format!("{commit:?}"));
@@ -132,39 +139,41 @@ async fn the_private_half_is_seen_nowhere() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_keyring_servers_have_no_keys_and_their_user_data_is_their_own() {
-    let (town, cloud) = (Town::new().await, MemoryCloud::new());
-    let clock = town.clock.clone();
+    let facade = TestFacade::new().await;
+    let clock = facade.clock.clone();
     let servers = Servers::new(
-        town.store.clone(),
+        facade.store.clone(),
         clock,
         Arc::new(Anywhere),
         SshKeys::Without,
     );
     let servers = servers.unwrap().with_region(north(), [].into());
-    let mut wanted = spec(town.network("blue").await);
+    let mut wanted = server_spec(facade.network("blue").await);
     wanted.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
     let new = new_server(1, wanted);
-    let made = servers.ensure(&service(), &new).await.unwrap().server;
+    let made = servers.ensure(&operator(), &new).await.unwrap().server;
     assert_eq!(made.public_key, None);
     let json = serde_json::to_value(&made).unwrap();
     assert!(json.get("public_key").is_none(), "{json}");
-    assert_eq!(town.count("server-key").await, 0);
+    assert_eq!(facade.count("server-key").await, 0);
     let story = async {
-        runs(&servers).await;
-        assert_eq!(user_data_of(&cloud), "#!/bin/sh\n");
-        goes(&town).await;
+        facade.until_server(Phase::Running).await;
+        assert_eq!(facade.user_data(), "#!/bin/sh\n");
+        goes(&facade).await;
     };
-    during(&town, &cloud, story).await;
+    facade.during_region(story).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_largest_user_data_and_a_key_fit_into_a_record() {
-    let (town, cloud) = (Town::new().await, MemoryCloud::new());
-    let mut wanted = spec(town.network("blue").await);
+    let facade = TestFacade::new().await;
+    let mut wanted = server_spec(facade.network("blue").await);
     wanted.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
-    town.ensure(&service(), 1, &wanted).await.unwrap();
-    during(&town, &cloud, runs(&town.servers)).await;
-    let read = town.servers.read(&service(), server_id(1)).await;
+    facade.ensure(&operator(), 1, &wanted).await.unwrap();
+    facade
+        .during_region(facade.until_server(Phase::Running))
+        .await;
+    let read = facade.servers.read(&operator(), server_id(1)).await;
     let mut server = read.unwrap().server;
     // As a record at the limit would be, of data that have to be encoded, whatever its cloud takes.
     let own = format!("{:\u{e9}<1$}", "#!/bin/sh\n", MAX_USER_DATA_BYTES / 2 + 5);
@@ -197,9 +206,11 @@ impl Entropy for Dry {
 
 #[tokio::test]
 async fn no_server_is_made_without_the_key_it_should_have() {
-    let town = Town::over(memory(), Arc::new(Dry)).await;
-    let wanted = spec(town.network("blue").await);
-    let error = town.ensure(&service(), 1, &wanted).await.unwrap_err();
+    let facade = TestFacade::new().await;
+    let wanted = server_spec(facade.network("blue").await);
+    let servers = facade.servers_with_key_entropy(Arc::new(Dry));
+    let requested = servers.ensure(&operator(), &new_server(1, wanted)).await;
+    let error = requested.unwrap_err();
     assert!(matches!(error, ServerError::Key { .. }), "{error:?}");
     let id = server_id(1);
     assert_eq!(
@@ -208,7 +219,7 @@ async fn no_server_is_made_without_the_key_it_should_have() {
     );
     assert!(error.source().unwrap().to_string().contains("run dry"));
     assert_eq!(
-        town.count("server").await + town.count("server-key").await,
+        facade.count("server").await + facade.count("server-key").await,
         0
     );
 }

@@ -5,11 +5,12 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod support;
-
 use std::sync::Arc;
 
 use fleetwright::{OptionalVerb, Reboot, UserData};
+use fleetwright_facade_testkit::{
+    bare_server, memory_store, north, server_admin, server_id, tenant,
+};
 use fleetwright_identity::{
     Actor, ActorName, Binding, Permission, Principal, Resource, Role, RoleName, Roles, Scope, Verb,
 };
@@ -24,18 +25,11 @@ use fleetwright_region::{
 use fleetwright_runtime::clock::SystemClock;
 use uuid::Uuid;
 
-use support::{new_server, server_id, somebody, spec, tenant};
-
 fn servers() -> Servers {
     let clock = Arc::new(SystemClock);
-    let servers = Servers::new(
-        support::store(),
-        clock,
-        Arc::new(Anywhere),
-        SshKeys::Without,
-    );
+    let servers = Servers::new(memory_store(), clock, Arc::new(Anywhere), SshKeys::Without);
     let servers = servers.unwrap();
-    servers.with_region(support::region(), OptionalVerb::ALL.into())
+    servers.with_region(north(), OptionalVerb::ALL.into())
 }
 
 /// A tenant's user with these verbs on servers, in a project.
@@ -53,22 +47,25 @@ fn user(verbs: &[Verb], scope: Scope) -> Principal {
 }
 
 fn here() -> Scope {
-    Scope::Project(tenant().0, tenant().1)
+    Scope::Project(tenant(1, 1).0, tenant(1, 1).1)
 }
 
 fn elsewhere() -> Scope {
-    Scope::Project(tenant().0, Uuid::from_u128(99).into())
+    Scope::Project(tenant(1, 1).0, Uuid::from_u128(99).into())
 }
 
 /// Makes one call, by the verb it needs.
 async fn call(servers: &Servers, who: &Principal, verb: Verb) -> Result<(), ServerError> {
     let id = server_id(1);
     match verb {
-        Verb::Create => servers.ensure(who, &new_server(1)).await.map(drop),
+        Verb::Create => servers.ensure(who, &bare_server(1)).await.map(drop),
         Verb::Read => servers.read(who, id).await.map(drop),
         Verb::Update => {
             let keep = Consent::KeepEverything;
-            servers.set_spec(who, id, &spec(), keep).await.map(drop)
+            servers
+                .set_spec(who, id, &bare_server(1).spec, keep)
+                .await
+                .map(drop)
         }
         Verb::Delete => servers.delete(who, id).await.map(drop),
         Verb::Start => servers.set_power(who, id, Power::Running).await.map(drop),
@@ -98,7 +95,10 @@ async fn each_call_needs_its_own_permission_and_no_other_is_enough() {
     for needed in CALLS {
         for held in CALLS {
             let servers = servers();
-            servers.ensure(&somebody(), &new_server(1)).await.unwrap();
+            servers
+                .ensure(&server_admin(), &bare_server(1))
+                .await
+                .unwrap();
             let answer = call(&servers, &user(&[held], here()), needed).await;
             match answer {
                 Ok(()) => assert_eq!(held, needed),
@@ -123,7 +123,10 @@ async fn each_call_needs_its_own_permission_and_no_other_is_enough() {
 #[tokio::test]
 async fn another_project_s_server_does_not_exist() {
     let servers = servers();
-    servers.ensure(&somebody(), &new_server(1)).await.unwrap();
+    servers
+        .ensure(&server_admin(), &bare_server(1))
+        .await
+        .unwrap();
     let stranger = user(&CALLS, elsewhere());
     for verb in CALLS {
         match (verb, call(&servers, &stranger, verb).await) {
@@ -137,12 +140,12 @@ async fn another_project_s_server_does_not_exist() {
         .await
         .unwrap();
     assert!(page.servers.is_empty());
-    let owner = new_server(1).owner;
+    let owner = bare_server(1).owner;
     let hidden = servers.read_of(&stranger, &owner).await.unwrap_err();
     assert_eq!(hidden.to_string(), "there is no server of instance i1");
     assert_eq!(
         servers
-            .read_of(&somebody(), &owner)
+            .read_of(&server_admin(), &owner)
             .await
             .unwrap()
             .server
@@ -153,30 +156,30 @@ async fn another_project_s_server_does_not_exist() {
 
 #[tokio::test]
 async fn an_owner_has_one_server_and_asking_again_changes_nothing() {
-    let (servers, who) = (servers(), somebody());
-    let first = servers.ensure(&who, &new_server(1)).await.unwrap();
-    let mut other = new_server(1);
+    let (servers, who) = (servers(), server_admin());
+    let first = servers.ensure(&who, &bare_server(1)).await.unwrap();
+    let mut other = bare_server(1);
     other.spec.flavor = FlavorId::new("large").unwrap();
     let again = servers.ensure(&who, &other).await.unwrap();
     assert_eq!(again.revision, first.revision);
     assert_eq!((again.phase, again.server.generation), (Phase::Pending, 1));
     let twin = NewServer::new(
         server_id(2),
-        new_server(1).owner,
-        support::region(),
-        tenant(),
-        spec(),
+        bare_server(1).owner,
+        north(),
+        tenant(1, 1),
+        bare_server(1).spec,
     );
     let error = servers.ensure(&who, &twin).await.unwrap_err();
     assert!(
         error.to_string().ends_with("the owner has another server"),
         "{error}"
     );
-    let mut thief = new_server(1);
+    let mut thief = bare_server(1);
     thief.owner = Owner::new("instance", "another");
     let error = servers.ensure(&who, &thief).await.unwrap_err();
     assert!(error.to_string().contains("another owner's"), "{error}");
-    let mut nowhere = new_server(3);
+    let mut nowhere = bare_server(3);
     nowhere.region = RegionId::new("nowhere").unwrap();
     let error = servers.ensure(&who, &nowhere).await.unwrap_err();
     assert_eq!(
@@ -187,8 +190,8 @@ async fn an_owner_has_one_server_and_asking_again_changes_nothing() {
 
 #[tokio::test]
 async fn many_who_ask_at_once_make_one_server_and_every_wish_counts() {
-    let (servers, who) = (servers(), somebody());
-    let new = new_server(1);
+    let (servers, who) = (servers(), server_admin());
+    let new = bare_server(1);
     let made = futures_util::future::join_all((0..20).map(|_| servers.ensure(&who, &new))).await;
     assert!(made.into_iter().all(|answer| answer.is_ok()));
     let reboots = (0..10).map(|_| servers.request_reboot(&who, new.id, Reboot::Soft));
@@ -204,8 +207,8 @@ async fn many_who_ask_at_once_make_one_server_and_every_wish_counts() {
 
 #[tokio::test]
 async fn what_is_being_deleted_takes_no_other_wish() {
-    let (servers, who, id) = (servers(), somebody(), server_id(1));
-    servers.ensure(&who, &new_server(1)).await.unwrap();
+    let (servers, who, id) = (servers(), server_admin(), server_id(1));
+    servers.ensure(&who, &bare_server(1)).await.unwrap();
     servers.set_power(&who, id, Power::Stopped).await.unwrap();
     let error = servers
         .request_reboot(&who, id, Reboot::Hard)
@@ -219,7 +222,7 @@ async fn what_is_being_deleted_takes_no_other_wish() {
     for answer in [
         servers.set_power(&who, id, Power::Running).await.map(drop),
         servers.request_replace(&who, id).await.map(drop),
-        servers.ensure(&who, &new_server(1)).await.map(drop),
+        servers.ensure(&who, &bare_server(1)).await.map(drop),
     ] {
         assert!(
             matches!(answer, Err(ServerError::Deleting(_))),
@@ -230,10 +233,10 @@ async fn what_is_being_deleted_takes_no_other_wish() {
 
 #[tokio::test]
 async fn a_list_has_what_is_asked_for_and_may_be_seen() {
-    let (servers, who) = (servers(), somebody());
+    let (servers, who) = (servers(), server_admin());
     let servers = servers.with_region(RegionId::new("there").unwrap(), OptionalVerb::ALL.into());
     for number in 1..=4 {
-        let mut new = new_server(number);
+        let mut new = bare_server(number);
         if number % 2 == 0 {
             new.spec.network = NetworkId::from_uuid(Uuid::from_u128(50));
         }
@@ -260,20 +263,26 @@ async fn a_list_has_what_is_asked_for_and_may_be_seen() {
     by_region.region = Some(RegionId::new("there").unwrap());
     let member = || user(&[Verb::List], here());
     let all = ListServers::default();
-    assert_eq!(listed(somebody(), all.clone()).await, ids(&[1, 2, 3, 4]));
+    assert_eq!(
+        listed(server_admin(), all.clone()).await,
+        ids(&[1, 2, 3, 4])
+    );
     assert_eq!(listed(member(), all.clone()).await, ids(&[1, 2, 3]));
-    assert_eq!(listed(somebody(), by_network.clone()).await, ids(&[2, 4]));
+    assert_eq!(
+        listed(server_admin(), by_network.clone()).await,
+        ids(&[2, 4])
+    );
     assert_eq!(listed(member(), by_network).await, ids(&[2]));
-    assert_eq!(listed(somebody(), by_region.clone()).await, ids(&[3]));
+    assert_eq!(listed(server_admin(), by_region.clone()).await, ids(&[3]));
     assert_eq!(listed(member(), by_region).await, ids(&[3]));
-    let organization = user(&[Verb::List], Scope::Organization(tenant().0));
+    let organization = user(&[Verb::List], Scope::Organization(tenant(1, 1).0));
     assert_eq!(listed(organization, all).await, ids(&[1, 2, 3, 4]));
 }
 
 #[tokio::test]
 async fn user_data_fits_into_a_record_or_is_refused() {
-    let (servers, who) = (servers(), somebody());
-    let mut new = new_server(1);
+    let (servers, who) = (servers(), server_admin());
+    let mut new = bare_server(1);
     let script = |bytes: usize| UserData::new(format!("{:x<bytes$}", "#!/bin/sh\n")).ok();
     new.spec.user_data = script(MAX_USER_DATA_BYTES + 1);
     let error = servers.ensure(&who, &new).await.unwrap_err();

@@ -5,11 +5,14 @@
     reason = "a test says what is wrong by failing"
 )]
 
-mod town;
-mod yard;
-
 use std::{sync::Arc, time::Duration};
 
+use fleetwright_facade_testkit::{
+    SNAPSHOT_IMAGE, TestFacade, flavor, image, memory_store, new_snapshot, operator, server_id,
+    server_user,
+    stores::{InterceptedStore, RandomDelays},
+    tenant,
+};
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Refused, Rule, WireCall};
 use fleetwright_region::{
     catalog::{Image, ImageState, Origin, Visibility},
@@ -20,10 +23,7 @@ use fleetwright_region::{
     snapshot::{MAX_DESCRIPTION_CHARS, SnapshotRules, native_name},
     tags::is_reserved,
 };
-use fleetwright_store::{MemoryStore, Store};
-
-use town::{Slow, flavor, image, server_id, service, tenant, user};
-use yard::{COPY, Yard, wish};
+use fleetwright_store::Store;
 
 fn native(image: &Image) -> Option<fleetwright::ImageId> {
     match &image.origin {
@@ -40,10 +40,13 @@ fn trouble(image: &Image) -> &str {
 #[tokio::test(start_paused = true)]
 async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    let machine = yard.running().await.server.instance.unwrap().id;
-    let who = service();
-    let asked = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    let facade = TestFacade::on(&cloud).await;
+    let machine = facade.running_server().await.server.instance.unwrap().id;
+    let who = operator();
+    let asked = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     let asked = asked.unwrap();
     assert_eq!(asked.state, ImageState::Pending);
     assert_eq!(
@@ -53,34 +56,29 @@ async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
     );
     assert_eq!(asked.visibility, Visibility::Organization(tenant(1, 1).0));
     assert_eq!(asked.description.as_deref(), Some("before the upgrade"));
-    let source = yard.town.catalog.image(&who, &image("debian")).unwrap();
+    let source = facade.catalog.image(&who, &image("debian")).unwrap();
     assert_eq!(
         (asked.architecture, asked.os.clone()),
         (source.architecture, source.os)
     );
     assert_eq!(asked.virtualization, source.virtualization);
-    let disk = yard
-        .town
-        .catalog
-        .flavor(&who, &flavor("small"))
-        .unwrap()
-        .disk;
+    let disk = facade.catalog.flavor(&who, &flavor("small")).unwrap().disk;
     assert_eq!(asked.size, disk, "its disk does not fit on a smaller one");
 
     let story = async {
-        let ready = yard.until_copy(ImageState::Ready).await;
+        let ready = facade.until_snapshot(ImageState::Ready).await;
         let made = cloud.oracle().images();
         assert_eq!(made.len(), 1);
         assert_eq!(
             (&made[0].name, &made[0].source),
-            (&native_name(&image(COPY)), &machine)
+            (&native_name(&image(SNAPSHOT_IMAGE)), &machine)
         );
         assert_eq!(native(&ready), Some(made[0].id.clone()));
         assert_eq!(made[0].tags, ready.tags);
         let tags: Vec<_> = ready.tags.iter().collect();
         let server = server_id(1).to_string();
         let expected = [
-            ("fleetwright-image", COPY),
+            ("fleetwright-image", SNAPSHOT_IMAGE),
             ("fleetwright-region", "north"),
             ("fleetwright-server", server.as_str()),
             ("fleetwright-source-image", "debian"),
@@ -88,12 +86,12 @@ async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
         ];
         assert_eq!(tags, expected);
 
-        let alice = user(tenant(1, 1));
-        let mut spec = yard.read().await.server.spec;
-        spec.image = image(COPY);
-        yard.town.ensure(&alice, 2, &spec).await.unwrap();
+        let alice = server_user(tenant(1, 1));
+        let mut spec = facade.read_server().await.server.spec;
+        spec.image = image(SNAPSHOT_IMAGE);
+        facade.ensure(&alice, 2, &spec).await.unwrap();
         let twin = loop {
-            let view = yard.town.servers.read(&alice, server_id(2)).await.unwrap();
+            let view = facade.servers.read(&alice, server_id(2)).await.unwrap();
             if view.phase == Phase::Running {
                 break view.server.instance.unwrap().id;
             }
@@ -104,8 +102,8 @@ async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
     };
     tokio::select! {
         biased;
-        () = yard.during(story) => {}
-        () = yard.snapshots.run() => panic!("it works until it is dropped"),
+        () = facade.during_region(story) => {}
+        () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     }
     assert_eq!(cloud.oracle().calls_of(WireCall::Snapshot), 1);
 }
@@ -113,41 +111,51 @@ async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
 #[tokio::test(start_paused = true)]
 async fn asking_again_answers_the_image_there_is_and_another_wish_is_told_that_it_is_taken() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
-    let who = service();
-    let first = yard.machines.snapshot(&who, server_id(1), &wish()).await;
-    let again = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
+    let who = operator();
+    let first = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
+    let again = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     assert_eq!(first.unwrap(), again.unwrap());
-    yard.snapshots.pass().await.unwrap();
-    let servers = &yard.town.servers;
-    yard.during(async {
-        let stop = servers.set_power(&who, server_id(1), Power::Stopped);
-        stop.await.unwrap();
-        yard.until(Phase::Stopped).await;
-        servers.request_replace(&who, server_id(1)).await.unwrap();
-        yard.until(Phase::Replacing).await;
-    })
-    .await;
-    let late = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    facade.region().snapshots.pass().await.unwrap();
+    let servers = &facade.servers;
+    facade
+        .during_region(async {
+            let stop = servers.set_power(&who, server_id(1), Power::Stopped);
+            stop.await.unwrap();
+            facade.until_server(Phase::Stopped).await;
+            servers.request_replace(&who, server_id(1)).await.unwrap();
+            facade.until_server(Phase::Replacing).await;
+        })
+        .await;
+    let late = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     assert_eq!(
         late.unwrap().state,
         ImageState::Ready,
         "whatever became of its machine"
     );
-    let mut others = vec![wish(), wish(), wish()];
+    let mut others = vec![new_snapshot(), new_snapshot(), new_snapshot()];
     others[0].name = Name::new("silver").unwrap();
     others[1].description = None;
     others[2].tags.insert("team".to_owned(), "red".to_owned());
     for other in others {
-        let taken = yard.machines.snapshot(&who, server_id(1), &other).await;
+        let taken = facade.machines.snapshot(&who, server_id(1), &other).await;
         let taken = taken.unwrap_err();
-        assert!(matches!(taken, MachineError::ImageTaken(id) if id == image(COPY)));
+        assert!(matches!(taken, MachineError::ImageTaken(id) if id == image(SNAPSHOT_IMAGE)));
     }
-    let mut same = wish();
+    let mut same = new_snapshot();
     same.tags
         .insert("FLEETWRIGHT:else".to_owned(), "forged".to_owned());
-    let same = yard.machines.snapshot(&who, server_id(1), &same).await;
+    let same = facade.machines.snapshot(&who, server_id(1), &same).await;
     assert_eq!(
         same.unwrap().state,
         ImageState::Ready,
@@ -157,10 +165,15 @@ async fn asking_again_answers_the_image_there_is_and_another_wish_is_told_that_i
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_written_on_an_image_is_refused_before_anything_is() {
-    let yard = Yard::new(&MemoryCloud::new()).await;
-    yard.running().await;
-    let limits = yard.cloud.capabilities().tags.clone();
-    let mut wishes = vec![wish(), wish(), wish(), wish()];
+    let facade = TestFacade::on(&MemoryCloud::new()).await;
+    facade.running_server().await;
+    let limits = facade.region().provisioner.capabilities().tags.clone();
+    let mut wishes = vec![
+        new_snapshot(),
+        new_snapshot(),
+        new_snapshot(),
+        new_snapshot(),
+    ];
     wishes[0].tags.insert(String::new(), "x".to_owned());
     wishes[1]
         .tags
@@ -169,7 +182,10 @@ async fn what_cannot_be_written_on_an_image_is_refused_before_anything_is() {
     wishes[2].tags.extend(many);
     wishes[3].description = Some("é".repeat(MAX_DESCRIPTION_CHARS + 1));
     for new in wishes {
-        let refused = yard.machines.snapshot(&service(), server_id(1), &new).await;
+        let refused = facade
+            .machines
+            .snapshot(&operator(), server_id(1), &new)
+            .await;
         let refused = refused.unwrap_err();
         assert!(
             matches!(
@@ -179,16 +195,16 @@ async fn what_cannot_be_written_on_an_image_is_refused_before_anything_is() {
             "{refused:?}"
         );
     }
-    let mut fits = wish();
+    let mut fits = new_snapshot();
     fits.description = Some("é".repeat(MAX_DESCRIPTION_CHARS));
-    let made = yard
+    let made = facade
         .machines
-        .snapshot(&service(), server_id(1), &fits)
+        .snapshot(&operator(), server_id(1), &fits)
         .await;
     assert!(made.unwrap().tags.iter().any(|(key, _)| is_reserved(key)));
     assert_eq!(
-        yard.town.count("image").await,
-        4,
+        facade.count("image").await,
+        6,
         "those of the file and this one"
     );
 }
@@ -196,20 +212,24 @@ async fn what_cannot_be_written_on_an_image_is_refused_before_anything_is() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_went_before_it_was_copied_is_a_failure_in_words() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
-    let who = service();
-    let asked = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
+    let who = operator();
+    let asked = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     asked.unwrap();
-    yard.during(async {
-        let servers = &yard.town.servers;
-        servers.request_replace(&who, server_id(1)).await.unwrap();
-        yard.until(Phase::Replacing).await;
-        yard.until(Phase::Running).await;
-    })
-    .await;
-    yard.snapshots.pass().await.unwrap();
-    let failed = yard.copy().await;
+    facade
+        .during_region(async {
+            let servers = &facade.servers;
+            servers.request_replace(&who, server_id(1)).await.unwrap();
+            facade.until_server(Phase::Replacing).await;
+            facade.until_server(Phase::Running).await;
+        })
+        .await;
+    facade.region().snapshots.pass().await.unwrap();
+    let failed = facade.snapshot_image().await;
     assert_eq!(failed.state, ImageState::Failed);
     let words = trouble(&failed);
     assert!(
@@ -221,27 +241,33 @@ async fn a_machine_that_went_before_it_was_copied_is_a_failure_in_words() {
         0,
         "never of the machine in its place"
     );
-    let again = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    let again = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     assert_eq!(again.unwrap().state, ImageState::Failed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
-    let who = service();
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
+    let who = operator();
     let busy = Fault::Refused(Refused::Throttled(Duration::from_secs(700)));
     cloud.faults().add(Rule::nth(WireCall::Snapshot, 1, busy));
     cloud
         .faults()
         .add(Rule::nth(WireCall::Snapshot, 2, Fault::Lost(When::After)));
-    let asked = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    let asked = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     asked.unwrap();
     let begun = tokio::time::Instant::now();
     let story = async {
         tokio::time::sleep(Duration::from_secs(60)).await;
-        let waiting = yard.copy().await;
+        let waiting = facade.snapshot_image().await;
         assert_eq!(waiting.state, ImageState::Pending);
         assert!(trouble(&waiting).contains("too many calls"), "{waiting:#?}");
         assert_eq!(
@@ -249,13 +275,13 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
             1,
             "it said when"
         );
-        let ready = yard.until_copy(ImageState::Ready).await;
+        let ready = facade.until_snapshot(ImageState::Ready).await;
         assert_eq!(trouble(&ready), "");
     };
     tokio::select! {
         biased;
         () = story => {}
-        () = yard.snapshots.run() => panic!("it works until it is dropped"),
+        () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     }
     assert!(begun.elapsed() > Duration::from_secs(700));
     assert_eq!(
@@ -264,21 +290,24 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
         "the lost reply was of the same image"
     );
 
-    let mut hopeless = wish();
+    let mut hopeless = new_snapshot();
     hopeless.image = ImageId::new("hopeless").unwrap();
     let down = Fault::Refused(Refused::AccessDenied);
     cloud.faults().add(Rule::always(WireCall::Snapshot, down));
-    let asked = yard.machines.snapshot(&who, server_id(1), &hopeless).await;
+    let asked = facade
+        .machines
+        .snapshot(&who, server_id(1), &hopeless)
+        .await;
     asked.unwrap();
     let story = async {
         tokio::time::sleep(Duration::from_secs(7 * 3600)).await;
-        yard.town.catalog.refresh().await.unwrap();
-        yard.town.catalog.image(&who, &hopeless.image).unwrap()
+        facade.catalog.refresh().await.unwrap();
+        facade.catalog.image(&who, &hopeless.image).unwrap()
     };
     let failed = tokio::select! {
         biased;
         failed = story => failed,
-        () = yard.snapshots.run() => panic!("it works until it is dropped"),
+        () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     };
     assert_eq!(failed.state, ImageState::Failed);
     assert!(trouble(&failed).starts_with("given up: "), "{failed:#?}");
@@ -289,30 +318,33 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
 #[tokio::test(start_paused = true)]
 async fn an_image_settles_before_it_is_ready_and_is_not_made_once_it_is_retired() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
-    let who = service();
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
+    let who = operator();
     let mut rules = SnapshotRules::default();
     rules.settling = Duration::from_secs(600);
-    let slow = yard.snapshots.clone().with_rules(rules);
-    let asked = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    let slow = facade.region().snapshots.clone().with_rules(rules);
+    let asked = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     asked.unwrap();
     slow.pass().await.unwrap();
-    let creating = yard.copy().await;
+    let creating = facade.snapshot_image().await;
     assert_eq!(creating.state, ImageState::Creating);
     assert!(creating.check_offered().is_err() && native(&creating).is_some());
     tokio::time::sleep(Duration::from_secs(599)).await;
     slow.pass().await.unwrap();
-    assert_eq!(yard.copy().await.state, ImageState::Creating);
+    assert_eq!(facade.snapshot_image().await.state, ImageState::Creating);
     tokio::time::sleep(Duration::from_secs(1)).await;
     slow.pass().await.unwrap();
-    assert_eq!(yard.copy().await.state, ImageState::Ready);
+    assert_eq!(facade.snapshot_image().await.state, ImageState::Ready);
 
-    let mut second = wish();
+    let mut second = new_snapshot();
     second.image = ImageId::new("second").unwrap();
-    let asked = yard.machines.snapshot(&who, server_id(1), &second).await;
+    let asked = facade.machines.snapshot(&who, server_id(1), &second).await;
     asked.unwrap();
-    let catalog = &yard.town.catalog;
+    let catalog = &facade.catalog;
     catalog.retire_image(&who, &second.image).await.unwrap();
     slow.pass().await.unwrap();
     let failed = catalog.image(&who, &second.image).unwrap();
@@ -329,18 +361,23 @@ async fn fifty_who_ask_at_once_and_two_controllers_make_one_image() {
         let cloud = MemoryCloud::builder()
             .latency(Duration::from_millis(20))
             .build();
-        let yard = Yard::new(&cloud).await;
-        yard.running().await;
-        let slow: Arc<dyn Store> = Arc::new(Slow::new(yard.town.store.clone(), seed));
-        let (machines, one) = Yard::reopened(&yard.town, slow.clone(), yard.cloud.clone()).await;
-        let (_, other) = Yard::reopened(&yard.town, slow, Arc::new(cloud.provisioner())).await;
-        let (who, new) = (service(), wish());
+        let facade = TestFacade::on(&cloud).await;
+        facade.running_server().await;
+        let slow: Arc<dyn Store> =
+            InterceptedStore::new(facade.store.clone(), RandomDelays::new(seed));
+        let (machines, one) = facade
+            .machines_over(slow.clone(), facade.region().provisioner.clone())
+            .await;
+        let (_, other) = facade
+            .machines_over(slow, Arc::new(cloud.provisioner()))
+            .await;
+        let (who, new) = (operator(), new_snapshot());
         let story = async {
             let wishes = (0..50).map(|_| machines.snapshot(&who, server_id(1), &new));
             for answer in futures_util::future::join_all(wishes).await {
-                assert_eq!(answer.unwrap().id, image(COPY));
+                assert_eq!(answer.unwrap().id, image(SNAPSHOT_IMAGE));
             }
-            yard.until_copy(ImageState::Ready).await;
+            facade.until_snapshot(ImageState::Ready).await;
         };
         tokio::select! {
             biased;
@@ -349,15 +386,14 @@ async fn fifty_who_ask_at_once_and_two_controllers_make_one_image() {
             () = other.run() => panic!("it works until it is dropped"),
         }
         assert_eq!(cloud.oracle().images().len(), 1);
-        assert_eq!(yard.town.count("image").await, 4);
+        assert_eq!(facade.count("image").await, 6);
     }
 }
 
 /// Records as they were before images could be made of servers.
 #[tokio::test]
 async fn a_record_from_before_is_read_as_it_was() {
-    let schema = fleetwright_region::schema::add_kinds(fleetwright_store::Schema::builder());
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(schema.build().unwrap()));
+    let store = memory_store();
     let old = serde_json::json!({
         "id": "old", "name": "old", "architecture": "x86_64", "size": 1_073_741_824_u64,
         "virtualization": "any", "state": "pending", "visibility": "global", "retired": false,
@@ -368,10 +404,14 @@ async fn a_record_from_before_is_read_as_it_was() {
     let put = fleetwright_store::Transaction::new().create(id, old);
     store.commit(&put).await.unwrap();
     let cloud = MemoryCloud::new();
-    let yard = Yard::over(store, Arc::new(cloud.provisioner())).await;
-    let found = yard.town.catalog.image(&service(), &image("old")).unwrap();
+    let facade = TestFacade::builder()
+        .store(store)
+        .provisioner(Arc::new(cloud.provisioner()))
+        .build()
+        .await;
+    let found = facade.catalog.image(&operator(), &image("old")).unwrap();
     assert_eq!((found.description, found.snapshot), (None, None));
-    yard.snapshots.pass().await.unwrap();
+    facade.region().snapshots.pass().await.unwrap();
     assert_eq!(
         cloud.oracle().total_calls(),
         0,
@@ -382,24 +422,32 @@ async fn a_record_from_before_is_read_as_it_was() {
 #[tokio::test(start_paused = true)]
 async fn what_is_being_changed_on_a_disk_is_not_copied_as_if_it_were_known() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
-    let who = service();
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
+    let who = operator();
     cloud
         .faults()
         .add(Rule::nth(WireCall::Reimage, 1, Fault::Lost(When::Before)));
-    let mut spec = yard.read().await.server.spec;
+    let mut spec = facade.read_server().await.server.spec;
     spec.image = image("rocky");
-    let servers = &yard.town.servers;
+    let servers = &facade.servers;
     let asked = servers.set_spec(&who, server_id(1), &spec, Consent::Destroy);
     asked.await.unwrap();
-    let mut early = wish();
+    let mut early = new_snapshot();
     early.image = ImageId::new("early").unwrap();
-    let made = yard.machines.snapshot(&who, server_id(1), &early).await;
+    let made = facade.machines.snapshot(&who, server_id(1), &early).await;
     let source = made.unwrap().snapshot.unwrap().source;
     assert_eq!(source, image("debian"), "nothing was changed yet");
-    yard.controller.reconcile(server_id(1)).await.unwrap();
-    let answer = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    facade
+        .region()
+        .controller
+        .reconcile(server_id(1))
+        .await
+        .unwrap();
+    let answer = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     let doubt = answer.unwrap_err();
     assert!(
         matches!(
@@ -411,8 +459,13 @@ async fn what_is_being_changed_on_a_disk_is_not_copied_as_if_it_were_known() {
         ),
         "{doubt:?}"
     );
-    yard.during(yard.until(Phase::Running)).await;
-    let made = yard.machines.snapshot(&who, server_id(1), &wish()).await;
+    facade
+        .during_region(facade.until_server(Phase::Running))
+        .await;
+    let made = facade
+        .machines
+        .snapshot(&who, server_id(1), &new_snapshot())
+        .await;
     let source = made.unwrap().snapshot.unwrap().source;
     assert_eq!(
         source,

@@ -6,26 +6,22 @@
 )]
 
 mod crash;
-mod town;
-mod yard;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fleetwright::InstanceProvisioner;
+use fleetwright_facade_testkit::{
+    SNAPSHOT_IMAGE, TestFacade, image, new_snapshot, operator, server_id, sqlite_store,
+};
 use fleetwright_memory::{MemoryCloud, Timing};
 use fleetwright_region::{
     catalog::{CatalogKeeper, ImageState, Origin},
     ids::ImageId,
-    monitor::Policy,
-    schema,
     server::{Phase, ServerView},
 };
-use fleetwright_store::{Schema, Store};
-use fleetwright_store_sqlite::SqliteStore;
+use fleetwright_store::Store;
 
 use crash::{Flaky, Kind, Plan};
-use town::{image, server_id, service};
-use yard::{COPY, Yard, wish};
 
 /// What whoever asks does when no answer comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,17 +33,17 @@ enum Client {
 /// Asks for an image, and lives until it is at its end, however often it dies.
 async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
     let plan = Plan::new(strikes.clone());
     let handle: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
     let mut asks = true;
     loop {
-        let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &yard.town.store);
+        let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &facade.store);
         let flaky = Flaky::<dyn InstanceProvisioner>::new(&plan, &handle);
-        let (machines, snapshots) = Yard::reopened(&yard.town, store, flaky).await;
+        let (machines, snapshots) = facade.machines_over(store, flaky).await;
         let story = async {
-            let (who, new) = (service(), wish());
+            let (who, new) = (operator(), new_snapshot());
             for _ in 0..10 {
                 if !asks || machines.snapshot(&who, server_id(1), &new).await.is_ok() {
                     break;
@@ -65,8 +61,8 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
         }
     }
     let what = format!("{strikes:?}, and the client {client:?}: {:?}", plan.told());
-    yard.town.catalog.refresh().await.unwrap();
-    let found = yard.town.catalog.image(&service(), &image(COPY));
+    facade.catalog.refresh().await.unwrap();
+    let found = facade.catalog.image(&operator(), &image(SNAPSHOT_IMAGE));
     let made = cloud.oracle().images();
     match (found, client) {
         (Some(found), _) => {
@@ -115,21 +111,23 @@ async fn whatever_goes_wrong_at_any_two_steps_leaves_one_image() {
 #[tokio::test(start_paused = true)]
 async fn an_image_costs_the_same_among_few_and_among_many() {
     let cloud = MemoryCloud::new();
-    let yard = Yard::new(&cloud).await;
-    yard.running().await;
+    let facade = TestFacade::on(&cloud).await;
+    facade.running_server().await;
     let [plan, its] = [(); 2].map(|()| Plan::new(Vec::new()));
-    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &yard.town.store);
-    let (machines, snapshots) = Yard::reopened(&yard.town, store, yard.cloud.clone()).await;
-    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&its, &yard.town.store);
+    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &facade.store);
+    let (machines, snapshots) = facade
+        .machines_over(store, facade.region().provisioner.clone())
+        .await;
+    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&its, &facade.store);
     let (follower, _) = CatalogKeeper::open(store).await.unwrap();
     let story = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let mut costs = BTreeSet::new();
         for number in 0..60 {
             let (before, its_before) = (plan.listed(), its.listed());
-            let mut new = wish();
+            let mut new = new_snapshot();
             new.image = ImageId::new(format!("copy-{number}")).unwrap();
-            let asked = machines.snapshot(&service(), server_id(1), &new).await;
+            let asked = machines.snapshot(&operator(), server_id(1), &new).await;
             asked.unwrap();
             snapshots.pass().await.unwrap();
             costs.insert(plan.listed() - before);
@@ -137,7 +135,7 @@ async fn an_image_costs_the_same_among_few_and_among_many() {
             snapshots.pass().await.unwrap();
             assert_eq!(plan.listed(), before, "what is at its end costs nothing");
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let seen = follower.image(&service(), &new.image).unwrap();
+            let seen = follower.image(&operator(), &new.image).unwrap();
             assert_eq!(seen.state, ImageState::Ready);
             assert_eq!(
                 its.listed(),
@@ -159,34 +157,34 @@ async fn an_image_costs_the_same_among_few_and_among_many() {
 async fn an_image_is_made_over_a_file_by_the_process_that_comes_next() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("region.db");
-    let open = async || {
-        let schema = schema::add_kinds(Schema::builder()).build().unwrap();
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, schema).await.unwrap());
-        store
-    };
+    let open = || sqlite_store(&path);
     let soon = Duration::from_millis(1);
     let cloud = MemoryCloud::builder()
         .timing(Timing::all(soon))
         .poll_interval(soon)
         .build();
     let handle: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
-    let mut yard = Yard::over(open().await, handle.clone()).await;
-    let mut policy = Policy::default();
-    policy.tick = Duration::from_millis(20);
-    yard.monitor = yard.monitor.with_policy(policy);
-    yard.ensure().await;
+    let facade = TestFacade::builder()
+        .store(open().await)
+        .provisioner(handle.clone())
+        .scan_every(Duration::from_millis(20))
+        .build()
+        .await;
+    facade.ensure_server().await;
     let up = async {
         let is_up = |view: &ServerView| view.phase == Phase::Running;
-        while !is_up(&yard.read().await) {
+        while !is_up(&facade.read_server().await) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    yard.during(up).await;
+    facade.during_region(up).await;
     let plan = Plan::new(vec![(2, Kind::CrashAfter)]);
-    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &yard.town.store);
+    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &facade.store);
     let flaky = Flaky::<dyn InstanceProvisioner>::new(&plan, &handle);
-    let (machines, snapshots) = Yard::reopened(&yard.town, store, flaky).await;
-    let asked = machines.snapshot(&service(), server_id(1), &wish()).await;
+    let (machines, snapshots) = facade.machines_over(store, flaky).await;
+    let asked = machines
+        .snapshot(&operator(), server_id(1), &new_snapshot())
+        .await;
     assert_eq!(asked.unwrap().state, ImageState::Pending);
     tokio::select! {
         biased;
@@ -200,8 +198,8 @@ async fn an_image_is_made_over_a_file_by_the_process_that_comes_next() {
     );
     drop((machines, snapshots));
 
-    let (_, next) = Yard::reopened(&yard.town, open().await, handle).await;
+    let (_, next) = facade.machines_over(open().await, handle).await;
     next.pass().await.unwrap();
-    assert_eq!(yard.copy().await.state, ImageState::Ready);
+    assert_eq!(facade.snapshot_image().await.state, ImageState::Ready);
     assert_eq!(cloud.oracle().images().len(), 1);
 }

@@ -20,6 +20,7 @@ pub mod principals;
 mod records;
 mod region;
 mod servers;
+mod snapshots;
 pub mod stores;
 
 pub use catalog::{CATALOG, MAPPING, flavor, image, name, north, south, without_entry};
@@ -29,6 +30,7 @@ pub use principals::{Tenant, operator, project_user, tenant};
 pub use records::{error_chain, instance_record, new_instance, record_id, spec};
 pub use region::{NamePlanner, TestRegion, bare_server};
 pub use servers::{new_server, server_admin, server_id, server_spec, server_user};
+pub use snapshots::{SNAPSHOT_IMAGE, new_snapshot};
 pub use stores::{memory_store, schema, sqlite_store};
 
 use std::time::Duration;
