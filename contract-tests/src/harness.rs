@@ -238,7 +238,7 @@ pub enum WireFault {
     /// The request never arrives.
     RequestLost,
     /// The call is carried out, and its response never arrives.
-    ReplyLost,
+    ResponseLost,
     /// An internal error, and the call was not carried out.
     ServerErrorBefore,
     /// An internal error, although the call was carried out.
@@ -263,7 +263,7 @@ impl WireFault {
     /// The faults after which the caller does not know whether the call was carried out, for sweeps.
     pub const AMBIGUOUS: [Self; 5] = [
         Self::RequestLost,
-        Self::ReplyLost,
+        Self::ResponseLost,
         Self::ServerErrorBefore,
         Self::ServerErrorAfter,
         Self::Malformed,

@@ -13,7 +13,7 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, 
 /// How many a batch of these clauses launches.
 const COUNT: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
-pub(crate) async fn batch_01_launches_as_many_as_asked_for(cx: &Context) -> Outcome {
+pub(crate) async fn batch_01_launches_requested_number(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[("kit-one", "1")])?;
     let launched = launch(cx, &config, COUNT).await?;
     for info in &launched {
@@ -34,7 +34,7 @@ pub(crate) async fn batch_01_launches_as_many_as_asked_for(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_02_a_token_names_the_whole_batch(cx: &Context) -> Outcome {
+pub(crate) async fn batch_02_token_covers_the_whole_batch(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
     let other = cx.open_handle().await;
@@ -52,7 +52,7 @@ pub(crate) async fn batch_02_a_token_names_the_whole_batch(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_03_another_count_is_a_conflict(cx: &Context) -> Outcome {
+pub(crate) async fn batch_03_other_count_is_a_conflict(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
     for count in [COUNT.saturating_add(1), NonZeroU32::MIN] {
@@ -71,7 +71,7 @@ pub(crate) async fn batch_03_another_count_is_a_conflict(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
-pub(crate) async fn batch_04_a_part_is_all_nothing_or_told(cx: &Context) -> Outcome {
+pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) -> Outcome {
     let (config, error) = launch_short_of_machines(cx).await?;
     let (survivors, declared) = (error.survivors(), cx.capabilities().batch_launch);
     match declared {

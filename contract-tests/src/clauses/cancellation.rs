@@ -12,7 +12,7 @@ use crate::{Context, Failure, Outcome, Pass, dropped::drop_after, require};
 /// The most polls that a call is followed through. A call over sockets rarely needs a dozen.
 const MOST_POLLS: usize = 64;
 
-pub(crate) async fn cancellation_01_a_dropped_launch_is_found_again(cx: &Context) -> Outcome {
+pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) -> Outcome {
     for polls in 0..MOST_POLLS {
         let mut config = cx.config_with_token();
         config
@@ -61,7 +61,7 @@ pub(crate) async fn cancellation_01_a_dropped_launch_is_found_again(cx: &Context
     Ok(Pass::Held)
 }
 
-pub(crate) async fn cancellation_02_a_dropped_change_can_be_repeated(cx: &Context) -> Outcome {
+pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     for polls in 0..MOST_POLLS {
         let stopped = drop_after(polls, cx.provisioner().stop_instance(&id)).await;
@@ -107,7 +107,7 @@ enum Twins {
     Stops,
 }
 
-pub(crate) async fn cancellation_03_one_caller_s_end_is_not_another_s(cx: &Context) -> Outcome {
+pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.settle_reads().await;
     let (handle, filter) = (cx.provisioner(), cx.filter());

@@ -17,7 +17,7 @@ const CALLERS: usize = 4;
 /// The most polls after which a caller beside them is dropped.
 const MOST_POLLS: usize = 12;
 
-pub(crate) async fn concurrency_01_calls_do_not_wait_for_each_other(cx: &Context) -> Outcome {
+pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::Hang])?;
     let calls = [
         WireOp::Describe,
@@ -53,7 +53,7 @@ pub(crate) async fn concurrency_01_calls_do_not_wait_for_each_other(cx: &Context
     Ok(Pass::Held)
 }
 
-pub(crate) async fn concurrency_02_launches_side_by_side(cx: &Context) -> Outcome {
+pub(crate) async fn concurrency_02_concurrent_launches(cx: &Context) -> Outcome {
     let handles = [
         cx.shared_provisioner(),
         cx.open_handle().await,
@@ -122,7 +122,7 @@ pub(crate) fn concurrency_04_histories_are_linearizable(factory: &Factory) -> Ou
     history::run(factory)
 }
 
-pub(crate) async fn concurrency_05_each_caller_gets_its_own_answer(cx: &Context) -> Outcome {
+pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context) -> Outcome {
     let mut ids = Vec::new();
     for _ in 0..CALLERS {
         ids.push(cx.launch_running().await?.id);

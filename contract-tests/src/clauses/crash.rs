@@ -19,10 +19,12 @@ use crate::{
 /// The most calls of a life into which a fault is injected; a life makes about twenty.
 const MOST_CALLS: u64 = 80;
 
-pub(crate) async fn crash_01_a_lost_reply_is_settled(cx: &Context) -> Outcome {
-    let faults = cx.faults(&[WireFault::ReplyLost])?;
+pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
+    let faults = cx.faults(&[WireFault::ResponseLost])?;
     let config = cx.config_with_token();
-    faults.inject(WireOp::Launch, 1, WireFault::ReplyLost).await;
+    faults
+        .inject(WireOp::Launch, 1, WireFault::ResponseLost)
+        .await;
     let answer = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
     cx.settle_reads().await;
@@ -52,7 +54,7 @@ pub(crate) async fn crash_01_a_lost_reply_is_settled(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn crash_02_a_lost_request_is_settled(cx: &Context) -> Outcome {
+pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::RequestLost])?;
     let config = cx.config_with_token();
     faults
@@ -110,7 +112,7 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -
     Ok(Pass::Held)
 }
 
-pub(crate) async fn crash_04_a_crash_at_every_call_converges(cx: &Context) -> Outcome {
+pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outcome {
     let crashes = [WireFault::CrashBefore, WireFault::CrashAfter];
     let faults = cx.faults(&crashes)?;
     for (kind, fault) in crashes.into_iter().enumerate() {
@@ -142,7 +144,7 @@ pub(crate) async fn crash_04_a_crash_at_every_call_converges(cx: &Context) -> Ou
     Ok(Pass::Held)
 }
 
-pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Context) -> Outcome {
+pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcome {
     let lost = cx.open_handle().await;
     let mut ids = Vec::new();
     for config in [cx.config(), cx.config_with_token(), cx.config()] {
@@ -201,12 +203,12 @@ pub(crate) async fn crash_05_everything_is_found_again_by_tags(cx: &Context) -> 
     Ok(Pass::Held)
 }
 
-pub(crate) fn crash_06_any_sequence_is_legal(factory: &Factory) -> Outcome {
+pub(crate) fn crash_06_any_sequence_matches_the_model(factory: &Factory) -> Outcome {
     model::run(factory)
 }
 
-pub(crate) async fn crash_07_what_cannot_be_repeated_is_sent_once(cx: &Context) -> Outcome {
-    let (oracle, lost) = (cx.oracle()?, WireFault::ReplyLost);
+pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome {
+    let (oracle, lost) = (cx.oracle()?, WireFault::ResponseLost);
     let faults = cx.faults(std::slice::from_ref(&lost))?;
     faults.inject(WireOp::Launch, 1, lost.clone()).await;
     let answer = cx.provisioner().launch_instance(&cx.config()).await;

@@ -35,7 +35,7 @@ async fn described_at_once(cx: &Context, id: &InstanceId) -> Result<(), Failure>
     })
 }
 
-pub(crate) async fn describe_02_an_unknown_id_is_not_found(cx: &Context) -> Outcome {
+pub(crate) async fn describe_02_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     // With and without neighbours: neither the first nor the only instance is meant.
     for neighbours in 0..2 {
@@ -47,7 +47,7 @@ pub(crate) async fn describe_02_an_unknown_id_is_not_found(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
-pub(crate) async fn describe_03_changes_from_outside_are_seen(cx: &Context) -> Outcome {
+pub(crate) async fn describe_03_external_changes_are_reported(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let info = cx.launch_running().await?;
     let id = &info.id;
@@ -67,7 +67,7 @@ pub(crate) async fn describe_03_changes_from_outside_are_seen(cx: &Context) -> O
     Ok(Pass::Held)
 }
 
-pub(crate) async fn describe_04_a_terminated_instance_stays_describable(cx: &Context) -> Outcome {
+pub(crate) async fn describe_04_terminated_instance_can_be_described(cx: &Context) -> Outcome {
     let visible = cx.capabilities().terminated_visible;
     let info = cx.launch_running().await?;
     let id = &info.id;
@@ -118,7 +118,7 @@ async fn terminated_by_now(
     Ok((status.state == Terminated).then_some(()))
 }
 
-pub(crate) async fn describe_05_another_handle_is_told_to_wait(cx: &Context) -> Outcome {
+pub(crate) async fn describe_05_other_handle_gets_a_retry_delay(cx: &Context) -> Outcome {
     let other = cx.open_handle().await;
     let info = cx.launch().await?;
     told_to_wait_or_shown(cx, &*other, &info.id).await?;
@@ -173,7 +173,7 @@ async fn shown_under_its_id(
         .map_err(|error| Failure::call_failed(&format!("{call} of {id}"), &error))
 }
 
-pub(crate) async fn describe_06_a_read_never_lags_longer_than_declared(cx: &Context) -> Outcome {
+pub(crate) async fn describe_06_reads_lag_no_longer_than_declared(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::StaleRead])?;
     lag_as_far_as_allowed(&faults).await;
     let other = cx.open_handle().await;

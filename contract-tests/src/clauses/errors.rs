@@ -34,7 +34,7 @@ pub(crate) async fn errors_02_capacity_is_capacity(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_03_throttling_tells_when_to_return(cx: &Context) -> Outcome {
+pub(crate) async fn errors_03_throttling_has_a_retry_delay(cx: &Context) -> Outcome {
     let wait = cx.throttle_delay();
     let fault = WireFault::Throttled(wait);
     let subjects = strike_each(cx, &fault, |error| {
@@ -57,14 +57,14 @@ pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Context) 
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_05_missing_rights_are_forbidden(cx: &Context) -> Outcome {
+pub(crate) async fn errors_05_missing_permissions_are_forbidden(cx: &Context) -> Outcome {
     let judge = |error: &_| told(error, ErrorKind::Forbidden, Effect::None);
     let subjects = strike_each(cx, &WireFault::Forbidden, judge).await?;
     subjects.are_untouched(cx).await?;
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_06_a_server_error_is_never_not_found(cx: &Context) -> Outcome {
+pub(crate) async fn errors_06_server_error_is_never_not_found(cx: &Context) -> Outcome {
     cx.faults(&[WireFault::ServerErrorBefore, WireFault::ServerErrorAfter])?;
     for fault in [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter] {
         strike_each_unheard(cx, &fault, |error| {
@@ -79,7 +79,7 @@ pub(crate) async fn errors_06_a_server_error_is_never_not_found(cx: &Context) ->
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_07_a_malformed_answer_is_an_error(cx: &Context) -> Outcome {
+pub(crate) async fn errors_07_malformed_response_is_an_error(cx: &Context) -> Outcome {
     strike_each_unheard(cx, &WireFault::Malformed, |error| {
         require(error.kind() == ErrorKind::Unexpected, || {
             format!("an answer that cannot be read must be unexpected, but: {error}")
@@ -90,11 +90,11 @@ pub(crate) async fn errors_07_a_malformed_answer_is_an_error(cx: &Context) -> Ou
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_08_a_lost_reply_is_of_unknown_effect(cx: &Context) -> Outcome {
-    let faults = cx.faults(&[WireFault::ReplyLost])?;
+pub(crate) async fn errors_08_lost_response_has_unknown_effect(cx: &Context) -> Outcome {
+    let faults = cx.faults(&[WireFault::ResponseLost])?;
     let config = cx.config_with_token();
     faults
-        .inject_always(WireOp::Launch, WireFault::ReplyLost)
+        .inject_always(WireOp::Launch, WireFault::ResponseLost)
         .await;
     let answer = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
@@ -122,7 +122,7 @@ pub(crate) async fn errors_08_a_lost_reply_is_of_unknown_effect(cx: &Context) ->
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_09_an_error_names_itself(cx: &Context) -> Outcome {
+pub(crate) async fn errors_09_error_names_provider_and_operation(cx: &Context) -> Outcome {
     for (operation, error) in errors_without_faults(cx).await? {
         names_itself(cx, operation, &error)?;
     }
@@ -143,7 +143,7 @@ pub(crate) async fn errors_09_an_error_names_itself(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_10_no_secret_is_shown(cx: &Context) -> Outcome {
+pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome {
     // Of a length that base64 maps without a rest, so that its code stays recognisable.
     let secret = "hunter2-hunter2-hunter2-hunter2-hunter2";
     let data =
@@ -191,7 +191,7 @@ pub(crate) async fn errors_10_no_secret_is_shown(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Context) -> Outcome {
+pub(crate) async fn errors_11_failed_read_has_no_effect(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
     let subjects = Subjects::launch(cx).await?;
     let ids = slice::from_ref(&subjects.running);
@@ -228,7 +228,7 @@ pub(crate) async fn errors_11_a_failed_read_has_no_effect(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
-pub(crate) async fn errors_12_a_throttled_call_is_not_repeated_early(cx: &Context) -> Outcome {
+pub(crate) async fn errors_12_throttled_call_is_not_retried_early(cx: &Context) -> Outcome {
     let wait = cx.throttle_delay();
     let (oracle, fault) = (cx.oracle()?, WireFault::Throttled(wait));
     let faults = cx.faults(slice::from_ref(&fault))?;

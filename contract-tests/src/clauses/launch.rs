@@ -50,7 +50,7 @@ pub(crate) async fn launch_03_becomes_visible(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_04_image_and_type_are_honoured(cx: &Context) -> Outcome {
+pub(crate) async fn launch_04_launches_requested_image_and_type(cx: &Context) -> Outcome {
     let mut config = cx.config();
     if let Some(other) = cx.harness().other_type() {
         config.instance_type = other;
@@ -72,7 +72,7 @@ pub(crate) async fn launch_04_image_and_type_are_honoured(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_05_user_data_arrives_to_the_byte(cx: &Context) -> Outcome {
+pub(crate) async fn launch_05_user_data_is_unchanged(cx: &Context) -> Outcome {
     cx.oracle()?;
     let most = cx.capabilities().max_user_data_bytes;
     let every_byte: Vec<u8> = (0..=255).collect();
@@ -98,7 +98,7 @@ pub(crate) async fn launch_05_user_data_arrives_to_the_byte(cx: &Context) -> Out
     Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_06_disk_size_is_honoured(cx: &Context) -> Outcome {
+pub(crate) async fn launch_06_disk_has_requested_size(cx: &Context) -> Outcome {
     cx.oracle()?;
     let mut config = cx.config();
     config.disk_size_gb = std::num::NonZeroU32::new(33);
@@ -154,7 +154,7 @@ pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Context) -> Ou
     Ok(Pass::Held)
 }
 
-pub(crate) async fn launch_09_placement_is_honoured_or_refused(cx: &Context) -> Outcome {
+pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> Outcome {
     let offered = &cx.capabilities().placement;
     for field in PlacementField::ALL {
         if offered.contains(&field) {
@@ -202,7 +202,7 @@ fn place(placement: &mut Placement, field: PlacementField) -> Result<(), Failure
     Ok(())
 }
 
-pub(crate) async fn launch_10_the_answer_is_not_ahead_of_the_truth(cx: &Context) -> Outcome {
+pub(crate) async fn launch_10_result_is_not_ahead_of_reads(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     cx.settle_reads().await;
     let status = cx.describe(&info.id).await?;

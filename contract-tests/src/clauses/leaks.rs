@@ -28,7 +28,7 @@ pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn leaks_02_a_refused_launch_leaves_nothing(cx: &Context) -> Outcome {
+pub(crate) async fn leaks_02_refused_launch_leaves_nothing(cx: &Context) -> Outcome {
     cx.oracle()?;
     let faults = cx.faults(&[WireFault::Capacity])?;
     faults
@@ -66,7 +66,7 @@ fn was_refused(
     }
 }
 
-pub(crate) async fn leaks_03_a_launch_that_fails_late_leaves_nothing(cx: &Context) -> Outcome {
+pub(crate) async fn leaks_03_late_failure_leaves_nothing(cx: &Context) -> Outcome {
     cx.oracle()?;
     let fault = WireFault::FailsLate("NoMachine".to_owned());
     let faults = cx.faults(std::slice::from_ref(&fault))?;

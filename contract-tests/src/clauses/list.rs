@@ -11,13 +11,13 @@ use fleetwright::{
 use tokio::time::Instant;
 
 pub(crate) use self::pages::{
-    list_03_complete_across_pages, list_09_a_failing_page_fails_the_list,
-    list_10_an_unreachable_part_is_named, list_13_the_stream_is_the_list,
-    list_14_changes_while_listing_lose_nothing,
+    list_03_complete_across_pages, list_09_failing_page_fails_the_list,
+    list_10_unreachable_part_is_named, list_13_stream_equals_list,
+    list_14_concurrent_changes_lose_nothing,
 };
 use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, context::names, require};
 
-pub(crate) async fn list_01_same_tags_contain_it(cx: &Context) -> Outcome {
+pub(crate) async fn list_01_finds_instance_by_its_tags(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[
         ("kit-one", "1"),
         ("kit-two", "2"),
@@ -35,7 +35,7 @@ pub(crate) async fn list_01_same_tags_contain_it(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn list_02_other_tags_give_nothing(cx: &Context) -> Outcome {
+pub(crate) async fn list_02_unknown_tags_match_nothing(cx: &Context) -> Outcome {
     cx.launch().await?;
     cx.settle_reads().await;
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
@@ -133,7 +133,7 @@ pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn list_07_terminated_are_left_out_unless_asked_for(cx: &Context) -> Outcome {
+pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> Outcome {
     let live = cx.launch().await?.id;
     let began = Instant::now();
     let gone = cx.launch_terminated().await?.id;
@@ -175,7 +175,7 @@ pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
-pub(crate) async fn list_11_foreign_instances_stay_apart(cx: &Context) -> Outcome {
+pub(crate) async fn list_11_foreign_instances_are_excluded(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
     let others = with(&Tags::new(), &[(SCOPE_TAG, &format!("not-{scope}"))])?;
@@ -213,7 +213,7 @@ async fn apart_from(cx: &Context, foreign: &[InstanceId]) -> Result<(), Failure>
     Ok(())
 }
 
-pub(crate) async fn list_12_carries_everything(cx: &Context) -> Outcome {
+pub(crate) async fn list_12_entries_are_complete(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.settle_reads().await;
     let info = cx.wait_until_listed(&id).await?;

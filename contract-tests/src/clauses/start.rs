@@ -48,7 +48,7 @@ async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<InstanceInf
     })
 }
 
-pub(crate) async fn start_03_addresses_are_fresh(cx: &Context) -> Outcome {
+pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
     let id = cx.launch().await?.id;
     let before = cx.wait_for_state(&id, CloudInstanceState::Running).await?;
     cx.stop(&id).await?;
@@ -91,7 +91,7 @@ pub(crate) async fn start_03_addresses_are_fresh(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn start_04_a_terminated_instance_cannot_be_started(cx: &Context) -> Outcome {
+pub(crate) async fn start_04_terminated_instance_cannot_be_started(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
@@ -107,7 +107,7 @@ pub(crate) async fn start_04_a_terminated_instance_cannot_be_started(cx: &Contex
     Ok(arm)
 }
 
-pub(crate) async fn start_05_an_unknown_id_is_not_found(cx: &Context) -> Outcome {
+pub(crate) async fn start_05_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     let answer = cx.provisioner().start_instance(&id).await;
     let call = format!("a start of {id}, which never existed,");
@@ -115,7 +115,7 @@ pub(crate) async fn start_05_an_unknown_id_is_not_found(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
-pub(crate) async fn start_06_the_answer_is_complete(cx: &Context) -> Outcome {
+pub(crate) async fn start_06_result_is_complete(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let named = config.tags.insert("kept", "through a start");
     named.map_err(|error| Failure::KitError(error.to_string()))?;
@@ -147,7 +147,7 @@ pub(crate) async fn start_06_the_answer_is_complete(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn start_07_a_stopping_instance_is_busy_or_starts(cx: &Context) -> Outcome {
+pub(crate) async fn start_07_stopping_instance_is_refused_or_started(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
     if let Err(error) = cx.provisioner().start_instance(&id).await {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn state_01_a_life_follows_the_legal_order(cx: &Context) -> Outcome {
+pub(crate) async fn state_01_states_follow_the_allowed_order(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     let id = &info.id;
     let booting = [Pending, Running];
@@ -108,7 +108,7 @@ async fn stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<()
     .await
 }
 
-pub(crate) async fn state_03_an_unknown_native_state_is_pending(cx: &Context) -> Outcome {
+pub(crate) async fn state_03_unknown_native_state_is_pending(cx: &Context) -> Outcome {
     let words = ["DEFROSTING", "RUNNING_SOON", "TERMINATED_SOON"];
     let needed = words.map(|word| WireFault::UnknownState(word.to_owned()));
     let faults = cx.faults(&needed)?;
@@ -146,7 +146,7 @@ fn is_pending_as(word: &str, read: &str, status: InstanceStatus) -> Result<(), F
     })
 }
 
-pub(crate) async fn state_04_a_launch_that_fails_late_says_why(cx: &Context) -> Outcome {
+pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome {
     let code = "ContractFailsLate";
     let fault = WireFault::FailsLate(code.to_owned());
     let faults = cx.faults(std::slice::from_ref(&fault))?;
@@ -211,7 +211,7 @@ fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Failure> 
     })
 }
 
-pub(crate) async fn state_05_a_running_instance_has_an_address(cx: &Context) -> Outcome {
+pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Outcome {
     let info = cx.launch_running().await?;
     let id = &info.id;
     let has_address = async |when: &str| {

@@ -135,7 +135,7 @@ pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn stop_06_a_terminated_instance_cannot_be_stopped(cx: &Context) -> Outcome {
+pub(crate) async fn stop_06_terminated_instance_cannot_be_stopped(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
@@ -149,7 +149,7 @@ pub(crate) async fn stop_06_a_terminated_instance_cannot_be_stopped(cx: &Context
     Ok(arm.weaker(cx.require_ending(&id, since).await?))
 }
 
-pub(crate) async fn stop_07_an_unknown_id_is_not_found(cx: &Context) -> Outcome {
+pub(crate) async fn stop_07_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     let answer = cx.provisioner().stop_instance(&id).await;
     let call = format!("a stop of {id}, which never existed,");

@@ -8,7 +8,7 @@ use fleetwright::{
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn tags_01_odd_values_round_trip_exactly(cx: &Context) -> Outcome {
+pub(crate) async fn tags_01_unusual_values_round_trip(cx: &Context) -> Outcome {
     let odd = [
         ("ManagedBy", "My Fleet"),
         ("kit-edges", "  two spaces around  "),
@@ -77,10 +77,12 @@ async fn exact_or_refused(
 }
 
 pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
-    let faults = cx.faults(&[WireFault::ReplyLost])?;
+    let faults = cx.faults(&[WireFault::ResponseLost])?;
     let mut config = cx.config_with_tags(&[("kit-one", "1"), ("kit-two", "2")])?;
     config.launch_token = Some(cx.new_token());
-    faults.inject(WireOp::Launch, 1, WireFault::ReplyLost).await;
+    faults
+        .inject(WireOp::Launch, 1, WireFault::ResponseLost)
+        .await;
     // A backend may send the launch again by itself; what counts is what is there afterwards.
     let answer = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
@@ -96,7 +98,7 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn tags_03_within_the_limits_are_taken(cx: &Context) -> Outcome {
+pub(crate) async fn tags_03_within_the_limits_are_accepted(cx: &Context) -> Outcome {
     let limits = &cx.capabilities().tags;
     // With a token, because a backend's own tags are not to be paid from the declared number.
     let mut config = cx.config_with_token();
@@ -194,7 +196,7 @@ pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn tags_07_survive_a_life(cx: &Context) -> Outcome {
+pub(crate) async fn tags_07_survive_a_lifecycle(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[("ManagedBy", "the kit"), ("kit-colour", "blue")])?;
     let id = cx.launch_config(&config).await?.id;
     cx.wait_for_state(&id, Running).await?;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn terminate_01_then_describe(cx: &Context) -> Outcome {
+pub(crate) async fn terminate_01_can_be_described_afterwards(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn terminate_01_then_describe(cx: &Context) -> Outcome {
     .await
 }
 
-pub(crate) async fn terminate_02_twice_is_fine(cx: &Context) -> Outcome {
+pub(crate) async fn terminate_02_can_be_repeated(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
@@ -59,7 +59,7 @@ pub(crate) async fn terminate_02_twice_is_fine(cx: &Context) -> Outcome {
     Ok(arm.weaker(cx.require_ending(&id, since).await?))
 }
 
-pub(crate) async fn terminate_03_an_unknown_id_is_not_found(cx: &Context) -> Outcome {
+pub(crate) async fn terminate_03_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     let answer = cx.provisioner().terminate_instance(&id).await;
     let call = format!("a terminate of {id}, which never existed,");
@@ -67,7 +67,7 @@ pub(crate) async fn terminate_03_an_unknown_id_is_not_found(cx: &Context) -> Out
     Ok(Pass::Held)
 }
 
-pub(crate) async fn terminate_04_touches_only_its_target(cx: &Context) -> Outcome {
+pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcome {
     let (mut short, mut long) = (cx.config(), cx.config());
     let token = cx.new_token();
     let longer = LaunchToken::new(format!("{token}-1"));
@@ -148,7 +148,7 @@ impl Rival {
     }
 }
 
-pub(crate) async fn terminate_06_wins_against_stop_and_start(cx: &Context) -> Outcome {
+pub(crate) async fn terminate_06_wins_over_stop_and_start(cx: &Context) -> Outcome {
     let mut arm = Pass::Held;
     for rival in [Rival::Stop, Rival::Start] {
         // One after the other, while the rival's transition is under way.
@@ -220,7 +220,7 @@ fn lost(
     })
 }
 
-pub(crate) async fn terminate_07_failures_are_told(cx: &Context) -> Outcome {
+pub(crate) async fn terminate_07_failures_are_reported(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
     let also = Some(WireFault::Forbidden).filter(|fault| faults.supports(fault));
     for fault in [WireFault::ServerErrorBefore].into_iter().chain(also) {

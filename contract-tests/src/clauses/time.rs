@@ -28,7 +28,7 @@ pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
-pub(crate) async fn time_02_waiting_ends_when_the_goal_is_lost(cx: &Context) -> Outcome {
+pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) -> Outcome {
     let deadline = cx.harness().budget();
     let running = cx.launch_running().await?.id;
     let lost = wait(cx, &running, CloudInstanceState::Stopped, deadline);
@@ -42,7 +42,7 @@ pub(crate) async fn time_02_waiting_ends_when_the_goal_is_lost(cx: &Context) -> 
     Ok(Pass::Held)
 }
 
-pub(crate) async fn time_03_waiting_is_frugal(cx: &Context) -> Outcome {
+pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let mut ids = Vec::new();
     for _ in 0..4 {

@@ -332,7 +332,7 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome 
     Ok(arm_of_declared(cx))
 }
 
-pub(crate) async fn verbs_09_terminated_instances_are_in_the_wrong_state(cx: &Context) -> Outcome {
+pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context) -> Outcome {
     let id = running(cx).await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;

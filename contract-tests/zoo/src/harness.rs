@@ -1,4 +1,6 @@
-//! The memory cloud as a harness: the reference that every clause passes on.
+//! The memory cloud as a harness: the reference that passes every clause.
+//!
+//! Owns the mapping of the kit's faults and external changes to the memory cloud's own.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +16,20 @@ use fleetwright_contract_tests::{
     ExternalActor, Faults, Harness, Oracle, Time, Truth, WireFault, WireOp,
 };
 
-/// A memory cloud, fresh for each clause, under virtual time.
+/// A memory cloud, fresh for each clause, under virtual time. It offers everything that a harness can.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_contract_tests::contract_tests;
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// fn slow() -> MemoryHarness {
+///     MemoryHarness::with(|cloud| cloud.latency(Duration::from_secs(4)))
+/// }
+///
+/// contract_tests!(slow);
+/// # fn main() {}
+/// ```
 #[derive(Clone, Debug)]
 pub struct MemoryHarness {
     cloud: MemoryCloud,
@@ -24,12 +39,12 @@ const IMAGES: [&str; 2] = ["contract-image", "contract-image-2"];
 const TYPES: [&str; 2] = ["contract-small", "contract-large"];
 
 impl MemoryHarness {
-    /// A well-behaved cloud.
+    /// Creates a cloud with the default knobs.
     pub fn new() -> Self {
         Self::with(|cloud| cloud)
     }
 
-    /// A cloud with other knobs.
+    /// Creates a cloud whose knobs `turn` sets.
     pub fn with(turn: impl FnOnce(MemoryCloudBuilder) -> MemoryCloudBuilder) -> Self {
         let mut cloud = MemoryCloud::builder()
             .seed(fleetwright_contract_tests::seed_from_env().unwrap_or(1))
@@ -45,7 +60,7 @@ impl MemoryHarness {
         }
     }
 
-    /// The account behind it.
+    /// Returns the cloud behind the harness.
     pub fn cloud(&self) -> &MemoryCloud {
         &self.cloud
     }
@@ -57,10 +72,10 @@ impl Default for MemoryHarness {
     }
 }
 
-/// A name that is written here and well-formed.
+/// Parses a name that is a constant of this file.
 #[expect(clippy::panic, reason = "the names are written in this file")]
 fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
-    T::try_from(text).unwrap_or_else(|_| panic!("{text} is no name"))
+    T::try_from(text).unwrap_or_else(|_| panic!("{text} is not a valid name"))
 }
 
 #[async_trait]
@@ -168,9 +183,9 @@ impl Faults for MemoryHarness {
     }
 
     async fn clear(&self) -> bool {
-        let all_struck = self.cloud.faults().unused_rules().is_empty();
+        let all_injected = self.cloud.faults().unused_rules().is_empty();
         self.cloud.faults().clear();
-        all_struck
+        all_injected
     }
 }
 
@@ -196,7 +211,7 @@ impl MemoryHarness {
     }
 }
 
-/// The memory cloud's own fault for each of the kit's.
+/// Returns the memory cloud's fault for a fault of the kit.
 fn native(fault: &WireFault) -> Fault {
     match fault {
         WireFault::Throttled(delay) => Fault::Refused(Refused::Throttled(*delay)),
@@ -205,7 +220,7 @@ fn native(fault: &WireFault) -> Fault {
         WireFault::Capacity => Fault::Refused(Refused::Capacity),
         WireFault::Quota => Fault::Refused(Refused::Quota),
         WireFault::RequestLost => Fault::Lost(Phase::Before),
-        WireFault::ReplyLost => Fault::Lost(Phase::After),
+        WireFault::ResponseLost => Fault::Lost(Phase::After),
         WireFault::ServerErrorBefore => Fault::ServerError(Phase::Before),
         WireFault::ServerErrorAfter => Fault::ServerError(Phase::After),
         WireFault::Malformed => Fault::Malformed,
@@ -232,12 +247,12 @@ impl ExternalActor for MemoryHarness {
         config.tags = tags;
         let launched = self.cloud.operator().launch(&config);
         launched
-            .unwrap_or_else(|error| panic!("the external_actor cannot launch: {error}"))
+            .unwrap_or_else(|error| panic!("the external actor cannot launch: {error}"))
             .id
     }
 
     async fn stop(&self, id: &InstanceId) {
-        // Nobody tells an external_actor what came of it; the clause looks for itself.
+        // The clause observes the result by itself.
         let _ = self.cloud.operator().stop(id);
     }
 

@@ -13,7 +13,7 @@
 //!
 //! let mutants = mutants::all();
 //! let mutant = mutants.iter().find(|mutant| mutant.name == "token ignored").unwrap();
-//! let clause = clause(mutant.dies_of).unwrap();
+//! let clause = clause(mutant.violates).unwrap();
 //! let verdict = run_clause(clause, &(mutant.make)());
 //! assert_eq!(verdict.status, Status::Fail);
 //! println!("{}", CONTRACT.message(&verdict));
@@ -22,9 +22,9 @@
 pub mod benign;
 mod harness;
 pub mod mutants;
-mod twist;
+mod overrides;
 
 pub use harness::MemoryHarness;
-pub use twist::{At, Twist, Twisted, TwistedHarness};
+pub use overrides::{CallContext, OverriddenProvisioner, Override, OverrideHarness};
 
 pub use fleetwright_contract_tests::Factory;

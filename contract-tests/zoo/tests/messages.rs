@@ -12,7 +12,7 @@ fn death_of(name: &str) -> String {
         .iter()
         .find(|mutant| mutant.name == name)
         .unwrap();
-    let clause = clause(mutant.dies_of).unwrap();
+    let clause = clause(mutant.violates).unwrap();
     let message = CONTRACT.message(&run_clause(clause, &(mutant.make)()));
     masked(&message)
 }
@@ -75,7 +75,7 @@ fn a_sequence_of_the_model_is_told_step_by_step() {
     let mutants = mutants::all();
     let of_the_model = mutants
         .iter()
-        .find(|mutant| mutant.dies_of == "CRASH-06")
+        .find(|mutant| mutant.violates == "CRASH-06")
         .unwrap();
     assert_reads_as_kept(of_the_model.name);
 }

@@ -14,7 +14,7 @@ fn a_broken_sequence_is_written_down_and_tried_again() {
     let mutants = mutants::all();
     let broken = mutants
         .iter()
-        .find(|mutant| mutant.dies_of == "CRASH-06")
+        .find(|mutant| mutant.violates == "CRASH-06")
         .unwrap();
 
     let first = run_clause(model, &(broken.make)());

@@ -15,43 +15,48 @@ use fleetwright_store::{
         Factory, Harness, Status, clause,
         crash::{Child, run_child},
         run_clause,
-        zoo::{At, Twist, Twisted},
+        zoo::{CallContext, OverriddenStore, Override},
     },
 };
 use harness::SqliteHarness;
 use tokio::task::JoinHandle;
 
-/// The SQLite store with a twist.
-struct TwistedSqlite {
+/// The SQLite store with a overrides.
+struct SqliteWithOverride {
     base: SqliteHarness,
-    twist: Arc<dyn Twist>,
+    overrides: Arc<dyn Override>,
 }
 
-impl TwistedSqlite {
-    fn new<T: Twist + Default + 'static>(base: SqliteHarness) -> Self {
+impl SqliteWithOverride {
+    fn new<T: Override + Default + 'static>(base: SqliteHarness) -> Self {
         Self {
             base,
-            twist: Arc::new(T::default()),
+            overrides: Arc::new(T::default()),
         }
     }
 }
 
 #[async_trait]
-impl Harness for TwistedSqlite {
+impl Harness for SqliteWithOverride {
     fn name(&self) -> String {
-        "twisted sqlite".to_owned()
+        "sqlite with an override".to_owned()
     }
     async fn open(&self, schema: Schema) -> Result<Arc<dyn Store>> {
         let store = self.base.open(schema).await?;
-        Ok(Arc::new(Twisted::new(store, Arc::clone(&self.twist), 1)))
+        Ok(Arc::new(OverriddenStore::new(
+            store,
+            Arc::clone(&self.overrides),
+            1,
+        )))
     }
     fn location(&self) -> Option<String> {
         self.base.location()
     }
 }
 
-fn must_die<T: Twist + Default + 'static>(child: &str) {
-    let factory: Factory = Arc::new(|| Arc::new(TwistedSqlite::new::<T>(SqliteHarness::new())));
+fn must_die<T: Override + Default + 'static>(child: &str) {
+    let factory: Factory =
+        Arc::new(|| Arc::new(SqliteWithOverride::new::<T>(SqliteHarness::new())));
     let verdict = run_clause(
         clause("CRASH-01").unwrap(),
         &factory,
@@ -62,18 +67,20 @@ fn must_die<T: Twist + Default + 'static>(child: &str) {
 
 /// A mutant: a test that it dies, and the process that it writes in.
 macro_rules! dies {
-    ($module:ident, $twist:ty) => {
+    ($module:ident, $overrides:ty) => {
         mod $module {
             use super::*;
 
             #[test]
             fn child() {
-                run_child(|location| TwistedSqlite::new::<$twist>(SqliteHarness::at(location)));
+                run_child(|location| {
+                    SqliteWithOverride::new::<$overrides>(SqliteHarness::at(location))
+                });
             }
 
             #[test]
             fn fails_crash_01() {
-                must_die::<$twist>(concat!(module_path!(), "::child"));
+                must_die::<$overrides>(concat!(module_path!(), "::child"));
             }
         }
     };
@@ -88,8 +95,8 @@ dies!(forgets_changes, ForgetsChanges);
 struct AcknowledgesEarly(Mutex<Option<(Revision, JoinHandle<()>)>>);
 
 #[async_trait]
-impl Twist for AcknowledgesEarly {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for AcknowledgesEarly {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let head = at.store.head().await?;
         let mut last = self.0.lock().unwrap();
         let (revision, before) = match last.take() {
@@ -114,8 +121,8 @@ impl Twist for AcknowledgesEarly {
 struct WritesInHalves;
 
 #[async_trait]
-impl Twist for WritesInHalves {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for WritesInHalves {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let (mut first, mut second) = (transaction.clone(), Transaction::new());
         second.writes = first.writes.split_off(2);
         at.store.commit(&first).await?;
@@ -128,8 +135,8 @@ impl Twist for WritesInHalves {
 struct ForgetsChanges;
 
 #[async_trait]
-impl Twist for ForgetsChanges {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for ForgetsChanges {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let revision = at.store.commit(transaction).await?;
         at.store.compact(revision).await?;
         Ok(revision)

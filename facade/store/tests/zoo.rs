@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use fleetwright_store::contract::{
     CLAUSES, CONTRACT, MemoryHarness, Status, clause, run_clause, run_store_contract_tests,
-    zoo::{Leaps, TwistedHarness, mutants},
+    zoo::{Leaps, OverrideHarness, mutants},
 };
 
 /// About processes, which memory does not outlive; its mutants are in the tests of the SQLite store.
@@ -27,7 +27,7 @@ fn the_reference_passes() {
 
 #[test]
 fn skipped_revisions_pass() {
-    let factory = TwistedHarness::factory::<Leaps>();
+    let factory = OverrideHarness::factory::<Leaps>();
     for clause in CLAUSES {
         let verdict = run_clause(clause, &factory, None);
         assert!(
@@ -41,7 +41,7 @@ fn skipped_revisions_pass() {
 #[test]
 fn every_mutant_fails_its_clause() {
     let died = mutants::all().into_iter().map(|mutant| {
-        let its_own = clause(mutant.dies_of).unwrap();
+        let its_own = clause(mutant.violates).unwrap();
         // Some break only now and then: those need not die at once.
         let verdicts = (0..20).map(|_| run_clause(its_own, &(mutant.make)(), None));
         let mut failures = verdicts.filter(|verdict| !verdict.status.is_conformant());
@@ -56,7 +56,10 @@ fn every_mutant_fails_its_clause() {
 
 #[test]
 fn every_clause_has_a_mutant() {
-    let with_mutant: BTreeSet<_> = mutants::all().iter().map(|mutant| mutant.dies_of).collect();
+    let with_mutant: BTreeSet<_> = mutants::all()
+        .iter()
+        .map(|mutant| mutant.violates)
+        .collect();
     let without = CLAUSES
         .iter()
         .filter(|clause| !with_mutant.contains(clause.id));
@@ -67,12 +70,12 @@ fn every_clause_has_a_mutant() {
 #[test]
 fn violation_states_promise_and_observation() {
     let mutant = mutants::all()[0];
-    let its_own = clause(mutant.dies_of).unwrap();
+    let its_own = clause(mutant.violates).unwrap();
     let verdict = run_clause(its_own, &(mutant.make)(), None);
     assert_eq!(
         CONTRACT.message(&verdict),
         "RECORD-01: fail\n  \
-         promised: a store must answer nothing for a record that is not there, whatever stands beside it\n  \
+         promised: a store must return nothing for a record that does not exist, whatever other records exist\n  \
          observed: get of thing/a, which is not there: Some(Record { id: thing/ab, revision: Revision(1), \
          value: Object {} })\n  \
          text:     docs/store-contract.md, RECORD-01\n"

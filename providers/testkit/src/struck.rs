@@ -86,7 +86,7 @@ pub fn native(fault: &WireFault) -> Fault {
         WireFault::Capacity => Fault::Capacity,
         WireFault::Quota => Fault::Quota,
         WireFault::RequestLost => Fault::Lost { phase: before },
-        WireFault::ReplyLost => Fault::Lost { phase: after },
+        WireFault::ResponseLost => Fault::Lost { phase: after },
         WireFault::ServerErrorBefore => Fault::ServerError { phase: before },
         WireFault::ServerErrorAfter => Fault::ServerError { phase: after },
         WireFault::Malformed => Fault::Malformed,

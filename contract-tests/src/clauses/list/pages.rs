@@ -41,7 +41,7 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn list_09_a_failing_page_fails_the_list(cx: &Context) -> Outcome {
+pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome {
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.faults(std::slice::from_ref(&fault))?;
     let ids = fill_page(cx).await?;
@@ -76,7 +76,7 @@ pub(crate) async fn list_09_a_failing_page_fails_the_list(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
-pub(crate) async fn list_10_an_unreachable_part_is_named(cx: &Context) -> Outcome {
+pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let hidden = cx.launch().await?.id;
     launch_elsewhere(cx).await?;
@@ -111,7 +111,7 @@ pub(crate) async fn list_10_an_unreachable_part_is_named(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
-pub(crate) async fn list_13_the_stream_is_the_list(cx: &Context) -> Outcome {
+pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
     let ids = cx.launch_many(pages_if_possible(cx)).await?;
     for id in &ids {
         cx.wait_for_state(id, Running).await?;
@@ -145,7 +145,7 @@ pub(crate) async fn list_13_the_stream_is_the_list(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn list_14_changes_while_listing_lose_nothing(cx: &Context) -> Outcome {
+pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Outcome {
     // Those that go are among the first, so that what follows them moves up.
     let (mut stable, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..STEPS {

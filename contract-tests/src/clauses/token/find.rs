@@ -50,7 +50,7 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
-pub(crate) async fn token_11_find_launch_knows_what_is_gone(cx: &Context) -> Outcome {
+pub(crate) async fn token_11_find_launch_reports_terminated(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let token = cx.new_token();
     config.launch_token = Some(token.clone());

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{FLAVOUR, conflicts, flavoured, other, replayed};
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
-pub(crate) async fn token_04_a_replay_shows_the_instance_as_it_is(cx: &Context) -> Outcome {
+pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
     let id = &first.id;
@@ -65,7 +65,7 @@ async fn shown_as_it_is(
     })
 }
 
-pub(crate) async fn token_05_a_launch_without_effect_frees_its_token(cx: &Context) -> Outcome {
+pub(crate) async fn token_05_refused_launch_frees_its_token(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let mut too_much = config.clone();
     let size = cx.capabilities().max_user_data_bytes + 1;
@@ -113,7 +113,7 @@ async fn is_free(cx: &Context, config: &InstanceConfig, after: &str) -> Result<(
         .map_err(|error| Failure::call_failed(&call, &error))
 }
 
-pub(crate) async fn token_06_a_spent_token_launches_nothing(cx: &Context) -> Outcome {
+pub(crate) async fn token_06_spent_token_launches_nothing(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
     cx.wait_for_state(&first.id, CloudInstanceState::Running)
@@ -192,7 +192,7 @@ async fn launches_at_most_one(
     }
 }
 
-pub(crate) async fn token_07_a_second_handle_knows_the_token(cx: &Context) -> Outcome {
+pub(crate) async fn token_07_second_handle_recognizes_token(cx: &Context) -> Outcome {
     let second = cx.open_handle().await;
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
@@ -220,7 +220,7 @@ pub(crate) async fn token_07_a_second_handle_knows_the_token(cx: &Context) -> Ou
     Ok(Pass::Held)
 }
 
-pub(crate) async fn token_08_a_restarted_process_knows_the_token(cx: &Context) -> Outcome {
+pub(crate) async fn token_08_restarted_process_recognizes_token(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = {
         let lost = cx.open_handle().await;
@@ -235,7 +235,7 @@ pub(crate) async fn token_08_a_restarted_process_knows_the_token(cx: &Context) -
     Ok(Pass::Held)
 }
 
-pub(crate) async fn token_14_a_race_on_one_token_makes_one(cx: &Context) -> Outcome {
+pub(crate) async fn token_14_concurrent_launches_with_one_token(cx: &Context) -> Outcome {
     let own = cx.shared_provisioner();
     race(cx, &[Arc::clone(&own)]).await?;
     cx.require_count(1).await?;

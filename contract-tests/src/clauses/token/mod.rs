@@ -17,13 +17,12 @@ use futures_util::future::join_all;
 use find::found;
 pub(crate) use find::{
     token_09_find_launch_finds_the_instance, token_10_find_launch_launches_nothing,
-    token_11_find_launch_knows_what_is_gone,
+    token_11_find_launch_reports_terminated,
 };
 pub(crate) use memory::{
-    token_04_a_replay_shows_the_instance_as_it_is,
-    token_05_a_launch_without_effect_frees_its_token, token_06_a_spent_token_launches_nothing,
-    token_07_a_second_handle_knows_the_token, token_08_a_restarted_process_knows_the_token,
-    token_14_a_race_on_one_token_makes_one,
+    token_04_replay_returns_current_state, token_05_refused_launch_frees_its_token,
+    token_06_spent_token_launches_nothing, token_07_second_handle_recognizes_token,
+    token_08_restarted_process_recognizes_token, token_14_concurrent_launches_with_one_token,
 };
 
 use crate::{Context, Failure, Outcome, Pass, require};
@@ -92,7 +91,7 @@ pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Contex
     Ok(Pass::Held)
 }
 
-pub(crate) async fn token_13_tokens_are_told_apart_exactly(cx: &Context) -> Outcome {
+pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcome {
     let root = format!("t{}", cx.new_token());
     let filled = format!("{root:x<width$}", width = MAX_TOKEN_BYTES - 1);
     let texts = [
@@ -122,7 +121,7 @@ pub(crate) async fn token_13_tokens_are_told_apart_exactly(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
-pub(crate) async fn token_15_a_zone_is_part_of_the_config(cx: &Context) -> Outcome {
+pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome {
     let none = || Failure::NotRun("the harness names no zone".to_owned());
     let zone = cx.harness().zone().ok_or_else(none)?;
     let mut anywhere = cx.config_with_token();

@@ -1,6 +1,6 @@
-//! Legal oddities: backends that are slow, forgetful, stingy or strange, and keep every promise.
+//! Benign backends: slow, forgetful, limited or otherwise unusual ones that keep every promise.
 //!
-//! A clause that one of them fails asks for more than the contract says.
+//! If one of them fails a clause, the clause demands more than the contract says.
 
 mod odd;
 mod patient;
@@ -13,14 +13,14 @@ use futures_util::FutureExt as _;
 
 pub(super) use patient::{End, awaited, refusal};
 
-use super::{Factory, MemoryHarness, TwistedHarness};
+use super::{Factory, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::ExternalActor as _;
 
-/// A backend that is odd and legal.
+/// A backend that is unusual and correct.
 pub struct Benign {
-    /// What is odd about it.
+    /// What is unusual about it, in a few words.
     pub name: &'static str,
-    /// Makes it.
+    /// Creates its factory.
     pub make: fn() -> Factory,
 }
 
@@ -30,12 +30,12 @@ impl std::fmt::Debug for Benign {
     }
 }
 
-/// Every benign oddity.
+/// Returns every benign backend.
 pub const fn all() -> &'static [Benign] {
     ALL
 }
 
-/// A cloud with other knobs.
+/// Returns a factory of memory clouds with other knobs.
 fn knobs(turn: fn(MemoryCloudBuilder) -> MemoryCloudBuilder) -> Factory {
     Arc::new(move || Arc::new(MemoryHarness::with(turn)))
 }
@@ -139,11 +139,11 @@ const ALL: &[Benign] = &[
     },
     Benign {
         name: "lists in another order each time",
-        make: TwistedHarness::factory::<odd::Shuffles>,
+        make: OverrideHarness::factory::<odd::Shuffles>,
     },
     Benign {
         name: "throttles the first of every two calls",
-        make: TwistedHarness::factory::<odd::Throttles>,
+        make: OverrideHarness::factory::<odd::Throttles>,
     },
     Benign {
         name: "gives no public addresses",
@@ -151,47 +151,47 @@ const ALL: &[Benign] = &[
     },
     Benign {
         name: "tells no reasons and no native states of what runs",
-        make: TwistedHarness::factory::<odd::Silent>,
+        make: OverrideHarness::factory::<odd::Silent>,
     },
     Benign {
         name: "waits out a stop before it starts",
-        make: TwistedHarness::factory::<odd::PatientStart>,
+        make: OverrideHarness::factory::<odd::PatientStart>,
     },
     Benign {
         name: "waits for the end of a launch",
-        make: TwistedHarness::factory::<patient::PatientLaunch>,
+        make: OverrideHarness::factory::<patient::PatientLaunch>,
     },
     Benign {
         name: "answers streams in drops",
-        make: TwistedHarness::factory::<odd::Drops>,
+        make: OverrideHarness::factory::<odd::Drops>,
     },
     Benign {
         name: "repeats a launch whose answer was lost",
-        make: TwistedHarness::factory::<odd::Repeats>,
+        make: OverrideHarness::factory::<odd::Repeats>,
     },
     Benign {
         name: "refuses tags with symbols and in other alphabets",
-        make: TwistedHarness::factory::<odd::PlainTags>,
+        make: OverrideHarness::factory::<odd::PlainTags>,
     },
     Benign {
         name: "takes a while to make an image",
-        make: TwistedHarness::factory::<odd::SlowImages>,
+        make: OverrideHarness::factory::<odd::SlowImages>,
     },
     Benign {
         name: "describes what is terminated and lists it to nobody",
-        make: TwistedHarness::factory::<odd::Discreet>,
+        make: OverrideHarness::factory::<odd::Discreet>,
     },
     Benign {
         name: "stops only what runs",
-        make: TwistedHarness::factory::<odd::StopsWhatRuns>,
+        make: OverrideHarness::factory::<odd::StopsWhatRuns>,
     },
     Benign {
         name: "judges optional verbs by reads that lag",
-        make: TwistedHarness::factory::<odd::LateJudge>,
+        make: OverrideHarness::factory::<odd::LateJudge>,
     },
     Benign {
         name: "one launch at a time with one token",
-        make: TwistedHarness::factory::<odd::OneByOne>,
+        make: OverrideHarness::factory::<odd::OneByOne>,
     },
     Benign {
         name: "full of foreign instances",

@@ -19,7 +19,7 @@ use fleetwright::{
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, sleep};
 
-use crate::{At, Twist};
+use crate::{CallContext, Override};
 
 fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
@@ -30,10 +30,10 @@ fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct Shuffles(AtomicUsize);
 
 #[async_trait]
-impl Twist for Shuffles {
+impl Override for Shuffles {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -62,28 +62,36 @@ impl Throttles {
 }
 
 #[async_trait]
-impl Twist for Throttles {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for Throttles {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         self.pass(Operation::LaunchInstance)?;
         at.inner.launch_instance(config).await
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         self.pass(Operation::DescribeInstance)?;
         at.inner.describe_instance(id).await
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         self.pass(Operation::ListInstances)?;
         at.inner.list_instances(filter).await
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         self.pass(Operation::FindLaunch)?;
         at.inner.find_launch(token).await
     }
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         self.pass(Operation::TerminateInstance)?;
         at.inner.terminate_instance(id).await
     }
@@ -102,10 +110,10 @@ fn hushed(mut info: InstanceInfo) -> InstanceInfo {
 }
 
 #[async_trait]
-impl Twist for Silent {
+impl Override for Silent {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let list = at.inner.list_instances(filter).await?;
@@ -113,7 +121,7 @@ impl Twist for Silent {
     }
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         let hush = |item: Result<ListItem>| {
@@ -131,8 +139,8 @@ impl Twist for Silent {
 pub(super) struct PatientStart;
 
 #[async_trait]
-impl Twist for PatientStart {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for PatientStart {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         loop {
             match at.inner.start_instance(id).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => {
@@ -150,10 +158,10 @@ impl Twist for PatientStart {
 pub(super) struct Drops;
 
 #[async_trait]
-impl Twist for Drops {
+impl Override for Drops {
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         let slowly = |item| async move {
@@ -169,8 +177,12 @@ impl Twist for Drops {
 pub(super) struct Repeats;
 
 #[async_trait]
-impl Twist for Repeats {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for Repeats {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         match &answer {
             Err(error) if error.kind() == ErrorKind::Timeout && config.launch_token.is_some() => {
@@ -186,8 +198,12 @@ impl Twist for Repeats {
 pub(super) struct PlainTags;
 
 #[async_trait]
-impl Twist for PlainTags {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for PlainTags {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let plain = |c: char| c.is_ascii_alphanumeric() || " -_.".contains(c);
         let mut words = config.tags.iter().flat_map(|(key, value)| [key, value]);
         if words.any(|word| !word.chars().all(plain)) {
@@ -204,10 +220,10 @@ impl Twist for PlainTags {
 pub(super) struct SlowImages(Mutex<BTreeMap<ImageId, Instant>>);
 
 #[async_trait]
-impl Twist for SlowImages {
+impl Override for SlowImages {
     async fn snapshot_image(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         id: &InstanceId,
         request: &SnapshotRequest,
     ) -> Result<ImageId> {
@@ -216,7 +232,11 @@ impl Twist for SlowImages {
         made.entry(image.clone()).or_insert_with(Instant::now);
         Ok(image)
     }
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let made = lock(&self.0).get(&config.image).copied();
         if made.is_some_and(|made| made.elapsed() < Duration::from_secs(40)) {
             let later = RetryAdvice::After(Duration::from_secs(10));
@@ -241,8 +261,12 @@ impl Drop for UnderWay<'_> {
 }
 
 #[async_trait]
-impl Twist for OneByOne {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for OneByOne {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };
@@ -302,22 +326,35 @@ impl LateJudge {
 }
 
 #[async_trait]
-impl Twist for LateJudge {
+impl Override for LateJudge {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.consistency_window = LATE;
         declared
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
         self.see(&status);
         Ok(status)
     }
-    async fn console_session(&self, at: At<'_>, id: &InstanceId) -> Result<ConsoleSession> {
+    async fn console_session(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<ConsoleSession> {
         self.runs(Operation::ConsoleSession, id)?;
         at.inner.console_session(id).await
     }
-    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+    async fn reboot_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        how: Reboot,
+    ) -> Result<()> {
         self.runs(Operation::RebootInstance, id)?;
         at.inner.reboot_instance(id, how).await
     }
@@ -328,15 +365,19 @@ impl Twist for LateJudge {
 pub(super) struct StopsWhatRuns(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for StopsWhatRuns {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for StopsWhatRuns {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
         if status.state != CloudInstanceState::Pending {
             lock(&self.0).insert(id.clone());
         }
         Ok(status)
     }
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let ran = lock(&self.0).contains(id);
         let seen = if ran {
             None
@@ -357,7 +398,7 @@ impl Twist for StopsWhatRuns {
 pub(super) struct Discreet;
 
 #[async_trait]
-impl Twist for Discreet {
+impl Override for Discreet {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.terminated_listed = false;
@@ -365,7 +406,7 @@ impl Twist for Discreet {
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -374,7 +415,7 @@ impl Twist for Discreet {
     }
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         let alive = |item: &Result<ListItem>| {

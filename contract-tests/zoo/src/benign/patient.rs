@@ -10,7 +10,7 @@ use fleetwright::{
 };
 use tokio::time::sleep;
 
-use crate::{At, Twist};
+use crate::{CallContext, Override};
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -26,7 +26,7 @@ pub(crate) enum End {
 }
 
 /// Launches and looks on until the launch has come to an end, or cannot be looked at.
-pub(crate) async fn awaited(at: At<'_>, config: &InstanceConfig) -> Result<End> {
+pub(crate) async fn awaited(at: CallContext<'_>, config: &InstanceConfig) -> Result<End> {
     let launched = at.inner.launch_instance(config).await?;
     if launched.state != Pending {
         return Ok(End::Launched(Box::new(launched)));
@@ -58,8 +58,12 @@ pub(crate) fn refusal(effect: Effect) -> ProvisionError {
 pub(super) struct PatientLaunch;
 
 #[async_trait]
-impl Twist for PatientLaunch {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for PatientLaunch {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         match awaited(at, config).await? {
             End::Launched(info) => Ok(*info),
             End::Failed(code) => Err(refusal(Effect::None).with_native_code(code)),

@@ -19,40 +19,40 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "dropped launch leaks",
-        dies_of: "CANCELLATION-01",
-        make: TwistedHarness::factory::<DroppedLaunchLeaks>,
+        violates: "CANCELLATION-01",
+        make: OverrideHarness::factory::<DroppedLaunchLeaks>,
     },
     Mutant {
         name: "dropped launch is under way for ever",
-        dies_of: "CANCELLATION-01",
-        make: TwistedHarness::factory::<DroppedLaunchGoesOn>,
+        violates: "CANCELLATION-01",
+        make: OverrideHarness::factory::<DroppedLaunchGoesOn>,
     },
     Mutant {
         name: "dropped stop is under way for ever",
-        dies_of: "CANCELLATION-02",
-        make: TwistedHarness::factory::<DroppedStopGoesOn>,
+        violates: "CANCELLATION-02",
+        make: OverrideHarness::factory::<DroppedStopGoesOn>,
     },
     Mutant {
         name: "dropped start is under way for ever",
-        dies_of: "CANCELLATION-02",
-        make: TwistedHarness::factory::<DroppedStartGoesOn>,
+        violates: "CANCELLATION-02",
+        make: OverrideHarness::factory::<DroppedStartGoesOn>,
     },
     Mutant {
         name: "dropped terminate is in the way of the next",
-        dies_of: "CANCELLATION-02",
-        make: TwistedHarness::factory::<DroppedTerminateIsInTheWay>,
+        violates: "CANCELLATION-02",
+        make: OverrideHarness::factory::<DroppedTerminateIsInTheWay>,
     },
     Mutant {
         name: "caller that shares a call fails when the other is dropped",
-        dies_of: "CANCELLATION-03",
-        make: TwistedHarness::factory::<FollowerFailsWithLeader>,
+        violates: "CANCELLATION-03",
+        make: OverrideHarness::factory::<FollowerFailsWithLeader>,
     },
 ];
 
@@ -76,8 +76,12 @@ impl DroppedLaunchLeaks {
 }
 
 #[async_trait]
-impl Twist for DroppedLaunchLeaks {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for DroppedLaunchLeaks {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };
@@ -93,7 +97,7 @@ impl Twist for DroppedLaunchLeaks {
         }
         answer
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let native = self.native(token);
         at.inner.find_launch(native.as_ref().unwrap_or(token)).await
     }
@@ -104,8 +108,12 @@ impl Twist for DroppedLaunchLeaks {
 struct DroppedLaunchGoesOn(Mutex<BTreeMap<LaunchToken, u32>>);
 
 #[async_trait]
-impl Twist for DroppedLaunchGoesOn {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for DroppedLaunchGoesOn {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };
@@ -114,7 +122,7 @@ impl Twist for DroppedLaunchGoesOn {
         *locked(&self.0).entry(token.clone()).or_default() -= 1;
         answer
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         if locked(&self.0)
             .get(token)
             .is_some_and(|under_way| *under_way > 0)
@@ -130,8 +138,8 @@ impl Twist for DroppedLaunchGoesOn {
 struct DroppedStopGoesOn(Mutex<BTreeSet<(usize, InstanceId)>>);
 
 #[async_trait]
-impl Twist for DroppedStopGoesOn {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for DroppedStopGoesOn {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let first = locked(&self.0).insert((at.handle, id.clone()));
         if !first && !at.inner.describe_instance(id).await?.state.is_ending() {
             return Ok(());
@@ -147,8 +155,8 @@ impl Twist for DroppedStopGoesOn {
 struct DroppedStartGoesOn(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for DroppedStartGoesOn {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for DroppedStartGoesOn {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         for _ in 0..2 {
             at.inner.describe_instance(id).await?;
         }
@@ -167,8 +175,8 @@ impl Twist for DroppedStartGoesOn {
 struct DroppedTerminateIsInTheWay(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for DroppedTerminateIsInTheWay {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for DroppedTerminateIsInTheWay {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         if locked(&self.0).contains(id) {
             let call = at.call(Operation::TerminateInstance);
             return Err(call.conflict("a terminate is under way", RetryAdvice::SameToken));
@@ -188,8 +196,12 @@ type Shared = watch::Receiver<Option<Result<InstanceInfo>>>;
 struct FollowerFailsWithLeader(Mutex<BTreeMap<LaunchToken, (InstanceConfig, Shared)>>);
 
 #[async_trait]
-impl Twist for FollowerFailsWithLeader {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for FollowerFailsWithLeader {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };

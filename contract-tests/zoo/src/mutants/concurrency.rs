@@ -12,45 +12,45 @@ use fleetwright::{
 };
 use tokio::sync::{Mutex as AsyncMutex, RwLock, watch};
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "lock held across await",
-        dies_of: "CONCURRENCY-01",
-        make: TwistedHarness::factory::<LockHeldAcrossAwait>,
+        violates: "CONCURRENCY-01",
+        make: OverrideHarness::factory::<LockHeldAcrossAwait>,
     },
     Mutant {
         name: "lists wait for the launches under way",
-        dies_of: "CONCURRENCY-01",
-        make: TwistedHarness::factory::<ListsWaitForLaunches>,
+        violates: "CONCURRENCY-01",
+        make: OverrideHarness::factory::<ListsWaitForLaunches>,
     },
     Mutant {
         name: "equal launches under way are merged whatever their tokens",
-        dies_of: "CONCURRENCY-02",
-        make: TwistedHarness::factory::<MergesEqualLaunches>,
+        violates: "CONCURRENCY-02",
+        make: OverrideHarness::factory::<MergesEqualLaunches>,
     },
     Mutant {
         name: "terminate gives way to a start under way",
-        dies_of: "CONCURRENCY-03",
-        make: TwistedHarness::factory::<TerminateGivesWay>,
+        violates: "CONCURRENCY-03",
+        make: OverrideHarness::factory::<TerminateGivesWay>,
     },
     Mutant {
         name: "what was started comes back after its end",
-        dies_of: "CONCURRENCY-03",
-        make: TwistedHarness::factory::<StartedComesBack>,
+        violates: "CONCURRENCY-03",
+        make: OverrideHarness::factory::<StartedComesBack>,
     },
     Mutant {
         name: "terminate beside a start is told as a conflict",
-        dies_of: "CONCURRENCY-03",
-        make: TwistedHarness::factory::<TerminateIsToldAsConflict>,
+        violates: "CONCURRENCY-03",
+        make: OverrideHarness::factory::<TerminateIsToldAsConflict>,
     },
     Mutant {
         name: "config not compared with that of a launch under way",
-        dies_of: "CONCURRENCY-04",
-        make: TwistedHarness::factory::<MergesConflictingLaunches>,
+        violates: "CONCURRENCY-04",
+        make: OverrideHarness::factory::<MergesConflictingLaunches>,
     },
 ];
 
@@ -62,22 +62,30 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct LockHeldAcrossAwait(AsyncMutex<()>);
 
 #[async_trait]
-impl Twist for LockHeldAcrossAwait {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LockHeldAcrossAwait {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let _one_at_a_time = self.0.lock().await;
         at.inner.launch_instance(config).await
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let _one_at_a_time = self.0.lock().await;
         at.inner.describe_instance(id).await
     }
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let _one_at_a_time = self.0.lock().await;
         at.inner.stop_instance(id).await
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let _one_at_a_time = self.0.lock().await;
@@ -90,14 +98,18 @@ impl Twist for LockHeldAcrossAwait {
 struct ListsWaitForLaunches(RwLock<()>);
 
 #[async_trait]
-impl Twist for ListsWaitForLaunches {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ListsWaitForLaunches {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let _beside_others = self.0.read().await;
         at.inner.launch_instance(config).await
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         drop(self.0.write().await);
@@ -118,8 +130,12 @@ async fn follow(mut call: Shared) -> Option<Result<InstanceInfo>> {
 struct MergesEqualLaunches(Mutex<Vec<(InstanceConfig, LaunchToken, Shared)>>);
 
 #[async_trait]
-impl Twist for MergesEqualLaunches {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for MergesEqualLaunches {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = config.launch_token.clone() else {
             return at.inner.launch_instance(config).await;
         };
@@ -160,13 +176,13 @@ impl Drop for UnderWay<'_> {
 }
 
 #[async_trait]
-impl Twist for TerminateGivesWay {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for TerminateGivesWay {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         locked(&self.0).insert(id.clone());
         let _until_then = UnderWay(&self.0, id);
         at.inner.start_instance(id).await
     }
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         if locked(&self.0).contains(id) {
             return Ok(());
         }
@@ -179,13 +195,17 @@ impl Twist for TerminateGivesWay {
 struct StartedComesBack(Mutex<BTreeMap<InstanceId, CloudInstanceState>>);
 
 #[async_trait]
-impl Twist for StartedComesBack {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for StartedComesBack {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let answer = at.inner.start_instance(id).await;
         locked(&self.0).insert(id.clone(), CloudInstanceState::Terminated);
         answer
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         if let Some(next) = locked(&self.0)
             .get_mut(id)
@@ -202,13 +222,13 @@ impl Twist for StartedComesBack {
 struct TerminateIsToldAsConflict(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for TerminateIsToldAsConflict {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for TerminateIsToldAsConflict {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         locked(&self.0).insert(id.clone());
         let _until_then = UnderWay(&self.0, id);
         at.inner.start_instance(id).await
     }
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let beside = locked(&self.0).contains(id);
         at.inner.terminate_instance(id).await?;
         if beside {
@@ -224,8 +244,12 @@ impl Twist for TerminateIsToldAsConflict {
 struct MergesConflictingLaunches(Mutex<BTreeMap<LaunchToken, Shared>>);
 
 #[async_trait]
-impl Twist for MergesConflictingLaunches {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for MergesConflictingLaunches {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };

@@ -14,60 +14,60 @@ use fleetwright::{
     InstanceId, InstanceInfo, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each of the family's other clauses, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "console output always empty",
-        dies_of: "VERBS-05",
-        make: TwistedHarness::factory::<SilentConsole>,
+        violates: "VERBS-05",
+        make: OverrideHarness::factory::<SilentConsole>,
     },
     Mutant {
         name: "one console for all instances",
-        dies_of: "VERBS-06",
-        make: TwistedHarness::factory::<OneConsole>,
+        violates: "VERBS-06",
+        make: OverrideHarness::factory::<OneConsole>,
     },
     Mutant {
         name: "console of a stopped instance opens",
-        dies_of: "VERBS-06",
-        make: TwistedHarness::factory::<ConsoleOfStopped>,
+        violates: "VERBS-06",
+        make: OverrideHarness::factory::<ConsoleOfStopped>,
     },
     Mutant {
         name: "snapshot asked again makes a second image",
-        dies_of: "VERBS-07",
-        make: TwistedHarness::factory::<SnapshotsAgain>,
+        violates: "VERBS-07",
+        make: OverrideHarness::factory::<SnapshotsAgain>,
     },
     Mutant {
         name: "launch of a fresh image is of unknown effect",
-        dies_of: "VERBS-07",
-        make: TwistedHarness::factory::<LosesSightOfFreshImages>,
+        violates: "VERBS-07",
+        make: OverrideHarness::factory::<LosesSightOfFreshImages>,
     },
     Mutant {
         name: "snapshot answers another instance's image",
-        dies_of: "VERBS-07",
-        make: TwistedHarness::factory::<SnapshotsByName>,
+        violates: "VERBS-07",
+        make: OverrideHarness::factory::<SnapshotsByName>,
     },
     Mutant {
         name: "snapshot answers an image that never comes",
-        dies_of: "VERBS-07",
-        make: TwistedHarness::factory::<SnapshotsNothing>,
+        violates: "VERBS-07",
+        make: OverrideHarness::factory::<SnapshotsNothing>,
     },
     Mutant {
         name: "reboot of an unknown id Ok",
-        dies_of: "VERBS-08",
-        make: TwistedHarness::factory::<RebootsUnknown>,
+        violates: "VERBS-08",
+        make: OverrideHarness::factory::<RebootsUnknown>,
     },
     Mutant {
         name: "tags of a terminated instance change",
-        dies_of: "VERBS-09",
-        make: TwistedHarness::factory::<TagsTerminated>,
+        violates: "VERBS-09",
+        make: OverrideHarness::factory::<TagsTerminated>,
     },
     Mutant {
         name: "console of a terminated instance is empty",
-        dies_of: "VERBS-09",
-        make: TwistedHarness::factory::<ConsoleOfTerminated>,
+        violates: "VERBS-09",
+        make: OverrideHarness::factory::<ConsoleOfTerminated>,
     },
 ];
 
@@ -75,8 +75,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
 struct SilentConsole;
 
 #[async_trait]
-impl Twist for SilentConsole {
-    async fn console_output(&self, at: At<'_>, id: &InstanceId) -> Result<ConsoleOutput> {
+impl Override for SilentConsole {
+    async fn console_output(&self, at: CallContext<'_>, id: &InstanceId) -> Result<ConsoleOutput> {
         let mut output = at.inner.console_output(id).await?;
         output.text.clear();
         Ok(output)
@@ -88,8 +88,12 @@ impl Twist for SilentConsole {
 struct OneConsole(Mutex<Option<ConsoleSession>>);
 
 #[async_trait]
-impl Twist for OneConsole {
-    async fn console_session(&self, at: At<'_>, id: &InstanceId) -> Result<ConsoleSession> {
+impl Override for OneConsole {
+    async fn console_session(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<ConsoleSession> {
         let session = at.inner.console_session(id).await?;
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(first.get_or_insert(session).clone())
@@ -100,8 +104,12 @@ impl Twist for OneConsole {
 struct ConsoleOfStopped;
 
 #[async_trait]
-impl Twist for ConsoleOfStopped {
-    async fn console_session(&self, at: At<'_>, id: &InstanceId) -> Result<ConsoleSession> {
+impl Override for ConsoleOfStopped {
+    async fn console_session(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<ConsoleSession> {
         if at.state(id) == Some(CloudInstanceState::Stopped) {
             return Ok(ConsoleSession::new(format!("memory://console/{id}")));
         }
@@ -114,10 +122,10 @@ impl Twist for ConsoleOfStopped {
 struct SnapshotsAgain(AtomicU32);
 
 #[async_trait]
-impl Twist for SnapshotsAgain {
+impl Override for SnapshotsAgain {
     async fn snapshot_image(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         id: &InstanceId,
         request: &SnapshotRequest,
     ) -> Result<ImageId> {
@@ -132,10 +140,10 @@ impl Twist for SnapshotsAgain {
 struct SnapshotsByName;
 
 #[async_trait]
-impl Twist for SnapshotsByName {
+impl Override for SnapshotsByName {
     async fn snapshot_image(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         id: &InstanceId,
         request: &SnapshotRequest,
     ) -> Result<ImageId> {
@@ -152,10 +160,10 @@ impl Twist for SnapshotsByName {
 struct SnapshotsNothing;
 
 #[async_trait]
-impl Twist for SnapshotsNothing {
+impl Override for SnapshotsNothing {
     async fn snapshot_image(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         id: &InstanceId,
         request: &SnapshotRequest,
     ) -> Result<ImageId> {
@@ -168,8 +176,13 @@ impl Twist for SnapshotsNothing {
 struct RebootsUnknown;
 
 #[async_trait]
-impl Twist for RebootsUnknown {
-    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+impl Override for RebootsUnknown {
+    async fn reboot_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        how: Reboot,
+    ) -> Result<()> {
         match at.inner.reboot_instance(id, how).await {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             answer => answer,
@@ -181,8 +194,13 @@ impl Twist for RebootsUnknown {
 struct TagsTerminated;
 
 #[async_trait]
-impl Twist for TagsTerminated {
-    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+impl Override for TagsTerminated {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
         match at.inner.update_tags(id, change).await {
             Err(error) if error.kind() == ErrorKind::WrongState => Ok(()),
             answer => answer,
@@ -194,8 +212,8 @@ impl Twist for TagsTerminated {
 struct ConsoleOfTerminated;
 
 #[async_trait]
-impl Twist for ConsoleOfTerminated {
-    async fn console_output(&self, at: At<'_>, id: &InstanceId) -> Result<ConsoleOutput> {
+impl Override for ConsoleOfTerminated {
+    async fn console_output(&self, at: CallContext<'_>, id: &InstanceId) -> Result<ConsoleOutput> {
         match at.inner.console_output(id).await {
             Err(error) if error.kind() == ErrorKind::WrongState => Ok(ConsoleOutput::new("")),
             answer => answer,
@@ -208,10 +226,10 @@ impl Twist for ConsoleOfTerminated {
 struct LosesSightOfFreshImages(Mutex<BTreeSet<ImageId>>);
 
 #[async_trait]
-impl Twist for LosesSightOfFreshImages {
+impl Override for LosesSightOfFreshImages {
     async fn snapshot_image(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         id: &InstanceId,
         request: &SnapshotRequest,
     ) -> Result<ImageId> {
@@ -220,7 +238,11 @@ impl Twist for LosesSightOfFreshImages {
         fresh.insert(image.clone());
         Ok(image)
     }
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let fresh = {
             let mut fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             fresh.remove(&config.image)

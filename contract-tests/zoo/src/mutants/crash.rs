@@ -13,55 +13,55 @@ use fleetwright::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "new token on each retry",
-        dies_of: "CRASH-01",
-        make: TwistedHarness::factory::<NewTokenOnRetry>,
+        violates: "CRASH-01",
+        make: OverrideHarness::factory::<NewTokenOnRetry>,
     },
     Mutant {
         name: "look-up knows only launches that were answered",
-        dies_of: "CRASH-01",
-        make: TwistedHarness::factory::<FindsAnsweredLaunchesOnly>,
+        violates: "CRASH-01",
+        make: OverrideHarness::factory::<FindsAnsweredLaunchesOnly>,
     },
     Mutant {
         name: "launch whose reply was lost is answered under another id",
-        dies_of: "CRASH-01",
-        make: TwistedHarness::factory::<RenamesLostLaunches>,
+        violates: "CRASH-01",
+        make: OverrideHarness::factory::<RenamesLostLaunches>,
     },
     Mutant {
         name: "look-up believes its own notes",
-        dies_of: "CRASH-02",
-        make: TwistedHarness::factory::<BelievesItsNotes>,
+        violates: "CRASH-02",
+        make: OverrideHarness::factory::<BelievesItsNotes>,
     },
     Mutant {
         name: "stop without an answer blocks the start",
-        dies_of: "CRASH-03",
-        make: TwistedHarness::factory::<UnansweredStopBlocks>,
+        violates: "CRASH-03",
+        make: OverrideHarness::factory::<UnansweredStopBlocks>,
     },
     Mutant {
         name: "lease outlives its process",
-        dies_of: "CRASH-04",
-        make: TwistedHarness::factory::<LeaseOutlivesProcess>,
+        violates: "CRASH-04",
+        make: OverrideHarness::factory::<LeaseOutlivesProcess>,
     },
     Mutant {
         name: "launch that was never answered is not listed",
-        dies_of: "CRASH-05",
-        make: TwistedHarness::factory::<ListsAnsweredLaunchesOnly>,
+        violates: "CRASH-05",
+        make: OverrideHarness::factory::<ListsAnsweredLaunchesOnly>,
     },
     Mutant {
         name: "config not compared while stopped",
-        dies_of: "CRASH-06",
-        make: TwistedHarness::factory::<ForgetsConfigOfStopped>,
+        violates: "CRASH-06",
+        make: OverrideHarness::factory::<ForgetsConfigOfStopped>,
     },
     Mutant {
         name: "token spent by own terminates only",
-        dies_of: "CRASH-06",
-        make: TwistedHarness::factory::<SpentByOwnTerminatesOnly>,
+        violates: "CRASH-06",
+        make: OverrideHarness::factory::<SpentByOwnTerminatesOnly>,
     },
 ];
 
@@ -74,8 +74,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct NewTokenOnRetry;
 
 #[async_trait]
-impl Twist for NewTokenOnRetry {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for NewTokenOnRetry {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         match answer {
             Err(error) if error.effect() == Effect::Unknown => {
@@ -93,8 +97,12 @@ impl Twist for NewTokenOnRetry {
 struct FindsAnsweredLaunchesOnly(Mutex<BTreeSet<LaunchToken>>);
 
 #[async_trait]
-impl Twist for FindsAnsweredLaunchesOnly {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for FindsAnsweredLaunchesOnly {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         if let (Err(error), Some(token)) = (&answer, &config.launch_token) {
             if error.kind() == ErrorKind::Timeout {
@@ -103,7 +111,7 @@ impl Twist for FindsAnsweredLaunchesOnly {
         }
         answer
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         if locked(&self.0).contains(token) {
             return Ok(LaunchRecord::NotFound);
         }
@@ -116,8 +124,12 @@ impl Twist for FindsAnsweredLaunchesOnly {
 struct RenamesLostLaunches(Mutex<BTreeSet<LaunchToken>>);
 
 #[async_trait]
-impl Twist for RenamesLostLaunches {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for RenamesLostLaunches {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         let lost = matches!(&answer, Err(error) if error.kind() == ErrorKind::Timeout);
         let mut tokens = locked(&self.0);
@@ -140,14 +152,18 @@ impl Twist for RenamesLostLaunches {
 struct BelievesItsNotes(Mutex<BTreeSet<LaunchToken>>);
 
 #[async_trait]
-impl Twist for BelievesItsNotes {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for BelievesItsNotes {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         let sent = !matches!(&answer, Err(error) if error.effect() == Effect::None);
         locked(&self.0).extend(config.launch_token.clone().filter(|_| sent));
         answer
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let found = at.inner.find_launch(token).await?;
         let noted = locked(&self.0).contains(token);
         if noted && found == LaunchRecord::NotFound {
@@ -162,15 +178,15 @@ impl Twist for BelievesItsNotes {
 struct UnansweredStopBlocks(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for UnansweredStopBlocks {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for UnansweredStopBlocks {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let answer = at.inner.stop_instance(id).await;
         if matches!(&answer, Err(error) if error.effect() == Effect::Unknown) {
             locked(&self.0).insert(id.clone());
         }
         answer
     }
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         if locked(&self.0).contains(id) {
             let call = Call::new("memory", Operation::StartInstance);
             return Err(call.conflict("a stop is under way", RetryAdvice::Never));
@@ -184,7 +200,12 @@ impl Twist for UnansweredStopBlocks {
 struct LeaseOutlivesProcess(Mutex<BTreeMap<InstanceId, usize>>);
 
 impl LeaseOutlivesProcess {
-    async fn lease(&self, at: At<'_>, id: &InstanceId, operation: Operation) -> Result<()> {
+    async fn lease(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        operation: Operation,
+    ) -> Result<()> {
         let began = Instant::now();
         loop {
             let holder = *locked(&self.0).entry(id.clone()).or_insert(at.handle);
@@ -201,14 +222,14 @@ impl LeaseOutlivesProcess {
 }
 
 #[async_trait]
-impl Twist for LeaseOutlivesProcess {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for LeaseOutlivesProcess {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         self.lease(at, id, Operation::StopInstance).await?;
         let answer = at.inner.stop_instance(id).await;
         locked(&self.0).remove(id);
         answer
     }
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         self.lease(at, id, Operation::StartInstance).await?;
         let answer = at.inner.start_instance(id).await;
         locked(&self.0).remove(id);
@@ -221,8 +242,12 @@ impl Twist for LeaseOutlivesProcess {
 struct ListsAnsweredLaunchesOnly(Mutex<BTreeSet<LaunchToken>>);
 
 #[async_trait]
-impl Twist for ListsAnsweredLaunchesOnly {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ListsAnsweredLaunchesOnly {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         locked(&self.0).extend(config.launch_token.clone());
         let answer = at.inner.launch_instance(config).await;
         if let Some(token) = &config.launch_token {
@@ -232,7 +257,7 @@ impl Twist for ListsAnsweredLaunchesOnly {
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -251,8 +276,12 @@ impl Twist for ListsAnsweredLaunchesOnly {
 struct ForgetsConfigOfStopped;
 
 #[async_trait]
-impl Twist for ForgetsConfigOfStopped {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ForgetsConfigOfStopped {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         let (Err(error), Some(token)) = (&answer, &config.launch_token) else {
             return answer;
@@ -277,16 +306,24 @@ impl Twist for ForgetsConfigOfStopped {
 struct SpentByOwnTerminatesOnly(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for SpentByOwnTerminatesOnly {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for SpentByOwnTerminatesOnly {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         locked(&self.0).insert(id.clone());
         at.inner.terminate_instance(id).await
     }
-    async fn terminate_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+    async fn terminate_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
         locked(&self.0).extend(ids.iter().cloned());
         at.inner.terminate_instances(ids).await
     }
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         let (Err(error), Some(token)) = (&answer, &config.launch_token) else {
             return answer;

@@ -10,103 +10,103 @@ use fleetwright::{
 };
 
 use super::{
-    Mutant, Twist,
+    Mutant, Override,
     list::{Lists, Relist},
 };
-use crate::{At, MemoryHarness, TwistedHarness};
+use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::Harness as _;
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "launch answers a stopped instance",
-        dies_of: "LAUNCH-01",
-        make: TwistedHarness::factory::<AnswersStopped>,
+        violates: "LAUNCH-01",
+        make: OverrideHarness::factory::<AnswersStopped>,
     },
     Mutant {
         name: "id reused after terminate",
-        dies_of: "LAUNCH-02",
-        make: TwistedHarness::factory::<ReusesIds>,
+        violates: "LAUNCH-02",
+        make: OverrideHarness::factory::<ReusesIds>,
     },
     Mutant {
         name: "launch ok but never visible",
-        dies_of: "LAUNCH-03",
-        make: TwistedHarness::factory::<LaunchesNothing>,
+        violates: "LAUNCH-03",
+        make: OverrideHarness::factory::<LaunchesNothing>,
     },
     Mutant {
         name: "a list without a filter shows nothing",
-        dies_of: "LAUNCH-03",
-        make: TwistedHarness::factory::<Lists<NeedsATag>>,
+        violates: "LAUNCH-03",
+        make: OverrideHarness::factory::<Lists<NeedsATag>>,
     },
     Mutant {
         name: "image ignored",
-        dies_of: "LAUNCH-04",
-        make: TwistedHarness::factory::<IgnoresTheImage>,
+        violates: "LAUNCH-04",
+        make: OverrideHarness::factory::<IgnoresTheImage>,
     },
     Mutant {
         name: "type ignored",
-        dies_of: "LAUNCH-04",
-        make: TwistedHarness::factory::<IgnoresTheType>,
+        violates: "LAUNCH-04",
+        make: OverrideHarness::factory::<IgnoresTheType>,
     },
     Mutant {
         name: "user data cut at a line end",
-        dies_of: "LAUNCH-05",
-        make: TwistedHarness::factory::<CutsUserData>,
+        violates: "LAUNCH-05",
+        make: OverrideHarness::factory::<CutsUserData>,
     },
     Mutant {
         name: "user data re-encoded",
-        dies_of: "LAUNCH-05",
-        make: TwistedHarness::factory::<ReencodesUserData>,
+        violates: "LAUNCH-05",
+        make: OverrideHarness::factory::<ReencodesUserData>,
     },
     Mutant {
         name: "disk size ignored",
-        dies_of: "LAUNCH-06",
-        make: TwistedHarness::factory::<IgnoresTheDiskSize>,
+        violates: "LAUNCH-06",
+        make: OverrideHarness::factory::<IgnoresTheDiskSize>,
     },
     Mutant {
         name: "an unknown image is replaced",
-        dies_of: "LAUNCH-07",
-        make: TwistedHarness::factory::<ReplacesUnknownImages>,
+        violates: "LAUNCH-07",
+        make: OverrideHarness::factory::<ReplacesUnknownImages>,
     },
     Mutant {
         name: "an unknown image is an outage",
-        dies_of: "LAUNCH-07",
-        make: TwistedHarness::factory::<UnknownImageIsAnOutage>,
+        violates: "LAUNCH-07",
+        make: OverrideHarness::factory::<UnknownImageIsAnOutage>,
     },
     Mutant {
         name: "validates after creating",
-        dies_of: "LAUNCH-07",
-        make: TwistedHarness::factory::<ValidatesAfterCreating>,
+        violates: "LAUNCH-07",
+        make: OverrideHarness::factory::<ValidatesAfterCreating>,
     },
     Mutant {
         name: "too much user data is cut",
-        dies_of: "LAUNCH-08",
-        make: TwistedHarness::factory::<CutsTooMuchUserData>,
+        violates: "LAUNCH-08",
+        make: OverrideHarness::factory::<CutsTooMuchUserData>,
     },
     Mutant {
         name: "user data of the declared size is refused",
-        dies_of: "LAUNCH-08",
-        make: TwistedHarness::factory::<TakesOneByteLess>,
+        violates: "LAUNCH-08",
+        make: OverrideHarness::factory::<TakesOneByteLess>,
     },
     Mutant {
         name: "zone ignored",
-        dies_of: "LAUNCH-09",
-        make: TwistedHarness::factory::<IgnoresTheZone>,
+        violates: "LAUNCH-09",
+        make: OverrideHarness::factory::<IgnoresTheZone>,
     },
     Mutant {
         name: "zone not shown",
-        dies_of: "LAUNCH-09",
-        make: TwistedHarness::factory::<Lists<HidesTheZone>>,
+        violates: "LAUNCH-09",
+        make: OverrideHarness::factory::<Lists<HidesTheZone>>,
     },
     Mutant {
         name: "a placement field that is not declared is dropped",
-        dies_of: "LAUNCH-09",
-        make: || TwistedHarness::factory_on::<IgnoresThePublicAddress>(without_public_address),
+        violates: "LAUNCH-09",
+        make: || OverrideHarness::factory_on::<IgnoresThePublicAddress>(without_public_address),
     },
     Mutant {
         name: "launch reply says running while describe says pending",
-        dies_of: "LAUNCH-10",
-        make: TwistedHarness::factory::<AnswersRunning>,
+        violates: "LAUNCH-10",
+        make: OverrideHarness::factory::<AnswersRunning>,
     },
 ];
 
@@ -114,8 +114,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
 struct AnswersStopped;
 
 #[async_trait]
-impl Twist for AnswersStopped {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for AnswersStopped {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let mut info = at.inner.launch_instance(config).await?;
         info.state = CloudInstanceState::Stopped;
         Ok(info)
@@ -127,14 +131,18 @@ impl Twist for AnswersStopped {
 struct ReusesIds(Mutex<Option<InstanceId>>);
 
 #[async_trait]
-impl Twist for ReusesIds {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ReusesIds {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let mut info = at.inner.launch_instance(config).await?;
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         info.id = free.take().unwrap_or(info.id);
         Ok(info)
     }
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         at.inner.terminate_instance(id).await?;
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *free = Some(id.clone());
@@ -147,8 +155,12 @@ impl Twist for ReusesIds {
 struct LaunchesNothing;
 
 #[async_trait]
-impl Twist for LaunchesNothing {
-    async fn launch_instance(&self, at: At<'_>, _: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LaunchesNothing {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        _: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let id = at.harness.unknown_id();
         Ok(InstanceInfo::new(id, CloudInstanceState::Pending))
     }
@@ -159,7 +171,11 @@ struct NeedsATag;
 
 #[async_trait]
 impl Relist for NeedsATag {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         list.retain(|_| !filter.tags.is_empty());
         Ok(list)
@@ -168,7 +184,7 @@ impl Relist for NeedsATag {
 
 /// Launches what `change` makes of the config.
 async fn launch_changed(
-    at: At<'_>,
+    at: CallContext<'_>,
     config: &InstanceConfig,
     change: impl FnOnce(&mut InstanceConfig) + Send,
 ) -> Result<InstanceInfo> {
@@ -181,8 +197,12 @@ async fn launch_changed(
 struct IgnoresTheImage;
 
 #[async_trait]
-impl Twist for IgnoresTheImage {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for IgnoresTheImage {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let pinned = ImageId::new("contract-image-2").ok();
         launch_changed(at, config, |config| match pinned {
             Some(pinned) if !unknown_image(at, config) => config.image = pinned,
@@ -196,8 +216,12 @@ impl Twist for IgnoresTheImage {
 struct IgnoresTheType;
 
 #[async_trait]
-impl Twist for IgnoresTheType {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for IgnoresTheType {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let pinned: InstanceType = at.harness.config().instance_type;
         launch_changed(at, config, |config| config.instance_type = pinned).await
     }
@@ -207,8 +231,12 @@ impl Twist for IgnoresTheType {
 struct CutsUserData;
 
 #[async_trait]
-impl Twist for CutsUserData {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for CutsUserData {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let cut = |data: UserData| UserData::new(data.as_bytes().trim_ascii_end()).ok();
         launch_changed(at, config, |config| {
             config.user_data = config.user_data.take().and_then(cut);
@@ -222,8 +250,12 @@ impl Twist for CutsUserData {
 struct ReencodesUserData;
 
 #[async_trait]
-impl Twist for ReencodesUserData {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ReencodesUserData {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let as_text = |data: UserData| {
             let text = String::from_utf8_lossy(data.as_bytes()).into_owned();
             UserData::new(text).ok()
@@ -239,14 +271,18 @@ impl Twist for ReencodesUserData {
 struct IgnoresTheDiskSize;
 
 #[async_trait]
-impl Twist for IgnoresTheDiskSize {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for IgnoresTheDiskSize {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_changed(at, config, |config| config.disk_size_gb = None).await
     }
 }
 
 /// Whether the cloud does not have the config's image.
-fn unknown_image(at: At<'_>, config: &InstanceConfig) -> bool {
+fn unknown_image(at: CallContext<'_>, config: &InstanceConfig) -> bool {
     at.harness.unknown_image().as_ref() == Some(&config.image)
 }
 
@@ -255,8 +291,12 @@ fn unknown_image(at: At<'_>, config: &InstanceConfig) -> bool {
 struct ReplacesUnknownImages;
 
 #[async_trait]
-impl Twist for ReplacesUnknownImages {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ReplacesUnknownImages {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_changed(at, config, |config| {
             if unknown_image(at, config) {
                 config.image = at.harness.config().image;
@@ -270,8 +310,12 @@ impl Twist for ReplacesUnknownImages {
 struct UnknownImageIsAnOutage;
 
 #[async_trait]
-impl Twist for UnknownImageIsAnOutage {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for UnknownImageIsAnOutage {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         if unknown_image(at, config) {
             let call = at.call(Operation::LaunchInstance);
             return Err(call.unavailable(Effect::None, "no answer from the images"));
@@ -285,8 +329,12 @@ impl Twist for UnknownImageIsAnOutage {
 struct ValidatesAfterCreating;
 
 #[async_trait]
-impl Twist for ValidatesAfterCreating {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ValidatesAfterCreating {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = ReplacesUnknownImages.launch_instance(at, config).await?;
         if unknown_image(at, config) {
             let instead = "choose another".to_owned();
@@ -305,8 +353,12 @@ pub(super) fn invalid(field: &str, problem: Problem) -> ProvisionError {
 struct CutsTooMuchUserData;
 
 #[async_trait]
-impl Twist for CutsTooMuchUserData {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for CutsTooMuchUserData {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let most = at.inner.capabilities().max_user_data_bytes;
         let cut = |data: UserData| {
             let bytes = data.as_bytes();
@@ -323,8 +375,12 @@ impl Twist for CutsTooMuchUserData {
 struct TakesOneByteLess;
 
 #[async_trait]
-impl Twist for TakesOneByteLess {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TakesOneByteLess {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let most = at.inner.capabilities().max_user_data_bytes;
         if let Some(data) = &config.user_data {
             let checked = data.check(most - 1);
@@ -338,8 +394,12 @@ impl Twist for TakesOneByteLess {
 struct IgnoresTheZone;
 
 #[async_trait]
-impl Twist for IgnoresTheZone {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for IgnoresTheZone {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_changed(at, config, |config| config.placement.zone = None).await
     }
 }
@@ -349,7 +409,11 @@ struct HidesTheZone;
 
 #[async_trait]
 impl Relist for HidesTheZone {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         for info in &mut list {
             info.placement.zone = None;
@@ -366,8 +430,12 @@ fn without_public_address() -> MemoryHarness {
 struct IgnoresThePublicAddress;
 
 #[async_trait]
-impl Twist for IgnoresThePublicAddress {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for IgnoresThePublicAddress {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_changed(at, config, |config| config.placement.public_address = None).await
     }
 }
@@ -376,8 +444,12 @@ impl Twist for IgnoresThePublicAddress {
 struct AnswersRunning;
 
 #[async_trait]
-impl Twist for AnswersRunning {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for AnswersRunning {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let mut info = at.inner.launch_instance(config).await?;
         info.state = CloudInstanceState::Running;
         Ok(info)

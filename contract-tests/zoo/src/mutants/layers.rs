@@ -16,65 +16,65 @@ use fleetwright::{
 };
 use tokio::time::{sleep, timeout};
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each layer, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "retry: launch without a token repeated after a lost reply",
-        dies_of: "CRASH-07",
-        make: TwistedHarness::factory::<RepeatsBlindly>,
+        violates: "CRASH-07",
+        make: OverrideHarness::factory::<RepeatsBlindly>,
     },
     Mutant {
         name: "retry: reboot repeated after a lost reply",
-        dies_of: "CRASH-07",
-        make: TwistedHarness::factory::<RebootsAgain>,
+        violates: "CRASH-07",
+        make: OverrideHarness::factory::<RebootsAgain>,
     },
     Mutant {
         name: "retry: throttled call repeated at once",
-        dies_of: "ERRORS-12",
-        make: TwistedHarness::factory::<RepeatsAtOnce>,
+        violates: "ERRORS-12",
+        make: OverrideHarness::factory::<RepeatsAtOnce>,
     },
     Mutant {
         name: "timeout: launch that was cut off has no effect",
-        dies_of: "ERRORS-08",
-        make: TwistedHarness::factory::<CutOffHasNoEffect>,
+        violates: "ERRORS-08",
+        make: OverrideHarness::factory::<CutOffHasNoEffect>,
     },
     Mutant {
         name: "limit: dropped call keeps its place",
-        dies_of: "CANCELLATION-02",
-        make: TwistedHarness::factory::<KeepsPlaces>,
+        violates: "CANCELLATION-02",
+        make: OverrideHarness::factory::<KeepsPlaces>,
     },
     Mutant {
         name: "coalesce: answers handed out in another order",
-        dies_of: "CONCURRENCY-05",
-        make: TwistedHarness::factory::<MixesAnswersUp>,
+        violates: "CONCURRENCY-05",
+        make: OverrideHarness::factory::<MixesAnswersUp>,
     },
     Mutant {
         name: "coalesce: one caller's failure fails all",
-        dies_of: "CONCURRENCY-05",
-        make: TwistedHarness::factory::<FailsTogether>,
+        violates: "CONCURRENCY-05",
+        make: OverrideHarness::factory::<FailsTogether>,
     },
     Mutant {
         name: "fallback: moves on while an attempt is unknown",
-        dies_of: "CRASH-01",
-        make: TwistedHarness::factory::<MovesOnBlindly>,
+        violates: "CRASH-01",
+        make: OverrideHarness::factory::<MovesOnBlindly>,
     },
     Mutant {
         name: "fallback: quota taken for want of capacity",
-        dies_of: "ERRORS-01",
-        make: TwistedHarness::factory::<QuotaIsCapacity>,
+        violates: "ERRORS-01",
+        make: OverrideHarness::factory::<QuotaIsCapacity>,
     },
     Mutant {
         name: "trace: config written into the error",
-        dies_of: "ERRORS-10",
-        make: TwistedHarness::factory::<TellsTheConfig>,
+        violates: "ERRORS-10",
+        make: OverrideHarness::factory::<TellsTheConfig>,
     },
     Mutant {
         name: "metrics: call forgotten, so that it is not passed on",
-        dies_of: "VERBS-07",
-        make: TwistedHarness::factory::<ForgetsACall>,
+        violates: "VERBS-07",
+        make: OverrideHarness::factory::<ForgetsACall>,
     },
 ];
 
@@ -88,8 +88,12 @@ fn is_unknown<T>(answer: &Result<T>) -> bool {
 struct RepeatsBlindly;
 
 #[async_trait]
-impl Twist for RepeatsBlindly {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for RepeatsBlindly {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         if is_unknown(&answer) {
             return at.inner.launch_instance(config).await;
@@ -103,8 +107,13 @@ impl Twist for RepeatsBlindly {
 struct RebootsAgain;
 
 #[async_trait]
-impl Twist for RebootsAgain {
-    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+impl Override for RebootsAgain {
+    async fn reboot_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        how: Reboot,
+    ) -> Result<()> {
         let answer = at.inner.reboot_instance(id, how).await;
         if is_unknown(&answer) {
             return at.inner.reboot_instance(id, how).await;
@@ -118,8 +127,12 @@ impl Twist for RebootsAgain {
 struct RepeatsAtOnce;
 
 #[async_trait]
-impl Twist for RepeatsAtOnce {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for RepeatsAtOnce {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut answer = at.inner.describe_instance(id).await;
         for _ in 0..3 {
             match &answer {
@@ -139,8 +152,12 @@ impl Twist for RepeatsAtOnce {
 struct CutOffHasNoEffect;
 
 #[async_trait]
-impl Twist for CutOffHasNoEffect {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for CutOffHasNoEffect {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let launch = at.inner.launch_instance(config);
         match timeout(Duration::from_secs(60), launch).await {
             Ok(answer) => answer,
@@ -154,8 +171,8 @@ impl Twist for CutOffHasNoEffect {
 struct KeepsPlaces(AtomicUsize);
 
 #[async_trait]
-impl Twist for KeepsPlaces {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for KeepsPlaces {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         const PLACES: usize = 2;
         if self.0.fetch_add(1, Ordering::SeqCst) >= PLACES {
             self.0.fetch_sub(1, Ordering::SeqCst);
@@ -201,8 +218,8 @@ impl Drop for Member<'_> {
 struct MixesAnswersUp(Crowd);
 
 #[async_trait]
-impl Twist for MixesAnswersUp {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for MixesAnswersUp {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let member = self.0.join(id);
         // Everybody who asks in this moment is in the same batch.
         sleep(Duration::from_millis(1)).await;
@@ -225,8 +242,8 @@ struct FailsTogether {
 }
 
 #[async_trait]
-impl Twist for FailsTogether {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for FailsTogether {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let _member = self.crowd.join(id);
         let answer = at.inner.stop_instance(id).await;
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,8 +269,12 @@ impl Twist for FailsTogether {
 struct MovesOnBlindly;
 
 #[async_trait]
-impl Twist for MovesOnBlindly {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for MovesOnBlindly {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         let (true, Some(token)) = (is_unknown(&answer), &config.launch_token) else {
             return answer;
@@ -270,8 +291,12 @@ impl Twist for MovesOnBlindly {
 struct QuotaIsCapacity;
 
 #[async_trait]
-impl Twist for QuotaIsCapacity {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for QuotaIsCapacity {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         match at.inner.launch_instance(config).await {
             Err(error) if error.kind() == ErrorKind::Quota => {
                 let call = at.call(Operation::LaunchInstance);
@@ -287,8 +312,12 @@ impl Twist for QuotaIsCapacity {
 struct TellsTheConfig;
 
 #[async_trait]
-impl Twist for TellsTheConfig {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TellsTheConfig {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         answer.map_err(|error| match &config.user_data {
             Some(data) => {
@@ -305,10 +334,10 @@ impl Twist for TellsTheConfig {
 struct ForgetsACall;
 
 #[async_trait]
-impl Twist for ForgetsACall {
+impl Override for ForgetsACall {
     async fn snapshot_image(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         _: &InstanceId,
         _: &SnapshotRequest,
     ) -> Result<ImageId> {

@@ -14,41 +14,41 @@ use fleetwright::{
     InstanceStatus, Result, Tags,
 };
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 use fleetwright_contract_tests::{Harness as _, Oracle, Truth};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "disk left behind",
-        dies_of: "LEAKS-01",
-        make: TwistedHarness::factory::<LeavesDisk>,
+        violates: "LEAKS-01",
+        make: OverrideHarness::factory::<LeavesDisk>,
     },
     Mutant {
         name: "network card left behind until the next start",
-        dies_of: "LEAKS-01",
-        make: TwistedHarness::factory::<LeavesCard>,
+        violates: "LEAKS-01",
+        make: OverrideHarness::factory::<LeavesCard>,
     },
     Mutant {
         name: "network card of a refused launch left behind",
-        dies_of: "LEAKS-02",
-        make: TwistedHarness::factory::<LeavesCardOfRefused>,
+        violates: "LEAKS-02",
+        make: OverrideHarness::factory::<LeavesCardOfRefused>,
     },
     Mutant {
         name: "refused launch tells of a survivor",
-        dies_of: "LEAKS-02",
-        make: TwistedHarness::factory::<TellsOfSurvivor>,
+        violates: "LEAKS-02",
+        make: OverrideHarness::factory::<TellsOfSurvivor>,
     },
     Mutant {
         name: "disk of a launch that failed late left behind",
-        dies_of: "LEAKS-03",
-        make: TwistedHarness::factory::<LeavesDiskOfFailed>,
+        violates: "LEAKS-03",
+        make: OverrideHarness::factory::<LeavesDiskOfFailed>,
     },
     Mutant {
         name: "address of an instance that ended while stopped left behind",
-        dies_of: "LEAKS-04",
-        make: TwistedHarness::factory::<LeavesAddressOfStopped>,
+        violates: "LEAKS-04",
+        make: OverrideHarness::factory::<LeavesAddressOfStopped>,
     },
 ];
 
@@ -66,7 +66,11 @@ impl Left {
     }
 
     /// Lists; in a process that was started later, it tidies up first.
-    async fn list(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn list(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         if at.handle > 1 {
             self.lock().clear();
         }
@@ -111,7 +115,7 @@ fn is_terminated(truth: &Truth) -> bool {
 #[derive(Default)]
 struct LeavesDisk(Left);
 
-impl Twist for LeavesDisk {
+impl Override for LeavesDisk {
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
         self.0.seen_by(sound, is_terminated)
     }
@@ -121,15 +125,15 @@ impl Twist for LeavesDisk {
 struct LeavesCard(Left);
 
 #[async_trait]
-impl Twist for LeavesCard {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for LeavesCard {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         at.inner.terminate_instance(id).await?;
         self.0.add("network card", id.as_str());
         Ok(())
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         self.0.list(at, filter).await
@@ -144,8 +148,12 @@ impl Twist for LeavesCard {
 struct LeavesCardOfRefused(Left);
 
 #[async_trait]
-impl Twist for LeavesCardOfRefused {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LeavesCardOfRefused {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         if let Err(error) = &answer {
             if error.kind() == ErrorKind::Capacity {
@@ -156,7 +164,7 @@ impl Twist for LeavesCardOfRefused {
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         self.0.list(at, filter).await
@@ -170,8 +178,12 @@ impl Twist for LeavesCardOfRefused {
 struct TellsOfSurvivor;
 
 #[async_trait]
-impl Twist for TellsOfSurvivor {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TellsOfSurvivor {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         answer.map_err(|error| {
             let id = at.harness.unknown_id();
@@ -186,8 +198,12 @@ impl Twist for TellsOfSurvivor {
 struct LeavesDiskOfFailed(Left);
 
 #[async_trait]
-impl Twist for LeavesDiskOfFailed {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for LeavesDiskOfFailed {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
         let over = status.state == CloudInstanceState::Terminated;
         if over && status.state_reason.as_deref() != Some("terminated") {
@@ -197,7 +213,7 @@ impl Twist for LeavesDiskOfFailed {
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         self.0.list(at, filter).await
@@ -212,8 +228,12 @@ impl Twist for LeavesDiskOfFailed {
 struct LeavesAddressOfStopped(Left);
 
 #[async_trait]
-impl Twist for LeavesAddressOfStopped {
-    async fn terminate_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+impl Override for LeavesAddressOfStopped {
+    async fn terminate_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
         let stopped = |id: &&InstanceId| at.state(id) == Some(CloudInstanceState::Stopped);
         for id in ids.iter().filter(stopped).filter(|_| at.handle == 1) {
             self.0.add("address", id.as_str());
@@ -222,7 +242,7 @@ impl Twist for LeavesAddressOfStopped {
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         self.0.list(at, filter).await

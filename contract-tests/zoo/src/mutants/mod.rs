@@ -1,4 +1,6 @@
-//! Backends that are each broken in one way, by the family of the clause that is named for it.
+//! Backends that are each broken in one way, grouped by the family of the clause that they violate.
+//!
+//! Owns the list of all mutants, and the clauses that share theirs.
 
 mod batch;
 mod cancellation;
@@ -23,25 +25,25 @@ mod verbs;
 
 pub use shared::SHARED;
 
-use super::{Factory, Twist};
+use super::{Factory, Override};
 
 /// A backend that is broken in one way.
 pub struct Mutant {
-    /// What is wrong with it, in a few words.
+    /// What is wrong with it, in a few words. The name is unique.
     pub name: &'static str,
-    /// The clause that it dies of.
-    pub dies_of: &'static str,
-    /// Makes it: the memory cloud, twisted.
+    /// The id of the clause that it violates and that must detect it.
+    pub violates: &'static str,
+    /// Creates its factory: the memory cloud with some calls overridden.
     pub make: fn() -> Factory,
 }
 
 impl std::fmt::Debug for Mutant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.name, self.dies_of)
+        write!(f, "{} ({})", self.name, self.violates)
     }
 }
 
-/// Every mutant.
+/// Returns every mutant, in the order of the contract's families.
 pub fn all() -> Vec<&'static Mutant> {
     [
         launch::MUTANTS,

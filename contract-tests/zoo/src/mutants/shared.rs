@@ -1,11 +1,11 @@
-//! Clauses that no mutant dies of alone, each with why it is kept.
+//! Clauses without a mutant that violates only them, each with the reason why the clause is kept.
 //!
-//! `tests/alone.rs` compares this with what it measures: a clause that gains a mutant of its own leaves
-//! the list, and one that loses its last must enter it.
+//! `tests/zoo/unique.rs` compares this list with what it measures: a clause that gains a mutant of its
+//! own must be removed from the list, and one that loses its last must be added.
 
-/// The sweeps and the model replay whole lives, so they see most of what is broken.
-const WHOLE_LIVES: &str = "the sweeps and the model replay whole lives and see it too; the clause \
-     names the promise, and fails with a sequence that can be read at a glance";
+/// The sweeps and the model run whole lifecycles, so they detect most mutants.
+const WHOLE_LIFECYCLES: &str = "the sweeps and the model run whole lifecycles and detect it too; the \
+     clause names the promise, and fails with a short sequence";
 
 /// The clauses with their reasons.
 pub const SHARED: &[(&str, &str)] = &[
@@ -29,19 +29,19 @@ pub const SHARED: &[(&str, &str)] = &[
         "LAUNCH-10",
         "a replay is a launch too, and must not be ahead of the truth either",
     ),
-    ("TOKEN-01", WHOLE_LIVES),
+    ("TOKEN-01", WHOLE_LIFECYCLES),
     (
         "TOKEN-07",
         "every look-up of a lost launch comes from another handle",
     ),
-    ("TOKEN-08", WHOLE_LIVES),
-    ("TOKEN-09", WHOLE_LIVES),
-    ("TOKEN-10", WHOLE_LIVES),
+    ("TOKEN-08", WHOLE_LIFECYCLES),
+    ("TOKEN-09", WHOLE_LIFECYCLES),
+    ("TOKEN-10", WHOLE_LIFECYCLES),
     (
         "TOKEN-14",
         "races are what every sweep of lost replies makes",
     ),
-    ("STATE-01", WHOLE_LIVES),
+    ("STATE-01", WHOLE_LIFECYCLES),
     (
         "STATE-05",
         "an address that is lost through a stop is missing after the start as well",
@@ -62,7 +62,7 @@ pub const SHARED: &[(&str, &str)] = &[
         "DESCRIBE-03",
         "a cache that hides strangers also hides a machine that was switched off from outside",
     ),
-    ("DESCRIBE-06", WHOLE_LIVES),
+    ("DESCRIBE-06", WHOLE_LIFECYCLES),
     (
         "LIST-04",
         "tags that are ORed also hide that an update took one away",
@@ -87,7 +87,7 @@ pub const SHARED: &[(&str, &str)] = &[
         "STOP-03",
         "an old address is also an old snapshot in a replay",
     ),
-    ("STOP-06", WHOLE_LIVES),
+    ("STOP-06", WHOLE_LIFECYCLES),
     (
         "STOP-07",
         "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
@@ -96,7 +96,7 @@ pub const SHARED: &[(&str, &str)] = &[
         "START-01",
         "a start that answers too early breaks the order of states too",
     ),
-    ("START-04", WHOLE_LIVES),
+    ("START-04", WHOLE_LIFECYCLES),
     (
         "START-05",
         "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
@@ -105,7 +105,7 @@ pub const SHARED: &[(&str, &str)] = &[
         "TERMINATE-01",
         "a terminate that is not shown breaks the order of states too",
     ),
-    ("TERMINATE-02", WHOLE_LIVES),
+    ("TERMINATE-02", WHOLE_LIFECYCLES),
     (
         "TERMINATE-03",
         "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
@@ -126,7 +126,7 @@ pub const SHARED: &[(&str, &str)] = &[
         "TAGS-02",
         "an instance without its tags is missing for everything that counts by tags",
     ),
-    ("ERRORS-08", WHOLE_LIVES),
+    ("ERRORS-08", WHOLE_LIFECYCLES),
     (
         "BATCH-01",
         "a batch without its tags is missing for everything that counts by tags",
@@ -139,10 +139,10 @@ pub const SHARED: &[(&str, &str)] = &[
         "CONCURRENCY-03",
         "TERMINATE-06 makes the same race, one call at a time",
     ),
-    ("CANCELLATION-01", WHOLE_LIVES),
-    ("CRASH-01", WHOLE_LIVES),
-    ("CRASH-02", WHOLE_LIVES),
-    ("CRASH-03", WHOLE_LIVES),
-    ("CRASH-04", WHOLE_LIVES),
-    ("CRASH-05", WHOLE_LIVES),
+    ("CANCELLATION-01", WHOLE_LIFECYCLES),
+    ("CRASH-01", WHOLE_LIFECYCLES),
+    ("CRASH-02", WHOLE_LIFECYCLES),
+    ("CRASH-03", WHOLE_LIFECYCLES),
+    ("CRASH-04", WHOLE_LIFECYCLES),
+    ("CRASH-05", WHOLE_LIFECYCLES),
 ];

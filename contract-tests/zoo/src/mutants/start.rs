@@ -12,75 +12,75 @@ use fleetwright::{
     Operation, Result, RetryAdvice, Tags,
 };
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "start gives a new id",
-        dies_of: "START-01",
-        make: TwistedHarness::factory::<AnswersAnotherId>,
+        violates: "START-01",
+        make: OverrideHarness::factory::<AnswersAnotherId>,
     },
     Mutant {
         name: "start answers before it has begun",
-        dies_of: "START-01",
-        make: TwistedHarness::factory::<AnswersStopped>,
+        violates: "START-01",
+        make: OverrideHarness::factory::<AnswersStopped>,
     },
     Mutant {
         name: "start of running errors",
-        dies_of: "START-02",
-        make: TwistedHarness::factory::<StartOfRunningErrors>,
+        violates: "START-02",
+        make: OverrideHarness::factory::<StartOfRunningErrors>,
     },
     Mutant {
         name: "start of running boots it again",
-        dies_of: "START-02",
-        make: TwistedHarness::factory::<StartOfRunningBoots>,
+        violates: "START-02",
+        make: OverrideHarness::factory::<StartOfRunningBoots>,
     },
     Mutant {
         name: "stale address after start",
-        dies_of: "START-03",
-        make: TwistedHarness::factory::<AnswersOldAddress>,
+        violates: "START-03",
+        make: OverrideHarness::factory::<AnswersOldAddress>,
     },
     Mutant {
         name: "describe keeps the address of the launch",
-        dies_of: "START-03",
-        make: TwistedHarness::factory::<DescribesOldAddress>,
+        violates: "START-03",
+        make: OverrideHarness::factory::<DescribesOldAddress>,
     },
     Mutant {
         name: "start on terminated Ok",
-        dies_of: "START-04",
-        make: TwistedHarness::factory::<StartsTerminated>,
+        violates: "START-04",
+        make: OverrideHarness::factory::<StartsTerminated>,
     },
     Mutant {
         name: "start of an unknown id Ok",
-        dies_of: "START-05",
-        make: TwistedHarness::factory::<StartsUnknown>,
+        violates: "START-05",
+        make: OverrideHarness::factory::<StartsUnknown>,
     },
     Mutant {
         name: "start answers without tags",
-        dies_of: "START-06",
-        make: TwistedHarness::factory::<AnswersWithoutTags>,
+        violates: "START-06",
+        make: OverrideHarness::factory::<AnswersWithoutTags>,
     },
     Mutant {
         name: "start answers without its launch time",
-        dies_of: "START-06",
-        make: TwistedHarness::factory::<AnswersWithoutLaunchTime>,
+        violates: "START-06",
+        make: OverrideHarness::factory::<AnswersWithoutLaunchTime>,
     },
     Mutant {
         name: "start of stopping does not say when to retry",
-        dies_of: "START-07",
-        make: TwistedHarness::factory::<ConflictWithoutATime>,
+        violates: "START-07",
+        make: OverrideHarness::factory::<ConflictWithoutATime>,
     },
     Mutant {
         name: "start of stopping can never be retried",
-        dies_of: "START-07",
-        make: TwistedHarness::factory::<StoppingIsWrongState>,
+        violates: "START-07",
+        make: OverrideHarness::factory::<StoppingIsWrongState>,
     },
     Mutant {
         name: "start of stopping is forgotten",
-        dies_of: "START-07",
-        make: TwistedHarness::factory::<StoppingIsForgotten>,
+        violates: "START-07",
+        make: OverrideHarness::factory::<StoppingIsForgotten>,
     },
 ];
 
@@ -89,8 +89,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
 struct AnswersAnotherId;
 
 #[async_trait]
-impl Twist for AnswersAnotherId {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for AnswersAnotherId {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let mut info = at.inner.start_instance(id).await?;
         info.id = InstanceId::new(format!("{id}-2")).unwrap_or(info.id);
         Ok(info)
@@ -102,8 +102,8 @@ impl Twist for AnswersAnotherId {
 struct AnswersStopped;
 
 #[async_trait]
-impl Twist for AnswersStopped {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for AnswersStopped {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let before = at.state(id);
         let mut info = at.inner.start_instance(id).await?;
         info.state = before.unwrap_or(info.state);
@@ -115,8 +115,8 @@ impl Twist for AnswersStopped {
 struct StartOfRunningErrors;
 
 #[async_trait]
-impl Twist for StartOfRunningErrors {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for StartOfRunningErrors {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let running = CloudInstanceState::Running;
         if at.state(id) == Some(running) {
             let call = at.call(Operation::StartInstance);
@@ -131,8 +131,8 @@ impl Twist for StartOfRunningErrors {
 struct StartOfRunningBoots;
 
 #[async_trait]
-impl Twist for StartOfRunningBoots {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for StartOfRunningBoots {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let info = at.inner.start_instance(id).await?;
         if let (CloudInstanceState::Running, Some(image)) = (info.state, &info.image) {
             at.inner.reimage_instance(id, image).await?;
@@ -150,7 +150,7 @@ impl Launched {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn launch(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch(&self, at: CallContext<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         let known = info.public_ip.map(|address| (info.id.clone(), address));
         self.map().extend(known);
@@ -167,11 +167,15 @@ impl Launched {
 struct AnswersOldAddress(Launched);
 
 #[async_trait]
-impl Twist for AnswersOldAddress {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for AnswersOldAddress {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         self.0.launch(at, config).await
     }
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let mut info = at.inner.start_instance(id).await?;
         info.public_ip = self.0.of(id).or(info.public_ip);
         Ok(info)
@@ -183,11 +187,19 @@ impl Twist for AnswersOldAddress {
 struct DescribesOldAddress(Launched);
 
 #[async_trait]
-impl Twist for DescribesOldAddress {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for DescribesOldAddress {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         self.0.launch(at, config).await
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         if status.state == CloudInstanceState::Running {
             status.public_ip = self.0.of(id).or(status.public_ip);
@@ -197,7 +209,11 @@ impl Twist for DescribesOldAddress {
 }
 
 /// Takes an error of `kind` for a start that is under way.
-async fn start_forgiving(at: At<'_>, id: &InstanceId, kind: ErrorKind) -> Result<InstanceInfo> {
+async fn start_forgiving(
+    at: CallContext<'_>,
+    id: &InstanceId,
+    kind: ErrorKind,
+) -> Result<InstanceInfo> {
     match at.inner.start_instance(id).await {
         Err(error) if error.kind() == kind => {
             Ok(InstanceInfo::new(id.clone(), CloudInstanceState::Pending))
@@ -210,8 +226,8 @@ async fn start_forgiving(at: At<'_>, id: &InstanceId, kind: ErrorKind) -> Result
 struct StartsTerminated;
 
 #[async_trait]
-impl Twist for StartsTerminated {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for StartsTerminated {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         start_forgiving(at, id, ErrorKind::WrongState).await
     }
 }
@@ -220,8 +236,8 @@ impl Twist for StartsTerminated {
 struct StartsUnknown;
 
 #[async_trait]
-impl Twist for StartsUnknown {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for StartsUnknown {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         start_forgiving(at, id, ErrorKind::NotFound).await
     }
 }
@@ -230,8 +246,8 @@ impl Twist for StartsUnknown {
 struct AnswersWithoutTags;
 
 #[async_trait]
-impl Twist for AnswersWithoutTags {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for AnswersWithoutTags {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let mut info = at.inner.start_instance(id).await?;
         info.tags = Tags::new();
         Ok(info)
@@ -242,8 +258,8 @@ impl Twist for AnswersWithoutTags {
 struct AnswersWithoutLaunchTime;
 
 #[async_trait]
-impl Twist for AnswersWithoutLaunchTime {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for AnswersWithoutLaunchTime {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let mut info = at.inner.start_instance(id).await?;
         info.launch_time = None;
         Ok(info)
@@ -254,8 +270,8 @@ impl Twist for AnswersWithoutLaunchTime {
 struct StoppingIsWrongState;
 
 #[async_trait]
-impl Twist for StoppingIsWrongState {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for StoppingIsWrongState {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         match at.inner.start_instance(id).await {
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 let call = at.call(Operation::StartInstance);
@@ -270,8 +286,8 @@ impl Twist for StoppingIsWrongState {
 struct StoppingIsForgotten;
 
 #[async_trait]
-impl Twist for StoppingIsForgotten {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for StoppingIsForgotten {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         start_forgiving(at, id, ErrorKind::Conflict).await
     }
 }
@@ -280,8 +296,8 @@ impl Twist for StoppingIsForgotten {
 struct ConflictWithoutATime;
 
 #[async_trait]
-impl Twist for ConflictWithoutATime {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for ConflictWithoutATime {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let answer = at.inner.start_instance(id).await;
         answer.map_err(|error| {
             if error.kind() == ErrorKind::Conflict {

@@ -12,61 +12,61 @@ use fleetwright::{
     InstanceStatus, Operation, Result, TagChange, Tags,
 };
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 use fleetwright_contract_tests::{Oracle, SCOPE_TAG, Truth};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "stopping is shown as running",
-        dies_of: "STOP-01",
-        make: TwistedHarness::factory::<StoppingIsRunning>,
+        violates: "STOP-01",
+        make: OverrideHarness::factory::<StoppingIsRunning>,
     },
     Mutant {
         name: "stop of stopped errors",
-        dies_of: "STOP-02",
-        make: TwistedHarness::factory::<StopOfStoppedErrors>,
+        violates: "STOP-02",
+        make: OverrideHarness::factory::<StopOfStoppedErrors>,
     },
     Mutant {
         name: "stop of stopping errors",
-        dies_of: "STOP-02",
-        make: TwistedHarness::factory::<StopOfStoppingErrors>,
+        violates: "STOP-02",
+        make: OverrideHarness::factory::<StopOfStoppingErrors>,
     },
     Mutant {
         name: "a stopped instance shows the address it had",
-        dies_of: "STOP-03",
-        make: TwistedHarness::factory::<ShowsOldAddress>,
+        violates: "STOP-03",
+        make: OverrideHarness::factory::<ShowsOldAddress>,
     },
     Mutant {
         name: "stop drops tags",
-        dies_of: "STOP-04",
-        make: TwistedHarness::factory::<StopDropsTags>,
+        violates: "STOP-04",
+        make: OverrideHarness::factory::<StopDropsTags>,
     },
     Mutant {
         name: "stop discards the disk",
-        dies_of: "STOP-04",
-        make: TwistedHarness::factory::<StopDiscardsDisk>,
+        violates: "STOP-04",
+        make: OverrideHarness::factory::<StopDiscardsDisk>,
     },
     Mutant {
         name: "stop without releasing compute",
-        dies_of: "STOP-05",
-        make: TwistedHarness::factory::<KeepsMachine>,
+        violates: "STOP-05",
+        make: OverrideHarness::factory::<KeepsMachine>,
     },
     Mutant {
         name: "stop of a machine that was switched off does not release it",
-        dies_of: "STOP-05",
-        make: TwistedHarness::factory::<KeepsMachineThatWasOff>,
+        violates: "STOP-05",
+        make: OverrideHarness::factory::<KeepsMachineThatWasOff>,
     },
     Mutant {
         name: "stop on terminated Ok",
-        dies_of: "STOP-06",
-        make: TwistedHarness::factory::<StopsTerminated>,
+        violates: "STOP-06",
+        make: OverrideHarness::factory::<StopsTerminated>,
     },
     Mutant {
         name: "stop of an unknown id Ok",
-        dies_of: "STOP-07",
-        make: TwistedHarness::factory::<StopsUnknown>,
+        violates: "STOP-07",
+        make: OverrideHarness::factory::<StopsUnknown>,
     },
 ];
 
@@ -79,8 +79,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct StoppingIsRunning;
 
 #[async_trait]
-impl Twist for StoppingIsRunning {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for StoppingIsRunning {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         if status.state == CloudInstanceState::Stopping {
             status.state = CloudInstanceState::Running;
@@ -90,7 +94,11 @@ impl Twist for StoppingIsRunning {
 }
 
 /// Refuses to stop an instance that is in `state` already.
-async fn stop_unless(at: At<'_>, id: &InstanceId, state: CloudInstanceState) -> Result<()> {
+async fn stop_unless(
+    at: CallContext<'_>,
+    id: &InstanceId,
+    state: CloudInstanceState,
+) -> Result<()> {
     if at.state(id) == Some(state) {
         let call = at.call(Operation::StopInstance);
         return Err(call.wrong_state(id, state, "running"));
@@ -102,8 +110,8 @@ async fn stop_unless(at: At<'_>, id: &InstanceId, state: CloudInstanceState) -> 
 struct StopOfStoppedErrors;
 
 #[async_trait]
-impl Twist for StopOfStoppedErrors {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for StopOfStoppedErrors {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         stop_unless(at, id, CloudInstanceState::Stopped).await
     }
 }
@@ -112,8 +120,8 @@ impl Twist for StopOfStoppedErrors {
 struct StopOfStoppingErrors;
 
 #[async_trait]
-impl Twist for StopOfStoppingErrors {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for StopOfStoppingErrors {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         stop_unless(at, id, CloudInstanceState::Stopping).await
     }
 }
@@ -130,21 +138,29 @@ impl ShowsOldAddress {
 }
 
 #[async_trait]
-impl Twist for ShowsOldAddress {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ShowsOldAddress {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         let known = info.public_ip.map(|address| (info.id.clone(), address));
         lock(&self.0).extend(known);
         Ok(info)
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         status.public_ip = status.public_ip.or(self.old(id, status.state));
         Ok(status)
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -159,8 +175,8 @@ impl Twist for ShowsOldAddress {
 struct StopDropsTags;
 
 #[async_trait]
-impl Twist for StopDropsTags {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for StopDropsTags {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         at.inner.stop_instance(id).await?;
         let tags = at.truth(id).map(|truth| truth.info.tags);
         let tags = tags.unwrap_or_default();
@@ -199,7 +215,7 @@ fn is_stopped(truth: &Truth) -> bool {
 #[derive(Default)]
 struct StopDiscardsDisk;
 
-impl Twist for StopDiscardsDisk {
+impl Override for StopDiscardsDisk {
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
         let change = |truth: &mut Truth| {
             truth.disk_size_gb = truth.disk_size_gb.filter(|_| !is_stopped(truth));
@@ -212,7 +228,7 @@ impl Twist for StopDiscardsDisk {
 #[derive(Default)]
 struct KeepsMachine;
 
-impl Twist for KeepsMachine {
+impl Override for KeepsMachine {
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
         let change = |truth: &mut Truth| truth.holds_machine |= is_stopped(truth);
         Arc::new(Sees { sound, change })
@@ -224,8 +240,8 @@ impl Twist for KeepsMachine {
 struct KeepsMachineThatWasOff(Arc<Mutex<BTreeSet<InstanceId>>>);
 
 #[async_trait]
-impl Twist for KeepsMachineThatWasOff {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for KeepsMachineThatWasOff {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Stopped) {
             return Ok(());
         }
@@ -243,7 +259,7 @@ impl Twist for KeepsMachineThatWasOff {
 }
 
 /// Takes an error of `kind` for "it is off, and that is what was asked for".
-async fn stop_forgiving(at: At<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
+async fn stop_forgiving(at: CallContext<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
     match at.inner.stop_instance(id).await {
         Err(error) if error.kind() == kind => Ok(()),
         answer => answer,
@@ -254,8 +270,8 @@ async fn stop_forgiving(at: At<'_>, id: &InstanceId, kind: ErrorKind) -> Result<
 struct StopsTerminated;
 
 #[async_trait]
-impl Twist for StopsTerminated {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for StopsTerminated {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         stop_forgiving(at, id, ErrorKind::WrongState).await
     }
 }
@@ -264,8 +280,8 @@ impl Twist for StopsTerminated {
 struct StopsUnknown;
 
 #[async_trait]
-impl Twist for StopsUnknown {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for StopsUnknown {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         stop_forgiving(at, id, ErrorKind::NotFound).await
     }
 }

@@ -9,90 +9,90 @@ use fleetwright::{
 };
 
 use super::{
-    Mutant, Twist,
+    Mutant, Override,
     launch::invalid,
     list::{Lists, Relist},
 };
-use crate::{At, TwistedHarness};
+use crate::{CallContext, OverrideHarness};
 use fleetwright_contract_tests::SCOPE_TAG;
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "value trimmed",
-        dies_of: "TAGS-01",
-        make: TwistedHarness::factory::<TrimsValues>,
+        violates: "TAGS-01",
+        make: OverrideHarness::factory::<TrimsValues>,
     },
     Mutant {
         name: "value lower-cased",
-        dies_of: "TAGS-01",
-        make: TwistedHarness::factory::<LowersValues>,
+        violates: "TAGS-01",
+        make: OverrideHarness::factory::<LowersValues>,
     },
     Mutant {
         name: "tags in other alphabets are an outage",
-        dies_of: "TAGS-01",
-        make: TwistedHarness::factory::<TripsOverAlphabets>,
+        violates: "TAGS-01",
+        make: OverrideHarness::factory::<TripsOverAlphabets>,
     },
     Mutant {
         name: "tags without a value dropped",
-        dies_of: "TAGS-01",
-        make: TwistedHarness::factory::<DropsEmptyValues>,
+        violates: "TAGS-01",
+        make: OverrideHarness::factory::<DropsEmptyValues>,
     },
     Mutant {
         name: "tags added by a second call",
-        dies_of: "TAGS-02",
-        make: TwistedHarness::factory::<TagsAfterwards>,
+        violates: "TAGS-02",
+        make: OverrideHarness::factory::<TagsAfterwards>,
     },
     Mutant {
         name: "all but one tag added by a second call",
-        dies_of: "TAGS-02",
-        make: TwistedHarness::factory::<TagsMostAfterwards>,
+        violates: "TAGS-02",
+        make: OverrideHarness::factory::<TagsMostAfterwards>,
     },
     Mutant {
         name: "one tag fewer taken than declared",
-        dies_of: "TAGS-03",
-        make: TwistedHarness::factory::<TakesOneTagLess>,
+        violates: "TAGS-03",
+        make: OverrideHarness::factory::<TakesOneTagLess>,
     },
     Mutant {
         name: "over-limit tags truncated",
-        dies_of: "TAGS-04",
-        make: TwistedHarness::factory::<TruncatesTags>,
+        violates: "TAGS-04",
+        make: OverrideHarness::factory::<TruncatesTags>,
     },
     Mutant {
         name: "over-long value cut",
-        dies_of: "TAGS-04",
-        make: TwistedHarness::factory::<CutsValues>,
+        violates: "TAGS-04",
+        make: OverrideHarness::factory::<CutsValues>,
     },
     Mutant {
         name: "the refusal of a long key names no limit",
-        dies_of: "TAGS-04",
-        make: TwistedHarness::factory::<NamesNoLimit>,
+        violates: "TAGS-04",
+        make: OverrideHarness::factory::<NamesNoLimit>,
     },
     Mutant {
         name: "tags under a reserved prefix dropped",
-        dies_of: "TAGS-05",
-        make: TwistedHarness::factory::<DropsReserved>,
+        violates: "TAGS-05",
+        make: OverrideHarness::factory::<DropsReserved>,
     },
     Mutant {
         name: "a backend's own tag shown",
-        dies_of: "TAGS-06",
-        make: TwistedHarness::factory::<Lists<ShowsItsTokenTag>>,
+        violates: "TAGS-06",
+        make: OverrideHarness::factory::<Lists<ShowsItsTokenTag>>,
     },
     Mutant {
         name: "tags lost at a start",
-        dies_of: "TAGS-07",
-        make: TwistedHarness::factory::<LosesTagsAtStart>,
+        violates: "TAGS-07",
+        make: OverrideHarness::factory::<LosesTagsAtStart>,
     },
     Mutant {
         name: "tags of terminated ones lost",
-        dies_of: "TAGS-07",
-        make: TwistedHarness::factory::<Lists<LosesTagsOfTerminated>>,
+        violates: "TAGS-07",
+        make: OverrideHarness::factory::<Lists<LosesTagsOfTerminated>>,
     },
 ];
 
 /// Launches with what `change` makes of each tag.
 async fn launch_retagged(
-    at: At<'_>,
+    at: CallContext<'_>,
     config: &InstanceConfig,
     change: impl Fn(&str, &str) -> Option<String> + Send,
 ) -> Result<InstanceInfo> {
@@ -109,8 +109,12 @@ async fn launch_retagged(
 struct TrimsValues;
 
 #[async_trait]
-impl Twist for TrimsValues {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TrimsValues {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_retagged(at, config, |_, value| Some(value.trim().to_owned())).await
     }
 }
@@ -119,8 +123,12 @@ impl Twist for TrimsValues {
 struct LowersValues;
 
 #[async_trait]
-impl Twist for LowersValues {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LowersValues {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_retagged(at, config, |_, value| Some(value.to_lowercase())).await
     }
 }
@@ -129,8 +137,12 @@ impl Twist for LowersValues {
 struct DropsEmptyValues;
 
 #[async_trait]
-impl Twist for DropsEmptyValues {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for DropsEmptyValues {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let kept = |value: &str| (!value.is_empty()).then(|| value.to_owned());
         launch_retagged(at, config, |_, value| kept(value)).await
     }
@@ -138,7 +150,7 @@ impl Twist for DropsEmptyValues {
 
 /// Launches with the tags that `first` selects, and sets all of them once the launch has answered.
 async fn launch_then_tag(
-    at: At<'_>,
+    at: CallContext<'_>,
     config: &InstanceConfig,
     first: fn(&str) -> bool,
 ) -> Result<InstanceInfo> {
@@ -160,8 +172,12 @@ async fn launch_then_tag(
 struct TagsAfterwards;
 
 #[async_trait]
-impl Twist for TagsAfterwards {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TagsAfterwards {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_then_tag(at, config, |_| false).await
     }
 }
@@ -170,8 +186,12 @@ impl Twist for TagsAfterwards {
 struct TagsMostAfterwards;
 
 #[async_trait]
-impl Twist for TagsMostAfterwards {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TagsMostAfterwards {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_then_tag(at, config, |key| key == SCOPE_TAG).await
     }
 }
@@ -181,8 +201,12 @@ impl Twist for TagsMostAfterwards {
 struct TakesOneTagLess;
 
 #[async_trait]
-impl Twist for TakesOneTagLess {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TakesOneTagLess {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let (actual, limit) = (config.tags.len(), at.inner.capabilities().tags.max_tags);
         if actual >= limit {
             return Err(invalid("tags", Problem::TooMany { actual, limit }));
@@ -195,8 +219,12 @@ impl Twist for TakesOneTagLess {
 struct TruncatesTags;
 
 #[async_trait]
-impl Twist for TruncatesTags {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TruncatesTags {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let most = at.inner.capabilities().tags.max_tags;
         let kept: Vec<_> = config.tags.iter().map(|(key, _)| key).take(most).collect();
         launch_retagged(at, config, |key, value| {
@@ -210,8 +238,12 @@ impl Twist for TruncatesTags {
 struct CutsValues;
 
 #[async_trait]
-impl Twist for CutsValues {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for CutsValues {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let most = at.inner.capabilities().tags.max_value_chars;
         launch_retagged(at, config, |_, value| {
             Some(value.chars().take(most).collect())
@@ -224,8 +256,12 @@ impl Twist for CutsValues {
 struct NamesNoLimit;
 
 #[async_trait]
-impl Twist for NamesNoLimit {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for NamesNoLimit {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let most = at.inner.capabilities().tags.max_key_chars;
         if config.tags.iter().any(|(key, _)| key.len() > most) {
             let expected = "a key of this cloud";
@@ -239,8 +275,12 @@ impl Twist for NamesNoLimit {
 struct DropsReserved;
 
 #[async_trait]
-impl Twist for DropsReserved {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for DropsReserved {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let reserved = &at.inner.capabilities().tags.reserved_prefixes;
         launch_retagged(at, config, |key, value| {
             let dropped = reserved.iter().any(|prefix| key.starts_with(prefix));
@@ -256,7 +296,11 @@ struct ShowsItsTokenTag;
 
 #[async_trait]
 impl Relist for ShowsItsTokenTag {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         let truth = at.harness.cloud().oracle().instances().into_iter();
         let tokens: BTreeMap<InstanceId, LaunchToken> = truth
@@ -279,8 +323,8 @@ impl Relist for ShowsItsTokenTag {
 struct LosesTagsAtStart;
 
 #[async_trait]
-impl Twist for LosesTagsAtStart {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for LosesTagsAtStart {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let info = at.inner.start_instance(id).await?;
         let mut change = TagChange::new();
         let lost = info.tags.iter().map(|(key, _)| key.to_owned());
@@ -295,7 +339,11 @@ struct LosesTagsOfTerminated;
 
 #[async_trait]
 impl Relist for LosesTagsOfTerminated {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         for info in &mut list {
             if info.state == CloudInstanceState::Terminated {
@@ -310,8 +358,12 @@ impl Relist for LosesTagsOfTerminated {
 struct TripsOverAlphabets;
 
 #[async_trait]
-impl Twist for TripsOverAlphabets {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TripsOverAlphabets {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         if config.tags.iter().any(|(_, value)| !value.is_ascii()) {
             let call = at.call(Operation::LaunchInstance);
             return Err(call.unavailable(Effect::None, "bad request"));

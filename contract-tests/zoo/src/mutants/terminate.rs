@@ -11,80 +11,80 @@ use fleetwright::{
     InstanceStatus, LaunchToken, Operation, Result, RetryAdvice,
 };
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "terminating is shown as stopping",
-        dies_of: "TERMINATE-01",
-        make: TwistedHarness::factory::<TerminatingIsStopping>,
+        violates: "TERMINATE-01",
+        make: OverrideHarness::factory::<TerminatingIsStopping>,
     },
     Mutant {
         name: "a terminating instance is not found",
-        dies_of: "TERMINATE-01",
-        make: TwistedHarness::factory::<TerminatingIsNotFound>,
+        violates: "TERMINATE-01",
+        make: OverrideHarness::factory::<TerminatingIsNotFound>,
     },
     Mutant {
         name: "second terminate errors",
-        dies_of: "TERMINATE-02",
-        make: TwistedHarness::factory::<SecondTerminateErrors>,
+        violates: "TERMINATE-02",
+        make: OverrideHarness::factory::<SecondTerminateErrors>,
     },
     Mutant {
         name: "unknown id terminates Ok",
-        dies_of: "TERMINATE-03",
-        make: TwistedHarness::factory::<TerminatesUnknown>,
+        violates: "TERMINATE-03",
+        make: OverrideHarness::factory::<TerminatesUnknown>,
     },
     Mutant {
         name: "prefix match kills a sibling",
-        dies_of: "TERMINATE-04",
-        make: TwistedHarness::factory::<KillsByPrefix>,
+        violates: "TERMINATE-04",
+        make: OverrideHarness::factory::<KillsByPrefix>,
     },
     Mutant {
         name: "terminate takes the whole batch",
-        dies_of: "TERMINATE-04",
-        make: TwistedHarness::factory::<KillsTheBatch>,
+        violates: "TERMINATE-04",
+        make: OverrideHarness::factory::<KillsTheBatch>,
     },
     Mutant {
         name: "terminate of stopped errors",
-        dies_of: "TERMINATE-05",
-        make: TwistedHarness::factory::<StoppedCannotEnd>,
+        violates: "TERMINATE-05",
+        make: OverrideHarness::factory::<StoppedCannotEnd>,
     },
     Mutant {
         name: "terminate of stopped put off until its next start",
-        dies_of: "TERMINATE-05",
-        make: TwistedHarness::factory::<PutsOffUntilStart>,
+        violates: "TERMINATE-05",
+        make: OverrideHarness::factory::<PutsOffUntilStart>,
     },
     Mutant {
         name: "terminate during a stop is a conflict",
-        dies_of: "TERMINATE-05",
-        make: TwistedHarness::factory::<StoppingCannotEnd>,
+        violates: "TERMINATE-05",
+        make: OverrideHarness::factory::<StoppingCannotEnd>,
     },
     Mutant {
         name: "a start under way swallows the terminate",
-        dies_of: "TERMINATE-06",
-        make: TwistedHarness::factory::<StartSwallowsTerminate>,
+        violates: "TERMINATE-06",
+        make: OverrideHarness::factory::<StartSwallowsTerminate>,
     },
     Mutant {
         name: "a start that comes after the terminate is an outage",
-        dies_of: "TERMINATE-06",
-        make: TwistedHarness::factory::<LateStartIsAnOutage>,
+        violates: "TERMINATE-06",
+        make: OverrideHarness::factory::<LateStartIsAnOutage>,
     },
     Mutant {
         name: "terminate takes an outage for an unknown id",
-        dies_of: "TERMINATE-07",
-        make: TwistedHarness::factory::<OutageIsNotFound>,
+        violates: "TERMINATE-07",
+        make: OverrideHarness::factory::<OutageIsNotFound>,
     },
     Mutant {
         name: "terminate's error swallowed",
-        dies_of: "TERMINATE-07",
-        make: TwistedHarness::factory::<SwallowsErrors>,
+        violates: "TERMINATE-07",
+        make: OverrideHarness::factory::<SwallowsErrors>,
     },
     Mutant {
         name: "terminate takes missing rights for success",
-        dies_of: "TERMINATE-07",
-        make: TwistedHarness::factory::<SwallowsForbidden>,
+        violates: "TERMINATE-07",
+        make: OverrideHarness::factory::<SwallowsForbidden>,
     },
 ];
 
@@ -97,8 +97,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct TerminatingIsStopping;
 
 #[async_trait]
-impl Twist for TerminatingIsStopping {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for TerminatingIsStopping {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         if status.state == CloudInstanceState::Terminating {
             status.state = CloudInstanceState::Stopping;
@@ -111,8 +115,12 @@ impl Twist for TerminatingIsStopping {
 struct TerminatingIsNotFound;
 
 #[async_trait]
-impl Twist for TerminatingIsNotFound {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for TerminatingIsNotFound {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
         if status.state == CloudInstanceState::Terminating {
             return Err(at.call(Operation::DescribeInstance).not_found(id));
@@ -126,8 +134,8 @@ impl Twist for TerminatingIsNotFound {
 struct SecondTerminateErrors;
 
 #[async_trait]
-impl Twist for SecondTerminateErrors {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for SecondTerminateErrors {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let over = CloudInstanceState::Terminated;
         if at.state(id) == Some(over) {
             let call = at.call(Operation::TerminateInstance);
@@ -138,7 +146,7 @@ impl Twist for SecondTerminateErrors {
 }
 
 /// Takes an error of `kind` for "it is gone, and that is what was asked for".
-async fn terminate_forgiving(at: At<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
+async fn terminate_forgiving(at: CallContext<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
     match at.inner.terminate_instance(id).await {
         Err(error) if error.kind() == kind => Ok(()),
         answer => answer,
@@ -149,8 +157,8 @@ async fn terminate_forgiving(at: At<'_>, id: &InstanceId, kind: ErrorKind) -> Re
 struct TerminatesUnknown;
 
 #[async_trait]
-impl Twist for TerminatesUnknown {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for TerminatesUnknown {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         terminate_forgiving(at, id, ErrorKind::NotFound).await
     }
 }
@@ -160,14 +168,18 @@ impl Twist for TerminatesUnknown {
 struct KillsByPrefix(Mutex<BTreeMap<InstanceId, LaunchToken>>);
 
 #[async_trait]
-impl Twist for KillsByPrefix {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for KillsByPrefix {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         let token = config.launch_token.clone();
         lock(&self.0).extend(token.map(|token| (info.id.clone(), token)));
         Ok(info)
     }
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let names = lock(&self.0).clone();
         if let Some(name) = names.get(id) {
             let hit = |(_, other): &(_, &LaunchToken)| other.as_str().starts_with(name.as_str());
@@ -184,8 +196,8 @@ impl Twist for KillsByPrefix {
 struct KillsTheBatch;
 
 #[async_trait]
-impl Twist for KillsTheBatch {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for KillsTheBatch {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let token = at.truth(id).and_then(|truth| truth.token);
         let all = at.harness.cloud().oracle().instances();
         let batch = all.iter().filter(|_| token.is_some());
@@ -200,8 +212,8 @@ impl Twist for KillsTheBatch {
 struct StoppedCannotEnd;
 
 #[async_trait]
-impl Twist for StoppedCannotEnd {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for StoppedCannotEnd {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let stopped = CloudInstanceState::Stopped;
         if at.state(id) == Some(stopped) {
             let call = at.call(Operation::TerminateInstance);
@@ -216,8 +228,8 @@ impl Twist for StoppedCannotEnd {
 struct PutsOffUntilStart(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for PutsOffUntilStart {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for PutsOffUntilStart {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let info = at.inner.start_instance(id).await?;
         let put_off = lock(&self.0).remove(id);
         if put_off {
@@ -225,7 +237,7 @@ impl Twist for PutsOffUntilStart {
         }
         Ok(info)
     }
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Stopped) {
             lock(&self.0).insert(id.clone());
             return Ok(());
@@ -238,8 +250,8 @@ impl Twist for PutsOffUntilStart {
 struct StoppingCannotEnd;
 
 #[async_trait]
-impl Twist for StoppingCannotEnd {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for StoppingCannotEnd {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Stopping) {
             let call = at.call(Operation::TerminateInstance);
             return Err(call.conflict("the instance is busy", RetryAdvice::SameToken));
@@ -253,13 +265,13 @@ impl Twist for StoppingCannotEnd {
 struct StartSwallowsTerminate(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for StartSwallowsTerminate {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for StartSwallowsTerminate {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let info = at.inner.start_instance(id).await?;
         lock(&self.0).insert(id.clone());
         Ok(info)
     }
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let started = lock(&self.0).contains(id);
         if started && at.state(id) == Some(CloudInstanceState::Pending) {
             return Ok(());
@@ -272,8 +284,8 @@ impl Twist for StartSwallowsTerminate {
 struct SwallowsErrors;
 
 #[async_trait]
-impl Twist for SwallowsErrors {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for SwallowsErrors {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         terminate_forgiving(at, id, ErrorKind::Unavailable).await
     }
 }
@@ -282,8 +294,8 @@ impl Twist for SwallowsErrors {
 struct SwallowsForbidden;
 
 #[async_trait]
-impl Twist for SwallowsForbidden {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for SwallowsForbidden {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         terminate_forgiving(at, id, ErrorKind::Forbidden).await
     }
 }
@@ -292,8 +304,8 @@ impl Twist for SwallowsForbidden {
 struct LateStartIsAnOutage;
 
 #[async_trait]
-impl Twist for LateStartIsAnOutage {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for LateStartIsAnOutage {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let answer = at.inner.start_instance(id).await;
         answer.map_err(|error| {
             if error.kind() == ErrorKind::WrongState {
@@ -309,8 +321,8 @@ impl Twist for LateStartIsAnOutage {
 struct OutageIsNotFound;
 
 #[async_trait]
-impl Twist for OutageIsNotFound {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for OutageIsNotFound {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let answer = at.inner.terminate_instance(id).await;
         answer.map_err(|error| {
             if error.kind() == ErrorKind::Unavailable {

@@ -18,71 +18,71 @@ use fleetwright::{
 };
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 use fleetwright_contract_tests::StateWaiter;
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "wait times out with Ok",
-        dies_of: "TIME-01",
-        make: TwistedHarness::factory::<WaitsWith<OkAtDeadline>>,
+        violates: "TIME-01",
+        make: OverrideHarness::factory::<WaitsWith<OkAtDeadline>>,
     },
     Mutant {
         name: "wait names nobody at its deadline",
-        dies_of: "TIME-01",
-        make: TwistedHarness::factory::<WaitsWith<NamesNobody>>,
+        violates: "TIME-01",
+        make: OverrideHarness::factory::<WaitsWith<NamesNobody>>,
     },
     Mutant {
         name: "wait ends long after its deadline",
-        dies_of: "TIME-01",
-        make: TwistedHarness::factory::<WaitsWith<EndsLate>>,
+        violates: "TIME-01",
+        make: OverrideHarness::factory::<WaitsWith<EndsLate>>,
     },
     Mutant {
         name: "wait ignores a terminal failure",
-        dies_of: "TIME-02",
-        make: TwistedHarness::factory::<WaitsWith<IgnoresFailure>>,
+        violates: "TIME-02",
+        make: OverrideHarness::factory::<WaitsWith<IgnoresFailure>>,
     },
     Mutant {
         name: "wait busy-polls",
-        dies_of: "TIME-03",
-        make: TwistedHarness::factory::<WaitsWith<BusyPolls>>,
+        violates: "TIME-03",
+        make: OverrideHarness::factory::<WaitsWith<BusyPolls>>,
     },
     Mutant {
         name: "wait polls a little faster than the tick",
-        dies_of: "TIME-03",
-        make: TwistedHarness::factory::<WaitsWith<PollsHastily>>,
+        violates: "TIME-03",
+        make: OverrideHarness::factory::<WaitsWith<PollsHastily>>,
     },
     Mutant {
         name: "batch describe is a loop",
-        dies_of: "TIME-03",
-        make: TwistedHarness::factory::<DescribesOneByOne>,
+        violates: "TIME-03",
+        make: OverrideHarness::factory::<DescribesOneByOne>,
     },
     Mutant {
         name: "poll tick of zero",
-        dies_of: "TIME-04",
-        make: TwistedHarness::factory::<NoTick>,
+        violates: "TIME-04",
+        make: OverrideHarness::factory::<NoTick>,
     },
     Mutant {
         name: "page size learned from the first answer",
-        dies_of: "TIME-04",
-        make: TwistedHarness::factory::<LearnsPageSize>,
+        violates: "TIME-04",
+        make: OverrideHarness::factory::<LearnsPageSize>,
     },
     Mutant {
         name: "std sleep instead of the injected clock",
-        dies_of: "TIME-05",
-        make: TwistedHarness::factory::<SleepsForReal>,
+        violates: "TIME-05",
+        make: OverrideHarness::factory::<SleepsForReal>,
     },
     Mutant {
         name: "instances boot by being looked at",
-        dies_of: "TIME-05",
-        make: TwistedHarness::factory::<BootsByLooks>,
+        violates: "TIME-05",
+        make: OverrideHarness::factory::<BootsByLooks>,
     },
     Mutant {
         name: "instance boots only while no other is looked at",
-        dies_of: "TIME-05",
-        make: TwistedHarness::factory::<WaitsForItsTurn>,
+        violates: "TIME-05",
+        make: OverrideHarness::factory::<WaitsForItsTurn>,
     },
 ];
 
@@ -91,7 +91,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 struct WaitsWith<W>(W);
 
 #[async_trait]
-impl<W: StateWaiter + Clone + 'static> Twist for WaitsWith<W> {
+impl<W: StateWaiter + Clone + 'static> Override for WaitsWith<W> {
     fn state_waiter(&self) -> Option<Arc<dyn StateWaiter>> {
         Some(Arc::new(self.0.clone()))
     }
@@ -247,10 +247,10 @@ impl StateWaiter for EndsLate {
 struct DescribesOneByOne;
 
 #[async_trait]
-impl Twist for DescribesOneByOne {
+impl Override for DescribesOneByOne {
     async fn describe_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
         let mut answers = Vec::new();
@@ -264,7 +264,7 @@ impl Twist for DescribesOneByOne {
 #[derive(Default)]
 struct NoTick;
 
-impl Twist for NoTick {
+impl Override for NoTick {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.poll_interval = Duration::ZERO;
@@ -276,18 +276,18 @@ impl Twist for NoTick {
 struct LearnsPageSize(AtomicBool);
 
 #[async_trait]
-impl Twist for LearnsPageSize {
+impl Override for LearnsPageSize {
     fn capabilities_later(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.page_size = declared.page_size.saturating_add(1);
         declared
     }
-    fn has_turned(&self) -> bool {
+    fn capabilities_changed(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         self.0.store(true, Ordering::SeqCst);
@@ -300,12 +300,20 @@ impl Twist for LearnsPageSize {
 struct BootsByLooks(AtomicUsize);
 
 #[async_trait]
-impl Twist for BootsByLooks {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for BootsByLooks {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         self.0.store(0, Ordering::SeqCst);
         at.inner.launch_instance(config).await
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         if self.0.fetch_add(1, Ordering::SeqCst) == 0 && status.state == CloudInstanceState::Running
         {
@@ -321,14 +329,22 @@ impl Twist for BootsByLooks {
 struct WaitsForItsTurn(Mutex<BTreeMap<InstanceId, bool>>);
 
 #[async_trait]
-impl Twist for WaitsForItsTurn {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for WaitsForItsTurn {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.insert(info.id.clone(), false);
         Ok(info)
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let was_left = left.remove(id).unwrap_or_default();
@@ -346,14 +362,22 @@ impl Twist for WaitsForItsTurn {
 struct SleepsForReal(Mutex<BTreeMap<InstanceId, std::time::Instant>>);
 
 #[async_trait]
-impl Twist for SleepsForReal {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for SleepsForReal {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         let mut launched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         launched.insert(info.id.clone(), std::time::Instant::now());
         Ok(info)
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         let mut launched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let by_the_wall = launched.remove(id).map(|at| at.elapsed());

@@ -6,86 +6,86 @@ use fleetwright::{
     Reboot, Result, TagChange,
 };
 
-use super::{Mutant, Twist};
-use crate::{At, MemoryHarness, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::SCOPE_TAG;
 
 /// One for each clause that is about a change, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "update_tags replaces all tags",
-        dies_of: "VERBS-01",
-        make: TwistedHarness::factory::<ReplacesTags>,
+        violates: "VERBS-01",
+        make: OverrideHarness::factory::<ReplacesTags>,
     },
     Mutant {
         name: "update_tags applies the good half of a bad change",
-        dies_of: "VERBS-01",
-        make: TwistedHarness::factory::<AppliesHalf>,
+        violates: "VERBS-01",
+        make: OverrideHarness::factory::<AppliesHalf>,
     },
     Mutant {
         name: "update_tags removes nothing",
-        dies_of: "VERBS-01",
-        make: TwistedHarness::factory::<RemovesNothing>,
+        violates: "VERBS-01",
+        make: OverrideHarness::factory::<RemovesNothing>,
     },
     Mutant {
         name: "update_tags cuts what is too long",
-        dies_of: "VERBS-01",
-        make: TwistedHarness::factory::<CutsValues>,
+        violates: "VERBS-01",
+        make: OverrideHarness::factory::<CutsValues>,
     },
     Mutant {
         name: "update_tags sets as many tags as fit",
-        dies_of: "VERBS-01",
-        make: TwistedHarness::factory::<SetsWhatFits>,
+        violates: "VERBS-01",
+        make: OverrideHarness::factory::<SetsWhatFits>,
     },
     Mutant {
         name: "declared verb unimplemented",
-        dies_of: "VERBS-02",
-        make: TwistedHarness::factory::<DeclaresTooMuch>,
+        violates: "VERBS-02",
+        make: OverrideHarness::factory::<DeclaresTooMuch>,
     },
     Mutant {
         name: "declared reboot a silent no-op",
-        dies_of: "VERBS-02",
-        make: TwistedHarness::factory::<RebootsNothing>,
+        violates: "VERBS-02",
+        make: OverrideHarness::factory::<RebootsNothing>,
     },
     Mutant {
         name: "reboot by stop and start loses the address",
-        dies_of: "VERBS-02",
-        make: TwistedHarness::factory::<RebootsByStop>,
+        violates: "VERBS-02",
+        make: OverrideHarness::factory::<RebootsByStop>,
     },
     Mutant {
         name: "reboot of a stopped instance starts it",
-        dies_of: "VERBS-02",
-        make: TwistedHarness::factory::<RebootStarts>,
+        violates: "VERBS-02",
+        make: OverrideHarness::factory::<RebootStarts>,
     },
     Mutant {
         name: "undeclared verb a silent no-op",
-        dies_of: "VERBS-03",
-        make: || TwistedHarness::factory_on::<ResizesRunning>(without_resize),
+        violates: "VERBS-03",
+        make: || OverrideHarness::factory_on::<ResizesRunning>(without_resize),
     },
     Mutant {
         name: "resize keeps the type",
-        dies_of: "VERBS-03",
-        make: TwistedHarness::factory::<KeepsType>,
+        violates: "VERBS-03",
+        make: OverrideHarness::factory::<KeepsType>,
     },
     Mutant {
         name: "resize while running is put off and Ok",
-        dies_of: "VERBS-03",
-        make: TwistedHarness::factory::<ResizesRunning>,
+        violates: "VERBS-03",
+        make: OverrideHarness::factory::<ResizesRunning>,
     },
     Mutant {
         name: "undeclared verb works all the same",
-        dies_of: "VERBS-04",
-        make: TwistedHarness::factory::<DeclaresTooLittle>,
+        violates: "VERBS-04",
+        make: OverrideHarness::factory::<DeclaresTooLittle>,
     },
     Mutant {
         name: "reimage takes the old image again",
-        dies_of: "VERBS-04",
-        make: TwistedHarness::factory::<KeepsImage>,
+        violates: "VERBS-04",
+        make: OverrideHarness::factory::<KeepsImage>,
     },
     Mutant {
         name: "reimage starts a stopped instance",
-        dies_of: "VERBS-04",
-        make: TwistedHarness::factory::<ReimageStarts>,
+        violates: "VERBS-04",
+        make: OverrideHarness::factory::<ReimageStarts>,
     },
 ];
 
@@ -94,8 +94,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
 struct ReplacesTags;
 
 #[async_trait]
-impl Twist for ReplacesTags {
-    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+impl Override for ReplacesTags {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
         let mut change = change.clone();
         let tags = at.truth(id).map(|truth| truth.info.tags);
         for (key, _) in &tags.unwrap_or_default() {
@@ -112,8 +117,13 @@ impl Twist for ReplacesTags {
 struct AppliesHalf;
 
 #[async_trait]
-impl Twist for AppliesHalf {
-    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+impl Override for AppliesHalf {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
         let mut removal = TagChange::new();
         removal.remove.clone_from(&change.remove);
         at.inner.update_tags(id, &removal).await?;
@@ -131,8 +141,13 @@ impl Twist for AppliesHalf {
 struct RemovesNothing;
 
 #[async_trait]
-impl Twist for RemovesNothing {
-    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+impl Override for RemovesNothing {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
         let mut change = change.clone();
         change.remove.clear();
         at.inner.update_tags(id, &change).await
@@ -143,8 +158,13 @@ impl Twist for RemovesNothing {
 struct CutsValues;
 
 #[async_trait]
-impl Twist for CutsValues {
-    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+impl Override for CutsValues {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
         let most = at.inner.capabilities().tags.max_value_chars;
         let mut cut = change.clone();
         for (key, value) in &change.set {
@@ -160,8 +180,13 @@ impl Twist for CutsValues {
 struct SetsWhatFits;
 
 #[async_trait]
-impl Twist for SetsWhatFits {
-    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+impl Override for SetsWhatFits {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
         let has = at.truth(id).map_or(0, |truth| truth.info.tags.len());
         let room = at.inner.capabilities().tags.max_tags.saturating_sub(has);
         let mut fits = change.clone();
@@ -176,8 +201,13 @@ impl Twist for SetsWhatFits {
 struct DeclaresTooMuch;
 
 #[async_trait]
-impl Twist for DeclaresTooMuch {
-    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+impl Override for DeclaresTooMuch {
+    async fn reboot_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        how: Reboot,
+    ) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Running) {
             return Err(at.call(Operation::RebootInstance).unsupported());
         }
@@ -189,8 +219,13 @@ impl Twist for DeclaresTooMuch {
 struct RebootsNothing;
 
 #[async_trait]
-impl Twist for RebootsNothing {
-    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+impl Override for RebootsNothing {
+    async fn reboot_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        how: Reboot,
+    ) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Running) {
             return Ok(());
         }
@@ -202,8 +237,13 @@ impl Twist for RebootsNothing {
 struct RebootsByStop;
 
 #[async_trait]
-impl Twist for RebootsByStop {
-    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+impl Override for RebootsByStop {
+    async fn reboot_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        how: Reboot,
+    ) -> Result<()> {
         at.inner.reboot_instance(id, how).await?;
         at.inner.stop_instance(id).await?;
         while at.state(id) == Some(CloudInstanceState::Stopping) {
@@ -217,8 +257,13 @@ impl Twist for RebootsByStop {
 struct RebootStarts;
 
 #[async_trait]
-impl Twist for RebootStarts {
-    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+impl Override for RebootStarts {
+    async fn reboot_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        how: Reboot,
+    ) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Stopped) {
             return at.inner.start_instance(id).await.map(drop);
         }
@@ -235,13 +280,18 @@ fn without_resize() -> MemoryHarness {
 struct DeclaresTooLittle;
 
 #[async_trait]
-impl Twist for DeclaresTooLittle {
+impl Override for DeclaresTooLittle {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.verbs.remove(&OptionalVerb::ReimageInstance);
         declared
     }
-    async fn reimage_instance(&self, at: At<'_>, id: &InstanceId, image: &ImageId) -> Result<()> {
+    async fn reimage_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        image: &ImageId,
+    ) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Running) {
             return at.inner.reimage_instance(id, image).await;
         }
@@ -253,8 +303,13 @@ impl Twist for DeclaresTooLittle {
 struct KeepsType;
 
 #[async_trait]
-impl Twist for KeepsType {
-    async fn resize_instance(&self, at: At<'_>, id: &InstanceId, to: &InstanceType) -> Result<()> {
+impl Override for KeepsType {
+    async fn resize_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        to: &InstanceType,
+    ) -> Result<()> {
         let has = at.truth(id).and_then(|truth| truth.info.instance_type);
         let to = has.unwrap_or_else(|| to.clone());
         at.inner.resize_instance(id, &to).await
@@ -266,8 +321,13 @@ impl Twist for KeepsType {
 struct ResizesRunning;
 
 #[async_trait]
-impl Twist for ResizesRunning {
-    async fn resize_instance(&self, at: At<'_>, id: &InstanceId, to: &InstanceType) -> Result<()> {
+impl Override for ResizesRunning {
+    async fn resize_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        to: &InstanceType,
+    ) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Running) {
             return Ok(());
         }
@@ -279,8 +339,13 @@ impl Twist for ResizesRunning {
 struct KeepsImage;
 
 #[async_trait]
-impl Twist for KeepsImage {
-    async fn reimage_instance(&self, at: At<'_>, id: &InstanceId, image: &ImageId) -> Result<()> {
+impl Override for KeepsImage {
+    async fn reimage_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        image: &ImageId,
+    ) -> Result<()> {
         let has = at.truth(id).and_then(|truth| truth.info.image);
         let image = has.unwrap_or_else(|| image.clone());
         at.inner.reimage_instance(id, &image).await
@@ -291,8 +356,13 @@ impl Twist for KeepsImage {
 struct ReimageStarts;
 
 #[async_trait]
-impl Twist for ReimageStarts {
-    async fn reimage_instance(&self, at: At<'_>, id: &InstanceId, image: &ImageId) -> Result<()> {
+impl Override for ReimageStarts {
+    async fn reimage_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        image: &ImageId,
+    ) -> Result<()> {
         at.inner.reimage_instance(id, image).await?;
         at.inner.start_instance(id).await.map(drop)
     }

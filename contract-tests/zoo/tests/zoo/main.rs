@@ -1,13 +1,13 @@
-//! The kit proven by its zoos: the reference passes, every mutant dies of its clause, every clause
-//! has a mutant, and every benign oddity passes everything.
+//! The proof of the kit: the reference passes, every mutant fails the clause that it violates, every
+//! clause has a mutant, and every benign backend passes everything.
 //!
-//! Writes `zoo.json` beside the reports, and prints its numbers last. `scripts/mutants --kit` and
-//! `scripts/zoo-seeds` run this over and over, and leave out what takes longest by
-//! `FLEETWRIGHT_ZOO=quick`: which mutants die alone.
+//! Writes `zoo.json` next to the reports, and prints its numbers last. `scripts/mutants --kit` and
+//! `scripts/zoo-seeds` run this repeatedly and set `FLEETWRIGHT_ZOO=quick`, which leaves out the
+//! longest part: which mutants are detected by one clause only.
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
-mod alone;
-mod hands;
+mod parallel;
+mod unique;
 
 use std::{collections::BTreeSet, fs, sync::Arc};
 
@@ -15,13 +15,12 @@ use fleetwright_contract_tests::{
     CLAUSES, CONTRACT, Clause, DetectedBy, Factory, Status, clause, report, run_clause,
 };
 use fleetwright_contract_zoo::{MemoryHarness, benign, mutants};
-use hands::side_by_side;
+use parallel::run_in_parallel;
 
-/// What the backend called `name` does not pass of `clause`, in words.
+/// Returns the message of a clause that the backend called `name` fails; empty if it passes.
 fn failure(name: &str, clause: &Clause, factory: &Factory) -> String {
     let verdict = run_clause(clause, factory);
-    let holds = matches!(verdict.status, Status::Pass | Status::Refused);
-    if holds {
+    if matches!(verdict.status, Status::Pass | Status::Refused) {
         String::new()
     } else {
         format!("{name}: {}", CONTRACT.message(&verdict))
@@ -29,26 +28,26 @@ fn failure(name: &str, clause: &Clause, factory: &Factory) -> String {
 }
 
 #[test]
-fn the_zoo_proves_the_kit() {
+fn zoo_proves_the_kit() {
     let reference: Factory = Arc::new(|| Arc::new(MemoryHarness::new()));
-    let failures = side_by_side(CLAUSES, |c| failure("the reference", c, &reference)).concat();
+    let failures = run_in_parallel(CLAUSES, |c| failure("the reference", c, &reference)).concat();
     assert!(failures.is_empty(), "{failures}");
 
     let mutants = mutants::all();
-    let survivors = side_by_side(&mutants, |mutant| {
-        let its_own = clause(mutant.dies_of).unwrap();
+    let survivors = run_in_parallel(&mutants, |mutant| {
+        let its_own = clause(mutant.violates).unwrap();
         let verdict = run_clause(its_own, &(mutant.make)());
-        let dies = verdict.status == Status::Fail && verdict.detected_by == DetectedBy::Body;
-        (!dies).then(|| format!("{mutant:?}: {}", CONTRACT.message(&verdict)))
+        let detected = verdict.status == Status::Fail && verdict.detected_by == DetectedBy::Body;
+        (!detected).then(|| format!("{mutant:?}: {}", CONTRACT.message(&verdict)))
     });
     let survivors: Vec<_> = survivors.into_iter().flatten().collect();
     assert!(
         survivors.is_empty(),
-        "mutants that survive:\n{}",
+        "mutants that are not detected:\n{}",
         survivors.join("\n")
     );
 
-    let with_mutant: BTreeSet<_> = mutants.iter().map(|mutant| mutant.dies_of).collect();
+    let with_mutant: BTreeSet<_> = mutants.iter().map(|mutant| mutant.violates).collect();
     let without: Vec<_> = CLAUSES
         .iter()
         .filter(|c| !with_mutant.contains(c.id))
@@ -57,18 +56,18 @@ fn the_zoo_proves_the_kit() {
 
     let quick = std::env::var_os("FLEETWRIGHT_ZOO").is_some_and(|how| how == "quick");
     if !quick {
-        alone::is_as_listed(&mutants);
+        unique::require_as_listed(&mutants);
     }
 
-    let passed = side_by_side(benign::all(), |odd| {
-        let factory = (odd.make)();
-        let tell = |clause| failure(odd.name, clause, &factory);
-        CLAUSES.iter().map(tell).collect::<String>()
+    let passed = run_in_parallel(benign::all(), |benign| {
+        let factory = (benign.make)();
+        let message = |clause| failure(benign.name, clause, &factory);
+        CLAUSES.iter().map(message).collect::<String>()
     });
     let failures = passed.concat();
     assert!(
         failures.is_empty(),
-        "benign oddities that fail:\n{failures}"
+        "benign backends that fail:\n{failures}"
     );
 
     let numbers = serde_json::json!({
@@ -76,7 +75,7 @@ fn the_zoo_proves_the_kit() {
         "killed": mutants.len() - survivors.len(),
         "clauses": CLAUSES.len(),
         "clauses_with_mutant": with_mutant.len(),
-        // As `alone.rs` has measured.
+        // As `unique.rs` has measured.
         "clauses_with_unique_mutant": CLAUSES.len() - mutants::SHARED.len(),
         "benign": benign::all().len(),
         "benign_passed": passed.iter().filter(|failures| failures.is_empty()).count(),

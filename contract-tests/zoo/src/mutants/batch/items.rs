@@ -5,7 +5,7 @@ use fleetwright::{
     Call, InstanceId, InstanceInfo, InstanceStatus, Operation, ProvisionError, Result,
 };
 
-use crate::{At, Twist};
+use crate::{CallContext, Override};
 
 /// The refusal of an id that no instance has.
 fn not_found(operation: Operation, id: &InstanceId) -> ProvisionError {
@@ -13,7 +13,7 @@ fn not_found(operation: Operation, id: &InstanceId) -> ProvisionError {
 }
 
 /// The first of `ids` that no instance has.
-fn missing<'a>(at: At<'_>, ids: &'a [InstanceId]) -> Option<&'a InstanceId> {
+fn missing<'a>(at: CallContext<'_>, ids: &'a [InstanceId]) -> Option<&'a InstanceId> {
     let oracle = at.harness.cloud().oracle();
     ids.iter().find(|id| oracle.instance(id).is_none())
 }
@@ -22,10 +22,10 @@ fn missing<'a>(at: At<'_>, ids: &'a [InstanceId]) -> Option<&'a InstanceId> {
 pub(super) struct FailsWholeDescriptions;
 
 #[async_trait]
-impl Twist for FailsWholeDescriptions {
+impl Override for FailsWholeDescriptions {
     async fn describe_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
         if let Some(missing) = missing(at, ids) {
@@ -40,10 +40,10 @@ impl Twist for FailsWholeDescriptions {
 pub(super) struct LeavesMissingOut;
 
 #[async_trait]
-impl Twist for LeavesMissingOut {
+impl Override for LeavesMissingOut {
     async fn describe_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
         let mut answers = at.inner.describe_instances(ids).await;
@@ -57,10 +57,10 @@ impl Twist for LeavesMissingOut {
 pub(super) struct DescribesInItsOrder;
 
 #[async_trait]
-impl Twist for DescribesInItsOrder {
+impl Override for DescribesInItsOrder {
     async fn describe_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
         let mut answers = at.inner.describe_instances(ids).await;
@@ -79,8 +79,12 @@ impl Twist for DescribesInItsOrder {
 pub(super) struct FailsWholeTerminations;
 
 #[async_trait]
-impl Twist for FailsWholeTerminations {
-    async fn terminate_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+impl Override for FailsWholeTerminations {
+    async fn terminate_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
         if let Some(missing) = missing(at, ids) {
             let error = not_found(Operation::TerminateInstances, missing);
             return ids.iter().map(|_| Err(error.clone())).collect();
@@ -93,8 +97,8 @@ impl Twist for FailsWholeTerminations {
 pub(super) struct StopsUntilFailure;
 
 #[async_trait]
-impl Twist for StopsUntilFailure {
-    async fn stop_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+impl Override for StopsUntilFailure {
+    async fn stop_instances(&self, at: CallContext<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
         let mut answers: Vec<Result<()>> = Vec::new();
         for id in ids {
             let failed = answers.last().and_then(|last| last.clone().err());
@@ -111,8 +115,12 @@ impl Twist for StopsUntilFailure {
 pub(super) struct FailsWholeStarts;
 
 #[async_trait]
-impl Twist for FailsWholeStarts {
-    async fn start_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
+impl Override for FailsWholeStarts {
+    async fn start_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceInfo>> {
         if let Some(missing) = missing(at, ids) {
             let error = not_found(Operation::StartInstances, missing);
             return ids.iter().map(|_| Err(error.clone())).collect();
@@ -125,10 +133,10 @@ impl Twist for FailsWholeStarts {
 pub(super) struct DescribesOneBatch;
 
 #[async_trait]
-impl Twist for DescribesOneBatch {
+impl Override for DescribesOneBatch {
     async fn describe_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
         let most = at.inner.capabilities().batch_size.get();

@@ -17,101 +17,101 @@ use self::items::{
     DescribesInItsOrder, DescribesOneBatch, FailsWholeDescriptions, FailsWholeStarts,
     FailsWholeTerminations, LeavesMissingOut, StopsUntilFailure,
 };
-use super::{Mutant, Twist};
-use crate::{At, MemoryHarness, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::SCOPE_TAG;
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a batch is one short",
-        dies_of: "BATCH-01",
-        make: TwistedHarness::factory::<LaunchesOneLess>,
+        violates: "BATCH-01",
+        make: OverrideHarness::factory::<LaunchesOneLess>,
     },
     Mutant {
         name: "only the first of a batch is tagged",
-        dies_of: "BATCH-01",
-        make: TwistedHarness::factory::<TagsTheFirst>,
+        violates: "BATCH-01",
+        make: OverrideHarness::factory::<TagsTheFirst>,
     },
     Mutant {
         name: "a batch ignores its token",
-        dies_of: "BATCH-02",
-        make: TwistedHarness::factory::<IgnoresTheToken>,
+        violates: "BATCH-02",
+        make: OverrideHarness::factory::<IgnoresTheToken>,
     },
     Mutant {
         name: "a replay of a batch answers its first only",
-        dies_of: "BATCH-02",
-        make: TwistedHarness::factory::<ReplaysTheFirst>,
+        violates: "BATCH-02",
+        make: OverrideHarness::factory::<ReplaysTheFirst>,
     },
     Mutant {
         name: "a replay of a batch answers its first for each",
-        dies_of: "BATCH-02",
-        make: TwistedHarness::factory::<ReplaysTheFirstForEach>,
+        violates: "BATCH-02",
+        make: OverrideHarness::factory::<ReplaysTheFirstForEach>,
     },
     Mutant {
         name: "the count of a batch is not compared",
-        dies_of: "BATCH-03",
-        make: TwistedHarness::factory::<IgnoresTheCount>,
+        violates: "BATCH-03",
+        make: OverrideHarness::factory::<IgnoresTheCount>,
     },
     Mutant {
         name: "survivors of a partial failure not told",
-        dies_of: "BATCH-04",
-        make: || TwistedHarness::factory_on::<ForgetsSurvivors>(partial),
+        violates: "BATCH-04",
+        make: || OverrideHarness::factory_on::<ForgetsSurvivors>(partial),
     },
     Mutant {
         name: "all or nothing leaves a part",
-        dies_of: "BATCH-04",
-        make: || TwistedHarness::factory_on::<DeclaresAllOrNothing>(partial),
+        violates: "BATCH-04",
+        make: || OverrideHarness::factory_on::<DeclaresAllOrNothing>(partial),
     },
     Mutant {
         name: "all or nothing does not know which",
-        dies_of: "BATCH-04",
-        make: TwistedHarness::factory::<DoesNotKnowItsEffect>,
+        violates: "BATCH-04",
+        make: OverrideHarness::factory::<DoesNotKnowItsEffect>,
     },
     Mutant {
         name: "one missing fails a whole batch of descriptions",
-        dies_of: "BATCH-05",
-        make: TwistedHarness::factory::<FailsWholeDescriptions>,
+        violates: "BATCH-05",
+        make: OverrideHarness::factory::<FailsWholeDescriptions>,
     },
     Mutant {
         name: "a missing one is left out of a batch of descriptions",
-        dies_of: "BATCH-05",
-        make: TwistedHarness::factory::<LeavesMissingOut>,
+        violates: "BATCH-05",
+        make: OverrideHarness::factory::<LeavesMissingOut>,
     },
     Mutant {
         name: "descriptions in the cloud's order",
-        dies_of: "BATCH-05",
-        make: TwistedHarness::factory::<DescribesInItsOrder>,
+        violates: "BATCH-05",
+        make: OverrideHarness::factory::<DescribesInItsOrder>,
     },
     Mutant {
         name: "one unknown id fails a whole batch of terminations",
-        dies_of: "BATCH-06",
-        make: TwistedHarness::factory::<FailsWholeTerminations>,
+        violates: "BATCH-06",
+        make: OverrideHarness::factory::<FailsWholeTerminations>,
     },
     Mutant {
         name: "a batch of stops ends at the first failure",
-        dies_of: "BATCH-07",
-        make: TwistedHarness::factory::<StopsUntilFailure>,
+        violates: "BATCH-07",
+        make: OverrideHarness::factory::<StopsUntilFailure>,
     },
     Mutant {
         name: "one unknown id fails a whole batch of starts",
-        dies_of: "BATCH-07",
-        make: TwistedHarness::factory::<FailsWholeStarts>,
+        violates: "BATCH-07",
+        make: OverrideHarness::factory::<FailsWholeStarts>,
     },
     Mutant {
         name: "only the first native batch is described",
-        dies_of: "BATCH-08",
-        make: || TwistedHarness::factory_on::<DescribesOneBatch>(batches_of_ten),
+        violates: "BATCH-08",
+        make: || OverrideHarness::factory_on::<DescribesOneBatch>(batches_of_ten),
     },
     Mutant {
         name: "a batch launch is cut to the native size",
-        dies_of: "BATCH-08",
-        make: || TwistedHarness::factory_on::<LaunchesOneBatch>(batches_of_ten),
+        violates: "BATCH-08",
+        make: || OverrideHarness::factory_on::<LaunchesOneBatch>(batches_of_ten),
     },
     Mutant {
         name: "the last of a native batch is answered for the first of the next",
-        dies_of: "BATCH-08",
-        make: || TwistedHarness::factory_on::<DoublesAtTheBoundary>(batches_of_ten),
+        violates: "BATCH-08",
+        make: || OverrideHarness::factory_on::<DoublesAtTheBoundary>(batches_of_ten),
     },
 ];
 
@@ -127,10 +127,10 @@ fn batches_of_ten() -> MemoryHarness {
 struct LaunchesOneLess;
 
 #[async_trait]
-impl Twist for LaunchesOneLess {
+impl Override for LaunchesOneLess {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -143,10 +143,10 @@ impl Twist for LaunchesOneLess {
 struct TagsTheFirst;
 
 #[async_trait]
-impl Twist for TagsTheFirst {
+impl Override for TagsTheFirst {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -166,10 +166,10 @@ impl Twist for TagsTheFirst {
 struct IgnoresTheToken;
 
 #[async_trait]
-impl Twist for IgnoresTheToken {
+impl Override for IgnoresTheToken {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -201,10 +201,10 @@ impl Launched {
 struct ReplaysTheFirst(Launched);
 
 #[async_trait]
-impl Twist for ReplaysTheFirst {
+impl Override for ReplaysTheFirst {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -222,10 +222,10 @@ impl Twist for ReplaysTheFirst {
 struct ReplaysTheFirstForEach(Launched);
 
 #[async_trait]
-impl Twist for ReplaysTheFirstForEach {
+impl Override for ReplaysTheFirstForEach {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -243,10 +243,10 @@ impl Twist for ReplaysTheFirstForEach {
 struct IgnoresTheCount(Launched);
 
 #[async_trait]
-impl Twist for IgnoresTheCount {
+impl Override for IgnoresTheCount {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -261,10 +261,10 @@ impl Twist for IgnoresTheCount {
 struct ForgetsSurvivors;
 
 #[async_trait]
-impl Twist for ForgetsSurvivors {
+impl Override for ForgetsSurvivors {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -276,7 +276,7 @@ impl Twist for ForgetsSurvivors {
 #[derive(Default)]
 struct DeclaresAllOrNothing;
 
-impl Twist for DeclaresAllOrNothing {
+impl Override for DeclaresAllOrNothing {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.batch_launch = BatchLaunch::AllOrNothing;
@@ -288,10 +288,10 @@ impl Twist for DeclaresAllOrNothing {
 struct DoesNotKnowItsEffect;
 
 #[async_trait]
-impl Twist for DoesNotKnowItsEffect {
+impl Override for DoesNotKnowItsEffect {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -304,10 +304,10 @@ impl Twist for DoesNotKnowItsEffect {
 struct LaunchesOneBatch;
 
 #[async_trait]
-impl Twist for LaunchesOneBatch {
+impl Override for LaunchesOneBatch {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
@@ -321,10 +321,10 @@ impl Twist for LaunchesOneBatch {
 struct DoublesAtTheBoundary;
 
 #[async_trait]
-impl Twist for DoublesAtTheBoundary {
+impl Override for DoublesAtTheBoundary {
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {

@@ -11,14 +11,18 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use super::{At, Twist, lock};
+use super::{CallContext, Override, lock};
 
 #[derive(Default)]
 pub(super) struct NotFoundForGood;
 
 #[async_trait]
-impl Twist for NotFoundForGood {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for NotFoundForGood {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         match at.inner.describe_instance(id).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(Call::new("memory", Operation::DescribeInstance).not_found(id))
@@ -32,8 +36,12 @@ impl Twist for NotFoundForGood {
 pub(super) struct NotFoundIsAnOutage;
 
 #[async_trait]
-impl Twist for NotFoundIsAnOutage {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for NotFoundIsAnOutage {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let answer = at.inner.describe_instance(id).await;
         answer.map_err(|error| {
             if error.kind() != ErrorKind::NotFound {
@@ -54,14 +62,22 @@ pub(super) struct HidesFreshLaunches<const SECONDS: u64>(
 );
 
 #[async_trait]
-impl<const SECONDS: u64> Twist for HidesFreshLaunches<SECONDS> {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl<const SECONDS: u64> Override for HidesFreshLaunches<SECONDS> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         let now = (at.handle, Instant::now());
         lock(&self.0).entry(info.id.clone()).or_insert(now);
         Ok(info)
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let launched = lock(&self.0).get(id).copied();
         let lag = Duration::from_secs(SECONDS);
         let hidden = launched.filter(|(by, at_)| *by != at.handle && at_.elapsed() < lag);
@@ -77,7 +93,7 @@ impl<const SECONDS: u64> Twist for HidesFreshLaunches<SECONDS> {
 #[derive(Default)]
 pub(super) struct DeclaresHalfTheLag;
 
-impl Twist for DeclaresHalfTheLag {
+impl Override for DeclaresHalfTheLag {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.consistency_window /= 2;
@@ -90,15 +106,15 @@ impl Twist for DeclaresHalfTheLag {
 pub(super) struct ListsStartsLate(Mutex<HashMap<InstanceId, Instant>>);
 
 #[async_trait]
-impl Twist for ListsStartsLate {
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+impl Override for ListsStartsLate {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let info = at.inner.start_instance(id).await?;
         lock(&self.0).insert(id.clone(), Instant::now());
         Ok(info)
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -118,13 +134,17 @@ impl Twist for ListsStartsLate {
 pub(super) struct DescribesStopsLate(Mutex<HashMap<InstanceId, Instant>>);
 
 #[async_trait]
-impl Twist for DescribesStopsLate {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for DescribesStopsLate {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         at.inner.stop_instance(id).await?;
         lock(&self.0).insert(id.clone(), Instant::now());
         Ok(())
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         let stopped = lock(&self.0).get(id).copied();
         let lately = |at: Instant| at.elapsed() < Duration::from_secs(1);
@@ -140,11 +160,15 @@ impl Twist for DescribesStopsLate {
 pub(super) struct ReadsUntilFresh;
 
 #[async_trait]
-impl Twist for ReadsUntilFresh {
+impl Override for ReadsUntilFresh {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         DeclaresHalfTheLag.capabilities(sound)
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut answer = at.inner.describe_instance(id).await;
         for _ in 0..30 {
             if answer.as_ref().ok().map(|status| status.state) == at.state(id) {
@@ -156,7 +180,7 @@ impl Twist for ReadsUntilFresh {
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         at.inner.list_instances(filter).await?;

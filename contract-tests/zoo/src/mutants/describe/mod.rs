@@ -16,99 +16,99 @@ use self::lag::{
     DeclaresHalfTheLag, DescribesStopsLate, HidesFreshLaunches, ListsStartsLate, NotFoundForGood,
     NotFoundIsAnOutage, ReadsUntilFresh,
 };
-use super::{Mutant, Twist, token::lock};
-use crate::{At, MemoryHarness, TwistedHarness};
+use super::{Mutant, Override, token::lock};
+use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::Harness as _;
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "described under another id",
-        dies_of: "DESCRIBE-01",
-        make: TwistedHarness::factory::<AnotherId>,
+        violates: "DESCRIBE-01",
+        make: OverrideHarness::factory::<AnotherId>,
     },
     Mutant {
         name: "own launch not found right after it",
-        dies_of: "DESCRIBE-01",
-        make: || TwistedHarness::factory_on::<ForgetsOwnLaunches>(lagging),
+        violates: "DESCRIBE-01",
+        make: || OverrideHarness::factory_on::<ForgetsOwnLaunches>(lagging),
     },
     Mutant {
         name: "unknown id describes as empty",
-        dies_of: "DESCRIBE-02",
-        make: TwistedHarness::factory::<UnknownIsEmpty>,
+        violates: "DESCRIBE-02",
+        make: OverrideHarness::factory::<UnknownIsEmpty>,
     },
     Mutant {
         name: "unknown id describes as terminated",
-        dies_of: "DESCRIBE-02",
-        make: TwistedHarness::factory::<UnknownIsTerminated>,
+        violates: "DESCRIBE-02",
+        make: OverrideHarness::factory::<UnknownIsTerminated>,
     },
     Mutant {
         name: "cache never expires",
-        dies_of: "DESCRIBE-03",
-        make: TwistedHarness::factory::<CacheNeverExpires>,
+        violates: "DESCRIBE-03",
+        make: OverrideHarness::factory::<CacheNeverExpires>,
     },
     Mutant {
         name: "terminated instance not found",
-        dies_of: "DESCRIBE-04",
-        make: TwistedHarness::factory::<TerminatedIsNotFound>,
+        violates: "DESCRIBE-04",
+        make: OverrideHarness::factory::<TerminatedIsNotFound>,
     },
     Mutant {
         name: "terminated instance forgotten before its time",
-        dies_of: "DESCRIBE-04",
+        violates: "DESCRIBE-04",
         make: || {
             let short = || MemoryHarness::with(|c| c.terminated_visible(Duration::from_secs(2500)));
-            TwistedHarness::factory_on::<DeclaresAnHour>(short)
+            OverrideHarness::factory_on::<DeclaresAnHour>(short)
         },
     },
     Mutant {
         name: "another handle's not found is for good",
-        dies_of: "DESCRIBE-05",
-        make: || TwistedHarness::factory_on::<NotFoundForGood>(lagging),
+        violates: "DESCRIBE-05",
+        make: || OverrideHarness::factory_on::<NotFoundForGood>(lagging),
     },
     Mutant {
         name: "another handle's lag not declared",
-        dies_of: "DESCRIBE-05",
-        make: TwistedHarness::factory::<HidesFreshLaunches<1>>,
+        violates: "DESCRIBE-05",
+        make: OverrideHarness::factory::<HidesFreshLaunches<1>>,
     },
     Mutant {
         name: "another handle's lag outlasts the window",
-        dies_of: "DESCRIBE-05",
-        make: || TwistedHarness::factory_on::<HidesFreshLaunches<10>>(lagging),
+        violates: "DESCRIBE-05",
+        make: || OverrideHarness::factory_on::<HidesFreshLaunches<10>>(lagging),
     },
     Mutant {
         name: "another handle's lag is told as an outage",
-        dies_of: "DESCRIBE-05",
-        make: || TwistedHarness::factory_on::<NotFoundIsAnOutage>(lagging),
+        violates: "DESCRIBE-05",
+        make: || OverrideHarness::factory_on::<NotFoundIsAnOutage>(lagging),
     },
     Mutant {
         name: "reads lag twice as long as declared",
-        dies_of: "DESCRIBE-06",
-        make: || TwistedHarness::factory_on::<DeclaresHalfTheLag>(lagging),
+        violates: "DESCRIBE-06",
+        make: || OverrideHarness::factory_on::<DeclaresHalfTheLag>(lagging),
     },
     Mutant {
         name: "started instance listed as stopped for a while",
-        dies_of: "DESCRIBE-06",
-        make: TwistedHarness::factory::<ListsStartsLate>,
+        violates: "DESCRIBE-06",
+        make: OverrideHarness::factory::<ListsStartsLate>,
     },
     Mutant {
         name: "stopped instance described as running for a while",
-        dies_of: "DESCRIBE-06",
-        make: TwistedHarness::factory::<DescribesStopsLate>,
+        violates: "DESCRIBE-06",
+        make: OverrideHarness::factory::<DescribesStopsLate>,
     },
     Mutant {
         name: "reads lag longer than declared when all goes wrong",
-        dies_of: "DESCRIBE-06",
-        make: || TwistedHarness::factory_on::<ReadsUntilFresh>(lagging),
+        violates: "DESCRIBE-06",
+        make: || OverrideHarness::factory_on::<ReadsUntilFresh>(lagging),
     },
     Mutant {
         name: "terminating instance listed as running",
-        dies_of: "DESCRIBE-06",
-        make: TwistedHarness::factory::<ListsEndingAsRunning>,
+        violates: "DESCRIBE-06",
+        make: OverrideHarness::factory::<ListsEndingAsRunning>,
     },
     Mutant {
         name: "terminating instance not described",
-        dies_of: "DESCRIBE-06",
-        make: TwistedHarness::factory::<DoesNotDescribeEnding>,
+        violates: "DESCRIBE-06",
+        make: OverrideHarness::factory::<DoesNotDescribeEnding>,
     },
 ];
 
@@ -120,8 +120,12 @@ fn lagging() -> MemoryHarness {
 struct AnotherId;
 
 #[async_trait]
-impl Twist for AnotherId {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for AnotherId {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         status.id = InstanceId::new(id.as_str().to_uppercase()).unwrap_or(status.id);
         Ok(status)
@@ -133,15 +137,19 @@ impl Twist for AnotherId {
 struct ForgetsOwnLaunches;
 
 #[async_trait]
-impl Twist for ForgetsOwnLaunches {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for ForgetsOwnLaunches {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         at.harness.open().await.describe_instance(id).await
     }
 }
 
 /// Describes what is not found as `state`.
 async fn missing_as(
-    at: At<'_>,
+    at: CallContext<'_>,
     id: &InstanceId,
     state: CloudInstanceState,
 ) -> Result<InstanceStatus> {
@@ -157,8 +165,12 @@ async fn missing_as(
 struct UnknownIsEmpty;
 
 #[async_trait]
-impl Twist for UnknownIsEmpty {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for UnknownIsEmpty {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         missing_as(at, id, Pending).await
     }
 }
@@ -167,8 +179,12 @@ impl Twist for UnknownIsEmpty {
 struct UnknownIsTerminated;
 
 #[async_trait]
-impl Twist for UnknownIsTerminated {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for UnknownIsTerminated {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         missing_as(at, id, Terminated).await
     }
 }
@@ -178,8 +194,12 @@ impl Twist for UnknownIsTerminated {
 struct CacheNeverExpires(Mutex<HashMap<InstanceId, (u64, InstanceStatus)>>);
 
 #[async_trait]
-impl Twist for CacheNeverExpires {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for CacheNeverExpires {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let reads = [
             WireCall::Describe,
             WireCall::ListPage,
@@ -205,8 +225,12 @@ impl Twist for CacheNeverExpires {
 struct TerminatedIsNotFound;
 
 #[async_trait]
-impl Twist for TerminatedIsNotFound {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for TerminatedIsNotFound {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
         if status.state == Terminated {
             return Err(Call::new("memory", Operation::DescribeInstance).not_found(id));
@@ -219,7 +243,7 @@ impl Twist for TerminatedIsNotFound {
 #[derive(Default)]
 struct DeclaresAnHour;
 
-impl Twist for DeclaresAnHour {
+impl Override for DeclaresAnHour {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.terminated_visible = Duration::from_secs(3600);
@@ -231,10 +255,10 @@ impl Twist for DeclaresAnHour {
 struct ListsEndingAsRunning;
 
 #[async_trait]
-impl Twist for ListsEndingAsRunning {
+impl Override for ListsEndingAsRunning {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -252,8 +276,12 @@ impl Twist for ListsEndingAsRunning {
 struct DoesNotDescribeEnding;
 
 #[async_trait]
-impl Twist for DoesNotDescribeEnding {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for DoesNotDescribeEnding {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
         if status.state.is_ending() {
             let call = at.call(Operation::DescribeInstance);

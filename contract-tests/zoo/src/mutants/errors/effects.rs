@@ -7,7 +7,7 @@ use fleetwright::{
 };
 use futures_util::StreamExt as _;
 
-use super::{At, Twist, instead};
+use super::{CallContext, Override, instead};
 use fleetwright_contract_tests::Harness as _;
 
 /// Looks at the credentials when the work is done.
@@ -15,8 +15,8 @@ use fleetwright_contract_tests::Harness as _;
 pub(super) struct StopsWithoutCredentials;
 
 #[async_trait]
-impl Twist for StopsWithoutCredentials {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for StopsWithoutCredentials {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let answer = at.inner.stop_instance(id).await;
         if matches!(&answer, Err(error) if error.kind() == ErrorKind::Unauthenticated) {
             at.harness.cloud().operator().stop(id)?;
@@ -29,8 +29,12 @@ impl Twist for StopsWithoutCredentials {
 pub(super) struct ServerErrorHasNoEffect;
 
 #[async_trait]
-impl Twist for ServerErrorHasNoEffect {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ServerErrorHasNoEffect {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         instead(answer, ErrorKind::Unavailable, |call| {
             call.unavailable(Effect::None, "try again")
@@ -42,8 +46,12 @@ impl Twist for ServerErrorHasNoEffect {
 pub(super) struct LostReplyHasNoEffect;
 
 #[async_trait]
-impl Twist for LostReplyHasNoEffect {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LostReplyHasNoEffect {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         instead(answer, ErrorKind::Timeout, |call| {
             call.timeout(Effect::None)
@@ -56,15 +64,19 @@ impl Twist for LostReplyHasNoEffect {
 pub(super) struct MistakesLostLaunches;
 
 #[async_trait]
-impl Twist for MistakesLostLaunches {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for MistakesLostLaunches {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_mistaking(at, config, ErrorKind::Timeout).await
     }
 }
 
 /// Launches, and answers an instance that nobody has instead of an error of `kind`.
 async fn launch_mistaking(
-    at: At<'_>,
+    at: CallContext<'_>,
     config: &InstanceConfig,
     kind: ErrorKind,
 ) -> Result<InstanceInfo> {
@@ -81,8 +93,12 @@ async fn launch_mistaking(
 pub(super) struct MistakesFailedLaunches;
 
 #[async_trait]
-impl Twist for MistakesFailedLaunches {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for MistakesFailedLaunches {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_mistaking(at, config, ErrorKind::Unavailable).await
     }
 }
@@ -92,10 +108,10 @@ impl Twist for MistakesFailedLaunches {
 pub(super) struct FailedListClaimsSurvivors;
 
 #[async_trait]
-impl Twist for FailedListClaimsSurvivors {
+impl Override for FailedListClaimsSurvivors {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let answer = at.inner.list_instances(filter).await;
@@ -111,10 +127,10 @@ impl Twist for FailedListClaimsSurvivors {
 pub(super) struct FailedDescriptionsHaveEffect;
 
 #[async_trait]
-impl Twist for FailedDescriptionsHaveEffect {
+impl Override for FailedDescriptionsHaveEffect {
     async fn describe_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
         let answers = at.inner.describe_instances(ids).await.into_iter();
@@ -126,10 +142,10 @@ impl Twist for FailedDescriptionsHaveEffect {
 #[derive(Default)]
 pub(super) struct FailedStreamHasEffect;
 
-impl Twist for FailedStreamHasEffect {
+impl Override for FailedStreamHasEffect {
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         let unknown = |error: ProvisionError| error.with_effect(Effect::Unknown);

@@ -18,110 +18,110 @@ use self::effects::{
     LostReplyHasNoEffect, MistakesFailedLaunches, MistakesLostLaunches, ServerErrorHasNoEffect,
     StopsWithoutCredentials,
 };
-use super::{Mutant, Twist};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "quota reported as transient",
-        dies_of: "ERRORS-01",
-        make: TwistedHarness::factory::<QuotaIsTransient>,
+        violates: "ERRORS-01",
+        make: OverrideHarness::factory::<QuotaIsTransient>,
     },
     Mutant {
         name: "capacity reported as quota",
-        dies_of: "ERRORS-02",
-        make: TwistedHarness::factory::<CapacityIsQuota>,
+        violates: "ERRORS-02",
+        make: OverrideHarness::factory::<CapacityIsQuota>,
     },
     Mutant {
         name: "throttle reported as permanent",
-        dies_of: "ERRORS-03",
-        make: TwistedHarness::factory::<ThrottleIsPermanent>,
+        violates: "ERRORS-03",
+        make: OverrideHarness::factory::<ThrottleIsPermanent>,
     },
     Mutant {
         name: "Retry-After ignored",
-        dies_of: "ERRORS-03",
-        make: TwistedHarness::factory::<IgnoresRetryAfter>,
+        violates: "ERRORS-03",
+        make: OverrideHarness::factory::<IgnoresRetryAfter>,
     },
     Mutant {
         name: "auth failure as not found",
-        dies_of: "ERRORS-04",
-        make: TwistedHarness::factory::<AuthFailureIsNotFound>,
+        violates: "ERRORS-04",
+        make: OverrideHarness::factory::<AuthFailureIsNotFound>,
     },
     Mutant {
         name: "stop with bad credentials carried out",
-        dies_of: "ERRORS-04",
-        make: TwistedHarness::factory::<StopsWithoutCredentials>,
+        violates: "ERRORS-04",
+        make: OverrideHarness::factory::<StopsWithoutCredentials>,
     },
     Mutant {
         name: "missing rights as expired credentials",
-        dies_of: "ERRORS-05",
-        make: TwistedHarness::factory::<ForbiddenIsUnauthenticated>,
+        violates: "ERRORS-05",
+        make: OverrideHarness::factory::<ForbiddenIsUnauthenticated>,
     },
     Mutant {
         name: "500 as not found",
-        dies_of: "ERRORS-06",
-        make: TwistedHarness::factory::<ServerErrorIsNotFound>,
+        violates: "ERRORS-06",
+        make: OverrideHarness::factory::<ServerErrorIsNotFound>,
     },
     Mutant {
         name: "500 of a look-up as a launch that was not seen",
-        dies_of: "ERRORS-06",
-        make: TwistedHarness::factory::<ServerErrorIsNotSeen>,
+        violates: "ERRORS-06",
+        make: OverrideHarness::factory::<ServerErrorIsNotSeen>,
     },
     Mutant {
         name: "500 of a launch as without effect",
-        dies_of: "ERRORS-06",
-        make: TwistedHarness::factory::<ServerErrorHasNoEffect>,
+        violates: "ERRORS-06",
+        make: OverrideHarness::factory::<ServerErrorHasNoEffect>,
     },
     Mutant {
         name: "500 of a launch taken for another instance",
-        dies_of: "ERRORS-06",
-        make: TwistedHarness::factory::<MistakesFailedLaunches>,
+        violates: "ERRORS-06",
+        make: OverrideHarness::factory::<MistakesFailedLaunches>,
     },
     Mutant {
         name: "malformed body panics",
-        dies_of: "ERRORS-07",
-        make: TwistedHarness::factory::<MalformedPanics>,
+        violates: "ERRORS-07",
+        make: OverrideHarness::factory::<MalformedPanics>,
     },
     Mutant {
         name: "lost reply reported as without effect",
-        dies_of: "ERRORS-08",
-        make: TwistedHarness::factory::<LostReplyHasNoEffect>,
+        violates: "ERRORS-08",
+        make: OverrideHarness::factory::<LostReplyHasNoEffect>,
     },
     Mutant {
         name: "lost launch taken for another instance",
-        dies_of: "ERRORS-08",
-        make: TwistedHarness::factory::<MistakesLostLaunches>,
+        violates: "ERRORS-08",
+        make: OverrideHarness::factory::<MistakesLostLaunches>,
     },
     Mutant {
         name: "error names another operation",
-        dies_of: "ERRORS-09",
-        make: TwistedHarness::factory::<NamesAnotherOperation>,
+        violates: "ERRORS-09",
+        make: OverrideHarness::factory::<NamesAnotherOperation>,
     },
     Mutant {
         name: "secret in Debug",
-        dies_of: "ERRORS-10",
-        make: TwistedHarness::factory::<SecretInDebug>,
+        violates: "ERRORS-10",
+        make: OverrideHarness::factory::<SecretInDebug>,
     },
     Mutant {
         name: "secret in an error",
-        dies_of: "ERRORS-10",
-        make: TwistedHarness::factory::<SecretInError>,
+        violates: "ERRORS-10",
+        make: OverrideHarness::factory::<SecretInError>,
     },
     Mutant {
         name: "failed list claims survivors",
-        dies_of: "ERRORS-11",
-        make: TwistedHarness::factory::<FailedListClaimsSurvivors>,
+        violates: "ERRORS-11",
+        make: OverrideHarness::factory::<FailedListClaimsSurvivors>,
     },
     Mutant {
         name: "failed batch of descriptions of unknown effect",
-        dies_of: "ERRORS-11",
-        make: TwistedHarness::factory::<FailedDescriptionsHaveEffect>,
+        violates: "ERRORS-11",
+        make: OverrideHarness::factory::<FailedDescriptionsHaveEffect>,
     },
     Mutant {
         name: "failed stream of unknown effect",
-        dies_of: "ERRORS-11",
-        make: TwistedHarness::factory::<FailedStreamHasEffect>,
+        violates: "ERRORS-11",
+        make: OverrideHarness::factory::<FailedStreamHasEffect>,
     },
 ];
 
@@ -141,8 +141,12 @@ fn instead<T>(
 struct QuotaIsTransient;
 
 #[async_trait]
-impl Twist for QuotaIsTransient {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for QuotaIsTransient {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         instead(answer, ErrorKind::Quota, |call| {
             call.unavailable(Effect::None, "try again")
@@ -154,8 +158,12 @@ impl Twist for QuotaIsTransient {
 struct CapacityIsQuota;
 
 #[async_trait]
-impl Twist for CapacityIsQuota {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for CapacityIsQuota {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         instead(answer, ErrorKind::Capacity, |call| {
             call.quota(Scope::Account, "no machine for this account")
@@ -167,8 +175,8 @@ impl Twist for CapacityIsQuota {
 struct ThrottleIsPermanent;
 
 #[async_trait]
-impl Twist for ThrottleIsPermanent {
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+impl Override for ThrottleIsPermanent {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let answer = at.inner.find_launch(token).await;
         instead(answer, ErrorKind::Throttled, |call| {
             call.quota(Scope::Account, "too many calls")
@@ -180,8 +188,8 @@ impl Twist for ThrottleIsPermanent {
 struct IgnoresRetryAfter;
 
 #[async_trait]
-impl Twist for IgnoresRetryAfter {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for IgnoresRetryAfter {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let answer = at.inner.stop_instance(id).await;
         instead(answer, ErrorKind::Throttled, |call| {
             call.throttled(Duration::ZERO)
@@ -193,8 +201,12 @@ impl Twist for IgnoresRetryAfter {
 struct AuthFailureIsNotFound;
 
 #[async_trait]
-impl Twist for AuthFailureIsNotFound {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for AuthFailureIsNotFound {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let answer = at.inner.describe_instance(id).await;
         instead(answer, ErrorKind::Unauthenticated, |call| {
             call.not_found(id)
@@ -206,8 +218,8 @@ impl Twist for AuthFailureIsNotFound {
 struct ForbiddenIsUnauthenticated;
 
 #[async_trait]
-impl Twist for ForbiddenIsUnauthenticated {
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for ForbiddenIsUnauthenticated {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let answer = at.inner.terminate_instance(id).await;
         instead(answer, ErrorKind::Forbidden, |call| {
             call.unauthenticated("not allowed")
@@ -219,8 +231,12 @@ impl Twist for ForbiddenIsUnauthenticated {
 struct ServerErrorIsNotFound;
 
 #[async_trait]
-impl Twist for ServerErrorIsNotFound {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for ServerErrorIsNotFound {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let answer = at.inner.describe_instance(id).await;
         instead(answer, ErrorKind::Unavailable, |call| call.not_found(id))
     }
@@ -230,8 +246,8 @@ impl Twist for ServerErrorIsNotFound {
 struct ServerErrorIsNotSeen;
 
 #[async_trait]
-impl Twist for ServerErrorIsNotSeen {
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+impl Override for ServerErrorIsNotSeen {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await {
             Err(error) if error.kind() == ErrorKind::Unavailable => Ok(LaunchRecord::NotFound),
             answer => answer,
@@ -243,9 +259,9 @@ impl Twist for ServerErrorIsNotSeen {
 struct MalformedPanics;
 
 #[async_trait]
-impl Twist for MalformedPanics {
+impl Override for MalformedPanics {
     #[expect(clippy::panic, reason = "that is what is wrong with it")]
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let answer = at.inner.find_launch(token).await;
         match answer {
             Err(error) if error.kind() == ErrorKind::Unexpected => panic!("no such field"),
@@ -258,8 +274,12 @@ impl Twist for MalformedPanics {
 struct NamesAnotherOperation;
 
 #[async_trait]
-impl Twist for NamesAnotherOperation {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for NamesAnotherOperation {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let answer = at.inner.describe_instance(id).await;
         let list = Call::new("memory", Operation::ListInstances);
         instead(answer, ErrorKind::NotFound, |_| list.not_found(id))
@@ -271,12 +291,16 @@ impl Twist for NamesAnotherOperation {
 struct SecretInDebug(Mutex<String>);
 
 #[async_trait]
-impl Twist for SecretInDebug {
+impl Override for SecretInDebug {
     fn debug(&self) -> String {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.clone()
     }
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         if let Some(data) = &config.user_data {
             let text = String::from_utf8_lossy(data.as_bytes()).into_owned();
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
@@ -290,8 +314,12 @@ impl Twist for SecretInDebug {
 struct SecretInError;
 
 #[async_trait]
-impl Twist for SecretInError {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for SecretInError {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         let Some(data) = &config.user_data else {
             return answer;

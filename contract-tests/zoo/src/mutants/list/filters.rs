@@ -7,11 +7,11 @@ use fleetwright::{
 };
 
 use super::Relist;
-use crate::{At, Twist};
+use crate::{CallContext, Override};
 
 /// Selects by states as it should, and by tags as `fits` says.
 async fn select(
-    at: At<'_>,
+    at: CallContext<'_>,
     filter: &InstanceFilter,
     fits: impl Fn(&Tags) -> bool + Send,
 ) -> Result<Vec<InstanceInfo>> {
@@ -36,7 +36,11 @@ pub(super) struct TakesFourTags;
 
 #[async_trait]
 impl Relist for TakesFourTags {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         list.retain(|_| filter.tags.len() <= 4);
         Ok(list)
@@ -48,7 +52,11 @@ pub(super) struct IgnoresUnknownKeys;
 
 #[async_trait]
 impl Relist for IgnoresUnknownKeys {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let everything = InstanceFilter::new().in_any_state();
         let all = at.inner.list_instances(&everything).await?;
         let mut known = filter.clone();
@@ -67,7 +75,11 @@ pub(super) struct AllForNothing;
 
 #[async_trait]
 impl Relist for AllForNothing {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let list = at.inner.list_instances(filter).await?;
         if list.is_empty() {
             return select(at, filter, |_| true).await;
@@ -81,7 +93,11 @@ pub(super) struct OrsTags;
 
 #[async_trait]
 impl Relist for OrsTags {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let any = |tags: &Tags| {
             let mut wanted = filter.tags.iter();
             filter.tags.is_empty() || wanted.any(|(key, value)| tags.get(key) == Some(value))
@@ -95,7 +111,11 @@ pub(super) struct MatchesPrefixes;
 
 #[async_trait]
 impl Relist for MatchesPrefixes {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let like = |wanted: &str, its: &str| match wanted {
             "" => its.is_empty(),
             prefix => its.starts_with(prefix),
@@ -109,7 +129,11 @@ pub(super) struct FoldsCase;
 
 #[async_trait]
 impl Relist for FoldsCase {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let like = |wanted: &str, its: &str| wanted.eq_ignore_ascii_case(its);
         select(at, filter, |tags| all_like(filter, tags, like)).await
     }
@@ -121,7 +145,11 @@ pub(super) struct FoldsCaseOfKeys;
 
 #[async_trait]
 impl Relist for FoldsCaseOfKeys {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let fits = |tags: &Tags| {
             let partner = |(key, value): (&str, &str)| {
                 let mut pairs = tags.iter();
@@ -138,8 +166,12 @@ impl Relist for FoldsCaseOfKeys {
 pub(super) struct TripsOverPatterns;
 
 #[async_trait]
-impl Twist for TripsOverPatterns {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TripsOverPatterns {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         if config.tags.iter().any(|(_, value)| value.contains('?')) {
             let call = at.call(Operation::LaunchInstance);
             return Err(call.unavailable(Effect::None, "bad query"));
@@ -153,7 +185,11 @@ pub(super) struct MatchesPatterns;
 
 #[async_trait]
 impl Relist for MatchesPatterns {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         select(at, filter, |tags| all_like(filter, tags, like_pattern)).await
     }
 }
@@ -180,7 +216,11 @@ pub(super) struct CountsTheLastState;
 
 #[async_trait]
 impl Relist for CountsTheLastState {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut filter = filter.clone();
         filter.states = filter.states.pop_last().into_iter().collect();
         at.inner.list_instances(&filter).await
@@ -192,7 +232,11 @@ pub(super) struct CountsTwoStates;
 
 #[async_trait]
 impl Relist for CountsTwoStates {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut two = filter.clone();
         two.states = filter.states.iter().copied().take(2).collect();
         at.inner.list_instances(&two).await
@@ -204,7 +248,11 @@ pub(super) struct HidesTerminated;
 
 #[async_trait]
 impl Relist for HidesTerminated {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         list.retain(|info| info.state != CloudInstanceState::Terminated);
         Ok(list)
@@ -216,7 +264,11 @@ pub(super) struct OmitsStopped;
 
 #[async_trait]
 impl Relist for OmitsStopped {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         let asked_for = filter.states.contains(&CloudInstanceState::Stopped);
         list.retain(|info| asked_for || info.state != CloudInstanceState::Stopped);
@@ -230,7 +282,11 @@ pub(super) struct ShowsOnePowerState;
 
 #[async_trait]
 impl Relist for ShowsOnePowerState {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         let is_stopped = |info: &InstanceInfo| info.state == CloudInstanceState::Stopped;
         if filter.states.is_empty() && !list.iter().all(is_stopped) {
@@ -245,7 +301,11 @@ pub(super) struct MatchesUntagged;
 
 #[async_trait]
 impl Relist for MatchesUntagged {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let fits = |tags: &Tags| tags.is_empty() || tags.contains_all(&filter.tags);
         select(at, filter, fits).await
     }
@@ -256,7 +316,11 @@ pub(super) struct HidesLaunchTimes;
 
 #[async_trait]
 impl Relist for HidesLaunchTimes {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         for info in &mut list {
             info.launch_time = None;

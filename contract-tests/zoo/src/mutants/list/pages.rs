@@ -10,7 +10,7 @@ use fleetwright_provider_support::collect_complete;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::Relist;
-use crate::{At, MemoryHarness, Twist};
+use crate::{CallContext, MemoryHarness, Override};
 
 pub(super) fn pages_of_twenty() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.page_size(NonZeroUsize::MIN.saturating_add(19)))
@@ -20,7 +20,7 @@ pub(super) fn pages_of_three() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.page_size(NonZeroUsize::MIN.saturating_add(2)))
 }
 
-fn page_size(at: At<'_>) -> usize {
+fn page_size(at: CallContext<'_>) -> usize {
     at.inner.capabilities().page_size.get()
 }
 
@@ -29,7 +29,11 @@ pub(super) struct ReadsPages<const PAGES: usize>;
 
 #[async_trait]
 impl<const PAGES: usize> Relist for ReadsPages<PAGES> {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         list.truncate(page_size(at) * PAGES);
         Ok(list)
@@ -42,7 +46,11 @@ pub(super) struct LosesAtTheBoundary;
 
 #[async_trait]
 impl Relist for LosesAtTheBoundary {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         if list.len() > page_size(at) {
             list.remove(page_size(at));
@@ -57,7 +65,11 @@ pub(super) struct DoublesAtTheBoundary;
 
 #[async_trait]
 impl Relist for DoublesAtTheBoundary {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         if list.len() > page_size(at) {
             list.insert(page_size(at), list[page_size(at) - 1].clone());
@@ -72,7 +84,11 @@ pub(super) struct DoublesTheLast;
 
 #[async_trait]
 impl Relist for DoublesTheLast {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         let last = list.last().cloned();
         list.extend(last.filter(|_| !filter.states.is_empty()));
@@ -85,7 +101,11 @@ pub(super) struct EndsAtAnEmptyPage;
 
 #[async_trait]
 impl Relist for EndsAtAnEmptyPage {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut everything = filter.clone();
         everything.tags = Tags::new();
         let all = at.inner.list_instances(&everything).await?;
@@ -106,7 +126,11 @@ pub(super) struct PagesByOffset;
 
 #[async_trait]
 impl Relist for PagesByOffset {
-    async fn relist(&self, at: At<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
         let mut seen = Vec::new();
         loop {
             let now = at.inner.list_instances(filter).await?;
@@ -131,10 +155,10 @@ fn until_error<'a>(items: BoxStream<'a, Result<ListItem>>) -> BoxStream<'a, Resu
 pub(super) struct SwallowsLaterErrors;
 
 #[async_trait]
-impl Twist for SwallowsLaterErrors {
+impl Override for SwallowsLaterErrors {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let call = Call::new("memory", Operation::ListInstances);
@@ -152,10 +176,10 @@ fn without_gaps<'a>(items: BoxStream<'a, Result<ListItem>>) -> BoxStream<'a, Res
 pub(super) struct HidesGaps;
 
 #[async_trait]
-impl Twist for HidesGaps {
+impl Override for HidesGaps {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let call = Call::new("memory", Operation::ListInstances);
@@ -168,10 +192,10 @@ impl Twist for HidesGaps {
 pub(super) struct UnnamedGaps;
 
 #[async_trait]
-impl Twist for UnnamedGaps {
+impl Override for UnnamedGaps {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let call = Call::new("memory", Operation::ListInstances);
@@ -188,10 +212,10 @@ impl Twist for UnnamedGaps {
 #[derive(Default)]
 pub(super) struct StreamsWithoutGaps;
 
-impl Twist for StreamsWithoutGaps {
+impl Override for StreamsWithoutGaps {
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         without_gaps(at.inner.stream_instances(filter))
@@ -202,10 +226,10 @@ impl Twist for StreamsWithoutGaps {
 pub(super) struct StreamsGapsOnly;
 
 #[async_trait]
-impl Twist for StreamsGapsOnly {
+impl Override for StreamsGapsOnly {
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         let all = at.inner.stream_instances(filter).collect::<Vec<_>>();
@@ -223,10 +247,10 @@ impl Twist for StreamsGapsOnly {
 #[derive(Default)]
 pub(super) struct StreamsAllStates;
 
-impl Twist for StreamsAllStates {
+impl Override for StreamsAllStates {
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         stream::once(in_all_states(at, filter))
@@ -236,7 +260,7 @@ impl Twist for StreamsAllStates {
 }
 
 /// What the stream shows by the filter's tags alone.
-async fn in_all_states(at: At<'_>, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
+async fn in_all_states(at: CallContext<'_>, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
     let mut by_tags = filter.clone();
     by_tags.states.clear();
     at.inner.stream_instances(&by_tags).collect().await
@@ -245,10 +269,10 @@ async fn in_all_states(at: At<'_>, filter: &InstanceFilter) -> Vec<Result<ListIt
 #[derive(Default)]
 pub(super) struct StreamsOnePage;
 
-impl Twist for StreamsOnePage {
+impl Override for StreamsOnePage {
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         let page = page_size(at);

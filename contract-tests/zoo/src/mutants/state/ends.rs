@@ -15,10 +15,10 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use super::{At, Twist, described, lock};
+use super::{CallContext, Override, described, lock};
 
 /// The refusal of a description that cannot be read.
-fn unreadable(at: At<'_>) -> ProvisionError {
+fn unreadable(at: CallContext<'_>) -> ProvisionError {
     let call = at.call(Operation::DescribeInstance);
     call.unexpected(Effect::None, "no such state")
 }
@@ -27,8 +27,12 @@ fn unreadable(at: At<'_>) -> ProvisionError {
 pub(super) struct DoesNotDescribeTerminating;
 
 #[async_trait]
-impl Twist for DoesNotDescribeTerminating {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for DoesNotDescribeTerminating {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         match at.inner.describe_instance(id).await? {
             status if status.state == Terminating => Err(unreadable(at)),
             status => Ok(status),
@@ -41,15 +45,19 @@ impl Twist for DoesNotDescribeTerminating {
 pub(super) struct SpoiledByStop(Mutex<HashSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for SpoiledByStop {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for SpoiledByStop {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let answer = at.inner.stop_instance(id).await;
         if answer.is_err() {
             lock(&self.0).insert(id.clone());
         }
         answer
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         if lock(&self.0).contains(id) {
             return Err(unreadable(at));
         }
@@ -62,8 +70,12 @@ impl Twist for SpoiledByStop {
 pub(super) struct ComesBack(Mutex<HashMap<InstanceId, Instant>>);
 
 #[async_trait]
-impl Twist for ComesBack {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for ComesBack {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
         if status.state == Terminated {
             let now = Instant::now();
@@ -73,7 +85,7 @@ impl Twist for ComesBack {
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -93,8 +105,12 @@ impl Twist for ComesBack {
 pub(super) struct ComesBackByReplay(Mutex<HashSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for ComesBackByReplay {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ComesBackByReplay {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         if let (Err(error), Some(token)) = (&answer, &config.launch_token) {
             if error.kind() == ErrorKind::TokenSpent {
@@ -106,7 +122,11 @@ impl Twist for ComesBackByReplay {
         }
         answer
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let back = lock(&self.0).contains(id);
         let change = |status: &mut InstanceStatus| {
             if back {
@@ -127,8 +147,12 @@ fn failed_late(status: &InstanceStatus) -> bool {
 pub(super) struct DropsTheReason;
 
 #[async_trait]
-impl Twist for DropsTheReason {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for DropsTheReason {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         described(at, id, |status| status.state_reason = None).await
     }
 }
@@ -137,10 +161,10 @@ impl Twist for DropsTheReason {
 pub(super) struct ListsNoReasons;
 
 #[async_trait]
-impl Twist for ListsNoReasons {
+impl Override for ListsNoReasons {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -155,8 +179,12 @@ impl Twist for ListsNoReasons {
 pub(super) struct BootsForEver;
 
 #[async_trait]
-impl Twist for BootsForEver {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for BootsForEver {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let change = |status: &mut InstanceStatus| {
             if failed_late(status) {
                 status.state = Pending;
@@ -171,8 +199,12 @@ impl Twist for BootsForEver {
 pub(super) struct FailsWithoutTrace;
 
 #[async_trait]
-impl Twist for FailsWithoutTrace {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for FailsWithoutTrace {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
         if failed_late(&status) {
             return Err(Call::new("memory", Operation::DescribeInstance).not_found(id));

@@ -21,106 +21,106 @@ use self::ends::{
     FailsWithoutTrace, ListsNoReasons, SpoiledByStop,
 };
 use self::patient::{RefusesInDoubt, RefusesWithoutReason};
-use super::{Mutant, Twist, token::lock};
-use crate::{At, TwistedHarness};
+use super::{Mutant, Override, token::lock};
+use crate::{CallContext, OverrideHarness};
 
 /// One for each clause of the family, or more.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "booting instance shown as stopped for a moment",
-        dies_of: "STATE-01",
-        make: TwistedHarness::factory::<BootsAsStopped>,
+        violates: "STATE-01",
+        make: OverrideHarness::factory::<BootsAsStopped>,
     },
     Mutant {
         name: "stopping instance shown as running for a moment",
-        dies_of: "STATE-01",
-        make: TwistedHarness::factory::<StopsAsRunning>,
+        violates: "STATE-01",
+        make: OverrideHarness::factory::<StopsAsRunning>,
     },
     Mutant {
         name: "stop shown when it is done",
-        dies_of: "STATE-01",
-        make: TwistedHarness::factory::<ShowsStopsLate>,
+        violates: "STATE-01",
+        make: OverrideHarness::factory::<ShowsStopsLate>,
     },
     Mutant {
         name: "terminating instance not described",
-        dies_of: "STATE-01",
-        make: TwistedHarness::factory::<DoesNotDescribeTerminating>,
+        violates: "STATE-01",
+        make: OverrideHarness::factory::<DoesNotDescribeTerminating>,
     },
     Mutant {
         name: "terminated instance not described once it was to be stopped",
-        dies_of: "STATE-02",
-        make: TwistedHarness::factory::<SpoiledByStop>,
+        violates: "STATE-02",
+        make: OverrideHarness::factory::<SpoiledByStop>,
     },
     Mutant {
         name: "terminated comes back",
-        dies_of: "STATE-02",
-        make: TwistedHarness::factory::<ComesBack>,
+        violates: "STATE-02",
+        make: OverrideHarness::factory::<ComesBack>,
     },
     Mutant {
         name: "terminated comes back by a replay of its launch",
-        dies_of: "STATE-02",
-        make: TwistedHarness::factory::<ComesBackByReplay>,
+        violates: "STATE-02",
+        make: OverrideHarness::factory::<ComesBackByReplay>,
     },
     Mutant {
         name: "unknown native state reported running",
-        dies_of: "STATE-03",
-        make: TwistedHarness::factory::<UnknownIsRunning>,
+        violates: "STATE-03",
+        make: OverrideHarness::factory::<UnknownIsRunning>,
     },
     Mutant {
         name: "unknown native state reported terminated",
-        dies_of: "STATE-03",
-        make: TwistedHarness::factory::<UnknownIsTerminated>,
+        violates: "STATE-03",
+        make: OverrideHarness::factory::<UnknownIsTerminated>,
     },
     Mutant {
         name: "name of an unknown native state dropped",
-        dies_of: "STATE-03",
-        make: TwistedHarness::factory::<UnknownIsNameless>,
+        violates: "STATE-03",
+        make: OverrideHarness::factory::<UnknownIsNameless>,
     },
     Mutant {
         name: "reason of a late failure dropped",
-        dies_of: "STATE-04",
-        make: TwistedHarness::factory::<DropsTheReason>,
+        violates: "STATE-04",
+        make: OverrideHarness::factory::<DropsTheReason>,
     },
     Mutant {
         name: "reason of a late failure not listed",
-        dies_of: "STATE-04",
-        make: TwistedHarness::factory::<ListsNoReasons>,
+        violates: "STATE-04",
+        make: OverrideHarness::factory::<ListsNoReasons>,
     },
     Mutant {
         name: "launch that failed late goes on booting",
-        dies_of: "STATE-04",
-        make: TwistedHarness::factory::<BootsForEver>,
+        violates: "STATE-04",
+        make: OverrideHarness::factory::<BootsForEver>,
     },
     Mutant {
         name: "launch that failed late is not found",
-        dies_of: "STATE-04",
-        make: TwistedHarness::factory::<FailsWithoutTrace>,
+        violates: "STATE-04",
+        make: OverrideHarness::factory::<FailsWithoutTrace>,
     },
     Mutant {
         name: "launch that failed refused without the reason",
-        dies_of: "STATE-04",
-        make: TwistedHarness::factory::<RefusesWithoutReason>,
+        violates: "STATE-04",
+        make: OverrideHarness::factory::<RefusesWithoutReason>,
     },
     Mutant {
         name: "launch that failed refused in doubt",
-        dies_of: "STATE-04",
-        make: TwistedHarness::factory::<RefusesInDoubt>,
+        violates: "STATE-04",
+        make: OverrideHarness::factory::<RefusesInDoubt>,
     },
     Mutant {
         name: "private address lost through a stop",
-        dies_of: "STATE-05",
-        make: TwistedHarness::factory::<LosesAddressByStop>,
+        violates: "STATE-05",
+        make: OverrideHarness::factory::<LosesAddressByStop>,
     },
     Mutant {
         name: "addresses joined to the wrong rows of a list",
-        dies_of: "STATE-06",
-        make: TwistedHarness::factory::<JoinsWrongRows>,
+        violates: "STATE-06",
+        make: OverrideHarness::factory::<JoinsWrongRows>,
     },
 ];
 
 /// Describes `id` and changes what is shown.
 async fn described(
-    at: At<'_>,
+    at: CallContext<'_>,
     id: &InstanceId,
     change: impl FnOnce(&mut InstanceStatus) + Send,
 ) -> Result<InstanceStatus> {
@@ -137,7 +137,7 @@ impl FirstSeen {
     /// Describes an instance that has been in a state for a second as if it were in another one.
     async fn show_later(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         id: &InstanceId,
         [real, shown]: [CloudInstanceState; 2],
     ) -> Result<InstanceStatus> {
@@ -161,8 +161,12 @@ impl FirstSeen {
 struct BootsAsStopped(FirstSeen);
 
 #[async_trait]
-impl Twist for BootsAsStopped {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for BootsAsStopped {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         self.0.show_later(at, id, [Pending, Stopped]).await
     }
 }
@@ -171,8 +175,12 @@ impl Twist for BootsAsStopped {
 struct StopsAsRunning(FirstSeen);
 
 #[async_trait]
-impl Twist for StopsAsRunning {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for StopsAsRunning {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         self.0.show_later(at, id, [Stopping, Running]).await
     }
 }
@@ -181,8 +189,12 @@ impl Twist for StopsAsRunning {
 struct ShowsStopsLate;
 
 #[async_trait]
-impl Twist for ShowsStopsLate {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for ShowsStopsLate {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         let change = |status: &mut InstanceStatus| {
             if status.state == Stopping {
                 status.state = Running;
@@ -209,7 +221,7 @@ fn is_unknown(native: Option<&str>) -> bool {
 
 /// Describes an unknown state as `state`.
 async fn unknown_as(
-    at: At<'_>,
+    at: CallContext<'_>,
     id: &InstanceId,
     state: CloudInstanceState,
 ) -> Result<InstanceStatus> {
@@ -225,8 +237,12 @@ async fn unknown_as(
 struct UnknownIsRunning;
 
 #[async_trait]
-impl Twist for UnknownIsRunning {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for UnknownIsRunning {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         unknown_as(at, id, Running).await
     }
 }
@@ -235,8 +251,12 @@ impl Twist for UnknownIsRunning {
 struct UnknownIsTerminated;
 
 #[async_trait]
-impl Twist for UnknownIsTerminated {
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+impl Override for UnknownIsTerminated {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         unknown_as(at, id, Terminated).await
     }
 }
@@ -245,10 +265,10 @@ impl Twist for UnknownIsTerminated {
 struct UnknownIsNameless;
 
 #[async_trait]
-impl Twist for UnknownIsNameless {
+impl Override for UnknownIsNameless {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -265,14 +285,14 @@ impl Twist for UnknownIsNameless {
 struct LosesAddressByStop(Mutex<HashSet<InstanceId>>);
 
 #[async_trait]
-impl Twist for LosesAddressByStop {
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+impl Override for LosesAddressByStop {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         lock(&self.0).insert(id.clone());
         at.inner.stop_instance(id).await
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
@@ -291,10 +311,10 @@ impl Twist for LosesAddressByStop {
 struct JoinsWrongRows;
 
 #[async_trait]
-impl Twist for JoinsWrongRows {
+impl Override for JoinsWrongRows {
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;

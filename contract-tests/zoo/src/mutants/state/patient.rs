@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use fleetwright::{Effect, InstanceConfig, InstanceInfo, Result};
 
 use crate::{
-    At, Twist,
+    CallContext, Override,
     benign::{End, awaited, refusal},
 };
 
@@ -13,8 +13,12 @@ use crate::{
 pub(super) struct RefusesWithoutReason;
 
 #[async_trait]
-impl Twist for RefusesWithoutReason {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for RefusesWithoutReason {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         match awaited(at, config).await? {
             End::Launched(info) => Ok(*info),
             End::Failed(_) => Err(refusal(Effect::None)),
@@ -27,8 +31,12 @@ impl Twist for RefusesWithoutReason {
 pub(super) struct RefusesInDoubt;
 
 #[async_trait]
-impl Twist for RefusesInDoubt {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for RefusesInDoubt {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         match awaited(at, config).await? {
             End::Launched(info) => Ok(*info),
             End::Failed(code) => Err(refusal(Effect::Unknown).with_native_code(code)),

@@ -13,14 +13,18 @@ use fleetwright::{
     LaunchRecord, LaunchToken, Operation, Problem, Result, UserData, Zone,
 };
 
-use super::{At, Twist, conflict, launch_with, lock};
+use super::{CallContext, Override, conflict, launch_with, lock};
 
 #[derive(Default)]
 pub(super) struct IgnoresTokens;
 
 #[async_trait]
-impl Twist for IgnoresTokens {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for IgnoresTokens {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_with(at, config, None).await
     }
 }
@@ -30,8 +34,12 @@ impl Twist for IgnoresTokens {
 pub(super) struct LaunchesBehind(Mutex<HashSet<(usize, LaunchToken)>>);
 
 #[async_trait]
-impl Twist for LaunchesBehind {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LaunchesBehind {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let known = config.launch_token.clone().map(|token| (at.handle, token));
         let replay = known
             .as_ref()
@@ -50,8 +58,12 @@ impl Twist for LaunchesBehind {
 pub(super) struct ComparesNothing(Mutex<HashMap<LaunchToken, InstanceConfig>>);
 
 #[async_trait]
-impl Twist for ComparesNothing {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ComparesNothing {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let token = config.launch_token.as_ref();
         let first = token.and_then(|token| lock(&self.0).get(token).cloned());
         let config = first.unwrap_or_else(|| config.clone());
@@ -67,8 +79,12 @@ impl Twist for ComparesNothing {
 pub(super) struct OverlooksUserData(Mutex<HashMap<LaunchToken, Option<UserData>>>);
 
 #[async_trait]
-impl Twist for OverlooksUserData {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for OverlooksUserData {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let mut config = config.clone();
         let token = config.launch_token.clone();
         let first = token
@@ -86,8 +102,12 @@ impl Twist for OverlooksUserData {
 pub(super) struct OverlooksType(Mutex<HashMap<LaunchToken, InstanceType>>);
 
 #[async_trait]
-impl Twist for OverlooksType {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for OverlooksType {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let mut config = config.clone();
         let token = config.launch_token.clone();
         let first = token
@@ -105,8 +125,12 @@ impl Twist for OverlooksType {
 pub(super) struct ConflictIsInvalid;
 
 #[async_trait]
-impl Twist for ConflictIsInvalid {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ConflictIsInvalid {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         let hidden = |kind| kind == ErrorKind::TokenConflict && config.disk_size_gb.is_some();
         answer.map_err(|error| {
@@ -124,8 +148,12 @@ impl Twist for ConflictIsInvalid {
 pub(super) struct ComparesTagOrder(Mutex<HashMap<LaunchToken, usize>>);
 
 #[async_trait]
-impl Twist for ComparesTagOrder {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ComparesTagOrder {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };
@@ -148,8 +176,12 @@ impl Twist for ComparesTagOrder {
 pub(super) struct ComparesAddresses(Mutex<HashMap<LaunchToken, InstanceConfig>>);
 
 #[async_trait]
-impl Twist for ComparesAddresses {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ComparesAddresses {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let lies = |config: &InstanceConfig| {
             config
                 .user_data
@@ -173,8 +205,12 @@ impl Twist for ComparesAddresses {
 pub(super) struct MergesEqualConfigs;
 
 #[async_trait]
-impl Twist for MergesEqualConfigs {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for MergesEqualConfigs {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let made = || LaunchToken::from(config.fingerprint(NonZeroU32::MIN).as_uuid());
         let token = config.launch_token.clone().unwrap_or_else(made);
         launch_with(at, config, Some(token)).await
@@ -185,8 +221,12 @@ impl Twist for MergesEqualConfigs {
 pub(super) struct MergesEqualUserData;
 
 #[async_trait]
-impl Twist for MergesEqualUserData {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for MergesEqualUserData {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let made = config.fingerprint(NonZeroU32::MIN).as_uuid();
         let made = config.user_data.as_ref().map(|_| LaunchToken::from(made));
         launch_with(at, config, config.launch_token.clone().or(made)).await
@@ -212,11 +252,15 @@ fn altered<A: Alter>(token: &LaunchToken) -> LaunchToken {
 }
 
 #[async_trait]
-impl<A: Alter> Twist for Altered<A> {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl<A: Alter> Override for Altered<A> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         launch_with(at, config, config.launch_token.as_ref().map(altered::<A>)).await
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         at.inner.find_launch(&altered::<A>(token)).await
     }
 }
@@ -250,8 +294,12 @@ impl Alter for PlainName {
 pub(super) struct TokenAndZone;
 
 #[async_trait]
-impl Twist for TokenAndZone {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TokenAndZone {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let zone = config.placement.zone.as_ref();
         let in_zone = |token: LaunchToken| match zone {
             Some(zone) => LaunchToken::from(token.derive(zone.as_str())),
@@ -266,8 +314,12 @@ impl Twist for TokenAndZone {
 pub(super) struct TokenOfOneZone(Mutex<HashMap<LaunchToken, Zone>>);
 
 #[async_trait]
-impl Twist for TokenOfOneZone {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for TokenOfOneZone {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let (Some(token), Some(zone)) = (&config.launch_token, &config.placement.zone) else {
             return at.inner.launch_instance(config).await;
         };

@@ -12,7 +12,7 @@ use fleetwright::{
     LaunchRecord, LaunchToken, Operation, Result,
 };
 
-use super::{At, Twist, launch_with, lock};
+use super::{CallContext, Override, launch_with, lock};
 use fleetwright_contract_tests::Harness as _;
 
 /// Looks a launch up in the books of its handle.
@@ -20,15 +20,19 @@ use fleetwright_contract_tests::Harness as _;
 pub(super) struct FindsOwnOnly(Mutex<HashMap<LaunchToken, HashSet<usize>>>);
 
 #[async_trait]
-impl Twist for FindsOwnOnly {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for FindsOwnOnly {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         if let Some(token) = config.launch_token.clone() {
             lock(&self.0).entry(token).or_default().insert(at.handle);
         }
         Ok(info)
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let own = lock(&self.0)
             .get(token)
             .is_some_and(|by| by.contains(&at.handle));
@@ -45,8 +49,8 @@ impl Twist for FindsOwnOnly {
 pub(super) struct OverlooksStopped;
 
 #[async_trait]
-impl Twist for OverlooksStopped {
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+impl Override for OverlooksStopped {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let record = at.inner.find_launch(token).await?;
         let stopped = |info: &InstanceInfo| info.state == CloudInstanceState::Stopped;
         match record {
@@ -62,8 +66,8 @@ impl Twist for OverlooksStopped {
 pub(super) struct FailsForUnknown;
 
 #[async_trait]
-impl Twist for FailsForUnknown {
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+impl Override for FailsForUnknown {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::NotFound => {
                 let call = Call::new("memory", Operation::FindLaunch);
@@ -79,8 +83,8 @@ impl Twist for FailsForUnknown {
 pub(super) struct FindsEverything;
 
 #[async_trait]
-impl Twist for FindsEverything {
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+impl Override for FindsEverything {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::NotFound => {
                 let running = InstanceFilter::new().in_state(CloudInstanceState::Running);
@@ -97,13 +101,17 @@ impl Twist for FindsEverything {
 pub(super) struct LaunchesToLook(Mutex<Option<InstanceConfig>>);
 
 #[async_trait]
-impl Twist for LaunchesToLook {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LaunchesToLook {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         *lock(&self.0) = Some(config.clone());
         Ok(info)
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let record = at.inner.find_launch(token).await?;
         let last = lock(&self.0).clone();
         if let (LaunchRecord::NotFound, Some(last)) = (&record, last) {
@@ -117,8 +125,8 @@ impl Twist for LaunchesToLook {
 pub(super) struct FindsTheGone;
 
 #[async_trait]
-impl Twist for FindsTheGone {
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+impl Override for FindsTheGone {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::Terminated(list) => Ok(LaunchRecord::Found(list)),
             record @ (LaunchRecord::Found(_) | LaunchRecord::NotFound) => Ok(record),
@@ -130,8 +138,8 @@ impl Twist for FindsTheGone {
 pub(super) struct ForgetsTheGone;
 
 #[async_trait]
-impl Twist for ForgetsTheGone {
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+impl Override for ForgetsTheGone {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::Terminated(_) => Ok(LaunchRecord::NotFound),
             record @ (LaunchRecord::Found(_) | LaunchRecord::NotFound) => Ok(record),
@@ -143,7 +151,7 @@ impl Twist for ForgetsTheGone {
 #[derive(Default)]
 pub(super) struct ForgetsEarly;
 
-impl Twist for ForgetsEarly {
+impl Override for ForgetsEarly {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.token_after_terminate = Duration::from_secs(3600);
@@ -155,8 +163,8 @@ impl Twist for ForgetsEarly {
 pub(super) struct MistakesTheGone;
 
 #[async_trait]
-impl Twist for MistakesTheGone {
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+impl Override for MistakesTheGone {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let mut record = at.inner.find_launch(token).await?;
         if let LaunchRecord::Terminated(kept) = &mut record {
             for info in kept {

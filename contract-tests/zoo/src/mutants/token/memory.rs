@@ -15,15 +15,19 @@ use fleetwright::{
     LaunchToken, Operation, ProvisionError, Result,
 };
 
-use super::{At, Twist, conflict, launch_with, lock};
+use super::{CallContext, Override, conflict, launch_with, lock};
 
 /// Answers a replay with what the launch answered.
 #[derive(Default)]
 pub(super) struct AnswersOldSnapshot(Mutex<HashMap<LaunchToken, InstanceInfo>>);
 
 #[async_trait]
-impl Twist for AnswersOldSnapshot {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for AnswersOldSnapshot {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         let Some(token) = config.launch_token.clone() else {
             return Ok(info);
@@ -42,8 +46,12 @@ impl Twist for AnswersOldSnapshot {
 pub(super) struct AnswersOldAddresses(Mutex<HashMap<InstanceId, InstanceInfo>>);
 
 #[async_trait]
-impl Twist for AnswersOldAddresses {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for AnswersOldAddresses {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let mut info = at.inner.launch_instance(config).await?;
         let mut books = lock(&self.0);
         let first = books.entry(info.id.clone()).or_insert_with(|| info.clone());
@@ -57,8 +65,12 @@ impl Twist for AnswersOldAddresses {
 pub(super) struct ComparesTagsOfToday;
 
 #[async_trait]
-impl Twist for ComparesTagsOfToday {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ComparesTagsOfToday {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let info = at.inner.launch_instance(config).await?;
         match &config.launch_token {
             Some(token) if info.tags != config.tags => Err(conflict(token)),
@@ -72,8 +84,12 @@ impl Twist for ComparesTagsOfToday {
 pub(super) struct PoisonsTokens(Mutex<HashMap<LaunchToken, InstanceConfig>>);
 
 #[async_trait]
-impl Twist for PoisonsTokens {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for PoisonsTokens {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         if let Some(token) = &config.launch_token {
             let mut taken = lock(&self.0);
             let first = taken.entry(token.clone()).or_insert_with(|| config.clone());
@@ -90,8 +106,12 @@ impl Twist for PoisonsTokens {
 pub(super) struct RemembersRefusals(Mutex<HashMap<LaunchToken, ProvisionError>>);
 
 #[async_trait]
-impl Twist for RemembersRefusals {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for RemembersRefusals {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let token = config.launch_token.clone();
         let before = token
             .as_ref()
@@ -112,8 +132,12 @@ impl Twist for RemembersRefusals {
 pub(super) struct LaunchesAnew;
 
 #[async_trait]
-impl Twist for LaunchesAnew {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LaunchesAnew {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         match at.inner.launch_instance(config).await {
             Err(error) if error.kind() == ErrorKind::TokenSpent => {
                 launch_with(at, config, None).await
@@ -127,8 +151,12 @@ impl Twist for LaunchesAnew {
 pub(super) struct AnswersTheDead;
 
 #[async_trait]
-impl Twist for AnswersTheDead {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for AnswersTheDead {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         let spent = |error: &ProvisionError| error.kind() == ErrorKind::TokenSpent;
         let token = config.launch_token.as_ref();
@@ -146,13 +174,13 @@ impl Twist for AnswersTheDead {
 pub(super) struct ForgetsEarly(Mutex<HashMap<LaunchToken, LaunchRecord>>);
 
 #[async_trait]
-impl Twist for ForgetsEarly {
+impl Override for ForgetsEarly {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.token_after_terminate = Duration::from_secs(3600);
         declared
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let record = at.inner.find_launch(token).await?;
         let mut books = lock(&self.0);
         if record == LaunchRecord::NotFound {
@@ -168,8 +196,12 @@ impl Twist for ForgetsEarly {
 pub(super) struct ForgetsForGood(Mutex<HashSet<LaunchToken>>);
 
 #[async_trait]
-impl Twist for ForgetsForGood {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for ForgetsForGood {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         if let Some(token) = &config.launch_token {
             let used = lock(&self.0).contains(token);
             if used && at.inner.find_launch(token).await? == LaunchRecord::NotFound {
@@ -186,8 +218,12 @@ impl Twist for ForgetsForGood {
 pub(super) struct LaunchesAndRefuses;
 
 #[async_trait]
-impl Twist for LaunchesAndRefuses {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LaunchesAndRefuses {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let answer = at.inner.launch_instance(config).await;
         if matches!(&answer, Err(error) if error.kind() == ErrorKind::TokenSpent) {
             launch_with(at, config, None).await?;
@@ -201,8 +237,12 @@ impl Twist for LaunchesAndRefuses {
 pub(super) struct RefusesForgotten(Mutex<HashSet<LaunchToken>>);
 
 #[async_trait]
-impl Twist for RefusesForgotten {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for RefusesForgotten {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         if let Some(token) = &config.launch_token {
             let used = lock(&self.0).contains(token);
             if used && at.inner.find_launch(token).await? == LaunchRecord::NotFound {
@@ -226,7 +266,7 @@ impl Launches {
     /// Launches, without the token where this handle has `lost` it.
     async fn launch(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         lost: impl FnOnce(usize, usize) -> bool + Send,
     ) -> Result<InstanceInfo> {
@@ -250,8 +290,12 @@ impl Launches {
 pub(super) struct KeepsPerHandle(Launches);
 
 #[async_trait]
-impl Twist for KeepsPerHandle {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for KeepsPerHandle {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         self.0
             .launch(at, config, |handle, _| handle != at.handle)
             .await
@@ -262,11 +306,15 @@ impl Twist for KeepsPerHandle {
 pub(super) struct ReadsTokensAtOpening(Launches);
 
 #[async_trait]
-impl Twist for ReadsTokensAtOpening {
+impl Override for ReadsTokensAtOpening {
     fn opened(&self, handle: usize) {
         self.0.opened.store(handle, Ordering::SeqCst);
     }
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let lost = |handle, opened| handle != at.handle && at.handle <= opened;
         self.0.launch(at, config, lost).await
     }
@@ -276,11 +324,15 @@ impl Twist for ReadsTokensAtOpening {
 pub(super) struct LosesTokensOnRestart(Launches);
 
 #[async_trait]
-impl Twist for LosesTokensOnRestart {
+impl Override for LosesTokensOnRestart {
     fn opened(&self, handle: usize) {
         self.0.opened.store(handle, Ordering::SeqCst);
     }
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         self.0
             .launch(at, config, |_, opened| at.handle > opened)
             .await
@@ -295,11 +347,15 @@ pub(super) struct LosesConfigsOnRestart {
 }
 
 #[async_trait]
-impl Twist for LosesConfigsOnRestart {
+impl Override for LosesConfigsOnRestart {
     fn opened(&self, handle: usize) {
         self.opened.store(handle, Ordering::SeqCst);
     }
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };
@@ -328,8 +384,12 @@ impl LooksBeforeItLaunches {
 }
 
 #[async_trait]
-impl Twist for LooksBeforeItLaunches {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LooksBeforeItLaunches {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };
@@ -340,7 +400,7 @@ impl Twist for LooksBeforeItLaunches {
         lock(&self.native).entry(token.clone()).or_insert(native);
         Ok(info)
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let native = self.native(token);
         at.inner.find_launch(native.as_ref().unwrap_or(token)).await
     }
@@ -354,13 +414,17 @@ pub(super) struct QueuesPerHandle {
 }
 
 #[async_trait]
-impl Twist for QueuesPerHandle {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for QueuesPerHandle {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let queue = Arc::clone(lock(&self.queues).entry(at.handle).or_default());
         let _turn = queue.lock().await;
         self.looks.launch_instance(at, config).await
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         self.looks.find_launch(at, token).await
     }
 }
@@ -379,8 +443,12 @@ impl Drop for UnderWay<'_> {
 }
 
 #[async_trait]
-impl Twist for LosersMeetAnOutage {
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+impl Override for LosersMeetAnOutage {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };

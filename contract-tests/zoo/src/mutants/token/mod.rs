@@ -13,14 +13,18 @@ use fleetwright::{
     Call, InstanceConfig, InstanceInfo, LaunchToken, Operation, ProvisionError, Result,
 };
 
-use super::{Mutant, Twist};
-use crate::{At, MemoryHarness, TwistedHarness};
+use super::{Mutant, Override};
+use crate::{CallContext, MemoryHarness, OverrideHarness};
 use compare::Altered;
 
-const fn mutant(dies_of: &'static str, name: &'static str, make: fn() -> crate::Factory) -> Mutant {
+const fn mutant(
+    violates: &'static str,
+    name: &'static str,
+    make: fn() -> crate::Factory,
+) -> Mutant {
     Mutant {
         name,
-        dies_of,
+        violates,
         make,
     }
 }
@@ -30,218 +34,218 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "TOKEN-01",
         "token ignored",
-        TwistedHarness::factory::<compare::IgnoresTokens>,
+        OverrideHarness::factory::<compare::IgnoresTokens>,
     ),
     mutant(
         "TOKEN-01",
         "replay launches another one behind its answer",
-        TwistedHarness::factory::<compare::LaunchesBehind>,
+        OverrideHarness::factory::<compare::LaunchesBehind>,
     ),
     mutant(
         "TOKEN-02",
         "token matched but config not compared",
-        TwistedHarness::factory::<compare::ComparesNothing>,
+        OverrideHarness::factory::<compare::ComparesNothing>,
     ),
     mutant(
         "TOKEN-02",
         "token matched but user data not compared",
-        TwistedHarness::factory::<compare::OverlooksUserData>,
+        OverrideHarness::factory::<compare::OverlooksUserData>,
     ),
     mutant(
         "TOKEN-02",
         "token matched but type not compared",
-        TwistedHarness::factory::<compare::OverlooksType>,
+        OverrideHarness::factory::<compare::OverlooksType>,
     ),
     mutant(
         "TOKEN-02",
         "token conflict reported as invalid",
-        TwistedHarness::factory::<compare::ConflictIsInvalid>,
+        OverrideHarness::factory::<compare::ConflictIsInvalid>,
     ),
     mutant(
         "TOKEN-03",
         "tag order compared",
-        TwistedHarness::factory::<compare::ComparesTagOrder>,
+        OverrideHarness::factory::<compare::ComparesTagOrder>,
     ),
     mutant(
         "TOKEN-03",
         "configs compared by where they lie in memory",
-        TwistedHarness::factory::<compare::ComparesAddresses>,
+        OverrideHarness::factory::<compare::ComparesAddresses>,
     ),
     mutant(
         "TOKEN-04",
         "replay answers an old snapshot",
-        TwistedHarness::factory::<memory::AnswersOldSnapshot>,
+        OverrideHarness::factory::<memory::AnswersOldSnapshot>,
     ),
     mutant(
         "TOKEN-04",
         "replay answers the addresses of the launch",
-        TwistedHarness::factory::<memory::AnswersOldAddresses>,
+        OverrideHarness::factory::<memory::AnswersOldAddresses>,
     ),
     mutant(
         "TOKEN-04",
         "config compared with the tags of today",
-        TwistedHarness::factory::<memory::ComparesTagsOfToday>,
+        OverrideHarness::factory::<memory::ComparesTagsOfToday>,
     ),
     mutant(
         "TOKEN-05",
         "failed launch poisons its token",
-        TwistedHarness::factory::<memory::PoisonsTokens>,
+        OverrideHarness::factory::<memory::PoisonsTokens>,
     ),
     mutant(
         "TOKEN-05",
         "refusal remembered under its token",
-        TwistedHarness::factory::<memory::RemembersRefusals>,
+        OverrideHarness::factory::<memory::RemembersRefusals>,
     ),
     mutant(
         "TOKEN-06",
         "replay after terminate launches anew",
-        TwistedHarness::factory::<memory::LaunchesAnew>,
+        OverrideHarness::factory::<memory::LaunchesAnew>,
     ),
     mutant(
         "TOKEN-06",
         "replay after terminate answers the terminated instance",
-        TwistedHarness::factory::<memory::AnswersTheDead>,
+        OverrideHarness::factory::<memory::AnswersTheDead>,
     ),
     mutant("TOKEN-06", "spent token forgotten before its time", || {
-        TwistedHarness::factory_on::<memory::ForgetsEarly>(forgetful)
+        OverrideHarness::factory_on::<memory::ForgetsEarly>(forgetful)
     }),
     mutant(
         "TOKEN-06",
         "spent token refused after it has launched",
-        TwistedHarness::factory::<memory::LaunchesAndRefuses>,
+        OverrideHarness::factory::<memory::LaunchesAndRefuses>,
     ),
     mutant(
         "TOKEN-06",
         "token whose time is over launches each time",
-        TwistedHarness::factory::<memory::ForgetsForGood>,
+        OverrideHarness::factory::<memory::ForgetsForGood>,
     ),
     mutant(
         "TOKEN-06",
         "token whose time is over is a conflict",
-        TwistedHarness::factory::<memory::RefusesForgotten>,
+        OverrideHarness::factory::<memory::RefusesForgotten>,
     ),
     mutant(
         "TOKEN-06",
         "token forgotten once is never known again",
         || {
             let none = || MemoryHarness::with(|c| c.token_after_terminate(Duration::ZERO));
-            TwistedHarness::factory_on::<memory::ForgetsForGood>(none)
+            OverrideHarness::factory_on::<memory::ForgetsForGood>(none)
         },
     ),
     mutant(
         "TOKEN-07",
         "token kept per handle",
-        TwistedHarness::factory::<memory::KeepsPerHandle>,
+        OverrideHarness::factory::<memory::KeepsPerHandle>,
     ),
     mutant(
         "TOKEN-07",
         "tokens of other handles read only at opening",
-        TwistedHarness::factory::<memory::ReadsTokensAtOpening>,
+        OverrideHarness::factory::<memory::ReadsTokensAtOpening>,
     ),
     mutant(
         "TOKEN-08",
         "token map lost on restart",
-        TwistedHarness::factory::<memory::LosesTokensOnRestart>,
+        OverrideHarness::factory::<memory::LosesTokensOnRestart>,
     ),
     mutant(
         "TOKEN-08",
         "config of a token lost on restart",
-        TwistedHarness::factory::<memory::LosesConfigsOnRestart>,
+        OverrideHarness::factory::<memory::LosesConfigsOnRestart>,
     ),
     mutant(
         "TOKEN-09",
         "find_launch knows its own launches only",
-        TwistedHarness::factory::<find::FindsOwnOnly>,
+        OverrideHarness::factory::<find::FindsOwnOnly>,
     ),
     mutant(
         "TOKEN-09",
         "find_launch overlooks stopped instances",
-        TwistedHarness::factory::<find::OverlooksStopped>,
+        OverrideHarness::factory::<find::OverlooksStopped>,
     ),
     mutant(
         "TOKEN-10",
         "find_launch fails for a token it does not know",
-        TwistedHarness::factory::<find::FailsForUnknown>,
+        OverrideHarness::factory::<find::FailsForUnknown>,
     ),
     mutant(
         "TOKEN-10",
         "find_launch finds everything for a token it does not know",
-        TwistedHarness::factory::<find::FindsEverything>,
+        OverrideHarness::factory::<find::FindsEverything>,
     ),
     mutant(
         "TOKEN-10",
         "find_launch launches in order to look",
-        TwistedHarness::factory::<find::LaunchesToLook>,
+        OverrideHarness::factory::<find::LaunchesToLook>,
     ),
     mutant(
         "TOKEN-11",
         "find_launch finds what is gone",
-        TwistedHarness::factory::<find::FindsTheGone>,
+        OverrideHarness::factory::<find::FindsTheGone>,
     ),
     mutant(
         "TOKEN-11",
         "find_launch forgets a launch with its instance",
-        TwistedHarness::factory::<find::ForgetsTheGone>,
+        OverrideHarness::factory::<find::ForgetsTheGone>,
     ),
     mutant(
         "TOKEN-11",
         "find_launch forgets what is gone before its time",
-        || TwistedHarness::factory_on::<find::ForgetsEarly>(forgetful),
+        || OverrideHarness::factory_on::<find::ForgetsEarly>(forgetful),
     ),
     mutant(
         "TOKEN-11",
         "find_launch shows another one as gone",
-        TwistedHarness::factory::<find::MistakesTheGone>,
+        OverrideHarness::factory::<find::MistakesTheGone>,
     ),
     mutant(
         "TOKEN-12",
         "token made of the config for want of one",
-        TwistedHarness::factory::<compare::MergesEqualConfigs>,
+        OverrideHarness::factory::<compare::MergesEqualConfigs>,
     ),
     mutant(
         "TOKEN-12",
         "token made of the user data for want of one",
-        TwistedHarness::factory::<compare::MergesEqualUserData>,
+        OverrideHarness::factory::<compare::MergesEqualUserData>,
     ),
     mutant(
         "TOKEN-13",
         "tokens compared without case",
-        TwistedHarness::factory::<Altered<compare::LowerCase>>,
+        OverrideHarness::factory::<Altered<compare::LowerCase>>,
     ),
     mutant(
         "TOKEN-13",
         "tokens cut at 64 characters",
-        TwistedHarness::factory::<Altered<compare::CutAt64>>,
+        OverrideHarness::factory::<Altered<compare::CutAt64>>,
     ),
     mutant(
         "TOKEN-13",
         "odd characters of tokens replaced",
-        TwistedHarness::factory::<Altered<compare::PlainName>>,
+        OverrideHarness::factory::<Altered<compare::PlainName>>,
     ),
     mutant(
         "TOKEN-14",
         "same-token race makes two",
-        TwistedHarness::factory::<memory::LooksBeforeItLaunches>,
+        OverrideHarness::factory::<memory::LooksBeforeItLaunches>,
     ),
     mutant(
         "TOKEN-14",
         "same-token race of two handles makes two",
-        TwistedHarness::factory::<memory::QueuesPerHandle>,
+        OverrideHarness::factory::<memory::QueuesPerHandle>,
     ),
     mutant(
         "TOKEN-14",
         "loser of a race is told of an outage",
-        TwistedHarness::factory::<memory::LosersMeetAnOutage>,
+        OverrideHarness::factory::<memory::LosersMeetAnOutage>,
     ),
     mutant(
         "TOKEN-15",
         "token of one zone launches in another",
-        TwistedHarness::factory::<compare::TokenOfOneZone>,
+        OverrideHarness::factory::<compare::TokenOfOneZone>,
     ),
     mutant(
         "TOKEN-15",
         "native token made of token and zone",
-        TwistedHarness::factory::<compare::TokenAndZone>,
+        OverrideHarness::factory::<compare::TokenAndZone>,
     ),
 ];
 
@@ -252,7 +256,7 @@ fn forgetful() -> MemoryHarness {
 
 /// Launches `config` with another token, or with none.
 async fn launch_with(
-    at: At<'_>,
+    at: CallContext<'_>,
     config: &InstanceConfig,
     token: Option<LaunchToken>,
 ) -> Result<InstanceInfo> {
@@ -266,7 +270,7 @@ fn conflict(token: &LaunchToken) -> ProvisionError {
     Call::new("memory", Operation::LaunchInstance).token_conflict(token)
 }
 
-/// What a twist remembers.
+/// What a overrides remembers.
 pub(super) fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

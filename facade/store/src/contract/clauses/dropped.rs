@@ -16,7 +16,7 @@ use crate::{
 /// How often a call is polled before it is dropped, at the most.
 const POLLS: u64 = 12;
 
-pub(crate) async fn drop_01_a_dropped_commit_is_whole_or_nothing(cx: &Context) -> Outcome {
+pub(crate) async fn drop_01_dropped_commit_is_all_or_nothing(cx: &Context) -> Outcome {
     let mut ended = 0;
     for polls in 0..POLLS {
         let marker = json!({"round": polls});

@@ -137,7 +137,7 @@ async fn watch_is_unbroken(
     })
 }
 
-pub(crate) fn crash_02_opened_again(environment: &Environment) -> Outcome {
+pub(crate) fn crash_02_survives_reopening(environment: &Environment) -> Outcome {
     let harness = (environment.factory)();
     // A runtime each, as a process has.
     let made = Executor::MultiThread.build()?.block_on(async {
@@ -178,7 +178,7 @@ async fn is_as_before(cx: &Context, made: &[Revision]) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn full_01_nothing_is_lost_for_want_of_room(cx: &Context) -> Outcome {
+pub(crate) async fn full_01_full_store_loses_nothing(cx: &Context) -> Outcome {
     let opened = cx
         .harness()
         .open_small(context::wrong(context::schema())?)

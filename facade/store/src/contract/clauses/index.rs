@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-pub(crate) async fn index_01_finds_exactly_those(cx: &Context) -> Outcome {
+pub(crate) async fn index_01_finds_exact_matches(cx: &Context) -> Outcome {
     let groups = [
         ("c", json!("g")),
         ("a", json!("g")),
@@ -62,7 +62,7 @@ pub(crate) async fn index_02_follows_every_write(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn index_03_an_array_is_each_of_its_items(cx: &Context) -> Outcome {
+pub(crate) async fn index_03_array_is_indexed_by_item(cx: &Context) -> Outcome {
     cx.put("a", json!({"tags": ["x", "y", "x", null]})).await?;
     cx.put("b", json!({"tags": ["y"]})).await?;
     cx.put("c", json!({"tags": "y"})).await?;
@@ -78,7 +78,7 @@ pub(crate) async fn index_03_an_array_is_each_of_its_items(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
-pub(crate) async fn index_04_first_parts_find_all_that_begin_so(cx: &Context) -> Outcome {
+pub(crate) async fn index_04_finds_by_prefix_of_parts(cx: &Context) -> Outcome {
     let places = [
         ("a", "acme", json!("web")),
         ("b", "acme", json!("db")),
@@ -105,7 +105,7 @@ pub(crate) async fn index_04_first_parts_find_all_that_begin_so(cx: &Context) ->
     Ok(Pass::Held)
 }
 
-pub(crate) async fn index_05_an_unknown_index_is_refused(cx: &Context) -> Outcome {
+pub(crate) async fn index_05_unknown_index_is_refused(cx: &Context) -> Outcome {
     let foreign = Query::by(kind("other")?, index("place")?, "acme");
     let parts: Vec<Scalar> = Vec::new();
     let wrong = [

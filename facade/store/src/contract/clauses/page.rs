@@ -56,7 +56,7 @@ pub(crate) async fn page_01_every_record_once_in_order(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
-pub(crate) async fn page_02_others_come_and_go(cx: &Context) -> Outcome {
+pub(crate) async fn page_02_concurrent_writes_lose_nothing(cx: &Context) -> Outcome {
     for query in [all_things()?.limit(2), by("group", "g")?.limit(2)] {
         let stable = ["b", "d", "f", "h", "j", "l"];
         fill(cx, &stable).await?;
@@ -92,7 +92,7 @@ pub(crate) async fn page_02_others_come_and_go(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn page_03_a_cursor_outlives_its_record(cx: &Context) -> Outcome {
+pub(crate) async fn page_03_cursor_outlives_its_record(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c", "d"]).await?;
     for (query, gone) in [
         (all_things()?.limit(1), "a"),
@@ -118,7 +118,7 @@ pub(crate) async fn page_03_a_cursor_outlives_its_record(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
-pub(crate) async fn page_04_a_foreign_cursor_is_refused(cx: &Context) -> Outcome {
+pub(crate) async fn page_04_foreign_cursor_is_refused(cx: &Context) -> Outcome {
     fill(cx, &["a", "b"]).await?;
     let of_all = cursor_of(&cx.page(&all_things()?.limit(1)).await?)?;
     let of_group = cursor_of(&cx.page(&by("group", "g")?.limit(1)).await?)?;
@@ -139,7 +139,7 @@ pub(crate) async fn page_04_a_foreign_cursor_is_refused(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
-pub(crate) async fn page_05_a_page_tells_its_moment(cx: &Context) -> Outcome {
+pub(crate) async fn page_05_page_has_its_revision(cx: &Context) -> Outcome {
     let empty = cx.page(&all_things()?).await?.revision;
     let head = cx.head().await?;
     require(empty == head, || {
@@ -164,7 +164,7 @@ pub(crate) async fn page_05_a_page_tells_its_moment(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn page_06_a_page_keeps_its_size(cx: &Context) -> Outcome {
+pub(crate) async fn page_06_page_size_is_respected(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c"]).await?;
     for query in [all_things()?, by("group", "g")?] {
         for (limit, wanted, more) in [

@@ -57,7 +57,7 @@ async fn increment(store: Arc<dyn Store>, id: RecordId, times: u64) -> Result<()
     Ok(())
 }
 
-pub(crate) async fn race_02_one_wins_a_unique_value(cx: &Context) -> Outcome {
+pub(crate) async fn race_02_one_writer_gets_a_unique_value(cx: &Context) -> Outcome {
     for round in 0..4 {
         let name = format!("name-{round}");
         let mut racers = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) async fn race_02_one_wins_a_unique_value(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn race_03_what_is_acknowledged_is_seen(cx: &Context) -> Outcome {
+pub(crate) async fn race_03_acknowledged_commit_is_visible(cx: &Context) -> Outcome {
     let handles = handles(cx).await?;
     let pairs = handles.iter().zip(handles.iter().skip(1));
     let id = thing("a")?;

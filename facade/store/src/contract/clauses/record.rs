@@ -12,7 +12,7 @@ use crate::{
     limits::{MAX_OPERATIONS, MAX_VALUE_BYTES, MAX_VALUE_DEPTH},
 };
 
-pub(crate) async fn record_01_what_is_absent_is_nothing(cx: &Context) -> Outcome {
+pub(crate) async fn record_01_absent_record_is_none(cx: &Context) -> Outcome {
     cx.put("ab", json!({})).await?;
     for id in [thing("a")?, thing("abc")?, thing("aB")?, other("ab")?] {
         let found = cx.get(&id).await?;
@@ -71,7 +71,7 @@ fn nested(depth: usize) -> Value {
     (0..depth).fold(json!(1), |inner, _| json!([inner]))
 }
 
-pub(crate) async fn record_03_keys_are_told_apart_exactly(cx: &Context) -> Outcome {
+pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome {
     let long = "k".repeat(511);
     let (long_1, long_2) = (format!("{long}1"), format!("{long}2"));
     let keys = [
@@ -150,7 +150,7 @@ async fn record_is_at(cx: &Context, key: &str, wanted: Revision) -> Result<(), F
     })
 }
 
-pub(crate) async fn record_05_a_deleted_record_is_gone(cx: &Context) -> Outcome {
+pub(crate) async fn record_05_deleted_record_is_not_listed(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n", "group": "g"})).await?;
     cx.put("b", json!({"group": "g"})).await?;
     cx.delete("a").await?;
@@ -177,7 +177,7 @@ pub(crate) async fn record_05_a_deleted_record_is_gone(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
-pub(crate) async fn record_06_what_is_wrong_in_itself_is_refused(cx: &Context) -> Outcome {
+pub(crate) async fn record_06_invalid_writes_are_refused(cx: &Context) -> Outcome {
     let put = |value| Ok::<_, Failure>(Transaction::new().put(thing("a")?, value));
     let unknown = wrong(RecordId::new("unknown", "a"))?;
     let many = (0..=MAX_OPERATIONS).try_fold(Transaction::new(), |transaction, number| {

@@ -131,7 +131,7 @@ pub(crate) async fn txn_05_all_or_nothing(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_06_a_conflict_says_what_and_why(cx: &Context) -> Outcome {
+pub(crate) async fn txn_06_conflict_names_the_failed_check(cx: &Context) -> Outcome {
     let made = cx.put("a", json!({"name": "n"})).await?;
     let checks = Transaction::new()
         .check(Check::Exists(thing("a")?))
@@ -157,7 +157,7 @@ pub(crate) async fn txn_06_a_conflict_says_what_and_why(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_07_one_revision_for_all(cx: &Context) -> Outcome {
+pub(crate) async fn txn_07_one_revision_for_all_writes(cx: &Context) -> Outcome {
     cx.put("z", json!(0)).await?;
     let before = cx.head().await?;
     let ids = [thing("c")?, other("b")?, thing("z")?, thing("a")?];
@@ -210,7 +210,7 @@ pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
-pub(crate) async fn txn_09_a_transaction_contradicts_itself(cx: &Context) -> Outcome {
+pub(crate) async fn txn_09_contradicting_transaction_is_refused(cx: &Context) -> Outcome {
     cx.put("a", json!(1)).await?;
     let before = cx.head().await?;
     let twice = Transaction::new()

@@ -21,7 +21,7 @@ async fn must_be_taken(cx: &Context, key: &str, value: Value, holder: &str) -> R
     })
 }
 
-pub(crate) async fn unique_01_two_cannot_hold_one_value(cx: &Context) -> Outcome {
+pub(crate) async fn unique_01_second_record_is_refused(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     must_be_taken(cx, "b", json!({"name": "n"}), "a").await?;
     cx.put("b", json!({"name": "m"})).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn unique_01_two_cannot_hold_one_value(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
-pub(crate) async fn unique_02_a_value_is_free_again(cx: &Context) -> Outcome {
+pub(crate) async fn unique_02_value_becomes_free(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     cx.delete("a").await?;
     cx.put("b", json!({"name": "n"})).await?;
@@ -49,7 +49,7 @@ pub(crate) async fn unique_02_a_value_is_free_again(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn unique_03_a_value_changes_hands(cx: &Context) -> Outcome {
+pub(crate) async fn unique_03_value_moves_between_records(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     let given = Transaction::new()
         .put(thing("b")?, json!({"name": "n"}))
@@ -67,7 +67,7 @@ pub(crate) async fn unique_03_a_value_changes_hands(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn unique_04_nothing_is_no_value(cx: &Context) -> Outcome {
+pub(crate) async fn unique_04_missing_values_do_not_collide(cx: &Context) -> Outcome {
     let empty = [
         json!({}),
         json!({}),
@@ -85,7 +85,7 @@ pub(crate) async fn unique_04_nothing_is_no_value(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn unique_05_values_are_told_apart(cx: &Context) -> Outcome {
+pub(crate) async fn unique_05_values_are_compared_exactly(cx: &Context) -> Outcome {
     let pairs = [
         (json!("a"), json!("bc")),
         (json!("ab"), json!("c")),

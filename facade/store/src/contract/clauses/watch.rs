@@ -77,7 +77,7 @@ pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn watch_03_goes_on_from_any_revision(cx: &Context) -> Outcome {
+pub(crate) async fn watch_03_continues_from_any_revision(cx: &Context) -> Outcome {
     let made = put_each(cx, 6).await?;
     let all = cx.shown_after(Revision::ZERO).await?;
     require(revisions(&all) == made, || {
@@ -112,7 +112,7 @@ async fn put_each(cx: &Context, count: usize) -> Result<Vec<Revision>, Failure> 
     Ok(made)
 }
 
-pub(crate) async fn watch_04_shows_what_is_of_interest(cx: &Context) -> Outcome {
+pub(crate) async fn watch_04_shows_requested_kinds_only(cx: &Context) -> Outcome {
     let interest = Interest::kinds([kind("thing")?]);
     let opened = cx.store().watch(Revision::ZERO, interest).await;
     let mut watch = opened.map_err(|error| Failure::call_failed("a watch of one kind", &error))?;
@@ -159,7 +159,7 @@ async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Failure
     Ok(())
 }
 
-pub(crate) async fn watch_05_compacted_is_told(cx: &Context) -> Outcome {
+pub(crate) async fn watch_05_compacted_revision_is_refused(cx: &Context) -> Outcome {
     let made = put_each(cx, 5).await?;
     let oldest = made[2];
     compact(cx, oldest).await?;
@@ -204,7 +204,7 @@ fn is_compacted(answer: &Result<(), StoreError>, wanted: Revision) -> Result<(),
     })
 }
 
-pub(crate) async fn watch_06_the_future_is_refused(cx: &Context) -> Outcome {
+pub(crate) async fn watch_06_future_revision_is_refused(cx: &Context) -> Outcome {
     let now = cx.put("a", json!(1)).await?;
     for ahead in [now.next(), Revision(u64::MAX)] {
         let answer = cx.store().watch(ahead, Interest::all()).await;
@@ -216,7 +216,7 @@ pub(crate) async fn watch_06_the_future_is_refused(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn watch_07_all_handles_are_seen(cx: &Context) -> Outcome {
+pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outcome {
     let another = cx.another().await?;
     let mut here = cx.watch(Revision::ZERO).await?;
     let there = another.watch(Revision::ZERO, Interest::all()).await;
@@ -241,7 +241,7 @@ pub(crate) async fn watch_07_all_handles_are_seen(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-pub(crate) async fn watch_08_a_dropped_call_loses_nothing(cx: &Context) -> Outcome {
+pub(crate) async fn watch_08_dropped_call_loses_nothing(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     let (mut made, mut shown) = (Vec::new(), Vec::new());
     for number in 0..4 {
@@ -273,7 +273,7 @@ async fn first_poll(watch: &mut Watch) -> Option<Result<Commit, StoreError>> {
     .await
 }
 
-pub(crate) async fn watch_09_no_gap_and_no_double_among_writers(cx: &Context) -> Outcome {
+pub(crate) async fn watch_09_no_gap_and_no_duplicate_under_load(cx: &Context) -> Outcome {
     const WRITERS: usize = 4;
     let handles = [Arc::clone(cx.store()), cx.another().await?];
     let mut watch = cx.watch(Revision::ZERO).await?;
@@ -334,7 +334,7 @@ async fn write_some(store: Arc<dyn Store>, id: RecordId) -> Result<Vec<Revision>
     Ok(made)
 }
 
-pub(crate) async fn watch_10_a_slow_watch_is_told(cx: &Context) -> Outcome {
+pub(crate) async fn watch_10_slow_watch_gets_an_error(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     cx.put("a", json!(1)).await?;
     cx.next(&mut watch).await?;

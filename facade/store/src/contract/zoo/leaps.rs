@@ -3,13 +3,13 @@
 
 use async_trait::async_trait;
 
-use super::{At, Twist, twist::next_batch};
+use super::{CallContext, Override, overrides::next_batch};
 use crate::{
     Batch, Change, Check, Found, Interest, Page, Query, Record, RecordId, Result, Revision,
     StoreError, Transaction,
 };
 
-/// The twist: 1, 2, 3 are shown as 107, 114, 121.
+/// The overrides: 1, 2, 3 are shown as 107, 114, 121.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Leaps;
 
@@ -59,11 +59,11 @@ fn shown_error(error: StoreError) -> StoreError {
 }
 
 #[async_trait]
-impl Twist for Leaps {
-    async fn get(&self, at: At<'_>, id: &RecordId) -> Result<Option<Record>> {
+impl Override for Leaps {
+    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
         Ok(at.store.get(id).await?.map(shown_record))
     }
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let page = at.store.list(query).await?;
         Ok(Page {
             records: page.records.into_iter().map(shown_record).collect(),
@@ -71,7 +71,7 @@ impl Twist for Leaps {
             ..page
         })
     }
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut meaning = transaction.clone();
         for check in &mut meaning.checks {
             if let Check::At(_, revision) = check {
@@ -89,10 +89,15 @@ impl Twist for Leaps {
             .map(shown)
             .map_err(|error| as_asked(shown_error(error), transaction))
     }
-    async fn head(&self, at: At<'_>) -> Result<Revision> {
+    async fn head(&self, at: CallContext<'_>) -> Result<Revision> {
         Ok(shown(at.store.head().await?))
     }
-    async fn can_watch(&self, at: At<'_>, after: Revision, interest: &Interest) -> Result<()> {
+    async fn can_watch(
+        &self,
+        at: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<()> {
         let head = shown(at.store.head().await?);
         if after > head {
             return Err(StoreError::Ahead { asked: after, head });
@@ -100,7 +105,12 @@ impl Twist for Leaps {
         let watch = at.store.watch(meant(after), interest.clone()).await;
         watch.map(|_| ()).map_err(shown_error)
     }
-    async fn batch(&self, at: At<'_>, after: Revision, interest: &Interest) -> Result<Batch> {
+    async fn batch(
+        &self,
+        at: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
         let mut batch = next_batch(at, meant(after), interest)
             .await
             .map_err(shown_error)?;
@@ -114,7 +124,7 @@ impl Twist for Leaps {
         }
         Ok(batch)
     }
-    async fn compact(&self, at: At<'_>, through: Revision) -> Result<()> {
+    async fn compact(&self, at: CallContext<'_>, through: Revision) -> Result<()> {
         at.store.compact(meant(through)).await
     }
 }

@@ -1,9 +1,9 @@
-//! Broken stores that prove the suite: each is the memory store with one thing twisted, and each dies of the
-//! clause that it is named for. [`Leaps`] is odd and legal, and passes everything.
+//! Broken stores that prove the suite: each is the memory store with one call overridden, and each violates the
+//! clause that it names. [`Leaps`] is unusual and correct, and passes everything.
 
 mod leaps;
 pub mod mutants;
-pub(crate) mod twist;
+pub(crate) mod overrides;
 
 pub use leaps::Leaps;
-pub use twist::{At, Twist, Twisted, TwistedHarness};
+pub use overrides::{CallContext, OverriddenStore, Override, OverrideHarness};

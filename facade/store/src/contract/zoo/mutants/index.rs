@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Mutant, mutant};
 use crate::{
     Page, Query, Record, Result, Scalar, Select, Store as _, StoreError, StoreExt as _,
-    contract::zoo::{At, Twist},
+    contract::zoo::{CallContext, Override},
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -25,7 +25,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ];
 
 /// All records of the kind that fit, on one page.
-async fn those(at: At<'_>, query: &Query, fits: impl Fn(&Record) -> bool) -> Result<Page> {
+async fn those(at: CallContext<'_>, query: &Query, fits: impl Fn(&Record) -> bool) -> Result<Page> {
     let mut page = at.store.list_all(&Query::all(query.kind.clone())).await?;
     page.records.retain(|record| fits(record));
     Ok(page)
@@ -44,8 +44,8 @@ fn text(query: &Query, index: &str) -> Option<String> {
 #[derive(Default)]
 struct FindsByPrefix;
 #[async_trait]
-impl Twist for FindsByPrefix {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for FindsByPrefix {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let Some(wanted) = text(query, "group") else {
             return at.store.list(query).await;
         };
@@ -60,8 +60,8 @@ impl Twist for FindsByPrefix {
 #[derive(Default)]
 struct OrdersByTime;
 #[async_trait]
-impl Twist for OrdersByTime {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for OrdersByTime {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let mut page = at.store.list(query).await?;
         if query.select != Select::All {
             page.records.sort_by_key(|record| record.revision);
@@ -73,8 +73,8 @@ impl Twist for OrdersByTime {
 #[derive(Default)]
 struct Lags(Mutex<BTreeMap<String, Page>>);
 #[async_trait]
-impl Twist for Lags {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for Lags {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let page = at.store.list(query).await?;
         let Ok(mut known) = self.0.lock() else {
             return Ok(page);
@@ -86,8 +86,8 @@ impl Twist for Lags {
 #[derive(Default)]
 struct FirstItemOnly;
 #[async_trait]
-impl Twist for FirstItemOnly {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for FirstItemOnly {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let mut page = at.store.list(query).await?;
         if let Some(wanted) = text(query, "tag") {
             let first = |tags: &Value| tags.get(0).unwrap_or(tags).clone();
@@ -101,8 +101,8 @@ impl Twist for FirstItemOnly {
 #[derive(Default)]
 struct WholeValuesOnly;
 #[async_trait]
-impl Twist for WholeValuesOnly {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for WholeValuesOnly {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let mut page = at.store.list(query).await?;
         if text(query, "place").is_some() {
             page.records.clear();
@@ -114,8 +114,8 @@ impl Twist for WholeValuesOnly {
 #[derive(Default)]
 struct FoldsParts;
 #[async_trait]
-impl Twist for FoldsParts {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for FoldsParts {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let Some(wanted) = text(query, "place") else {
             return at.store.list(query).await;
         };
@@ -130,8 +130,8 @@ impl Twist for FoldsParts {
 #[derive(Default)]
 struct UnknownIsEmpty;
 #[async_trait]
-impl Twist for UnknownIsEmpty {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for UnknownIsEmpty {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         match at.store.list(query).await {
             Err(StoreError::Invalid(_)) => those(at, query, |_| false).await,
             answer => answer,

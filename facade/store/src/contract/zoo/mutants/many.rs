@@ -12,7 +12,7 @@ use super::{Mutant, mutant, puts};
 use crate::{
     IndexName, Query, Record, RecordId, Result, Revision, Schema, Store as _, StoreError,
     Transaction, Write,
-    contract::zoo::{At, Twist},
+    contract::zoo::{CallContext, Override},
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -33,8 +33,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
 #[derive(Default)]
 struct ChecksThenWrites;
 #[async_trait]
-impl Twist for ChecksThenWrites {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for ChecksThenWrites {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let (mut checks, mut writes) = (transaction.clone(), transaction.clone());
         checks.writes.clear();
         writes.checks.clear();
@@ -47,14 +47,14 @@ impl Twist for ChecksThenWrites {
 #[derive(Default)]
 struct LooksThenClaims;
 #[async_trait]
-impl Twist for LooksThenClaims {
+impl Override for LooksThenClaims {
     /// Without anything unique.
     fn schema(&self, _: Schema) -> Schema {
         let builder = Schema::builder().kind("thing").index("name", ["/name"]);
         let builder = builder.kind("other").index("name", ["/name"]);
         builder.build().unwrap_or_default()
     }
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         for (id, value) in puts(transaction) {
             let Some(name) = value["name"].as_str() else {
                 continue;
@@ -75,8 +75,8 @@ impl Twist for LooksThenClaims {
 #[derive(Default)]
 struct CachesInHandles(Mutex<BTreeMap<(usize, RecordId), Option<Record>>>);
 #[async_trait]
-impl Twist for CachesInHandles {
-    async fn get(&self, at: At<'_>, id: &RecordId) -> Result<Option<Record>> {
+impl Override for CachesInHandles {
+    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
         let found = at.store.get(id).await?;
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(cache
@@ -89,8 +89,8 @@ impl Twist for CachesInHandles {
 #[derive(Default)]
 struct WritesInHalves;
 #[async_trait]
-impl Twist for WritesInHalves {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for WritesInHalves {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let (mut first, mut second) = (transaction.clone(), Transaction::new());
         second.writes = first.writes.split_off(first.writes.len() / 2);
         at.store.commit(&first).await?;
@@ -102,8 +102,8 @@ impl Twist for WritesInHalves {
 #[derive(Default)]
 struct LosesTheSecondDelete;
 #[async_trait]
-impl Twist for LosesTheSecondDelete {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for LosesTheSecondDelete {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         let mut deletes = 0;
         changed.writes.retain(|write| match write {
@@ -120,8 +120,8 @@ impl Twist for LosesTheSecondDelete {
 #[derive(Default)]
 struct FreesTooMuch;
 #[async_trait]
-impl Twist for FreesTooMuch {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for FreesTooMuch {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         let made = |id: &RecordId| puts(transaction).any(|(put, _)| put == id);
         changed.checks.retain(|check| match check {
@@ -135,7 +135,7 @@ impl Twist for FreesTooMuch {
 #[derive(Default)]
 struct ForgetsWithTheHandle;
 #[async_trait]
-impl Twist for ForgetsWithTheHandle {
+impl Override for ForgetsWithTheHandle {
     fn forgets_with_each_handle(&self) -> bool {
         true
     }
@@ -144,8 +144,8 @@ impl Twist for ForgetsWithTheHandle {
 #[derive(Default)]
 struct SwallowsFull;
 #[async_trait]
-impl Twist for SwallowsFull {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for SwallowsFull {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         match at.store.commit(transaction).await {
             Err(StoreError::Full { .. }) => Ok(at.store.head().await?.next()),
             answer => answer,
@@ -156,8 +156,8 @@ impl Twist for SwallowsFull {
 #[derive(Default)]
 struct CallsFullUnavailable;
 #[async_trait]
-impl Twist for CallsFullUnavailable {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for CallsFullUnavailable {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let answer = at.store.commit(transaction).await;
         if let Err(StoreError::Full { reason, source }) = answer {
             return Err(StoreError::Unavailable { reason, source });

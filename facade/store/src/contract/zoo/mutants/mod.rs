@@ -10,7 +10,7 @@ mod watch;
 
 use serde_json::Value;
 
-use super::{Twist, TwistedHarness};
+use super::{Override, OverrideHarness};
 use crate::{Transaction, Write, contract::Factory};
 
 /// A store that is broken in one way.
@@ -18,14 +18,14 @@ pub struct Mutant {
     /// What is wrong with it, in a few words.
     pub name: &'static str,
     /// The clause that it dies of.
-    pub dies_of: &'static str,
+    pub violates: &'static str,
     /// Makes it.
     pub make: fn() -> Factory,
 }
 
 impl std::fmt::Debug for Mutant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.name, self.dies_of)
+        write!(f, "{} ({})", self.name, self.violates)
     }
 }
 
@@ -43,11 +43,14 @@ pub fn all() -> Vec<&'static Mutant> {
     families.into_iter().flatten().collect()
 }
 
-const fn mutant<T: Twist + Default + 'static>(dies_of: &'static str, name: &'static str) -> Mutant {
+const fn mutant<T: Override + Default + 'static>(
+    violates: &'static str,
+    name: &'static str,
+) -> Mutant {
     Mutant {
         name,
-        dies_of,
-        make: TwistedHarness::factory::<T>,
+        violates,
+        make: OverrideHarness::factory::<T>,
     }
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::{Mutant, mutant};
 use crate::{
     Cursor, Invalid, Page, Query, Result, Revision, Select, Store as _, StoreError, StoreExt as _,
-    contract::zoo::{At, Twist},
+    contract::zoo::{CallContext, Override},
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -29,8 +29,8 @@ macro_rules! changes_pages {
         #[derive(Default)]
         struct $name;
         #[async_trait]
-        impl Twist for $name {
-            async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+        impl Override for $name {
+            async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
                 let mut page = at.store.list(query).await?;
                 let change = $change;
                 change(&mut page, query);
@@ -62,8 +62,8 @@ changes_pages!(AlwaysMore, |page: &mut Page, _: &Query| {
 #[derive(Default)]
 struct CountsRecords(Mutex<BTreeMap<String, usize>>);
 #[async_trait]
-impl Twist for CountsRecords {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for CountsRecords {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let page = at.store.list(query).await?;
         let skip = match (&query.after, self.0.lock()) {
             (Some(cursor), Ok(counts)) => counts.get(cursor.as_str()).copied().unwrap_or(0),
@@ -87,8 +87,8 @@ impl Twist for CountsRecords {
 #[derive(Default)]
 struct KeepsCursorsInHandles(Mutex<BTreeMap<String, usize>>);
 #[async_trait]
-impl Twist for KeepsCursorsInHandles {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for KeepsCursorsInHandles {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         if let (Some(cursor), Ok(known)) = (&query.after, self.0.lock()) {
             if known.get(cursor.as_str()) != Some(&at.handle) {
                 return Err(Invalid::new("this handle has made no such cursor").into());
@@ -105,8 +105,8 @@ impl Twist for KeepsCursorsInHandles {
 #[derive(Default)]
 struct NeedsTheRecord(Mutex<BTreeMap<String, crate::RecordId>>);
 #[async_trait]
-impl Twist for NeedsTheRecord {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for NeedsTheRecord {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let behind = match (&query.after, self.0.lock()) {
             (Some(cursor), Ok(known)) => known.get(cursor.as_str()).cloned(),
             (None, _) | (_, Err(_)) => None,
@@ -129,8 +129,8 @@ impl Twist for NeedsTheRecord {
 #[derive(Default)]
 struct BeginsAnew;
 #[async_trait]
-impl Twist for BeginsAnew {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for BeginsAnew {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         match at.store.list(query).await {
             Err(StoreError::Invalid(_)) if query.after.is_some() => {
                 let mut anew = query.clone();
@@ -145,8 +145,8 @@ impl Twist for BeginsAnew {
 #[derive(Default)]
 struct OneMore;
 #[async_trait]
-impl Twist for OneMore {
-    async fn list(&self, at: At<'_>, query: &Query) -> Result<Page> {
+impl Override for OneMore {
+    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
         let by_index = query.select != Select::All;
         let limit = query
             .limit

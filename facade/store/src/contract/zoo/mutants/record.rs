@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Mutant, mutant, with_values};
 use crate::{
     Key, Query, Record, RecordId, Result, Revision, Store as _, StoreError, Transaction, Write,
-    contract::zoo::{At, Twist},
+    contract::zoo::{CallContext, Override},
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -26,8 +26,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
 #[derive(Default)]
 struct FindsByPrefix;
 #[async_trait]
-impl Twist for FindsByPrefix {
-    async fn get(&self, at: At<'_>, id: &RecordId) -> Result<Option<Record>> {
+impl Override for FindsByPrefix {
+    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
         let page = at.store.list(&Query::all(id.kind.clone())).await?;
         let begins = |record: &Record| record.key().as_str().starts_with(id.key.as_str());
         Ok(page.records.into_iter().find(begins))
@@ -40,8 +40,12 @@ macro_rules! changes_values {
         #[derive(Default)]
         struct $name;
         #[async_trait]
-        impl Twist for $name {
-            async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+        impl Override for $name {
+            async fn commit(
+                &self,
+                at: CallContext<'_>,
+                transaction: &Transaction,
+            ) -> Result<Revision> {
                 at.store.commit(&with_values(transaction, $change)).await
             }
         }
@@ -90,11 +94,15 @@ macro_rules! changes_keys {
         #[derive(Default)]
         struct $name;
         #[async_trait]
-        impl Twist for $name {
-            async fn get(&self, at: At<'_>, id: &RecordId) -> Result<Option<Record>> {
+        impl Override for $name {
+            async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
                 at.store.get(&renamed(id, $rename)).await
             }
-            async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+            async fn commit(
+                &self,
+                at: CallContext<'_>,
+                transaction: &Transaction,
+            ) -> Result<Revision> {
                 let mut changed = transaction.clone();
                 for write in &mut changed.writes {
                     match write {
@@ -113,8 +121,8 @@ changes_keys!(CutsKeys, |key| key.chars().take(255).collect());
 #[derive(Default)]
 struct ShowsHead;
 #[async_trait]
-impl Twist for ShowsHead {
-    async fn get(&self, at: At<'_>, id: &RecordId) -> Result<Option<Record>> {
+impl Override for ShowsHead {
+    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
         let (found, head) = (at.store.get(id).await?, at.store.head().await?);
         Ok(found.map(|record| Record {
             revision: head,
@@ -126,8 +134,8 @@ impl Twist for ShowsHead {
 #[derive(Default)]
 struct SkipsEqualPuts;
 #[async_trait]
-impl Twist for SkipsEqualPuts {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for SkipsEqualPuts {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         if let [Write::Put(id, value)] = transaction.writes.as_slice() {
             if at
                 .store
@@ -145,12 +153,12 @@ impl Twist for SkipsEqualPuts {
 #[derive(Default)]
 struct HidesInsteadOfDeleting;
 #[async_trait]
-impl Twist for HidesInsteadOfDeleting {
-    async fn get(&self, at: At<'_>, id: &RecordId) -> Result<Option<Record>> {
+impl Override for HidesInsteadOfDeleting {
+    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
         let found = at.store.get(id).await?;
         Ok(found.filter(|record| record.value["hidden"].is_null()))
     }
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         for write in &mut changed.writes {
             if let Write::Delete(id) = write {
@@ -164,8 +172,8 @@ impl Twist for HidesInsteadOfDeleting {
 #[derive(Default)]
 struct CountsEmptyDeletes;
 #[async_trait]
-impl Twist for CountsEmptyDeletes {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for CountsEmptyDeletes {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let before = at.store.head().await?;
         let after = at.store.commit(transaction).await?;
         if before < after || transaction.writes.is_empty() {
@@ -181,8 +189,8 @@ impl Twist for CountsEmptyDeletes {
 #[derive(Default)]
 struct SwallowsTheInvalid;
 #[async_trait]
-impl Twist for SwallowsTheInvalid {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for SwallowsTheInvalid {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         match at.store.commit(transaction).await {
             Err(StoreError::Invalid(_)) => at.store.head().await,
             answer => answer,
@@ -193,8 +201,8 @@ impl Twist for SwallowsTheInvalid {
 #[derive(Default)]
 struct CallsInvalidUnavailable;
 #[async_trait]
-impl Twist for CallsInvalidUnavailable {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for CallsInvalidUnavailable {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let answer = at.store.commit(transaction).await;
         if let Err(StoreError::Invalid(invalid)) = answer {
             let reason = invalid.to_string();

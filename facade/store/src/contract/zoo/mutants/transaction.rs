@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{Mutant, mutant};
 use crate::{
     Check, Conflict, Found, Part, Result, Revision, Store as _, StoreError, Transaction, Write,
-    contract::zoo::{At, Twist},
+    contract::zoo::{CallContext, Override},
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -29,8 +29,12 @@ macro_rules! changes_checks {
         #[derive(Default)]
         struct $name;
         #[async_trait]
-        impl Twist for $name {
-            async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+        impl Override for $name {
+            async fn commit(
+                &self,
+                at: CallContext<'_>,
+                transaction: &Transaction,
+            ) -> Result<Revision> {
                 let mut changed = transaction.clone();
                 let kept = changed.checks.into_iter().filter_map($change);
                 changed.checks = kept.collect();
@@ -65,8 +69,8 @@ changes_checks!(IgnoresExceptions, |check| Some(match check {
 #[derive(Default)]
 struct ComparesByOrder;
 #[async_trait]
-impl Twist for ComparesByOrder {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for ComparesByOrder {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         for check in &mut changed.checks {
             if let Check::At(id, wanted) = check {
@@ -81,8 +85,8 @@ impl Twist for ComparesByOrder {
 #[derive(Default)]
 struct WritesOneByOne;
 #[async_trait]
-impl Twist for WritesOneByOne {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for WritesOneByOne {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let checks = Transaction {
             checks: transaction.checks.clone(),
             writes: Vec::new(),
@@ -104,8 +108,12 @@ macro_rules! changes_conflicts {
         #[derive(Default)]
         struct $name;
         #[async_trait]
-        impl Twist for $name {
-            async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+        impl Override for $name {
+            async fn commit(
+                &self,
+                at: CallContext<'_>,
+                transaction: &Transaction,
+            ) -> Result<Revision> {
                 let answer = at.store.commit(transaction).await;
                 let change = $change;
                 answer.map_err(|error| match error {
@@ -132,8 +140,8 @@ changes_conflicts!(HidesTheHolder, |conflict: Conflict| match conflict.part {
 #[derive(Default)]
 struct ChecksAfterwards;
 #[async_trait]
-impl Twist for ChecksAfterwards {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for ChecksAfterwards {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let made = |check: &Check| match check {
             Check::Exists(id) => {
                 let makes = |write: &Write| matches!(write, Write::Put(..)) && write.id() == id;
@@ -150,8 +158,8 @@ impl Twist for ChecksAfterwards {
 #[derive(Default)]
 struct LastWriteWins;
 #[async_trait]
-impl Twist for LastWriteWins {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for LastWriteWins {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         changed.writes.clear();
         for write in &transaction.writes {

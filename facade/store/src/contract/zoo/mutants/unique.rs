@@ -9,7 +9,7 @@ use super::{Mutant, mutant, puts};
 use crate::{
     Check, Claim, Conflict, Found, IndexName, Part, Query, RecordId, Result, Revision, Store as _,
     StoreError, Transaction,
-    contract::zoo::{At, Twist},
+    contract::zoo::{CallContext, Override},
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -37,8 +37,8 @@ fn taken(id: &RecordId, holder: &RecordId) -> Result<StoreError> {
 #[derive(Default)]
 struct TakesFromTheHolder;
 #[async_trait]
-impl Twist for TakesFromTheHolder {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for TakesFromTheHolder {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let answer = at.store.commit(transaction).await;
         let Err(StoreError::Conflict(conflict)) = &answer else {
             return answer;
@@ -61,8 +61,12 @@ macro_rules! remembers {
         #[derive(Default)]
         struct $name(Mutex<BTreeMap<String, RecordId>>);
         #[async_trait]
-        impl Twist for $name {
-            async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+        impl Override for $name {
+            async fn commit(
+                &self,
+                at: CallContext<'_>,
+                transaction: &Transaction,
+            ) -> Result<Revision> {
                 let stands_for = $stands_for;
                 for (id, value) in puts(transaction) {
                     let Some(text) = stands_for(value) else {
@@ -101,8 +105,8 @@ remembers!(ComparesAsText, |value: &Value| {
 #[derive(Default)]
 struct LooksBeforeItself;
 #[async_trait]
-impl Twist for LooksBeforeItself {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for LooksBeforeItself {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         for (id, value) in puts(transaction) {
             let Some(name) = value["name"].as_str() else {
                 continue;

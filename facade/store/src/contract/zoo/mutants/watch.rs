@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use super::{Mutant, mutant};
 use crate::{
     Batch, Change, Interest, Record, Result, Revision, Store as _, StoreError, Transaction,
-    contract::zoo::{At, Twist, twist::next_batch},
+    contract::zoo::{CallContext, Override, overrides::next_batch},
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -44,8 +44,13 @@ macro_rules! changes_batches {
         #[derive(Default)]
         struct $name;
         #[async_trait]
-        impl Twist for $name {
-            async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+        impl Override for $name {
+            async fn batch(
+                &self,
+                at: CallContext<'_>,
+                after: Revision,
+                of: &Interest,
+            ) -> Result<Batch> {
                 let mut batch = next_batch(at, after, of).await?;
                 let change = $change;
                 change(&mut batch);
@@ -85,8 +90,8 @@ changes_batches!(DoublesSome, |batch: &mut Batch| {
 #[derive(Default)]
 struct ShowsTheLatest;
 #[async_trait]
-impl Twist for ShowsTheLatest {
-    async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+impl Override for ShowsTheLatest {
+    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
         let mut batch = next_batch(at, after, of).await?;
         for change in batch
             .commits
@@ -104,8 +109,8 @@ impl Twist for ShowsTheLatest {
 #[derive(Default)]
 struct NeverWakes;
 #[async_trait]
-impl Twist for NeverWakes {
-    async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+impl Override for NeverWakes {
+    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
         if at.store.head().await? <= after {
             std::future::pending::<()>().await;
         }
@@ -116,8 +121,8 @@ impl Twist for NeverWakes {
 #[derive(Default)]
 struct BeginsAtInsteadOfAfter(Mutex<BTreeMap<Revision, ()>>);
 #[async_trait]
-impl Twist for BeginsAtInsteadOfAfter {
-    async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+impl Override for BeginsAtInsteadOfAfter {
+    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
         let is_first = {
             let mut begun = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             begun.insert(after, ()).is_none()
@@ -134,8 +139,8 @@ impl Twist for BeginsAtInsteadOfAfter {
 #[derive(Default)]
 struct ShowsAllKinds;
 #[async_trait]
-impl Twist for ShowsAllKinds {
-    async fn batch(&self, at: At<'_>, after: Revision, _: &Interest) -> Result<Batch> {
+impl Override for ShowsAllKinds {
+    async fn batch(&self, at: CallContext<'_>, after: Revision, _: &Interest) -> Result<Batch> {
         next_batch(at, after, &Interest::all()).await
     }
 }
@@ -143,8 +148,8 @@ impl Twist for ShowsAllKinds {
 #[derive(Default)]
 struct StandsStill;
 #[async_trait]
-impl Twist for StandsStill {
-    async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+impl Override for StandsStill {
+    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
         let mut through = after;
         loop {
             let batch = next_batch(at, through, of).await?;
@@ -159,14 +164,14 @@ impl Twist for StandsStill {
 #[derive(Default)]
 struct KnowsNoKinds;
 #[async_trait]
-impl Twist for KnowsNoKinds {
-    async fn can_watch(&self, at: At<'_>, after: Revision, _: &Interest) -> Result<()> {
+impl Override for KnowsNoKinds {
+    async fn can_watch(&self, at: CallContext<'_>, after: Revision, _: &Interest) -> Result<()> {
         at.store.watch(after, Interest::all()).await.map(|_| ())
     }
 }
 
 /// The oldest revision to watch from, if this one is too old.
-async fn oldest(at: At<'_>, after: Revision) -> Revision {
+async fn oldest(at: CallContext<'_>, after: Revision) -> Revision {
     match at.store.watch(after, Interest::all()).await {
         Err(StoreError::Compacted { oldest, .. }) => oldest,
         Ok(_) | Err(_) => after,
@@ -176,11 +181,11 @@ async fn oldest(at: At<'_>, after: Revision) -> Revision {
 #[derive(Default)]
 struct SkipsTheCompacted;
 #[async_trait]
-impl Twist for SkipsTheCompacted {
-    async fn can_watch(&self, _: At<'_>, _: Revision, _: &Interest) -> Result<()> {
+impl Override for SkipsTheCompacted {
+    async fn can_watch(&self, _: CallContext<'_>, _: Revision, _: &Interest) -> Result<()> {
         Ok(())
     }
-    async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
         next_batch(at, oldest(at, after).await, of).await
     }
 }
@@ -188,8 +193,8 @@ impl Twist for SkipsTheCompacted {
 #[derive(Default)]
 struct CompactsRecords;
 #[async_trait]
-impl Twist for CompactsRecords {
-    async fn compact(&self, at: At<'_>, _: Revision) -> Result<()> {
+impl Override for CompactsRecords {
+    async fn compact(&self, at: CallContext<'_>, _: Revision) -> Result<()> {
         at.store.compact(Revision(u64::MAX)).await
     }
 }
@@ -197,8 +202,8 @@ impl Twist for CompactsRecords {
 #[derive(Default)]
 struct WaitsForTheFuture;
 #[async_trait]
-impl Twist for WaitsForTheFuture {
-    async fn can_watch(&self, at: At<'_>, after: Revision, _: &Interest) -> Result<()> {
+impl Override for WaitsForTheFuture {
+    async fn can_watch(&self, at: CallContext<'_>, after: Revision, _: &Interest) -> Result<()> {
         let after = after.min(at.store.head().await?);
         at.store.watch(after, Interest::all()).await.map(|_| ())
     }
@@ -207,14 +212,14 @@ impl Twist for WaitsForTheFuture {
 #[derive(Default)]
 struct OwnCommitsOnly(Mutex<BTreeMap<Revision, usize>>);
 #[async_trait]
-impl Twist for OwnCommitsOnly {
-    async fn commit(&self, at: At<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for OwnCommitsOnly {
+    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let revision = at.store.commit(transaction).await?;
         let mut by = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         by.insert(revision, at.handle);
         Ok(revision)
     }
-    async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
         let mut batch = next_batch(at, after, of).await?;
         let by = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         batch
@@ -227,8 +232,8 @@ impl Twist for OwnCommitsOnly {
 #[derive(Default)]
 struct TakesOutBeforeHandingOver(Mutex<Revision>);
 #[async_trait]
-impl Twist for TakesOutBeforeHandingOver {
-    async fn batch(&self, at: At<'_>, _: Revision, of: &Interest) -> Result<Batch> {
+impl Override for TakesOutBeforeHandingOver {
+    async fn batch(&self, at: CallContext<'_>, _: Revision, of: &Interest) -> Result<Batch> {
         let taken = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let batch = next_batch(at, taken, of).await?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = batch.through;
@@ -240,8 +245,8 @@ impl Twist for TakesOutBeforeHandingOver {
 #[derive(Default)]
 struct SkipsWhenSlow;
 #[async_trait]
-impl Twist for SkipsWhenSlow {
-    async fn batch(&self, at: At<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+impl Override for SkipsWhenSlow {
+    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
         next_batch(at, oldest(at, after).await, of).await
     }
 }

@@ -1,12 +1,15 @@
-//! What the tests over the zoo share: two hands.
+//! Runs many small tasks on two threads.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
-/// Does `one` for each of `items` on two threads.
-pub(crate) fn side_by_side<T: Sync, R: Send>(items: &[T], one: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// Calls `run` for each of `items` on two threads, and returns the results in the order of the items.
+pub(crate) fn run_in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    run: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
@@ -14,15 +17,15 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(items: &[T], one: impl Fn(&T) -> R 
             let at = next.fetch_add(1, Ordering::SeqCst);
             items.get(at).map(|item| (at, item))
         } {
-            done.push((at, one(item)));
+            done.push((at, run(item)));
         }
         done
     };
     let mut all: Vec<(usize, R)> = thread::scope(|scope| {
-        let hands: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
-        hands
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        threads
             .into_iter()
-            .flat_map(|hand| hand.join().unwrap())
+            .flat_map(|thread| thread.join().unwrap())
             .collect()
     });
     all.sort_by_key(|(at, _)| *at);

@@ -1,4 +1,8 @@
-//! A memory cloud with one thing twisted: how mutants and benign oddities are made small.
+//! The memory cloud with some calls overridden: how mutants and benign backends are written in a few
+//! lines.
+//!
+//! Owns the trait with all overridable calls, and the harness that applies it. Everything that is not
+//! overridden goes to the correct handle.
 
 use std::{
     fmt,
@@ -20,60 +24,60 @@ use fleetwright::{
 use super::{Factory, MemoryHarness};
 use fleetwright_contract_tests::{ExternalActor, Faults, Harness, Oracle, StateWaiter, Time};
 
-/// Where a twisted call comes through.
+/// What an overridden call can use.
 #[derive(Clone, Copy)]
-pub struct At<'a> {
-    /// The sound handle behind the twisted one.
+pub struct CallContext<'a> {
+    /// The correct handle behind the overridden one.
     pub inner: &'a dyn InstanceProvisioner,
-    /// Which handle of the account it is, from 1.
+    /// The number of the handle within the account, from 1.
     pub handle: usize,
     /// The harness, with the cloud itself.
     pub harness: &'a MemoryHarness,
 }
 
-impl At<'_> {
-    /// The truth about an instance, without a call on the wire.
+impl CallContext<'_> {
+    /// Returns the truth about an instance, without a call on the wire.
     pub fn truth(&self, id: &InstanceId) -> Option<fleetwright_memory::Truth> {
         self.harness.cloud().oracle().instance(id)
     }
 
-    /// The state that an instance is truly in.
+    /// Returns the true state of an instance.
     pub fn state(&self, id: &InstanceId) -> Option<CloudInstanceState> {
         self.truth(id).map(|truth| truth.info.state)
     }
 
-    /// The maker of errors of a call.
+    /// Returns the constructor of errors for a call.
     pub fn call(&self, operation: Operation) -> Call {
         Call::new(self.inner.capabilities().provider.as_str(), operation)
     }
 }
 
-impl fmt::Debug for At<'_> {
+impl fmt::Debug for CallContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "handle {}", self.handle)
     }
 }
 
-/// What is twisted: every method does what the sound handle does, unless it is overridden. One value
-/// serves all handles of an account, so a twist can remember things.
+/// The calls of a broken or unusual backend. Each method defaults to the correct handle's behaviour.
+/// One value serves all handles of an account, so it can keep state.
 #[async_trait]
 #[expect(
     missing_docs,
-    reason = "each is the method of the same name of the provisioner or the harness; `opened` tells of a new handle"
+    reason = "each is the method of the same name of the provisioner or the harness; `opened` is called for every new handle"
 )]
-pub trait Twist: Send + Sync {
+pub trait Override: Send + Sync {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         sound.clone()
     }
-    /// What is declared once [`has_turned`](Self::has_turned).
+    /// Returns the capabilities to declare once [`capabilities_changed`](Self::capabilities_changed).
     fn capabilities_later(&self, sound: &Capabilities) -> Capabilities {
         self.capabilities(sound)
     }
-    /// Whether the later declaration is in force.
-    fn has_turned(&self) -> bool {
+    /// Returns whether the later capabilities are declared now.
+    fn capabilities_changed(&self) -> bool {
         false
     }
-    /// What the handle's debug output shows besides.
+    /// Returns text to append to the handle's debug output.
     fn debug(&self) -> String {
         String::new()
     }
@@ -84,76 +88,116 @@ pub trait Twist: Send + Sync {
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
         sound
     }
-    async fn launch_instance(&self, at: At<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
         at.inner.launch_instance(config).await
     }
-    async fn terminate_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         at.inner.terminate_instance(id).await
     }
-    async fn stop_instance(&self, at: At<'_>, id: &InstanceId) -> Result<()> {
+    async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         at.inner.stop_instance(id).await
     }
-    async fn start_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceInfo> {
+    async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         at.inner.start_instance(id).await
     }
-    async fn describe_instance(&self, at: At<'_>, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
         at.inner.describe_instance(id).await
     }
     async fn list_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         at.inner.list_instances(filter).await
     }
-    async fn find_launch(&self, at: At<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         at.inner.find_launch(token).await
     }
     async fn launch_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
         at.inner.launch_instances(config, count).await
     }
-    async fn terminate_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+    async fn terminate_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
         at.inner.terminate_instances(ids).await
     }
-    async fn stop_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+    async fn stop_instances(&self, at: CallContext<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
         at.inner.stop_instances(ids).await
     }
-    async fn start_instances(&self, at: At<'_>, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
+    async fn start_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceInfo>> {
         at.inner.start_instances(ids).await
     }
     async fn describe_instances(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
         at.inner.describe_instances(ids).await
     }
-    async fn update_tags(&self, at: At<'_>, id: &InstanceId, change: &TagChange) -> Result<()> {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
         at.inner.update_tags(id, change).await
     }
-    async fn reboot_instance(&self, at: At<'_>, id: &InstanceId, how: Reboot) -> Result<()> {
+    async fn reboot_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        how: Reboot,
+    ) -> Result<()> {
         at.inner.reboot_instance(id, how).await
     }
-    async fn resize_instance(&self, at: At<'_>, id: &InstanceId, to: &InstanceType) -> Result<()> {
+    async fn resize_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        to: &InstanceType,
+    ) -> Result<()> {
         at.inner.resize_instance(id, to).await
     }
-    async fn reimage_instance(&self, at: At<'_>, id: &InstanceId, image: &ImageId) -> Result<()> {
+    async fn reimage_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        image: &ImageId,
+    ) -> Result<()> {
         at.inner.reimage_instance(id, image).await
     }
-    async fn console_output(&self, at: At<'_>, id: &InstanceId) -> Result<ConsoleOutput> {
+    async fn console_output(&self, at: CallContext<'_>, id: &InstanceId) -> Result<ConsoleOutput> {
         at.inner.console_output(id).await
     }
-    async fn console_session(&self, at: At<'_>, id: &InstanceId) -> Result<ConsoleSession> {
+    async fn console_session(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<ConsoleSession> {
         at.inner.console_session(id).await
     }
     async fn snapshot_image(
         &self,
-        at: At<'_>,
+        at: CallContext<'_>,
         id: &InstanceId,
         request: &SnapshotRequest,
     ) -> Result<ImageId> {
@@ -161,26 +205,26 @@ pub trait Twist: Send + Sync {
     }
     fn stream_instances<'a>(
         &'a self,
-        at: At<'a>,
+        at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         at.inner.stream_instances(filter)
     }
 }
 
-/// A handle with a twist.
-pub struct Twisted {
+/// A handle whose calls are overridden.
+pub struct OverriddenProvisioner {
     inner: Arc<dyn InstanceProvisioner>,
-    twist: Arc<dyn Twist>,
+    overrides: Arc<dyn Override>,
     harness: MemoryHarness,
     handle: usize,
     capabilities: Capabilities,
     later: Capabilities,
 }
 
-impl Twisted {
-    fn at(&self) -> At<'_> {
-        At {
+impl OverriddenProvisioner {
+    fn at(&self) -> CallContext<'_> {
+        CallContext {
             inner: &*self.inner,
             handle: self.handle,
             harness: &self.harness,
@@ -188,141 +232,148 @@ impl Twisted {
     }
 }
 
-impl fmt::Debug for Twisted {
+impl fmt::Debug for OverriddenProvisioner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Twisted({:?}{})", self.inner, self.twist.debug())
+        write!(
+            f,
+            "OverriddenProvisioner({:?}{})",
+            self.inner,
+            self.overrides.debug()
+        )
     }
 }
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl InstanceProvisioner for Twisted {
+impl InstanceProvisioner for OverriddenProvisioner {
     fn capabilities(&self) -> &Capabilities {
-        if self.twist.has_turned() {
+        if self.overrides.capabilities_changed() {
             &self.later
         } else {
             &self.capabilities
         }
     }
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        self.twist.launch_instance(self.at(), config).await
+        self.overrides.launch_instance(self.at(), config).await
     }
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
-        self.twist.terminate_instance(self.at(), id).await
+        self.overrides.terminate_instance(self.at(), id).await
     }
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
-        self.twist.stop_instance(self.at(), id).await
+        self.overrides.stop_instance(self.at(), id).await
     }
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        self.twist.start_instance(self.at(), id).await
+        self.overrides.start_instance(self.at(), id).await
     }
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        self.twist.describe_instance(self.at(), id).await
+        self.overrides.describe_instance(self.at(), id).await
     }
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
-        self.twist.list_instances(self.at(), filter).await
+        self.overrides.list_instances(self.at(), filter).await
     }
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        self.twist.find_launch(self.at(), token).await
+        self.overrides.find_launch(self.at(), token).await
     }
     async fn launch_instances(
         &self,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
-        self.twist.launch_instances(self.at(), config, count).await
+        self.overrides
+            .launch_instances(self.at(), config, count)
+            .await
     }
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.twist.terminate_instances(self.at(), ids).await
+        self.overrides.terminate_instances(self.at(), ids).await
     }
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.twist.stop_instances(self.at(), ids).await
+        self.overrides.stop_instances(self.at(), ids).await
     }
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        self.twist.start_instances(self.at(), ids).await
+        self.overrides.start_instances(self.at(), ids).await
     }
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        self.twist.describe_instances(self.at(), ids).await
+        self.overrides.describe_instances(self.at(), ids).await
     }
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
-        self.twist.update_tags(self.at(), id, change).await
+        self.overrides.update_tags(self.at(), id, change).await
     }
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
-        self.twist.reboot_instance(self.at(), id, how).await
+        self.overrides.reboot_instance(self.at(), id, how).await
     }
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
-        self.twist.resize_instance(self.at(), id, to).await
+        self.overrides.resize_instance(self.at(), id, to).await
     }
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
-        self.twist.reimage_instance(self.at(), id, image).await
+        self.overrides.reimage_instance(self.at(), id, image).await
     }
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
-        self.twist.console_output(self.at(), id).await
+        self.overrides.console_output(self.at(), id).await
     }
     async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
-        self.twist.console_session(self.at(), id).await
+        self.overrides.console_session(self.at(), id).await
     }
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
-        self.twist.snapshot_image(self.at(), id, request).await
+        self.overrides.snapshot_image(self.at(), id, request).await
     }
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        self.twist.stream_instances(self.at(), filter)
+        self.overrides.stream_instances(self.at(), filter)
     }
 }
 
-/// A harness whose handles have a twist.
-pub struct TwistedHarness {
+/// A memory harness whose handles are overridden.
+pub struct OverrideHarness {
     base: MemoryHarness,
-    twist: Arc<dyn Twist>,
+    overrides: Arc<dyn Override>,
     opened: AtomicUsize,
 }
 
-impl TwistedHarness {
-    /// Twists the handles of `base`.
-    pub fn new(base: MemoryHarness, twist: impl Twist + 'static) -> Self {
+impl OverrideHarness {
+    /// Overrides the handles of `base`.
+    pub fn new(base: MemoryHarness, overrides: impl Override + 'static) -> Self {
         Self {
             base,
-            twist: Arc::new(twist),
+            overrides: Arc::new(overrides),
             opened: AtomicUsize::new(0),
         }
     }
 
-    /// A factory of twisted accounts: a new twist for each.
-    pub fn factory<T: Twist + Default + 'static>() -> Factory {
+    /// Returns a factory of accounts, each with a new `T`.
+    pub fn factory<T: Override + Default + 'static>() -> Factory {
         Self::factory_on::<T>(MemoryHarness::new)
     }
 
-    /// A factory of twisted accounts on a cloud with other knobs.
-    pub fn factory_on<T: Twist + Default + 'static>(base: fn() -> MemoryHarness) -> Factory {
+    /// Returns a factory of accounts on another base, each with a new `T`.
+    pub fn factory_on<T: Override + Default + 'static>(base: fn() -> MemoryHarness) -> Factory {
         Arc::new(move || Arc::new(Self::new(base(), T::default())))
     }
 }
 
-impl fmt::Debug for TwistedHarness {
+impl fmt::Debug for OverrideHarness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TwistedHarness")
+        f.debug_struct("OverrideHarness")
             .field("base", &self.base)
             .finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl Harness for TwistedHarness {
+impl Harness for OverrideHarness {
     fn name(&self) -> String {
-        "twisted memory".to_owned()
+        "memory with overrides".to_owned()
     }
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
         let inner = self.base.open().await;
-        let capabilities = self.twist.capabilities(inner.capabilities());
+        let capabilities = self.overrides.capabilities(inner.capabilities());
         let handle = self.opened.fetch_add(1, Ordering::SeqCst) + 1;
-        self.twist.opened(handle);
-        let later = self.twist.capabilities_later(inner.capabilities());
-        Arc::new(Twisted {
+        self.overrides.opened(handle);
+        let later = self.overrides.capabilities_later(inner.capabilities());
+        Arc::new(OverriddenProvisioner {
             inner,
-            twist: Arc::clone(&self.twist),
+            overrides: Arc::clone(&self.overrides),
             harness: self.base.clone(),
             handle,
             capabilities,
@@ -351,7 +402,7 @@ impl Harness for TwistedHarness {
         self.base.zone()
     }
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
-        self.base.oracle().map(|sound| self.twist.oracle(sound))
+        self.base.oracle().map(|sound| self.overrides.oracle(sound))
     }
     fn faults(&self) -> Option<Arc<dyn Faults>> {
         self.base.faults()
@@ -360,7 +411,7 @@ impl Harness for TwistedHarness {
         self.base.external_actor()
     }
     fn state_waiter(&self) -> Arc<dyn StateWaiter> {
-        self.twist
+        self.overrides
             .state_waiter()
             .unwrap_or_else(|| self.base.state_waiter())
     }
