@@ -1,7 +1,6 @@
-"""The house rules as plain functions: facts in, problems out.
+"""The house rules as pure functions from facts to problems.
 
-A rule never runs a command and never opens a file, so that house_self_test.py can prove on made-up facts that it fires.
-A problem is one line: what is wrong, where, and what to do.
+A rule never runs a command or opens a file, so that house_self_test.py can test it. A problem is one line: what is wrong, where, and what to do.
 """
 
 import re
@@ -9,7 +8,7 @@ import re
 CORE = "fleetwright"
 ANYTHING = None
 
-# Which workspace crates a crate may name in [dependencies] and [build-dependencies]. Dev-dependencies are free.
+# The workspace crates that a crate may have in [dependencies] and [build-dependencies]. Dev-dependencies are not restricted.
 ARROWS = {
     "fleetwright": set(),
     "fleetwright-chaos": set(),
@@ -47,7 +46,7 @@ ARROWS = {
     "fleetwright-bench": ANYTHING,
 }
 
-# Arrows that must be optional: the light examples build no vendor SDK unless a feature asks for it.
+# Dependencies that must be optional: the examples build no vendor SDK unless a feature enables it.
 OPTIONAL_ARROWS = {
     "fleetwright-examples": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
 }
@@ -67,15 +66,15 @@ PROVIDER_FILES = [
     "tests/contract.rs",
     "tests/live.rs",
 ]
-# Folders of providers/ that are not a provider: what providers share, and what their tests share.
+# Folders of providers/ that are not providers.
 NOT_PROVIDERS = {"support", "testkit"}
-# Provider -> common file -> the file it has instead, or None for none at all.
+# Provider -> common file -> the file it has instead, or None.
 PROVIDER_EXCEPTIONS = {
-    # A simulated cloud is its own engine: there is no remote to call, and nothing live to run against.
+    # The simulated cloud has an engine instead of a client, and no live tests.
     "memory": {"src/client.rs": "src/engine/mod.rs", "tests/live.rs": None},
 }
 
-# Written in pieces, so that this file does not name what it forbids.
+# In pieces, so that this file does not contain what it forbids.
 REGISTRY_HOSTS = [
     "crates" + ".io",
     "pypi" + ".org",
@@ -84,14 +83,14 @@ REGISTRY_HOSTS = [
     "deb.debian" + ".org",
     "security.debian" + ".org",
 ]
-# An absolute path starts with its slash: a longer path or a variable in front makes it another path.
+# Only absolute paths: a longer path or a variable before the slash makes it another path.
 MACHINE_PATHS = re.compile(r"(?<![\w.~*)}>-])/(?:work|root|tmp/bash\w*)" + "/")
 
 # The known problems of systems like the façade: defects and caveats. Each has a page in docs/facade.
 FACADE_ITEMS = [f"B{number}" for number in range(1, 27)] + [f"C{number}" for number in range(1, 26)]
 
 MAX_CODE_LINES = 500
-# Path -> why this file is better long than split.
+# Path -> why this file is not split.
 LONG_FILES = {}
 
 
@@ -99,7 +98,7 @@ def crate_is_known(name):
     if name in ARROWS:
         return []
     return [f"{name}: a workspace crate without a row in ARROWS of scripts/house_rules.py; "
-            "add the row with the crates it may depend on, and the crate to ARCHITECTURE.md"]
+            "add the row with its allowed dependencies, and the crate to ARCHITECTURE.md"]
 
 
 def arrows_are_allowed(name, dependencies):
@@ -111,7 +110,7 @@ def arrows_are_allowed(name, dependencies):
     for target, kind, optional in dependencies:
         if target not in allowed:
             permitted = ", ".join(sorted(allowed)) or "no workspace crate"
-            problems.append(f"{name} -> {target}: a {kind} dependency against the house's arrows; "
+            problems.append(f"{name} -> {target}: a {kind} dependency that ARROWS does not allow; "
                             f"{name} may depend on: {permitted}; move the code, or make it a dev-dependency")
         elif not optional and target in OPTIONAL_ARROWS.get(name, set()):
             problems.append(f"{name} -> {target}: must be `optional = true` behind a feature, "
@@ -122,7 +121,7 @@ def arrows_are_allowed(name, dependencies):
 def tree_is_free_of(what, pattern, crates):
     """`crates`: the (name, version) pairs that `what` builds."""
     return [f"{what}: builds {name} {version}, which matches `{pattern.pattern}`; "
-            f"find who brings it with `cargo tree -e normal -i {name}` and put it behind a feature or in another crate"
+            f"find out why with `cargo tree -e normal -i {name}` and put it behind a feature or in another crate"
             for name, version in sorted(crates) if pattern.search(name)]
 
 
@@ -160,7 +159,7 @@ def manifest_inherits_lints(path, manifest):
 
 
 def text_names_no_registry(path, text):
-    return [f"{path}:{line}: names the package registry host {host}; say it without the host"
+    return [f"{path}:{line}: names the package registry host {host}; remove the host"
             for host in REGISTRY_HOSTS for line in lines_with(re.compile(re.escape(host)), text)]
 
 
@@ -176,7 +175,7 @@ def rust_file_is_small(path, text, exceptions=None):
         return [f"{path}: {count} code lines, more than {MAX_CODE_LINES}; "
                 "split it, or give LONG_FILES in scripts/house_rules.py a reason"]
     if count <= MAX_CODE_LINES and path in exceptions:
-        return [f"{path}: {count} code lines need no exception; take it out of LONG_FILES in scripts/house_rules.py"]
+        return [f"{path}: {count} code lines need no exception; remove it from LONG_FILES in scripts/house_rules.py"]
     return []
 
 
@@ -223,7 +222,7 @@ def cited_tests_exist(path, text, sources):
 
 
 def has_test(text, name):
-    """Whether a function of that name has `#[test]` or its like among the attributes above it, or is a stage or a rule."""
+    """Returns whether a function of that name has a test attribute, or is a stage or a rule."""
     if re.search(r"^(" + re.escape(name) + r"\(\) \{|def " + re.escape(name) + r"\()", text, re.MULTILINE):
         return True
     return re.search(r"#\[(tokio::)?test\b[^\n]*\n(\s*(#\[|//)[^\n]*\n)*\s*(async )?fn " + re.escape(name) + r"\(", text) is not None

@@ -1,4 +1,4 @@
-"""Proves that every house rule fires on a violation and keeps silent on a clean case."""
+"""Checks that every house rule reports a violation and accepts a valid case."""
 
 import house_rules as rules
 
@@ -12,7 +12,7 @@ INDEX = "| [B1](B1.md) | region | the problem |\n"
 PAGE = "## Tests\n\n- `it_works` in `x/b.rs`"
 TEST = "#[test]\n    #[ignore]\n    fn it_works() {}"
 
-# Rule, arguments, a part of the only problem it must report; None where it must report none.
+# Rule, arguments, and a part of the single problem that it must report, or None.
 CASES = [
     (rules.crate_is_known, ("fleetwright-surprise",), "fleetwright-surprise: a workspace crate without a row"),
     (rules.crate_is_known, ("fleetwright",), None),
@@ -91,13 +91,13 @@ CASES = [
 
 
 def run():
-    """Prints every case that came out wrong and returns how many did."""
+    """Prints every failed case and returns their number."""
     wrong = [message for case in CASES if (message := failure(*case))]
     for rule in rules.RULES:
         fires = any(case_rule is rule and expected for case_rule, _, expected in CASES)
         silent = any(case_rule is rule and expected is None for case_rule, _, expected in CASES)
         if not (fires and silent):
-            wrong.append(f"{rule.__name__}: needs a case where it fires and one where it keeps silent")
+            wrong.append(f"{rule.__name__}: needs a case with a problem and one without")
     for message in wrong:
         print(message)
     print(f"check-house self-test: {len(rules.RULES)} rules, {len(CASES)} cases, {len(wrong)} wrong")

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # The stages of scripts/test, one function each: `bash scripts/stages.sh <stage>` runs one.
-# A stage prints what it likes and fails by its exit code. A line `stage-note: ...` shows up in the
-# stage's line of scripts/test: a stage that could not check everything says so there.
-# Every cargo call is --locked, and none changes RUSTFLAGS: the stages share what they compile.
+# A stage fails by its exit code. A line `stage-note: ...` is shown in the stage's line of scripts/test: a stage that could not check everything
+# says so there. Every cargo call uses --locked, and none changes RUSTFLAGS, so that the stages share their builds.
 set -eu -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,18 +20,18 @@ stage_tools() {
     install_tool cargo-deny
 }
 
-# A disk that fills up fails every later stage in a different way.
+# A full disk would fail every later stage in a different way.
 check_room() {
     local needed=10 room
     mkdir -p target
     room=$((($(df -Pk target | awk 'NR == 2 { print $4 }') + $(du -sk target | cut -f 1)) / 1024 / 1024))
     [ "$room" -ge "$needed" ] ||
-        fail "a whole run needs ${needed} GiB for target, and there are ${room}: make room, or set CARGO_TARGET_DIR"
+        fail "a full run needs ${needed} GiB for target, and ${room} are free; free some space, or set CARGO_TARGET_DIR"
 }
 
 install_component() {
     local component=${1/fmt/rustfmt}
-    command -v rustup || fail "cargo $1 is missing and there is no rustup to add it: install $component"
+    command -v rustup || fail "cargo $1 is missing and there is no rustup to add it; install $component"
     rustup component add "$component"
 }
 
@@ -48,7 +47,7 @@ stage_clippy() {
     done
 }
 
-# With private items the links in private docs are checked too; a public link to a private item still is an error.
+# With private items, links in private docs are checked too. A public link to a private item is still an error.
 stage_rustdoc() {
     RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --all-features --document-private-items
 }
@@ -61,8 +60,8 @@ stage_doctests() {
     cargo test --locked --workspace --all-features --no-fail-fast --doc
 }
 
-# Each: what its last line must contain (empty for anything), then the arguments of cargo, as the README has them.
-# The example compute is run by its own tests alone: here it would build EC2's SDK once more, with the features that it needs by itself.
+# Each line: what the last line of output must contain, then the arguments of cargo, as in the README.
+# The example compute is run only by its own tests: here it would build EC2's SDK again, with other features.
 stage_examples() {
     run_example 'nothing left' run --locked
     run_example 'nothing left' run --locked --bin direct
@@ -81,8 +80,7 @@ run_example() {
     [[ $last == *"$ending"* ]] || fail "cargo $* must end with a line containing '$ending', not with: $last"
 }
 
-# What it says is long and worth reading: the table of actions and clients, and every difference from moto.
-# What moto does not do as EC2 does is waived in the provider's tests/moto-waivers.toml, for one version of it.
+# Where moto differs from EC2, the provider's tests/moto-waivers.toml has a waiver for one version of moto.
 stage_moto() {
     python3 emulators/peers/run moto
 }
@@ -115,7 +113,7 @@ stage_msrv() {
 
 stage_deny() {
     local deny
-    deny=$(tool_path cargo-deny) || { fail "cargo-deny $(pinned_version cargo-deny) is missing: run scripts/test tools"; return 1; }
+    deny=$(tool_path cargo-deny) || { fail "cargo-deny $(pinned_version cargo-deny) is missing; run scripts/test tools"; return 1; }
     "$deny" deny --locked --workspace check bans licenses sources
     if timeout 60 "$deny" deny --locked fetch db; then
         "$deny" deny --locked --workspace check advisories

@@ -1,6 +1,5 @@
-# The cargo programs this project uses beside cargo itself, each at one pinned version.
-# Sourced by the scripts beside it, with the root of the repository as the working directory.
-# They live in target/tools: nothing outside the project changes.
+# The cargo tools of this project, each at a pinned version, in target/tools.
+# Other scripts source this file with the root of the repository as the working directory.
 
 TOOLS_DIR=$PWD/target/tools
 
@@ -8,11 +7,11 @@ pinned_version() {
     case $1 in
         cargo-deny) echo 0.20.2 ;;
         cargo-mutants) echo 27.1.0 ;;
-        *) echo "scripts/tools.sh pins no version of $1: add it to pinned_version" >&2; return 1 ;;
+        *) echo "scripts/tools.sh has no version of $1; add it to pinned_version" >&2; return 1 ;;
     esac
 }
 
-# Prints the path of the tool at its pinned version; fails when there is none.
+# Prints the path of the tool at its pinned version, or fails.
 tool_path() {
     local name=$1 version candidate
     version=$(pinned_version "$name") || return 1
@@ -26,8 +25,8 @@ tool_path() {
     return 1
 }
 
-# Builds the tool into target/tools unless its pinned version is there or on PATH already.
-# Link-time optimisation is off: it doubles the build and saves the short runs nothing.
+# Builds the tool into target/tools, unless its pinned version is there or on PATH.
+# Without link-time optimisation, which doubles the build time and does not help short runs.
 install_tool() {
     local name=$1 version
     version=$(pinned_version "$name") || return 1

@@ -1,4 +1,4 @@
-"""User data of every sort, and user data that are refused, with why cloud-init would be no better for them."""
+"""User data of every format, and user data that must be refused because cloud-init would ignore or damage it."""
 
 import base64
 
@@ -11,7 +11,7 @@ ssh_authorized_keys:
   - ssh-ed25519 AAAA theirs
 packages: [jq]
 """
-SCRIPT = "#!/bin/sh\necho hello >>$JUDGED\n"
+SCRIPT = "#!/bin/sh\necho hello >>$RAN\n"
 
 
 def archive(*parts, boundary="==b=="):
@@ -32,8 +32,8 @@ def included(path):
     return f"file://{path}"
 
 
-def taken(home):
-    """Name: text. Each is taken, and does the same alone and merged."""
+def accepted(home):
+    """Name: text. Each is accepted, and has the same effect alone and merged."""
     url = included(home / "included")
     config = "#cloud-config\n" + SETTINGS
     mime = archive(part("text/cloud-config", config), part("text/x-shellscript", SCRIPT),
@@ -46,7 +46,7 @@ def taken(home):
         "cloud-config after blanks": " \n\n  " + config,
         "cloud-config in capitals": config.replace("#cloud-config", "#Cloud-Config"),
         "cloud-config with Windows' lines": config.replace("\n", "\r\n"),
-        "cloud-config that speaks of MIME": config + "# mime-version: 1.0\n",
+        "cloud-config that mentions MIME": config + "# mime-version: 1.0\n",
         "cloud-config with its own merging": config + "merge_how: 'dict(replace)+list()+str()'\n",
         "cloud-config-archive": "#cloud-config-archive\n- type: text/cloud-config\n  content: |\n"
                                 + "".join(f"    {line}\n" for line in config.splitlines())
@@ -56,7 +56,7 @@ def taken(home):
         "jinja of script": "## template: jinja\n#!/bin/sh\necho {{ v1.local_hostname }}\n",
         "script": SCRIPT,
         "script with other characters": SCRIPT + "# é → \U0001f680\r\n\x07",
-        "script that speaks of MIME": SCRIPT + "# MIME-Version: 1.0\n# Content-Type: multipart/mixed\n",
+        "script that mentions MIME": SCRIPT + "# MIME-Version: 1.0\n# Content-Type: multipart/mixed\n",
         "boothook": "#cloud-boothook\n" + SCRIPT,
         "include": f"#include\n{url}\n",
         "include on one line": f"#include {url}\n",
@@ -75,7 +75,7 @@ def taken(home):
     }
 
 
-# Name: bytes. Refused, and on a machine nothing would come of them, or not what was meant.
+# Name: bytes. Refused; on a machine they would have no effect or a wrong one.
 REFUSED = {
     "nothing known": b"hello\n",
     "a byte order mark": "\ufeff#cloud-config\nhostname: blue\n".encode(),
@@ -84,12 +84,12 @@ REFUSED = {
     "a boothook in capitals": b"#Cloud-Boothook\n" + SCRIPT.encode(),
     "a template after a blank line": b"\n## template: jinja\n#cloud-config\nhostname: blue\n",
     "a patch in capitals": b'#Cloud-Config-Jsonp\n[{"op": "add", "path": "/hostname", "value": "blue"}]',
-    "a patch that is none": b'#cloud-config-jsonp\n{"hostname": "blue"}',
+    "an invalid patch": b'#cloud-config-jsonp\n{"hostname": "blue"}',
     "a script in another encoding": b"#!/bin/sh\necho \xe9\n",
     "a cloud-config in another encoding": b"#cloud-config\nhostname: \xe9\n",
     "a list as a cloud-config": b"#cloud-config\n- hostname: blue\n",
     "a word as a cloud-config": b"#cloud-config\nhostname\n",
-    "a cloud-config that is no YAML": b"#cloud-config\nhostname: [blue\nfqdn: a\n",
+    "a cloud-config that is not YAML": b"#cloud-config\nhostname: [blue\nfqdn: a\n",
     "two cloud-configs in one": b"#cloud-config\nhostname: blue\n---\nfqdn: a\n",
     "a mapping as a cloud-config-archive": b"#cloud-config-archive\nhostname: blue\n",
     "an archive without its version": archive(part("text/cloud-config", "#cloud-config\nhostname: blue\n")).replace(

@@ -1,4 +1,4 @@
-"""A machine that boots as far as cloud-init reads its user data, by cloud-init's own code, in a directory of its own."""
+"""Simulates a boot up to the point where cloud-init has read its user data, with cloud-init's own code in a temporary directory."""
 
 import importlib
 import logging
@@ -11,13 +11,13 @@ from cloudinit import sources, stages, util
 from cloudinit.config.schema import SchemaValidationError, get_schema, validate_cloudconfig_schema
 from cloudinit.settings import PER_INSTANCE
 
-# Hundreds of machines come and go: where there is memory to keep their files in, that takes seconds.
+# Hundreds of machines are created. With their files in memory, that takes seconds.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
 INSTANCE_DATA = '{"v1": {"instance_id": "i-1", "local_hostname": "blue"}}'
 
 
-class Log(logging.Handler):
-    """What cloud-init complains of."""
+class WarningLog(logging.Handler):
+    """Collects the warnings of cloud-init."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -27,8 +27,8 @@ class Log(logging.Handler):
         self.lines.append(record.getMessage())
 
 
-class Given(sources.DataSource):
-    dsname = "Given"
+class StaticDataSource(sources.DataSource):
+    dsname = "Static"
 
     def __init__(self, init, blob):
         super().__init__({}, init.distro, init.paths)
@@ -37,22 +37,22 @@ class Given(sources.DataSource):
 
 
 class Machine:
-    """What is there after user data were read: `parts` as (type, content), `config` merged, `files` written, `said`."""
+    """The result of reading user data: `parts` as (type, content), the merged `config`, the written `files`, `ran`, `warnings`."""
 
     def __init__(self, blob):
-        log = Log()
+        log = WarningLog()
         logging.getLogger().handlers = [log]
         path = list(sys.path)
         with tempfile.TemporaryDirectory(dir=MEMORY) as home:
             home = pathlib.Path(home)
-            os.environ["JUDGED"] = str(home / "ran")
+            os.environ["RAN"] = str(home / "ran")
             try:
                 self.boot(home, blob)
-            except Exception as error:  # whatever stops it, it has stopped
+            except Exception as error:  # any error stops the boot
                 self.parts, self.config, self.files, self.ran = [], None, {}, ""
                 log.lines.append(f"stopped: {error}")
-        self.said = log.lines
-        # A handler of parts is a module of this process: the next machine has never heard of it.
+        self.warnings = log.lines
+        # A part handler is a module of this process. Remove it, so that the next machine does not have it.
         sys.path[:] = path
         for name in [name for name in sys.modules if name.startswith("part-handler")]:
             del sys.modules[name]
@@ -62,7 +62,7 @@ class Machine:
         init = stages.Init()
         init._cfg = {"system_info": {"paths": {"cloud_dir": str(home / "cloud"), "run_dir": str(home / "run")},
                                      "distro": "debian"}}
-        init.datasource = init.paths.datasource = Given(init, blob)
+        init.datasource = init.paths.datasource = StaticDataSource(init, blob)
         for directory in ("cloud/instance", "cloud/handlers", "cloud/instances/i-1/handlers", "run"):
             (home / directory).mkdir(parents=True)
         pathlib.Path(init.paths.get_runpath("instance_data_sensitive")).write_text(INSTANCE_DATA)
@@ -79,7 +79,7 @@ class Machine:
 
 
 def schema_problem(config):
-    """What cloud-init's schema has against a config, if anything."""
+    """Returns the problem that cloud-init's schema finds in a config, or None."""
     try:
         validate_cloudconfig_schema(config, schema=get_schema(), strict=True)
     except SchemaValidationError as error:
