@@ -98,8 +98,11 @@ async fn call(
     }
 }
 
-/// Everybody who could ask, with all that they may.
-fn people() -> BTreeMap<String, (Principal, BTreeSet<&'static str>)> {
+/// Principals by name, each with the calls that it may make.
+type People = BTreeMap<String, (Principal, BTreeSet<&'static str>)>;
+
+/// Every principal of the table.
+fn people() -> People {
     let (here, beside, away) = (tenant(1, 1), tenant(1, 2), tenant(2, 1));
     let all_but_inspect = || {
         CALLS
@@ -193,10 +196,11 @@ fn people() -> BTreeMap<String, (Principal, BTreeSet<&'static str>)> {
 }
 
 /// Every place in the table that is not as it should be.
-async fn differences(facade: &TestFacade, instances: &Instances) -> Vec<String> {
+async fn differences(facade: &TestFacade, people: People) -> Vec<String> {
+    let instances = &facade.instances;
     let blue = facade.network("blue").await;
     let mut found = Vec::new();
-    for (number, (called, (who, may))) in people().into_iter().enumerate() {
+    for (number, (called, (who, may))) in people.into_iter().enumerate() {
         let made = new_instance(blue, &format!("i{number}"));
         let made = facade.instances.create(&operator(), &made).await.unwrap();
         let instance = made.instance;
@@ -230,10 +234,36 @@ async fn differences(facade: &TestFacade, instances: &Instances) -> Vec<String> 
 #[tokio::test(start_paused = true)]
 async fn everybody_may_what_the_table_says_and_nothing_else() {
     let facade = TestFacade::new().await;
-    assert_eq!(
-        differences(&facade, &facade.instances).await,
-        Vec::<String>::new()
-    );
+    assert_eq!(differences(&facade, people()).await, Vec::<String>::new());
+}
+
+/// The table notices a principal that may do more than it should, and one that knows what it should not.
+#[tokio::test(start_paused = true)]
+async fn table_reports_wrong_permissions() {
+    let here = tenant(1, 1);
+    let wrong = [
+        (
+            "reader here",
+            project_user(here),
+            "reader here: stop: Permitted instead of Refused",
+        ),
+        (
+            "user away",
+            project_reader(here),
+            "user away: stop: Refused instead of Absent",
+        ),
+    ];
+    for (called, principal, expected) in wrong {
+        let facade = TestFacade::new().await;
+        let mut people = people();
+        people.retain(|name, _| name == called);
+        people.get_mut(called).unwrap().0 = principal;
+        let found = differences(&facade, people).await;
+        assert!(
+            found.iter().any(|line| line.starts_with(expected)),
+            "{found:#?}"
+        );
+    }
 }
 
 /// What another tenant has is told apart from what nobody has by nothing that a creation answers.
