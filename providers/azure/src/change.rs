@@ -10,13 +10,15 @@
 //! 3. Send `delete`, `deallocate` or `start`. Starts wait `launch_wait` for missing capacity.
 //! 4. A refusal that may be about the state is explained by another read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, Result, RetryAdvice,
-    Scope,
+    async_trait,
 };
-use fleetwright_provider_support::read_until;
+use fleetwright_provider_support::{
+    Change, ChangeInstances, ReadInstances as _, batch::repeat_error, is_after_start, read_until,
+};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::time::sleep;
 
@@ -34,55 +36,8 @@ use crate::{
 /// it.
 const DELETE_ATTEMPTS: u32 = 3;
 
-/// A call that changes the power state of instances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// Deletes the machine with its disk, interface and address.
-    Terminate,
-    /// Deallocates it. The disk and the address are kept.
-    Stop,
-    /// Starts it.
-    Start,
-}
-
-impl Change {
-    /// The state that the call needs, for error messages.
-    const fn needed(self) -> &'static str {
-        match self {
-            Self::Terminate => "not terminated",
-            Self::Stop => "running",
-            Self::Start => "stopped",
-        }
-    }
-}
-
-impl AzureProvisioner {
-    /// Changes many instances and returns one result for each. Retries those that do not show yet
-    /// because they were just launched.
-    pub(crate) async fn change_all(
-        &self,
-        operation: Operation,
-        change: Change,
-        ids: &[InstanceId],
-    ) -> Vec<Result<()>> {
-        let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
-            Box::pin(async move { self.change_once(operation, change, &ids).await })
-        };
-        // An id that occurs twice is changed once.
-        let each: BTreeSet<_> = ids.iter().cloned().collect();
-        let each: Vec<_> = each.into_iter().collect();
-        let results = self
-            .recent_launches
-            .retry_not_found(&each, &self.capabilities, once)
-            .await;
-        let results: BTreeMap<_, _> = each.into_iter().zip(results).collect();
-        let call = self.call(operation);
-        let result = |id| results.get(id).cloned();
-        ids.iter()
-            .map(|id| result(id).unwrap_or_else(|| Err(self.missing(&call, id))))
-            .collect()
-    }
-
+#[async_trait]
+impl ChangeInstances for AzureProvisioner {
     /// Looks up many machines and changes each.
     async fn change_once(
         &self,
@@ -97,7 +52,7 @@ impl AzureProvisioner {
             Err(failure) => {
                 let error = failure.into_error(&call, ErrorContext::default());
                 let error = error.with_effect(Effect::None);
-                return ids.iter().map(|_| Err(error.clone())).collect();
+                return repeat_error(ids, &error);
             }
         };
         let each: Vec<_> = ids
@@ -109,7 +64,7 @@ impl AzureProvisioner {
                 async move {
                     match (at, lookup) {
                         (Some(at), Some(Ok(lookup))) => {
-                            self.change_one(call, change, id, at, lookup).await
+                            self.send_change(call, change, id, at, lookup).await
                         }
                         (Some(_), Some(Err(failure))) => {
                             let error = failure.into_error(call, ErrorContext::default());
@@ -128,6 +83,61 @@ impl AzureProvisioner {
         self.await_starts(&call, &targets, sent).await
     }
 
+    /// Reads many instances that were just started, with a number of calls that does not depend on
+    /// theirs.
+    async fn describe_all_started(
+        &self,
+        operation: Operation,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceInfo>> {
+        let call = self.call(operation);
+        let read = || -> BoxFuture<'_, Result<BTreeMap<InstanceId, InstanceInfo>>> {
+            Box::pin(async {
+                let all = self.list_machines().await;
+                let mut all = all.map_err(|it| it.into_error(&call, ErrorContext::default()))?;
+                let wanted = |machine: &Machine| {
+                    let id = self.address_of(machine).id();
+                    id.is_some_and(|id| ids.contains(&id))
+                };
+                all.retain(wanted);
+                let there: Vec<_> = all.iter().collect();
+                let interfaces = self.interfaces(&call, &there).await?;
+                let infos = there.into_iter().zip(interfaces);
+                let infos = infos.map(|(machine, it)| self.info(&call, machine, it.as_ref()));
+                infos
+                    .map(|info| info.map(|info| (info.id.clone(), info)))
+                    .collect()
+            })
+        };
+        let mut found = BTreeMap::new();
+        if ids.len() > FEW {
+            let enough = |found: &BTreeMap<_, _>| found.values().all(is_after_start);
+            match read_until(&self.capabilities, read, enough).await {
+                Ok(all) => found = all,
+                Err(error) => {
+                    let error = error.with_effect(Effect::Done);
+                    return repeat_error(ids, &error);
+                }
+            }
+        }
+        let each: Vec<_> = ids
+            .iter()
+            .map(|id| (id, found.get(id).cloned()))
+            .map(|(id, found)| async move {
+                match found {
+                    Some(info) => Ok(info),
+                    None => self.describe_started(operation, id).await,
+                }
+            })
+            .collect();
+        stream::iter(each)
+            .buffered(self.concurrency())
+            .collect()
+            .await
+    }
+}
+
+impl AzureProvisioner {
     /// Waits `launch_wait` for starts to fail, because Azure reports missing capacity only in the
     /// operation. Few operations are polled repeatedly, many once at the end.
     async fn await_starts(
@@ -172,7 +182,7 @@ impl AzureProvisioner {
     }
 
     /// Changes one machine, unless it has ended. Returns the operation of a start.
-    async fn change_one(
+    async fn send_change(
         &self,
         call: &Call,
         change: Change,
@@ -182,7 +192,7 @@ impl AzureProvisioner {
     ) -> Result<Option<StartedOperation>> {
         let machine = match lookup {
             Lookup::Found(machine) => machine,
-            Lookup::NotShown => return Err(self.missing(call, id)),
+            Lookup::NotShown => return Err(self.not_found_yet(call, id)),
             Lookup::Gone(_) => {
                 let past = self.ended_result(call, change, id, CloudInstanceState::Terminated);
                 return past.map(|()| None);
@@ -207,7 +217,7 @@ impl AzureProvisioner {
     ) -> Result<()> {
         match change {
             Change::Terminate => Ok(()),
-            Change::Stop | Change::Start => Err(call.wrong_state(id, state, change.needed())),
+            Change::Stop | Change::Start => Err(call.wrong_state(id, state, change.needed_state())),
         }
     }
 
@@ -298,7 +308,7 @@ impl AzureProvisioner {
                 return match change {
                     // It will run when it is created.
                     Change::Start => Ok(None),
-                    Change::Stop | Change::Terminate => Err(self.changing_state(call, id)),
+                    Change::Stop | Change::Terminate => Err(self.between_states(call, id)),
                 };
             }
         }
@@ -313,14 +323,6 @@ impl AzureProvisioner {
                 refused.map(|()| None)
             }
         }
-    }
-
-    /// Returns the error for a machine that changes its state at the moment.
-    fn changing_state(&self, call: &Call, id: &InstanceId) -> fleetwright::ProvisionError {
-        let message = format!("instance {id} is changing its state; retry when that is done");
-        let retry = RetryAdvice::After(self.capabilities.poll_interval);
-        let error = call.conflict(&message, retry);
-        error.with_scope(Scope::Instance(id.clone()))
     }
 
     /// Returns the result of a change that Azure refused. If the refusal may be about the state of
@@ -361,73 +363,4 @@ impl AzureProvisioner {
             Lookup::NotShown => Err(error),
         }
     }
-
-    /// Reads an instance that was just started, until the read is not from before the start.
-    pub(crate) async fn read_started(
-        &self,
-        operation: Operation,
-        id: &InstanceId,
-    ) -> Result<InstanceInfo> {
-        let read = self.read_until(operation, id, is_after_start).await;
-        read.map_err(|error| error.with_effect(Effect::Done))
-    }
-
-    /// Reads many instances that were just started, with a number of calls that does not depend on
-    /// theirs.
-    pub(crate) async fn read_all_started(
-        &self,
-        operation: Operation,
-        ids: &[&InstanceId],
-    ) -> Vec<Result<InstanceInfo>> {
-        let call = self.call(operation);
-        let read = || -> BoxFuture<'_, Result<BTreeMap<InstanceId, InstanceInfo>>> {
-            Box::pin(async {
-                let all = self.list_machines().await;
-                let mut all = all.map_err(|it| it.into_error(&call, ErrorContext::default()))?;
-                let wanted = |machine: &Machine| {
-                    let id = self.address_of(machine).id();
-                    id.is_some_and(|id| ids.contains(&&id))
-                };
-                all.retain(wanted);
-                let there: Vec<_> = all.iter().collect();
-                let interfaces = self.interfaces(&call, &there).await?;
-                let infos = there.into_iter().zip(interfaces);
-                let infos = infos.map(|(machine, it)| self.info(&call, machine, it.as_ref()));
-                infos
-                    .map(|info| info.map(|info| (info.id.clone(), info)))
-                    .collect()
-            })
-        };
-        let mut found = BTreeMap::new();
-        if ids.len() > FEW {
-            let enough = |found: &BTreeMap<_, _>| found.values().all(is_after_start);
-            match read_until(&self.capabilities, read, enough).await {
-                Ok(all) => found = all,
-                Err(error) => {
-                    let error = error.with_effect(Effect::Done);
-                    return ids.iter().map(|_| Err(error.clone())).collect();
-                }
-            }
-        }
-        let each: Vec<_> = ids
-            .iter()
-            .map(|id| (*id, found.get(*id).cloned()))
-            .map(|(id, found)| async move {
-                match found {
-                    Some(info) => Ok(info),
-                    None => self.read_started(operation, id).await,
-                }
-            })
-            .collect();
-        stream::iter(each)
-            .buffered(self.concurrency())
-            .collect()
-            .await
-    }
-}
-
-/// Whether a read is not from before the start.
-fn is_after_start(info: &InstanceInfo) -> bool {
-    let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
-    !before.contains(&info.state)
 }

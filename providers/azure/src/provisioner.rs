@@ -2,18 +2,20 @@
 //!
 //! Owns the handle and its parts. Each method of the trait delegates to the module of its call.
 
-use std::{fmt, num::NonZeroU32, slice};
+use std::{fmt, num::NonZeroU32};
 
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig, InstanceFilter,
+    BoxStream, Call, Capabilities, ConsoleOutput, ImageId, InstanceConfig, InstanceFilter,
     InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord,
     LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange, async_trait,
 };
-use fleetwright_provider_support::{RecentLaunches, RecentTokens, collect_complete};
+use fleetwright_provider_support::{
+    Change, ChangeInstances as _, ReadInstances as _, RecentLaunches, RecentTokens,
+    batch::single_result, collect_complete,
+};
 
 use crate::{
     AzureCredentials, AzureLaunchConfig, AzureOptions,
-    change::Change,
     cleanup::{AzureCleanup, CleanupOwner},
     client::AzureClient,
     error::ErrorContext,
@@ -166,12 +168,6 @@ impl fmt::Debug for AzureProvisioner {
     }
 }
 
-/// Returns the result of a batch of one.
-fn only<T>(call: &Call, results: Vec<Result<T>>) -> Result<T> {
-    let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
-    results.into_iter().next().unwrap_or_else(lost)
-}
-
 #[async_trait]
 impl InstanceProvisioner for AzureProvisioner {
     /// Declared from the options; constant for the life of the handle.
@@ -188,7 +184,7 @@ impl InstanceProvisioner for AzureProvisioner {
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
         let launched = self.launch_all(&call, config, NonZeroU32::MIN).await?;
-        only(&call, launched.into_iter().map(Ok).collect())
+        single_result(&call, launched.into_iter().map(Ok).collect())
     }
 
     /// One GET and two lists for the batch, then one PUT each: the first alone, the others
@@ -211,9 +207,7 @@ impl InstanceProvisioner for AzureProvisioner {
     /// show yet.
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
-        let ids = slice::from_ref(id);
-        let results = self.change_all(operation, Change::Terminate, ids).await;
-        only(&self.call(operation), results)
+        self.change_one(operation, Change::Terminate, id).await
     }
 
     /// A read, then `deallocate`. Disk and address are kept and billed.
@@ -222,9 +216,7 @@ impl InstanceProvisioner for AzureProvisioner {
     /// being created.
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::StopInstance;
-        let ids = slice::from_ref(id);
-        let results = self.change_all(operation, Change::Stop, ids).await;
-        only(&self.call(operation), results)
+        self.change_one(operation, Change::Stop, id).await
     }
 
     /// A read, then `start`, whose operation is polled for up to `launch_wait` for missing
@@ -233,18 +225,14 @@ impl InstanceProvisioner for AzureProvisioner {
     /// Succeeds if it runs or starts. Errors: `WrongState` if it has ended, `Capacity` from the
     /// operation.
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        let operation = Operation::StartInstance;
-        let ids = slice::from_ref(id);
-        let results = self.change_all(operation, Change::Start, ids).await;
-        only(&self.call(operation), results)?;
-        self.read_started(operation, id).await
+        self.start_one(Operation::StartInstance, id).await
     }
 
     /// GET of the machine with its instance view, and of its interface.
     ///
     /// A machine that is older than the consistency window and not found is terminated.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        let info = self.one(Operation::DescribeInstance, id).await?;
+        let info = self.describe_one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
     }
 
@@ -280,19 +268,7 @@ impl InstanceProvisioner for AzureProvisioner {
     /// One list of states for more than three, then one `start` each and one poll of each
     /// operation.
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        let operation = Operation::StartInstances;
-        let changed = self.change_all(operation, Change::Start, ids).await;
-        let there = ids
-            .iter()
-            .zip(&changed)
-            .filter(|(_, result)| result.is_ok());
-        let there: Vec<_> = there.map(|(id, _)| id).collect();
-        let mut started = self.read_all_started(operation, &there).await.into_iter();
-        let call = self.call(operation);
-        let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
-        let with_info =
-            |result: Result<()>| result.and_then(|()| started.next().unwrap_or_else(lost));
-        changed.into_iter().map(with_info).collect()
+        self.start_all(Operation::StartInstances, ids).await
     }
 
     /// One list of states for more than three, and lists of interfaces and addresses if the cached

@@ -15,18 +15,14 @@
 //! | created less than a consistency window ago | not found, may be retried |
 //! | created earlier, or another machine has the name | terminated |
 
-use std::{slice, sync::Arc};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, ProvisionError, Result,
+    Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, Result, async_trait,
 };
-use fleetwright_provider_support::{read_until, read_until_state};
-use futures_util::{
-    StreamExt as _,
-    future::{BoxFuture, try_join_all},
-    stream,
-};
+use fleetwright_provider_support::{ReadInstances, RecentLaunches};
+use futures_util::{StreamExt as _, future::try_join_all, stream};
 
 use crate::{
     AzureProvisioner,
@@ -54,6 +50,55 @@ pub(crate) enum Lookup {
 
 /// One lookup per id; `None` for an id of another group.
 pub(crate) type Lookups = Vec<Option<std::result::Result<Lookup, Failure>>>;
+
+#[async_trait]
+impl ReadInstances for AzureProvisioner {
+    fn recent_launches(&self) -> &RecentLaunches {
+        &self.recent_launches
+    }
+
+    /// Describes many instances once.
+    async fn describe_once(
+        &self,
+        operation: Operation,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceInfo>> {
+        let call = self.call(operation);
+        let all: Vec<_> = ids.iter().map(|id| self.address(id)).collect();
+        let to_error = |failure: Failure| {
+            let error = failure.into_error(&call, ErrorContext::default());
+            ids.iter().map(|_| Err(error.clone())).collect()
+        };
+        let lookups = match self.look_up_all(&all).await {
+            Ok(lookups) => lookups,
+            Err(failure) => return to_error(failure),
+        };
+        let there: Vec<_> = lookups
+            .iter()
+            .filter_map(|lookup| match lookup {
+                Some(Ok(Lookup::Found(machine))) => Some(&**machine),
+                Some(Ok(Lookup::Gone(_) | Lookup::NotShown) | Err(_)) | None => None,
+            })
+            .collect();
+        let interfaces = if there.len() > FEW {
+            Some(self.interfaces_by_machine(there.into_iter()).await)
+        } else {
+            None
+        };
+        let each = ids.iter().zip(&all).zip(lookups).map(|((id, at), lookup)| {
+            let (call, interfaces) = (&call, interfaces.as_ref());
+            async move {
+                self.found_info(call, id, at.as_ref(), lookup, interfaces)
+                    .await
+            }
+        });
+        let each: Vec<_> = each.collect();
+        stream::iter(each)
+            .buffered(self.concurrency())
+            .collect()
+            .await
+    }
+}
 
 impl AzureProvisioner {
     /// Returns the address in an id of this resource group, or `None` for any other id.
@@ -146,63 +191,6 @@ impl AzureProvisioner {
             .await)
     }
 
-    /// Describes many instances. Retries those that do not show yet because they were just
-    /// launched.
-    pub(crate) async fn describe_all(
-        &self,
-        operation: Operation,
-        ids: &[InstanceId],
-    ) -> Vec<Result<InstanceInfo>> {
-        let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
-            Box::pin(async move { self.describe_once(operation, &ids).await })
-        };
-        self.recent_launches
-            .retry_not_found(ids, &self.capabilities, once)
-            .await
-    }
-
-    /// Describes many instances once.
-    async fn describe_once(
-        &self,
-        operation: Operation,
-        ids: &[InstanceId],
-    ) -> Vec<Result<InstanceInfo>> {
-        let call = self.call(operation);
-        let all: Vec<_> = ids.iter().map(|id| self.address(id)).collect();
-        let to_error = |failure: Failure| {
-            let error = failure.into_error(&call, ErrorContext::default());
-            ids.iter().map(|_| Err(error.clone())).collect()
-        };
-        let lookups = match self.look_up_all(&all).await {
-            Ok(lookups) => lookups,
-            Err(failure) => return to_error(failure),
-        };
-        let there: Vec<_> = lookups
-            .iter()
-            .filter_map(|lookup| match lookup {
-                Some(Ok(Lookup::Found(machine))) => Some(&**machine),
-                Some(Ok(Lookup::Gone(_) | Lookup::NotShown) | Err(_)) | None => None,
-            })
-            .collect();
-        let interfaces = if there.len() > FEW {
-            Some(self.interfaces_by_machine(there.into_iter()).await)
-        } else {
-            None
-        };
-        let each = ids.iter().zip(&all).zip(lookups).map(|((id, at), lookup)| {
-            let (call, interfaces) = (&call, interfaces.as_ref());
-            async move {
-                self.found_info(call, id, at.as_ref(), lookup, interfaces)
-                    .await
-            }
-        });
-        let each: Vec<_> = each.collect();
-        stream::iter(each)
-            .buffered(self.concurrency())
-            .collect()
-            .await
-    }
-
     /// Converts a lookup, with the addresses of the machine.
     async fn found_info(
         &self,
@@ -221,9 +209,9 @@ impl AzureProvisioner {
             Lookup::Found(machine) => machine,
             Lookup::Gone(reason) => {
                 let gone = convert::gone_info(at, &reason);
-                return gone.ok_or_else(|| self.missing(call, id));
+                return gone.ok_or_else(|| self.not_found_yet(call, id));
             }
-            Lookup::NotShown => return Err(self.missing(call, id)),
+            Lookup::NotShown => return Err(self.not_found_yet(call, id)),
         };
         let interface = match interfaces {
             Some(Ok(interfaces)) => interfaces.get(&lowercase(&machine.path)).cloned(),
@@ -309,30 +297,6 @@ impl AzureProvisioner {
         Ok(info)
     }
 
-    /// Returns the error for an id that no read shows.
-    pub(crate) fn missing(&self, call: &Call, id: &InstanceId) -> ProvisionError {
-        call.not_found_yet(id, self.capabilities.consistency_window)
-    }
-
-    /// Describes one instance.
-    pub(crate) async fn one(&self, operation: Operation, id: &InstanceId) -> Result<InstanceInfo> {
-        let mut results = self.describe_all(operation, slice::from_ref(id)).await;
-        results
-            .pop()
-            .unwrap_or_else(|| Err(self.missing(&self.call(operation), id)))
-    }
-
-    /// Reads an instance until the result is `enough`, or cannot be stale any more.
-    pub(crate) async fn read_until(
-        &self,
-        operation: Operation,
-        id: &InstanceId,
-        enough: impl Fn(&InstanceInfo) -> bool + Send + Sync,
-    ) -> Result<InstanceInfo> {
-        let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_until(&self.capabilities, read, enough).await
-    }
-
     /// Reads the instance of an optional verb until it is in one of the states that the verb needs.
     pub(crate) async fn in_state(
         &self,
@@ -343,8 +307,8 @@ impl AzureProvisioner {
     ) -> Result<(Call, Address)> {
         let call = self.call(operation);
         let at = self.address(id).ok_or_else(|| call.not_found(id))?;
-        let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_until_state(&self.capabilities, &call, id, (states, needed), read).await?;
+        self.describe_in_state(operation, id, states, needed)
+            .await?;
         Ok((call, at))
     }
 

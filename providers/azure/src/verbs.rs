@@ -15,6 +15,7 @@ use fleetwright::{
     Call, CloudInstanceState, ConsoleOutput, Effect, ImageId, InstanceId, InstanceType,
     InvalidValue, Operation, Problem, Result, RetryAdvice, SnapshotRequest, TagChange, Tags,
 };
+use fleetwright_provider_support::ReadInstances as _;
 use tokio::time::sleep;
 
 use crate::{
@@ -51,7 +52,7 @@ impl AzureProvisioner {
             let read = self.client.get(&at.name).await;
             let machine = read.map_err(|failure| to_error(failure).with_effect(Effect::None))?;
             if machine.vm_id != at.vm_id {
-                return Err(self.missing(&call, id));
+                return Err(self.not_found_yet(&call, id));
             }
             let before = Tags::from_observed(machine.tags.clone());
             let refused = |value| call.invalid(value);

@@ -12,13 +12,17 @@
 //! 4. A refusal is explained by a read: not found may mean that the instance has just ended, and a
 //!    conflict may mean that it is already in the requested state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, InvalidValue, Operation, Problem,
-    Result, RetryAdvice, Scope,
+    Result, RetryAdvice, Scope, async_trait,
 };
-use futures_util::{StreamExt as _, future::BoxFuture, stream};
+use fleetwright_provider_support::{
+    Change, ChangeInstances, ReadInstances as _,
+    batch::{repeat_error, results_in_order},
+};
+use futures_util::{StreamExt as _, stream};
 use google_cloud_compute_v1::model::Operation as NativeOperation;
 
 use crate::{
@@ -30,80 +34,8 @@ use crate::{
     state::SUSPENDED,
 };
 
-/// A call that changes the power state of instances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// `instances.delete`. Succeeds for an instance that has ended.
-    Terminate,
-    /// `instances.stop`. Disks are kept.
-    Stop,
-    /// `instances.start`, or `instances.resume` for a suspended instance.
-    Start,
-}
-
-impl Change {
-    /// The state that the call needs, for error messages.
-    const fn needed(self) -> &'static str {
-        match self {
-            Self::Terminate => "not terminated",
-            Self::Stop => "running",
-            Self::Start => "stopped",
-        }
-    }
-}
-
-impl GcpProvisioner {
-    /// Changes many instances and returns one result for each. Retries those that do not show yet
-    /// because they were just launched.
-    pub(crate) async fn change_all(
-        &self,
-        operation: Operation,
-        change: Change,
-        ids: &[InstanceId],
-    ) -> Vec<Result<()>> {
-        let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
-            Box::pin(async move { self.change_once(operation, change, &ids).await })
-        };
-        // An id that occurs twice is changed once: Compute Engine would refuse the second call.
-        let each: BTreeSet<_> = ids.iter().cloned().collect();
-        let each: Vec<_> = each.into_iter().collect();
-        let results = self
-            .recent_launches
-            .retry_not_found(&each, &self.capabilities, once)
-            .await;
-        let results: BTreeMap<_, _> = each.into_iter().zip(results).collect();
-        self.in_order(&self.call(operation), ids, &results)
-    }
-
-    /// Returns the results in the order of `ids`.
-    fn in_order(
-        &self,
-        call: &Call,
-        ids: &[InstanceId],
-        results: &BTreeMap<InstanceId, Result<()>>,
-    ) -> Vec<Result<()>> {
-        let result = |id| results.get(id).cloned();
-        let each = ids
-            .iter()
-            .map(|id| result(id).unwrap_or_else(|| Err(self.missing(call, id))));
-        each.collect()
-    }
-
-    /// Changes many instances zone by zone, so that a zone that does not respond affects no other.
-    async fn change_by_zone(
-        &self,
-        operation: Operation,
-        change: Change,
-        ids: &[InstanceId],
-    ) -> Vec<Result<()>> {
-        let mut results = BTreeMap::new();
-        for some in self.group_by_zone(ids).into_values() {
-            let changed = Box::pin(self.change_once(operation, change, &some)).await;
-            results.extend(some.into_iter().zip(changed));
-        }
-        self.in_order(&self.call(operation), ids, &results)
-    }
-
+#[async_trait]
+impl ChangeInstances for GcpProvisioner {
     /// Changes many instances, after one list of their operations.
     async fn change_once(
         &self,
@@ -126,7 +58,7 @@ impl GcpProvisioner {
             Err(failure) => {
                 let error = failure.into_error(&call, ErrorContext::default());
                 let error = error.with_effect(Effect::None);
-                return ids.iter().map(|_| Err(error.clone())).collect();
+                return repeat_error(ids, &error);
             }
         };
         let each: Vec<_> = ids
@@ -134,15 +66,33 @@ impl GcpProvisioner {
             .zip(&at)
             .map(|(id, at)| {
                 let history = at.as_ref().map(|at| summary_of(&histories, at.number));
-                self.change_one(&call, change, id, at.as_ref(), history)
+                self.send_change(&call, change, id, at.as_ref(), history)
             })
             .collect();
         let width = self.options.concurrency.get() as usize;
         stream::iter(each).buffered(width).collect().await
     }
+}
+
+impl GcpProvisioner {
+    /// Changes many instances zone by zone, so that a zone that does not respond affects no other.
+    async fn change_by_zone(
+        &self,
+        operation: Operation,
+        change: Change,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
+        let mut results = BTreeMap::new();
+        for some in self.group_by_zone(ids).into_values() {
+            let changed = Box::pin(self.change_once(operation, change, &some)).await;
+            results.extend(some.into_iter().zip(changed));
+        }
+        let call = self.call(operation);
+        results_in_order(ids, &results, |id| self.not_found_yet(&call, id))
+    }
 
     /// Changes one instance, unless its operations show that it has ended.
-    async fn change_one(
+    async fn send_change(
         &self,
         call: &Call,
         change: Change,
@@ -151,7 +101,7 @@ impl GcpProvisioner {
         history: Option<History>,
     ) -> Result<()> {
         let (Some(at), Some(history)) = (at, history) else {
-            return Err(self.missing(call, id));
+            return Err(self.not_found_yet(call, id));
         };
         let ended = match history {
             History::Deleting => Some(CloudInstanceState::Terminating),
@@ -161,7 +111,7 @@ impl GcpProvisioner {
         match (change, ended) {
             (Change::Terminate, Some(_)) => return Ok(()),
             (Change::Stop | Change::Start, Some(state)) => {
-                return Err(call.wrong_state(id, state, change.needed()));
+                return Err(call.wrong_state(id, state, change.needed_state()));
             }
             (Change::Terminate | Change::Stop | Change::Start, None) => {}
         }
@@ -205,15 +155,15 @@ impl GcpProvisioner {
     async fn handle_not_found(&self, call: &Call, change: Change, id: &InstanceId) -> Result<()> {
         // A stale read may show it alive.
         let ended = |info: &InstanceInfo| info.state.is_ending();
-        let read = self.read_until(call.operation(), id, ended).await;
+        let read = self.describe_until(call.operation(), id, ended).await;
         let info = read.map_err(|error| error.with_effect(Effect::None))?;
         match change {
             Change::Terminate if info.state.is_ending() => Ok(()),
-            Change::Terminate => Err(self.missing(call, id)),
+            Change::Terminate => Err(self.not_found_yet(call, id)),
             Change::Stop | Change::Start if info.state.is_ending() => {
-                Err(call.wrong_state(id, info.state, change.needed()))
+                Err(call.wrong_state(id, info.state, change.needed_state()))
             }
-            Change::Stop | Change::Start => Err(self.missing(call, id)),
+            Change::Stop | Change::Start => Err(self.not_found_yet(call, id)),
         }
     }
 
@@ -249,11 +199,11 @@ impl GcpProvisioner {
             (Change::Start, CloudInstanceState::Stopped) => is_suspended(info),
             (Change::Start | Change::Stop | Change::Terminate, _) => false,
         };
-        let read = self.read_until(call.operation(), id, explained).await;
+        let read = self.describe_until(call.operation(), id, explained).await;
         let info = read.map_err(|error| error.with_effect(Effect::None))?;
         match (change, info.state) {
             (_, CloudInstanceState::Terminating | CloudInstanceState::Terminated) => {
-                Err(call.wrong_state(id, info.state, change.needed()))
+                Err(call.wrong_state(id, info.state, change.needed_state()))
             }
             (Change::Start, CloudInstanceState::Stopped) if is_suspended(&info) => {
                 self.resume(call, id, at).await
@@ -282,20 +232,6 @@ impl GcpProvisioner {
         let timeout = self.options.launch_wait;
         let operation = self.await_operation(&at.zone, operation, timeout).await;
         history::failure(&operation).map_or(Ok(()), |failure| Err(to_error(failure)))
-    }
-
-    /// Reads an instance that was just started, until the read is not from before the start.
-    pub(crate) async fn read_started(
-        &self,
-        operation: Operation,
-        id: &InstanceId,
-    ) -> Result<InstanceInfo> {
-        let fresh = |info: &InstanceInfo| {
-            let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
-            !before.contains(&info.state)
-        };
-        let read = self.read_until(operation, id, fresh).await;
-        read.map_err(|error| error.with_effect(Effect::Done))
     }
 }
 

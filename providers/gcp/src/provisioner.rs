@@ -2,7 +2,7 @@
 //!
 //! Owns the handle and its parts. Each method of the trait delegates to the module of its call.
 
-use std::{fmt, num::NonZeroU32, slice};
+use std::{fmt, num::NonZeroU32};
 
 use fleetwright::{
     BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
@@ -10,14 +10,16 @@ use fleetwright::{
     InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result,
     SnapshotRequest, TagChange, async_trait,
 };
-use fleetwright_provider_support::{RecentLaunches, RecentTokens, collect_complete, read_until};
+use fleetwright_provider_support::{
+    Change, ChangeInstances as _, ReadInstances as _, RecentLaunches, RecentTokens,
+    batch::single_result, collect_complete, read_until,
+};
 use futures_util::future::BoxFuture;
 use google_cloud_auth::credentials::{self, Credentials};
 
 use crate::{
     GcpLaunchConfig, GcpOptions,
     address::Address,
-    change::Change,
     client::{GcpClient, build_error_message},
     error::{ErrorContext, Failure},
     history,
@@ -140,12 +142,6 @@ impl fmt::Debug for GcpProvisioner {
     }
 }
 
-/// Returns the result of a batch of one.
-fn only<T>(call: &Call, results: Vec<Result<T>>) -> Result<T> {
-    let lost = || Err(call.unexpected(Effect::Unknown, "a call of a batch has no result"));
-    results.into_iter().next().unwrap_or_else(lost)
-}
-
 #[async_trait]
 impl InstanceProvisioner for GcpProvisioner {
     /// Declared from the options; constant for the life of the handle.
@@ -162,7 +158,7 @@ impl InstanceProvisioner for GcpProvisioner {
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
         let launched = self.launch_all(&call, config, NonZeroU32::MIN).await?;
-        only(&call, launched.into_iter().map(Ok).collect())
+        single_result(&call, launched.into_iter().map(Ok).collect())
     }
 
     /// The same lists once for the batch, then one insert each, `concurrency` at a time. A batch
@@ -184,9 +180,7 @@ impl InstanceProvisioner for GcpProvisioner {
     /// show yet.
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
-        let ids = slice::from_ref(id);
-        let results = self.change_all(operation, Change::Terminate, ids).await;
-        only(&self.call(operation), results)
+        self.change_one(operation, Change::Terminate, id).await
     }
 
     /// One list of operations, then `instances.stop`. Disks are kept and billed.
@@ -195,10 +189,7 @@ impl InstanceProvisioner for GcpProvisioner {
     /// while it is being created, an invalid value if local SSDs would be discarded.
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::StopInstance;
-        let results = self
-            .change_all(operation, Change::Stop, slice::from_ref(id))
-            .await;
-        only(&self.call(operation), results)
+        self.change_one(operation, Change::Stop, id).await
     }
 
     /// One list of operations, then `instances.start`, or `instances.resume` for a suspended
@@ -207,12 +198,7 @@ impl InstanceProvisioner for GcpProvisioner {
     /// Succeeds if it runs or starts. Errors: `WrongState` if it has ended, `Conflict` while it
     /// stops, `Capacity`.
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        let operation = Operation::StartInstance;
-        let results = self
-            .change_all(operation, Change::Start, slice::from_ref(id))
-            .await;
-        only(&self.call(operation), results)?;
-        self.read_started(operation, id).await
+        self.start_one(Operation::StartInstance, id).await
     }
 
     /// `instances.get`, and a list of operations if the instance is stopping or not found.
@@ -220,7 +206,7 @@ impl InstanceProvisioner for GcpProvisioner {
     /// Errors: `NotFound` if neither reads nor operations know the instance; `Unavailable` if its
     /// zone does not respond.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        let info = self.one(Operation::DescribeInstance, id).await?;
+        let info = self.describe_one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
     }
 
@@ -259,13 +245,7 @@ impl InstanceProvisioner for GcpProvisioner {
 
     /// One list of operations for 100 instances, then one start and one read each.
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        let operation = Operation::StartInstances;
-        let changed = self.change_all(operation, Change::Start, ids).await;
-        let each = ids.iter().zip(changed).map(|(id, result)| async move {
-            result?;
-            self.read_started(operation, id).await
-        });
-        futures_util::future::join_all(each).await
+        self.start_all(Operation::StartInstances, ids).await
     }
 
     /// One list by name for up to 170 instances, and one of operations for those that are stopping
@@ -326,7 +306,7 @@ impl InstanceProvisioner for GcpProvisioner {
         let operation = Operation::ConsoleOutput;
         let call = self.call(operation);
         let at = self.at(&call, id)?;
-        let info = self.one(operation, id).await?;
+        let info = self.describe_one(operation, id).await?;
         if info.state.is_ending() {
             return Err(call.wrong_state(id, info.state, "not terminated"));
         }

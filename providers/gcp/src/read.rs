@@ -12,17 +12,13 @@
 //! An instance that does not exist is terminated if its operations or another instance with its
 //! name prove it. Otherwise it is not found, which may only mean that it does not show yet.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    slice,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceInfo, Operation,
-    ProvisionError, Result, Zone,
+    ProvisionError, Result, Zone, async_trait,
 };
-use fleetwright_provider_support::{read_until, read_until_state};
-use futures_util::future::BoxFuture;
+use fleetwright_provider_support::{ReadInstances, RecentLaunches};
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 
 use crate::{
@@ -51,25 +47,10 @@ pub(crate) fn summary_of(histories: &Histories, number: u64) -> History {
     history::summarize(histories.get(&number).into_iter().flatten())
 }
 
-impl GcpProvisioner {
-    /// Returns the address in an id of this project, or `None` for any other id.
-    pub(crate) fn address(&self, id: &InstanceId) -> Option<Address> {
-        Address::parse(id).filter(|at| at.project == self.client.project())
-    }
-
-    /// Describes many instances. Retries those that do not show yet because they were just
-    /// launched.
-    pub(crate) async fn describe_all(
-        &self,
-        operation: Operation,
-        ids: &[InstanceId],
-    ) -> Vec<Result<InstanceInfo>> {
-        let once = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
-            Box::pin(async move { self.describe_once(operation, &ids).await })
-        };
-        self.recent_launches
-            .retry_not_found(ids, &self.capabilities, once)
-            .await
+#[async_trait]
+impl ReadInstances for GcpProvisioner {
+    fn recent_launches(&self) -> &RecentLaunches {
+        &self.recent_launches
     }
 
     /// Describes many instances, with lists of as many as one filter can contain.
@@ -85,13 +66,20 @@ impl GcpProvisioner {
         }
         results
     }
+}
+
+impl GcpProvisioner {
+    /// Returns the address in an id of this project, or `None` for any other id.
+    pub(crate) fn address(&self, id: &InstanceId) -> Option<Address> {
+        Address::parse(id).filter(|at| at.project == self.client.project())
+    }
 
     /// Describes the instances of one filter. If the list fails, each zone is read on its own.
     async fn find_each(&self, call: &Call, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         let result_for = |found: &Result<Found>, id: &InstanceId| match found {
             Ok(found) => {
                 let info = found.get(id).cloned();
-                info.ok_or_else(|| self.missing(call, id))
+                info.ok_or_else(|| self.not_found_yet(call, id))
             }
             Err(error) => Err(error.clone()),
         };
@@ -109,7 +97,7 @@ impl GcpProvisioner {
             let zone = self.address(id).map(|at| at.zone);
             let found = zone.and_then(|zone| apart.get(&zone));
             found.map_or_else(
-                || Err(self.missing(call, id)),
+                || Err(self.not_found_yet(call, id)),
                 |found| result_for(found, id),
             )
         });
@@ -332,43 +320,6 @@ impl GcpProvisioner {
         let histories = self.histories([at.zone.as_str()], &[at.number]).await;
         let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
         Ok(self.mark_deleting(info, &histories.map_err(to_error)?))
-    }
-
-    /// Returns the error for an id that no read shows.
-    pub(crate) fn missing(&self, call: &Call, id: &InstanceId) -> ProvisionError {
-        call.not_found_yet(id, self.capabilities.consistency_window)
-    }
-
-    /// Describes one instance.
-    pub(crate) async fn one(&self, operation: Operation, id: &InstanceId) -> Result<InstanceInfo> {
-        let mut results = self.describe_all(operation, slice::from_ref(id)).await;
-        results
-            .pop()
-            .unwrap_or_else(|| Err(self.missing(&self.call(operation), id)))
-    }
-
-    /// Reads an instance until the result is `enough`, or cannot be stale any more.
-    pub(crate) async fn read_until(
-        &self,
-        operation: Operation,
-        id: &InstanceId,
-        enough: impl Fn(&InstanceInfo) -> bool + Send + Sync,
-    ) -> Result<InstanceInfo> {
-        let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_until(&self.capabilities, read, enough).await
-    }
-
-    /// Reads the instance of an optional verb until it is in one of the states that the verb needs.
-    pub(crate) async fn in_state(
-        &self,
-        operation: Operation,
-        id: &InstanceId,
-        states: &[CloudInstanceState],
-        needed: &str,
-    ) -> Result<InstanceInfo> {
-        let call = self.call(operation);
-        let read = || -> BoxFuture<'_, _> { Box::pin(self.one(operation, id)) };
-        read_until_state(&self.capabilities, &call, id, (states, needed), read).await
     }
 
     /// Converts many instances. Fails if one is malformed.

@@ -16,6 +16,7 @@ use fleetwright::{
     Call, CloudInstanceState, Effect, ImageId, InstanceId, InvalidValue, Operation, Problem,
     Result, RetryAdvice, SnapshotRequest, TagChange, Tags,
 };
+use fleetwright_provider_support::ReadInstances as _;
 use google_cloud_compute_v1::model::{
     Image, Instance, InstancesSetLabelsRequest, Operation as NativeOperation,
 };
@@ -47,7 +48,7 @@ const ALIVE: [CloudInstanceState; 4] = [
 impl GcpProvisioner {
     /// Returns the address in an id, or a not-found error.
     pub(crate) fn at(&self, call: &Call, id: &InstanceId) -> Result<Address> {
-        self.address(id).ok_or_else(|| self.missing(call, id))
+        self.address(id).ok_or_else(|| self.not_found_yet(call, id))
     }
 
     /// Changes tags in three steps: add the labels that the new tags need, replace the metadata,
@@ -60,7 +61,7 @@ impl GcpProvisioner {
         change: &TagChange,
     ) -> Result<()> {
         let at = self.at(call, id)?;
-        self.in_state(call.operation(), id, &ALIVE, "not terminated")
+        self.describe_in_state(call.operation(), id, &ALIVE, "not terminated")
             .await?;
         let mut begun = false;
         for _ in 0..MAX_RACES {
@@ -181,7 +182,7 @@ impl GcpProvisioner {
         let at = self.at(call, id)?;
         let to_error = |failure: Failure| failure.into_error(call, self.about(id, &at));
         let states = [CloudInstanceState::Running, CloudInstanceState::Stopped];
-        self.in_state(call.operation(), id, &states, "running or stopped")
+        self.describe_in_state(call.operation(), id, &states, "running or stopped")
             .await?;
         match self.client.image(&request.name).await {
             Ok(image) => self.check_source(call, &at, &request.name, &image)?,
@@ -268,7 +269,8 @@ impl GcpProvisioner {
     ) -> Result<(Call, Address)> {
         let call = self.call(operation);
         let at = self.at(&call, id)?;
-        self.in_state(operation, id, states, needed).await?;
+        self.describe_in_state(operation, id, states, needed)
+            .await?;
         Ok((call, at))
     }
 }

@@ -31,7 +31,7 @@ impl Change {
     /// Returns the state that the change needs, for errors.
     pub const fn needed_state(self) -> &'static str {
         match self {
-            Self::Terminate => "there",
+            Self::Terminate => "not terminated",
             Self::Stop => "running",
             Self::Start => "stopped",
         }
