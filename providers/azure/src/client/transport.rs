@@ -117,11 +117,10 @@ impl Transport {
         if url.origin() == self.endpoint.origin() {
             return Ok(());
         }
-        let host = url.host_str().unwrap_or_default();
         let message = format!(
-            "a link in a response of Azure leads to {}://{host}, which is not {}; nothing was sent",
-            url.scheme(),
-            self.endpoint.host_str().unwrap_or_default()
+            "a link in a response of Azure leads to {}, not to {}; nothing was sent there",
+            url.origin().ascii_serialization(),
+            self.endpoint.origin().ascii_serialization()
         );
         Err(Failure::new(Cause::WrongHost, message))
     }
