@@ -514,8 +514,10 @@ mod tests {
 
     #[tokio::test]
     async fn failed_first_instance_stops_the_batch_and_a_later_one_leaves_survivors() {
-        let mut cloud = Cloud::default();
-        cloud.broken = vec!["a".to_owned()];
+        let mut cloud = Cloud {
+            broken: vec!["a".to_owned()],
+            ..Cloud::default()
+        };
         launch_both(&cloud, "image", "me").await.unwrap_err();
         assert_eq!(sent(&cloud), ["a"]);
         cloud.broken = vec!["b".to_owned()];
