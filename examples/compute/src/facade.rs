@@ -11,12 +11,12 @@ use fleetwright_compute::{
 };
 use fleetwright_identity::{Ledger, QuotaKinds};
 use fleetwright_region::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     ids::RegionId,
     mapping::RegionPlanner,
     network::{Networks, SecurityGroups, SshAuthorities},
     secret::SshKeys,
-    server::{Ground, Servers, TenantGround},
+    server::{DependencyChecker, Servers, TenantDependencies},
 };
 use fleetwright_runtime::{
     clock::{Clock, SystemClock},
@@ -52,7 +52,7 @@ pub(crate) async fn prepare(folder: &Path) -> Result<Vec<String>, Failure> {
             fs::write(&path, text).map_err(|error| unusable(&path, &error))?;
         }
     }
-    let (catalog, _) = CatalogKeeper::open(open(folder).await?).await?;
+    let (catalog, _) = CatalogService::open(open(folder).await?).await?;
     let changes = catalog.load_file(&folder.join(CATALOG.0)).await?;
     Ok(changes.iter().map(ToString::to_string).collect())
 }
@@ -78,7 +78,7 @@ impl Facade {
         let store = open(folder).await?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let entropy = Arc::new(OsEntropy);
-        let (catalog, _) = CatalogKeeper::open(Arc::clone(&store)).await?;
+        let (catalog, _) = CatalogService::open(Arc::clone(&store)).await?;
         let catalog = Arc::new(catalog);
         let path = folder.join(MAPPING.0);
         let text = fs::read_to_string(&path).map_err(|error| unusable(&path, &error))?;
@@ -105,7 +105,7 @@ impl Facade {
             entropy,
             &fleetwright_compute::schema::references(),
         )?;
-        let ground: Arc<dyn Ground> = Arc::new(TenantGround::new(
+        let ground: Arc<dyn DependencyChecker> = Arc::new(TenantDependencies::new(
             Arc::clone(&networks),
             Arc::new(groups),
             Arc::new(authorities),

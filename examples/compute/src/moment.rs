@@ -82,7 +82,7 @@ impl Moment {
         let ending_is_stored = server
             .instance
             .as_ref()
-            .is_some_and(|machine| machine.incarnation == 1 && machine.ending.is_some());
+            .is_some_and(|machine| machine.incarnation == 1 && machine.termination.is_some());
         let launch = server.launch.as_ref();
         let launch_is_stored = launch.is_some_and(|launch| launch.incarnation == 2);
         let successor_is_stored = server

@@ -167,7 +167,7 @@ impl<'a> Story<'a> {
             .plan_update(&self.ada, id, &wanted)
             .await
         {
-            Err(error @ ComputeError::Ground(_)) => {
+            Err(error @ ComputeError::DependencyChecker(_)) => {
                 println!("misfit: {}: {}", view.instance.name, in_words(&error));
                 Ok(())
             }
@@ -271,7 +271,7 @@ fn principal(name: &str, role: &str, scope: Scope) -> Result<Principal, Failure>
 
 /// A plan, field by field.
 fn by_field(plan: &Plan) -> String {
-    let ways = plan.ways.iter();
+    let ways = plan.methods.iter();
     let ways = ways.map(|(field, way)| format!("{field:?} by {way:?}").to_lowercase());
     ways.collect::<Vec<_>>().join(", ")
 }

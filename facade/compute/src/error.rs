@@ -8,7 +8,7 @@ use fleetwright_region::{
     machine::MachineError,
     name::Name,
     network::RecordError,
-    server::{GroundError, Plan, ServerError},
+    server::{DependencyError, Plan, ServerError},
 };
 use fleetwright_store::{Invalid, Revision, StoreError};
 
@@ -44,7 +44,7 @@ pub enum ComputeError {
     Refused(#[source] Refused),
     /// What the instance is to stand on will not do.
     #[error(transparent)]
-    Ground(#[from] GroundError),
+    DependencyChecker(#[from] DependencyError),
     /// The network has an instance of this name.
     #[error("there is an instance {name} in the network already, {id}: choose another name")]
     NameTaken {
@@ -167,7 +167,7 @@ impl From<Invalid> for ComputeError {
 
 impl From<RecordError> for ComputeError {
     fn from(error: RecordError) -> Self {
-        Self::Ground(GroundError::Record(error))
+        Self::DependencyChecker(DependencyError::Record(error))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a plan destroys, in words that a tenant reads before agreeing to it.
 
-use fleetwright_region::server::{Field, Plan, Way};
+use fleetwright_region::server::{ChangeMethod, Field, Plan};
 
 /// What is lost by a plan, in one line; nothing if nothing is.
 pub(crate) fn lost(plan: &Plan) -> Option<String> {
@@ -8,7 +8,7 @@ pub(crate) fn lost(plan: &Plan) -> Option<String> {
     if fields.is_empty() {
         return None;
     }
-    let what = if plan.has(Way::Replace) {
+    let what = if plan.has(ChangeMethod::Replace) {
         "everything on its root disk and its addresses are lost"
     } else {
         "everything on its root disk is lost"

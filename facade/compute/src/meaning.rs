@@ -5,7 +5,7 @@ use std::time::Duration;
 use fleetwright_identity::LedgerError;
 use fleetwright_region::{
     network::RecordError,
-    server::{GroundError, ServerError},
+    server::{DependencyError, ServerError},
 };
 use fleetwright_store::StoreError;
 
@@ -19,7 +19,7 @@ impl ComputeError {
             Self::Unprocessable { .. } | Self::NameImmutable { .. } => Meaning::Unprocessable,
             Self::NotFound(_) | Self::NoKey(_) => Meaning::NotFound,
             Self::Refused(_) => Meaning::Forbidden,
-            Self::Ground(error) => of_ground(error),
+            Self::DependencyChecker(error) => of_ground(error),
             Self::NameTaken { .. }
             | Self::NameGoing { .. }
             | Self::Deleting(_)
@@ -47,7 +47,7 @@ impl ComputeError {
             | Self::Unprocessable { .. }
             | Self::NotFound(_)
             | Self::Refused(_)
-            | Self::Ground(_)
+            | Self::DependencyChecker(_)
             | Self::NameTaken { .. }
             | Self::NameImmutable { .. }
             | Self::NeedsConsent { .. }
@@ -74,14 +74,14 @@ impl ComputeError {
     }
 }
 
-fn of_ground(error: &GroundError) -> Meaning {
+fn of_ground(error: &DependencyError) -> Meaning {
     match error {
-        GroundError::Record(error) => of_record(error),
-        GroundError::NoFlavor(_)
-        | GroundError::NoImage(_)
-        | GroundError::NotOffered(_)
-        | GroundError::Unfit { .. }
-        | GroundError::ImageElsewhere { .. } => Meaning::InvalidRequest,
+        DependencyError::Record(error) => of_record(error),
+        DependencyError::NoFlavor(_)
+        | DependencyError::NoImage(_)
+        | DependencyError::NotOffered(_)
+        | DependencyError::Unfit { .. }
+        | DependencyError::ImageElsewhere { .. } => Meaning::InvalidRequest,
         // Of a kind that came later. It is at least told in its own words.
         _ => Meaning::Unprocessable,
     }
@@ -125,7 +125,7 @@ fn of_ledger(error: &LedgerError) -> Meaning {
 fn of_server(error: &ServerError) -> Meaning {
     match error {
         ServerError::NotFound(_)
-        | ServerError::NoServerOf(_)
+        | ServerError::NoServerOwnedBy(_)
         | ServerError::Taken { .. }
         | ServerError::Deleting(_)
         | ServerError::NeedsConsent { .. }
@@ -139,7 +139,7 @@ fn of_server(error: &ServerError) -> Meaning {
             Meaning::InvalidRequest
         }
         ServerError::UserData { .. } => Meaning::Unprocessable,
-        ServerError::Ground(error) => of_ground(error),
+        ServerError::Dependency(error) => of_ground(error),
         ServerError::Store(error) => of_store(error),
         _ => Meaning::Internal,
     }

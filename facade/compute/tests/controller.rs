@@ -12,7 +12,7 @@ use fleetwright_facade_testkit::{
     TestFacade, flavor, has_condition, image, instance_record, is_running, is_settled,
 };
 use fleetwright_memory::{Capacity, Fault, MemoryCloud, Refused, Rule, WireCall};
-use fleetwright_region::server::{Consent, Field, Health, Phase, Power, Way};
+use fleetwright_region::server::{ChangeMethod, Consent, Field, Health, Phase, Power};
 
 fn kinds(instance: &Instance) -> Vec<EventKind> {
     instance.events.iter().map(|event| event.kind).collect()
@@ -20,7 +20,7 @@ fn kinds(instance: &Instance) -> Vec<EventKind> {
 
 async fn machine(facade: &TestFacade, id: InstanceId) -> String {
     let view = facade.server(id).await.unwrap();
-    view.server.instance.unwrap().id.to_string()
+    view.server.machine.unwrap().id.to_string()
 }
 
 /// How many writes an instance's record has seen.
@@ -156,7 +156,7 @@ async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing()
             facade.edit(id, |its| its.consent = Consent::Destroy).await;
             let done = facade.until(id, is_running).await;
             assert!(!asks(&done), "{done:#?}");
-            let applied = facade.server(id).await.unwrap().server.instance.unwrap();
+            let applied = facade.server(id).await.unwrap().server.machine.unwrap();
             assert_eq!(applied.applied.image, image("rocky"));
         })
         .await;
@@ -184,7 +184,7 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
             let pending = |its: &Instance| its.status.pending.is_some();
             let found = facade.until(id, pending).await;
             let action = found.status.pending.clone().unwrap();
-            assert_eq!(action.plan.ways[&Field::Image], Way::Replace);
+            assert_eq!(action.plan.methods[&Field::Image], ChangeMethod::Replace);
             assert_eq!(action.reason, "image: the machine is replaced");
             assert_eq!(
                 action.lost.as_deref(),
@@ -263,7 +263,7 @@ async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
             let always = Rule::always(WireCall::Terminate, down);
             cloud.faults().add(always);
             facade.delete(id).await;
-            let told = |its: &Instance| has_condition(its, ConditionKind::CloudTrouble);
+            let told = |its: &Instance| has_condition(its, ConditionKind::CloudError);
             let found = facade.until(id, told).await;
             assert!(kinds(&found).contains(&EventKind::Trouble), "{found:#?}");
             assert_eq!(found.status.phase, Phase::Deleting);
@@ -362,8 +362,8 @@ async fn a_deletion_at_any_time_leaves_nothing() {
 /// The same in every phase that lasts.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_in_every_phase_leaves_nothing() {
-    type Wish = fn(&mut Instance);
-    let stories: [(Phase, Wish); 4] = [
+    type DesiredState = fn(&mut Instance);
+    let stories: [(Phase, DesiredState); 4] = [
         (Phase::Running, |_| {}),
         (Phase::Stopping, |its| its.intent.power = Power::Stopped),
         (Phase::Stopped, |its| its.intent.power = Power::Stopped),

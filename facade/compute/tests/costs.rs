@@ -41,8 +41,8 @@ async fn crowd(facade: &TestFacade, model: InstanceId, count: usize) {
             let mut copy = server.clone();
             copy["id"] = json!(id);
             copy["owner"]["id"] = json!(id);
-            copy["instance"]["id"] = json!(id);
-            copy["observed"]["instance"] = json!(id);
+            copy["machine"]["id"] = json!(id);
+            copy["observed"]["machine"] = json!(id);
             transaction = transaction.create(record_id("server", &id), copy);
         }
         facade.store.commit(&transaction).await.unwrap();

@@ -18,7 +18,7 @@ use fleetwright_facade_testkit::{
     principals::with_roles, project_user, tenant, without_entry,
 };
 use fleetwright_identity::{Amounts, QuotaKind};
-use fleetwright_region::server::{Consent, Field, Plan, Way};
+use fleetwright_region::server::{ChangeMethod, Consent, Field, Plan};
 use fleetwright_store::{Revision, Transaction};
 
 /// A facade with an instance that has a machine.
@@ -30,9 +30,9 @@ async fn settled() -> (TestFacade, Instance) {
     (facade, instance)
 }
 
-fn plan(ways: &[(Field, Way)]) -> Plan {
+fn plan(ways: &[(Field, ChangeMethod)]) -> Plan {
     let ways: BTreeMap<_, _> = ways.iter().copied().collect();
-    Plan { ways }
+    Plan { methods: ways }
 }
 
 fn kinds(instance: &Instance) -> Vec<EventKind> {
@@ -51,9 +51,9 @@ async fn a_destructive_change_is_planned_refused_and_then_agreed_to() {
     let planned = facade.instances.plan_update(&alice, id, &wanted).await;
     let planned = planned.unwrap();
     let ways = plan(&[
-        (Field::Image, Way::Reimage),
-        (Field::PublicIp, Way::Replace),
-        (Field::Tags, Way::Retag),
+        (Field::Image, ChangeMethod::Reimage),
+        (Field::PublicIp, ChangeMethod::Replace),
+        (Field::Tags, ChangeMethod::Retag),
     ]);
     assert_eq!(planned, ways);
 
@@ -137,7 +137,7 @@ async fn consent_holds_for_one_generation() {
     // Once the machine is as asked, a change that destroys nothing ends the consent.
     facade
         .patch("server", &before.server.to_string(), |server| {
-            server["instance"]["applied"]["image"] = "rocky".into();
+            server["machine"]["applied"]["image"] = "rocky".into();
         })
         .await;
     wanted.description = described.description;
@@ -155,13 +155,13 @@ async fn consent_that_was_missing_is_a_change_by_itself() {
     let (id, alice) = (before.id, project_user(tenant(1, 1)));
     facade
         .patch("server", &before.server.to_string(), |server| {
-            server["instance"]["applied"]["image"] = "rocky".into();
+            server["machine"]["applied"]["image"] = "rocky".into();
         })
         .await;
     let mut wanted = UpdateInstance::of(&before);
     let (view, planned) = facade.instances.update(&alice, id, &wanted).await.unwrap();
     assert_eq!(view.instance, before);
-    assert_eq!(planned, plan(&[(Field::Image, Way::Reimage)]));
+    assert_eq!(planned, plan(&[(Field::Image, ChangeMethod::Reimage)]));
     wanted.consent = Consent::Destroy;
     let (view, _) = facade.instances.update(&alice, id, &wanted).await.unwrap();
     assert_eq!(

@@ -39,7 +39,7 @@ async fn look(facade: &TestFacade) -> DateTime<Utc> {
         "region": "north", "at": now, "tick": { "secs": 10, "nanos": 0 }, "machines": 1, "servers": 1,
         "gaps": [], "frozen": null, "orphans": [],
     });
-    let id = RecordId::new("region-pulse", "north").unwrap();
+    let id = RecordId::new("region-scan", "north").unwrap();
     let transaction = Transaction::new().put(id, pulse);
     facade.store.commit(&transaction).await.unwrap();
     now
@@ -149,7 +149,7 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
     // What needs a word comes before what does not.
     status(&facade, &instance, |status| {
         let stuck =
-            json!({ "kind": "attempts-used", "message": "ask for another", "since": began });
+            json!({ "kind": "attempts-exhausted", "message": "ask for another", "since": began });
         status["conditions"].as_array_mut().unwrap().push(stuck);
     })
     .await;

@@ -69,7 +69,7 @@ async fn a_tenant_lives_through_everything_an_instance_can() {
             instances.update(&who, id, &wanted).await.unwrap();
             let done = facade.until(id, is_running).await;
             assert_eq!(done.status.observed_generation, done.generation);
-            let machine = facade.server(id).await.unwrap().server.instance.unwrap();
+            let machine = facade.server(id).await.unwrap().server.machine.unwrap();
             assert_eq!(machine.applied.image, image("rocky"));
             assert_eq!(machine.applied.flavor, flavor("large"));
 

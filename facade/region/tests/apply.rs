@@ -13,15 +13,17 @@ use fleetwright_identity::{ActorName, Permission, Principal, Resource, Verb};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
-    server::{Consent, Field, Intent, Phase, Power, ServerError, ServerView, Way, Wish},
+    server::{
+        ChangeMethod, Consent, DesiredState, Field, Intent, Phase, Power, ServerError, ServerView,
+    },
 };
 use fleetwright_store::{Check, RecordId, Transaction};
 use proptest::prelude::*;
 
 const KEEP: Consent = Consent::KeepEverything;
 
-fn wish(view: &ServerView) -> Wish {
-    Wish {
+fn wish(view: &ServerView) -> DesiredState {
+    DesiredState {
         spec: view.server.spec.clone(),
         intent: view.server.intent.clone(),
     }
@@ -68,7 +70,7 @@ async fn the_same_wish_again_changes_nothing() {
     assert_eq!(again.server, first.server);
     assert_eq!(again.revision, first.revision);
     assert!(
-        plan.ways.is_empty(),
+        plan.methods.is_empty(),
         "what has no machine has nothing to lose"
     );
 }
@@ -84,7 +86,7 @@ async fn what_destroys_needs_consent_and_is_written_whole_or_not_at_all() {
     let Err(ServerError::NeedsConsent { plan, .. }) = refused else {
         panic!("{refused:?}");
     };
-    assert_eq!(plan.ways[&Field::Image], Way::Reimage);
+    assert_eq!(plan.methods[&Field::Image], ChangeMethod::Reimage);
     let still = region.read(id).await;
     assert_eq!(
         still.revision, up.revision,
@@ -94,7 +96,7 @@ async fn what_destroys_needs_consent_and_is_written_whole_or_not_at_all() {
     let (view, plan) = applied.await.unwrap();
     assert_eq!(view.server.generation, up.server.generation + 1);
     assert_eq!(wish(&view), asked);
-    assert!(plan.has(Way::Reimage));
+    assert!(plan.has(ChangeMethod::Reimage));
     // What was agreed to once is not asked about again by whoever repeats it without consent.
     region.servers.apply(&who, id, &asked, KEEP).await.unwrap();
 }
@@ -165,9 +167,9 @@ async fn a_guard_that_does_not_hold_lets_nothing_be_written() {
     };
     let mut asked = wish(&made);
     asked.intent.power = Power::Stopped;
-    let late = region.servers.apply_while(&who, id, &asked, KEEP, &fails);
+    let late = region.servers.apply_if(&who, id, &asked, KEEP, &fails);
     assert_eq!(conflict(late.await.unwrap_err()), fails[0]);
-    let late = region.servers.delete_while(&who, id, &fails).await;
+    let late = region.servers.delete_if(&who, id, &fails).await;
     assert_eq!(conflict(late.unwrap_err()), fails[0]);
     let mut new = bare_server(2);
     new.guards.clone_from(&fails);
@@ -181,9 +183,9 @@ async fn a_guard_that_does_not_hold_lets_nothing_be_written() {
     // One that is there is answered, whatever is checked.
     new.guards.clone_from(&fails);
     region.servers.ensure(&who, &new).await.unwrap();
-    let applied = region.servers.apply_while(&who, id, &asked, KEEP, &holds);
+    let applied = region.servers.apply_if(&who, id, &asked, KEEP, &holds);
     applied.await.unwrap();
-    let ended = region.servers.delete_while(&who, id, &holds).await;
+    let ended = region.servers.delete_if(&who, id, &holds).await;
     assert_eq!(ended.unwrap().phase, Phase::Deleting);
 }
 
@@ -214,7 +216,7 @@ proptest! {
             let (region, made) = made().await;
             let (mut reboots, mut replaces) = (0, 0);
             for intent in intents {
-                let asked = Wish { spec: made.server.spec.clone(), intent: intent.clone() };
+                let asked = DesiredState { spec: made.server.spec.clone(), intent: intent.clone() };
                 let who = server_admin();
                 let applied = region.servers.apply(&who, server_id(1), &asked, KEEP);
                 let (view, _) = applied.await.unwrap();

@@ -16,7 +16,7 @@ use fleetwright_region::{
     ids::SshAuthorityId,
     schema::SSH_AUTHORITY_KIND,
     secret::SshKeys,
-    server::{Anywhere, Phase, ServerError, ServerView, Servers},
+    server::{NoDependencyCheck, Phase, ServerError, ServerView, Servers},
 };
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::json;
@@ -30,7 +30,7 @@ fn data(text: &str) -> Option<UserData> {
 /// Servers without keys, on whatever they are told to stand on.
 fn plain(facade: &TestFacade) -> Servers {
     let (store, clock) = (facade.store.clone(), facade.clock.clone());
-    let servers = Servers::new(store, clock, Arc::new(Anywhere), SshKeys::Without);
+    let servers = Servers::new(store, clock, Arc::new(NoDependencyCheck), SshKeys::Without);
     servers.unwrap().with_region(north(), [].into())
 }
 

@@ -15,7 +15,8 @@ use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase as When, Refused, R
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
     server::{
-        ConditionKind, Consent, EventKind, Health, Phase, Power, ServerError, ServerView, Way,
+        ChangeMethod, ConditionKind, Consent, EventKind, Health, Phase, Power, ServerError,
+        ServerView,
     },
 };
 
@@ -85,7 +86,7 @@ async fn a_quota_is_told_from_capacity_and_a_cloud_s_time_to_retry_is_kept() {
                 .faults()
                 .add(Rule::nth(WireCall::Launch, 1, Fault::Refused(slow)));
             let throttled =
-                |view: &ServerView| view.server.condition(ConditionKind::CloudTrouble).is_some();
+                |view: &ServerView| view.server.condition(ConditionKind::CloudError).is_some();
             let view = region.until(id, throttled).await;
             let not_before = view.server.retry.as_ref().unwrap().not_before;
             let wait = not_before - region.clock.now();
@@ -117,7 +118,10 @@ async fn three_machines_that_never_boot_are_enough_until_somebody_asks_for_anoth
             let who = server_admin();
             region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, |view| view.phase == Phase::Failed).await;
-            let condition = view.server.condition(ConditionKind::AttemptsUsed).unwrap();
+            let condition = view
+                .server
+                .condition(ConditionKind::AttemptsExhausted)
+                .unwrap();
             assert!(condition.message.contains("3 attempts"), "{condition:?}");
             assert!(condition.message.contains("disk broken"), "{condition:?}");
             assert_eq!(view.health, Health::Error);
@@ -142,7 +146,7 @@ async fn a_machine_that_booted_and_is_gone_is_lost_and_not_launched_again() {
             let who = server_admin();
             region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, running).await;
-            let machine = view.server.instance.unwrap().id;
+            let machine = view.server.machine.unwrap().id;
             cloud.operator().terminate(&machine).unwrap();
             let view = region.until(id, |view| view.phase == Phase::Lost).await;
             assert_eq!(view.health, Health::Error);
@@ -217,7 +221,7 @@ async fn what_is_stopped_or_started_outside_is_brought_back() {
         .during(async {
             let who = server_admin();
             region.servers.ensure(&who, &bare_server(1)).await.unwrap();
-            let machine = region.until(id, running).await.server.instance.unwrap().id;
+            let machine = region.until(id, running).await.server.machine.unwrap().id;
             cloud.operator().stop(&machine).unwrap();
             let stopped = |view: &ServerView| view.phase == Phase::Stopped;
             let view = region.until(id, stopped).await;
@@ -262,7 +266,7 @@ async fn the_least_destructive_way_that_the_cloud_offers_is_taken() {
                     let ServerError::NeedsConsent { plan, .. } = &error else {
                         panic!("{error}");
                     };
-                    assert!(plan.has(Way::Replace));
+                    assert!(plan.has(ChangeMethod::Replace));
                     assert!(error.to_string().contains("flavor: its disk and addresses"));
                     let destroy = Consent::Destroy;
                     region
@@ -272,11 +276,11 @@ async fn the_least_destructive_way_that_the_cloud_offers_is_taken() {
                         .unwrap();
                 }
                 let large = |view: &ServerView| {
-                    let applied = view.server.instance.as_ref().map(|its| &its.applied.flavor);
+                    let applied = view.server.machine.as_ref().map(|its| &its.applied.flavor);
                     running(view) && applied.is_some_and(|flavor| flavor.as_str() == "large")
                 };
                 let after = region.until(id, large).await;
-                let same = after.server.instance.unwrap().id == before.server.instance.unwrap().id;
+                let same = after.server.machine.unwrap().id == before.server.machine.unwrap().id;
                 assert_eq!(same, without.is_none());
             })
             .await;
@@ -297,7 +301,7 @@ async fn what_is_asked_while_a_launch_is_under_way_destroys_no_machine_unasked()
             region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let under_way = |view: &ServerView| {
                 let sent = view.server.launch.as_ref().and_then(|its| its.sent_at);
-                view.server.instance.is_none() && sent.is_some()
+                view.server.machine.is_none() && sent.is_some()
             };
             let before = region.until(id, under_way).await;
             let mut other = before.server.spec.clone();
@@ -307,7 +311,7 @@ async fn what_is_asked_while_a_launch_is_under_way_destroys_no_machine_unasked()
             let ServerError::NeedsConsent { plan, .. } = &error else {
                 panic!("{error}");
             };
-            assert!(plan.has(Way::Reimage), "{error}");
+            assert!(plan.has(ChangeMethod::Reimage), "{error}");
             let view = region.until(id, running).await;
             assert_eq!(view.server.spec, before.server.spec);
             asked(Consent::Destroy).await.unwrap();
@@ -325,7 +329,7 @@ async fn a_reimage_keeps_the_machine_and_a_reboot_boots_it() {
             let who = server_admin();
             region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let before = region.until(id, running).await;
-            let machine = before.server.instance.as_ref().unwrap().id.clone();
+            let machine = before.server.machine.as_ref().unwrap().id.clone();
             let mut spec = before.server.spec.clone();
             spec.image = ImageId::new("rocky").unwrap();
             let keep = Consent::KeepEverything;
@@ -338,7 +342,7 @@ async fn a_reimage_keeps_the_machine_and_a_reboot_boots_it() {
                 .await
                 .unwrap();
             let after = region.until(id, running).await;
-            assert_eq!(after.server.instance.as_ref().unwrap().id, machine);
+            assert_eq!(after.server.machine.as_ref().unwrap().id, machine);
             let truth = cloud.oracle().instance(&machine).unwrap();
             assert_eq!(truth.info.image.unwrap().as_str(), "rocky");
             let boots = truth.boots;
@@ -369,7 +373,7 @@ async fn a_server_that_is_deleted_and_made_again_is_another_one() {
             region.until_gone(id).await;
             region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let second = region.until(id, running).await.server;
-            assert_ne!(first.instance.unwrap().id, second.instance.unwrap().id);
+            assert_ne!(first.machine.unwrap().id, second.machine.unwrap().id);
             assert_ne!(first.launch.unwrap().token, second.launch.unwrap().token);
         })
         .await;
@@ -394,7 +398,7 @@ async fn a_new_process_goes_on_where_the_old_one_was_dropped() {
     assert_eq!(live(&cloud), 1);
     let handle = Arc::new(cloud.provisioner());
     let next = TestRegion::reopened(handle, store, NamePlanner::identity(), clock);
-    assert!(next.read(id).await.server.instance.is_none());
+    assert!(next.read(id).await.server.machine.is_none());
     next.during(next.until(id, running)).await;
     assert_eq!(live(&cloud), 1);
     assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);

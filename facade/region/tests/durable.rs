@@ -7,7 +7,7 @@ use fleetwright_identity::{
     Actor, ActorName, Binding, OrganizationId, Principal, ProjectId, RoleName, Roles, Scope,
 };
 use fleetwright_region::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     ids::{FlavorId, RegionId},
     name::Name,
     network::{Deletion, IfUsed, NetworkState, Networks, NewNetwork},
@@ -48,13 +48,13 @@ async fn what_is_retired_stays_retired_and_one_damaged_row_stops_none_of_the_oth
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("region.db");
     {
-        let (keeper, _) = CatalogKeeper::open(open(&path).await).await.unwrap();
+        let (keeper, _) = CatalogService::open(open(&path).await).await.unwrap();
         keeper.load(EXAMPLE).await.unwrap();
         let renamed = EXAMPLE.replace("id = \"arm-2\"", "id = \"arm-3\"");
         assert_eq!(keeper.load(&renamed).await.unwrap().len(), 2);
     }
     {
-        let (keeper, damaged) = CatalogKeeper::open(open(&path).await).await.unwrap();
+        let (keeper, damaged) = CatalogService::open(open(&path).await).await.unwrap();
         assert_eq!(damaged, []);
         let arm = FlavorId::new("arm-2").unwrap();
         assert!(keeper.flavor(&user(), &arm).unwrap().retired);
@@ -64,7 +64,7 @@ async fn what_is_retired_stays_retired_and_one_damaged_row_stops_none_of_the_oth
     let damage = "UPDATE records SET value = 'no JSON' WHERE kind = 'flavor' AND key = 'arm-3'";
     assert_eq!(file.execute(damage, []).unwrap(), 1);
     drop(file);
-    let (keeper, damaged) = CatalogKeeper::open(open(&path).await).await.unwrap();
+    let (keeper, damaged) = CatalogService::open(open(&path).await).await.unwrap();
     assert_eq!(damaged.len(), 1);
     assert_eq!(damaged[0].id.to_string(), "flavor/arm-3");
     assert_eq!(keeper.flavors(&user()).unwrap().len(), 3);

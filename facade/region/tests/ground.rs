@@ -58,7 +58,7 @@ async fn a_server_stands_in_an_open_network_of_its_own_tenant_and_region() {
             .ensure(who, 1, &server_spec(network))
             .await
             .unwrap_err();
-        assert!(matches!(error, ServerError::Ground(_)), "{error:?}");
+        assert!(matches!(error, ServerError::Dependency(_)), "{error:?}");
         assert_eq!(error_chain(&error), words);
         assert_eq!(facade.count("server").await, 1);
         assert_eq!(facade.count("server-key").await, 1);

@@ -10,7 +10,7 @@ use fleetwright_facade_testkit::{
 };
 use fleetwright_region::{
     network::{Deletion, IfUsed, NetworkState, RecordError},
-    server::{GroundError, ServerError, ServerSpec},
+    server::{DependencyError, ServerError, ServerSpec},
 };
 use futures_util::future::join_all;
 
@@ -84,7 +84,7 @@ async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
     for refused in asked.iter().filter_map(|asked| asked.as_ref().err()) {
         let expected = matches!(
             refused,
-            ServerError::Ground(GroundError::Record(
+            ServerError::Dependency(DependencyError::Record(
                 RecordError::NotFound { .. } | RecordError::Deleting { .. }
             ))
         );
@@ -164,7 +164,7 @@ async fn a_server_that_moves_meets_a_network_that_goes() {
         let (gone, set) = tokio::join!(going, facade.set_spec(&alice, &green));
         let server = facade.servers.read(&alice, server_id(1)).await.unwrap();
         match (gone, set) {
-            (Ok(Deletion::Gone), Err(ServerError::Ground(_))) => {
+            (Ok(Deletion::Gone), Err(ServerError::Dependency(_))) => {
                 assert_eq!(server.server.spec, blue);
                 stayed += 1;
             }

@@ -47,7 +47,7 @@ async fn the_largest_user_data_goes_through_a_whole_launch() {
     let launch = server.launch.as_mut().unwrap();
     launch.spec.user_data.clone_from(&data);
     launch.config.user_data.clone_from(&data);
-    server.instance.as_mut().unwrap().applied.user_data = data;
+    server.machine.as_mut().unwrap().applied.user_data = data;
     let json = serde_json::to_string(&server).unwrap();
     assert!(json.len() < fleetwright_store::limits::MAX_VALUE_BYTES * 3 / 4);
 }

@@ -16,7 +16,7 @@ use fleetwright_identity::{
 };
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Refused, Rule, WireCall};
 use fleetwright_region::{
-    machine::{MachineError, Machines},
+    machine::{MachineAccess, MachineError},
     secret::SshKeys,
     server::{Phase, Power, ServerId},
 };
@@ -29,7 +29,7 @@ const VERBS: [Verb; 4] = [
 ];
 
 async fn ask(
-    machines: &Machines,
+    machines: &MachineAccess,
     who: &Principal,
     id: ServerId,
     verb: Verb,
@@ -207,7 +207,7 @@ async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
         .await
         .unwrap();
     assert_eq!(answers(&facade).await, waits("being launched"));
-    while facade.read_server().await.server.instance.is_none() {
+    while facade.read_server().await.server.machine.is_none() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         facade
             .region()
@@ -261,7 +261,7 @@ async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
         .during_region(facade.until_server(Phase::Running))
         .await
         .server
-        .instance;
+        .machine;
     cloud.operator().terminate(&machine.unwrap().id).unwrap();
     // The record still says that it runs: the cloud has the last word.
     let [output, session, ..] = answers(&facade).await;
@@ -344,7 +344,8 @@ async fn what_a_region_does_not_have_is_told_as_such() {
 
     let facade = &facade;
     let (store, clock) = (facade.store.clone(), facade.clock.clone());
-    let keyless = Machines::new(store, clock, facade.catalog.clone(), SshKeys::Without).unwrap();
+    let keyless =
+        MachineAccess::new(store, clock, facade.catalog.clone(), SshKeys::Without).unwrap();
     let error = keyless
         .ssh_key(&operator(), server_id(1))
         .await

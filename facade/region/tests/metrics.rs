@@ -43,7 +43,7 @@ async fn everything_that_an_operator_should_see_is_counted() {
         let view = region.until(server_id(1), up).await;
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!((metric("machines"), metric("servers")), (1.0, 1.0));
-        let machine = view.server.instance.unwrap().id;
+        let machine = view.server.machine.unwrap().id;
         cloud.operator().terminate(&machine).unwrap();
         region
             .until(server_id(1), |view| view.phase == Phase::Lost)

@@ -12,7 +12,7 @@ use fleetwright_facade_testkit::{TestRegion, bare_server, north, server_admin, s
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Rule, WireCall};
 use fleetwright_region::{
     controller::tags,
-    monitor::{Fate, Limit, LookError, Pulse, Sweep},
+    monitor::{Limit, OrphanOutcome, RegionScan, ScanError, Sweep},
     server::{Drift, Health, Phase, Presence, ServerId, ServerView},
 };
 use fleetwright_store::{Store as _, Table};
@@ -33,19 +33,25 @@ async fn up(region: &TestRegion, numbers: impl IntoIterator<Item = u128>) -> Vec
         let new = bare_server(number);
         region.servers.ensure(&server_admin(), &new).await.unwrap();
         let view = region.during(region.until(new.id, healthy)).await;
-        machines.push(view.server.instance.unwrap().id);
+        machines.push(view.server.machine.unwrap().id);
     }
     machines
 }
 
-async fn pulse(region: &TestRegion) -> Pulse {
-    let pulses = Table::<Pulse>::new(Arc::clone(&region.store)).unwrap();
-    let key = Pulse::key(&north()).unwrap();
+async fn pulse(region: &TestRegion) -> RegionScan {
+    let pulses = Table::<RegionScan>::new(Arc::clone(&region.store)).unwrap();
+    let key = RegionScan::key(&north()).unwrap();
     pulses.get(&key).await.unwrap().unwrap().value
 }
 
 async fn presence(region: &TestRegion, id: ServerId) -> Presence {
-    region.read(id).await.server.seen().unwrap().presence
+    region
+        .read(id)
+        .await
+        .server
+        .current_observation()
+        .unwrap()
+        .presence
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,7 +62,7 @@ async fn a_look_is_one_list_for_any_number_of_servers_and_writes_only_what_chang
     let region = region(&cloud);
     up(&region, 1..=40).await;
     let (before, head) = (cloud.oracle().calls(), region.store.head().await.unwrap());
-    let findings = region.monitor.look().await.unwrap();
+    let findings = region.monitor.scan().await.unwrap();
     let after = cloud.oracle().calls();
     assert_eq!(after[&WireCall::ListPage], before[&WireCall::ListPage] + 1);
     assert_eq!(
@@ -73,17 +79,17 @@ async fn what_is_not_looked_at_for_two_ticks_is_unknown() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);
     up(&region, [1]).await;
-    region.monitor.look().await.unwrap();
+    region.monitor.scan().await.unwrap();
     tokio::time::sleep(TICK * 2).await;
     assert_eq!(region.read(server_id(1)).await.health, Health::Healthy);
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(region.read(server_id(1)).await.health, Health::Unknown);
     let lost = Fault::Lost(When::Before);
     cloud.faults().add(Rule::nth(WireCall::ListPage, 1, lost));
-    let failed = region.monitor.look().await;
-    assert!(matches!(failed, Err(LookError::Cloud(_))));
+    let failed = region.monitor.scan().await;
+    assert!(matches!(failed, Err(ScanError::Cloud(_))));
     assert_eq!(region.read(server_id(1)).await.health, Health::Unknown);
-    region.monitor.look().await.unwrap();
+    region.monitor.scan().await.unwrap();
     assert_eq!(region.read(server_id(1)).await.health, Health::Healthy);
 }
 
@@ -104,17 +110,21 @@ async fn a_zone_that_cannot_be_seen_freezes_the_monitor_and_its_servers_are_unkn
         .unwrap();
     let orphan = cloud.operator().launch(&orphan).unwrap().id;
     cloud.operator().cut_off(zone.clone());
-    let findings = region.monitor.look().await.unwrap();
+    let findings = region.monitor.scan().await.unwrap();
     assert!(findings.frozen.as_ref().unwrap().contains("has gaps"));
     assert_eq!(findings.absent, 2);
-    assert_eq!(findings.orphans[0].fate, Fate::Reported, "it is not swept");
+    assert_eq!(
+        findings.orphans[0].outcome,
+        OrphanOutcome::Reported,
+        "it is not swept"
+    );
     assert!(matches!(
         presence(&region, server_id(1)).await,
         Presence::Absent(_)
     ));
     assert!(pulse(&region).await.frozen.is_some());
     tokio::time::sleep(TICK * 2).await;
-    region.monitor.look().await.unwrap();
+    region.monitor.scan().await.unwrap();
     let view = region.read(server_id(1)).await;
     assert_eq!(
         view.health,
@@ -122,9 +132,9 @@ async fn a_zone_that_cannot_be_seen_freezes_the_monitor_and_its_servers_are_unkn
         "the pulse does not speak for it"
     );
     cloud.operator().reconnect(zone);
-    let findings = region.monitor.look().await.unwrap();
+    let findings = region.monitor.scan().await.unwrap();
     assert_eq!((findings.frozen, findings.absent), (None, 0));
-    assert_eq!(findings.orphans[0].fate, Fate::Swept);
+    assert_eq!(findings.orphans[0].outcome, OrphanOutcome::Terminated);
     assert!(
         cloud
             .oracle()
@@ -160,7 +170,7 @@ async fn more_absent_machines_than_are_believed_freeze_the_monitor() {
     }
     tokio::time::sleep(Duration::from_secs(60)).await;
     let calls = cloud.oracle().calls_of(WireCall::Describe);
-    let findings = region.monitor.look().await.unwrap();
+    let findings = region.monitor.scan().await.unwrap();
     let why = findings.frozen.unwrap();
     assert_eq!(
         why,
@@ -169,7 +179,7 @@ async fn more_absent_machines_than_are_believed_freeze_the_monitor() {
     assert_eq!(cloud.oracle().calls_of(WireCall::Describe), calls);
     assert!(findings.drift.is_empty());
     let region = region.policy(|policy| policy.limit = Limit::new(3, 10));
-    let findings = region.monitor.look().await.unwrap();
+    let findings = region.monitor.scan().await.unwrap();
     assert_eq!(findings.frozen, None);
     assert_eq!(findings.drift[&Drift::Missing], 3);
     assert!(matches!(
@@ -189,10 +199,13 @@ async fn a_machine_is_not_missed_within_the_consistency_window() {
     for _ in 0..15 {
         let stale = Fault::StaleRead;
         cloud.faults().add(Rule::nth(WireCall::ListPage, 1, stale));
-        let findings = region.monitor.look().await.unwrap();
+        let findings = region.monitor.scan().await.unwrap();
         assert!(findings.drift.is_empty(), "{findings:?}");
         let view = region.read(new.id).await;
-        assert!(view.server.seen().is_none(), "nothing is known of it yet");
+        assert!(
+            view.server.current_observation().is_none(),
+            "nothing is known of it yet"
+        );
         tokio::time::sleep(TICK).await;
     }
 }
@@ -204,11 +217,11 @@ async fn drift_is_found_and_told_once_and_tags_are_mended() {
     let machines = up(&region, [1]).await;
     let change = TagChange::new().remove(tags::REGION).unwrap();
     cloud.operator().update_tags(&machines[0], &change).unwrap();
-    let findings = region.monitor.look().await.unwrap();
+    let findings = region.monitor.scan().await.unwrap();
     assert_eq!(findings.drift[&Drift::Tags], 1);
     assert_eq!(findings.absent, 0, "a machine is told by its id");
     assert_eq!(findings.written, 1);
-    assert_eq!(region.monitor.look().await.unwrap().written, 0);
+    assert_eq!(region.monitor.scan().await.unwrap().written, 0);
     let mended = |view: &ServerView| view.server.drift.is_empty();
     region.during(region.until(server_id(1), mended)).await;
     let truth = cloud.oracle().instance(&machines[0]).unwrap();
@@ -241,11 +254,11 @@ async fn orphans_are_reported_or_swept_and_others_machines_are_let_alone() {
             launch(&[("somebody", "else")]),
             launch(&[(tags::REGION, "there"), (tags::SERVER, &server)]),
         ];
-        let findings = region.monitor.look().await.unwrap();
+        let findings = region.monitor.scan().await.unwrap();
         assert!(findings.orphans.is_empty(), "it is young");
         tokio::time::sleep(Duration::from_secs(61)).await;
-        let findings = region.monitor.look().await.unwrap();
-        let found: Vec<_> = findings.orphans.iter().map(|its| &its.instance).collect();
+        let findings = region.monitor.scan().await.unwrap();
+        let found: Vec<_> = findings.orphans.iter().map(|its| &its.machine).collect();
         assert_eq!(found, [&orphan]);
         assert_eq!(pulse(&region).await.orphans, findings.orphans);
         let ends = |id| cloud.oracle().instance(id).unwrap().info.state.is_ending();

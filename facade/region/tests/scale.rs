@@ -36,8 +36,8 @@ async fn crowd(store: &Arc<dyn Store>, model: &Server, count: u128) {
             let mut copy: Value = value.clone();
             copy["id"] = json!(id);
             copy["owner"]["id"] = json!(id);
-            copy["instance"]["id"] = json!(id);
-            copy["observed"]["instance"] = json!(id);
+            copy["machine"]["id"] = json!(id);
+            copy["observed"]["machine"] = json!(id);
             let record = RecordId::new("server", &id).unwrap();
             transaction = transaction.create(record, copy);
         }
@@ -82,7 +82,8 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
             .set_power(&who, id, Power::Stopped)
             .await
             .unwrap();
-        let stopped = |view: &ServerView| view.server.instance.as_ref().unwrap().acted.is_some();
+        let stopped =
+            |view: &ServerView| view.server.machine.as_ref().unwrap().last_action.is_some();
         region.until(id, stopped).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let after = looks();

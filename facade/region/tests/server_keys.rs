@@ -16,7 +16,7 @@ use fleetwright_facade_testkit::{
 use fleetwright_identity::{Actor, ActorName, Binding, Principal, RoleName, Roles, Scope};
 use fleetwright_region::{
     secret::{KeyError, SshKeys},
-    server::{Anywhere, MAX_USER_DATA_BYTES, Phase, ServerError, Servers},
+    server::{MAX_USER_DATA_BYTES, NoDependencyCheck, Phase, ServerError, Servers},
 };
 use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::{Interest, Revision};
@@ -144,7 +144,7 @@ async fn without_a_keyring_servers_have_no_keys_and_their_user_data_is_their_own
     let servers = Servers::new(
         facade.store.clone(),
         clock,
-        Arc::new(Anywhere),
+        Arc::new(NoDependencyCheck),
         SshKeys::Without,
     );
     let servers = servers.unwrap().with_region(north(), [].into());
@@ -188,7 +188,7 @@ async fn the_largest_user_data_and_a_key_fit_into_a_record() {
     let launch = server.launch.as_mut().unwrap();
     launch.spec.user_data = Some(own.clone());
     launch.config.user_data = Some(composed);
-    server.instance.as_mut().unwrap().applied.user_data = Some(own);
+    server.machine.as_mut().unwrap().applied.user_data = Some(own);
     let json = serde_json::to_string(&server).unwrap();
     let limit = fleetwright_store::limits::MAX_VALUE_BYTES;
     assert!(json.len() < limit * 9 / 10, "{} bytes", json.len());

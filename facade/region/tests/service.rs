@@ -18,8 +18,8 @@ use fleetwright_region::{
     ids::{FlavorId, NetworkId, RegionId},
     secret::SshKeys,
     server::{
-        Anywhere, Consent, ListServers, MAX_USER_DATA_BYTES, NewServer, Owner, Phase, Power,
-        ServerError, ServerId, Servers,
+        Consent, ListServers, MAX_USER_DATA_BYTES, NewServer, NoDependencyCheck, Owner, Phase,
+        Power, ServerError, ServerId, Servers,
     },
 };
 use fleetwright_runtime::clock::SystemClock;
@@ -27,7 +27,12 @@ use uuid::Uuid;
 
 fn servers() -> Servers {
     let clock = Arc::new(SystemClock);
-    let servers = Servers::new(memory_store(), clock, Arc::new(Anywhere), SshKeys::Without);
+    let servers = Servers::new(
+        memory_store(),
+        clock,
+        Arc::new(NoDependencyCheck),
+        SshKeys::Without,
+    );
     let servers = servers.unwrap();
     servers.with_region(north(), OptionalVerb::ALL.into())
 }
@@ -141,11 +146,11 @@ async fn another_project_s_server_does_not_exist() {
         .unwrap();
     assert!(page.servers.is_empty());
     let owner = bare_server(1).owner;
-    let hidden = servers.read_of(&stranger, &owner).await.unwrap_err();
+    let hidden = servers.read_by_owner(&stranger, &owner).await.unwrap_err();
     assert_eq!(hidden.to_string(), "there is no server of instance i1");
     assert_eq!(
         servers
-            .read_of(&server_admin(), &owner)
+            .read_by_owner(&server_admin(), &owner)
             .await
             .unwrap()
             .server

@@ -20,7 +20,7 @@ use fleetwright_region::{
     machine::MachineError,
     name::Name,
     server::{Consent, Phase, Power},
-    snapshot::{MAX_DESCRIPTION_CHARS, SnapshotRules, native_name},
+    snapshot::{MAX_DESCRIPTION_CHARS, SnapshotPolicy, native_name},
     tags::is_reserved,
 };
 use fleetwright_store::Store;
@@ -41,7 +41,7 @@ fn trouble(image: &Image) -> &str {
 async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
-    let machine = facade.running_server().await.server.instance.unwrap().id;
+    let machine = facade.running_server().await.server.machine.unwrap().id;
     let who = operator();
     let asked = facade
         .machines
@@ -93,7 +93,7 @@ async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
         let twin = loop {
             let view = facade.servers.read(&alice, server_id(2)).await.unwrap();
             if view.phase == Phase::Running {
-                break view.server.instance.unwrap().id;
+                break view.server.machine.unwrap().id;
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         };
@@ -321,9 +321,9 @@ async fn an_image_settles_before_it_is_ready_and_is_not_made_once_it_is_retired(
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
     let who = operator();
-    let mut rules = SnapshotRules::default();
+    let mut rules = SnapshotPolicy::default();
     rules.settling = Duration::from_secs(600);
-    let slow = facade.region().snapshots.clone().with_rules(rules);
+    let slow = facade.region().snapshots.clone().with_policy(rules);
     let asked = facade
         .machines
         .snapshot(&who, server_id(1), &new_snapshot())

@@ -15,7 +15,7 @@ use fleetwright_facade_testkit::{
 };
 use fleetwright_memory::{MemoryCloud, Timing};
 use fleetwright_region::{
-    catalog::{CatalogKeeper, ImageState, Origin},
+    catalog::{CatalogService, ImageState, Origin},
     ids::ImageId,
     server::{Phase, ServerView},
 };
@@ -119,7 +119,7 @@ async fn an_image_costs_the_same_among_few_and_among_many() {
         .machines_over(store, facade.region().provisioner.clone())
         .await;
     let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&its, &facade.store);
-    let (follower, _) = CatalogKeeper::open(store).await.unwrap();
+    let (follower, _) = CatalogService::open(store).await.unwrap();
     let story = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let mut costs = BTreeSet::new();

@@ -14,7 +14,7 @@ use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     ids::SecurityGroupId,
     network::{Deletion, IfUsed, RecordError},
-    server::{Consent, Field, Health, Phase, Power, ServerError, ServerView, Way},
+    server::{ChangeMethod, Consent, Field, Health, Phase, Power, ServerError, ServerView},
 };
 
 fn mapping(group: impl std::fmt::Display) -> String {
@@ -78,9 +78,9 @@ async fn from_two_files_to_a_running_server_and_back_to_nothing() {
         let needs = asked.await.unwrap_err();
         assert!(matches!(needs, ServerError::NeedsConsent { .. }), "{needs}");
         let plan = facade.set_spec(&alice, &wanted).await.unwrap();
-        assert_eq!(plan.ways[&Field::Flavor], Way::Replace);
+        assert_eq!(plan.methods[&Field::Flavor], ChangeMethod::Replace);
         let large = facade.until_server(Phase::Running).await;
-        let id = &large.server.instance.as_ref().unwrap().id;
+        let id = &large.server.machine.as_ref().unwrap().id;
         let truth = cloud.oracle().instance(id).unwrap();
         assert_eq!(truth.info.instance_type.unwrap().as_str(), "m4");
 
@@ -132,7 +132,7 @@ async fn a_flavor_that_left_the_file_is_still_launched_for_whoever_has_it() {
         let replaced = facade.servers.request_replace(&alice, server_id(1)).await;
         replaced.unwrap();
         let second = facade.until_server(Phase::Running).await;
-        let machine = |view: &ServerView| view.server.instance.as_ref().unwrap().id.clone();
+        let machine = |view: &ServerView| view.server.machine.as_ref().unwrap().id.clone();
         assert_ne!(machine(&first), machine(&second));
         let truth = cloud.oracle().instance(&machine(&second)).unwrap();
         assert_eq!(truth.info.instance_type.unwrap().as_str(), "m1");

@@ -13,7 +13,7 @@ use fleetwright_compute::{
     service::NewInstance,
 };
 use fleetwright_region::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     ids::{NetworkId, SecurityGroupId, SshAuthorityId},
     network::{
         AuthorityKey, Networks, NewNetwork, NewSecurityGroup, NewSshAuthority, Rules,
@@ -72,7 +72,7 @@ impl Fixtures {
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, SetupError> {
         let operator = constants::operator();
-        let (catalog, _) = CatalogKeeper::open(Arc::clone(&store)).await?;
+        let (catalog, _) = CatalogService::open(Arc::clone(&store)).await?;
         catalog.load(&constants::catalog(true)).await?;
         let regions = BTreeSet::from([constants::region()]);
         let networks = Networks::new(

@@ -14,7 +14,7 @@ use fleetwright_compute::{
 use fleetwright_identity::{Allocation, Amounts, Defaults, Principal, QuotaKind, QuotaKinds};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     ids::{NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
     monitor::Policy,
     network::{AuthorityKey, NewNetwork, NewSecurityGroup, NewSshAuthority, Rules as GroupRules},
@@ -58,7 +58,7 @@ pub struct TestFacadeBuilder {
     provisioner: Option<Arc<dyn InstanceProvisioner>>,
     store: Option<Arc<dyn Store>>,
     clock: Option<Arc<dyn Clock>>,
-    catalog: Option<Arc<CatalogKeeper>>,
+    catalog: Option<Arc<CatalogService>>,
     mapping: String,
     server_quota: u64,
     scan_every: Duration,
@@ -226,7 +226,7 @@ impl TestFacade {
         store: Arc<dyn Store>,
         provisioner: Arc<dyn InstanceProvisioner>,
     ) -> Self {
-        let catalog = CatalogKeeper::open(store.clone()).await.unwrap().0;
+        let catalog = CatalogService::open(store.clone()).await.unwrap().0;
         let mut builder = Self::builder()
             .cloud(&self.cloud)
             .provisioner(provisioner)
@@ -432,7 +432,7 @@ impl TestFacade {
     pub async fn make_machine(&self, instance: &Instance) {
         self.make_server(instance).await;
         let change = |server: &mut Value| {
-            server["instance"] = json!({
+            server["machine"] = json!({
                 "id": "i-1", "incarnation": 1, "recorded_at": server["created_at"], "applied": server["spec"],
             });
         };

@@ -1,7 +1,7 @@
 //! A server's whole life over any provisioner: the same test for the memory cloud and for each emulated cloud.
 
 use fleetwright::{OptionalVerb, Reboot};
-use fleetwright_region::server::{Consent, Health, Phase, Power, ServerView, Way};
+use fleetwright_region::server::{ChangeMethod, Consent, Health, Phase, Power, ServerView};
 
 use crate::{TestRegion, bare_server, flavor, server_admin, server_id};
 
@@ -10,7 +10,7 @@ fn settled(view: &ServerView) -> bool {
 }
 
 fn machine(view: &ServerView) -> String {
-    let instance = view.server.instance.as_ref().unwrap();
+    let instance = view.server.machine.as_ref().unwrap();
     instance.id.to_string()
 }
 
@@ -25,7 +25,14 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
                 .until(id, |view| view.phase == Phase::Running && settled(view))
                 .await;
             assert_eq!(up.health, Health::Healthy, "{up:#?}");
-            assert!(up.server.seen().unwrap().private_ip.is_some(), "{up:#?}");
+            assert!(
+                up.server
+                    .current_observation()
+                    .unwrap()
+                    .private_ip
+                    .is_some(),
+                "{up:#?}"
+            );
 
             servers.set_power(&who, id, Power::Stopped).await.unwrap();
             let down = region
@@ -63,7 +70,7 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
                 .until(id, |view| view.phase == Phase::Running && settled(view))
                 .await;
             let same = machine(&resized) == machine(&up);
-            assert_eq!(same, !plan.has(Way::Replace), "{plan:?}");
+            assert_eq!(same, !plan.has(ChangeMethod::Replace), "{plan:?}");
 
             servers.set_power(&who, id, Power::Stopped).await.unwrap();
             servers.request_replace(&who, id).await.unwrap();

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 use fleetwright::{InstanceConfig, InstanceProvisioner};
 use fleetwright_region::{
-    controller::{Controller, Rules},
+    controller::{Controller, ControllerPolicy},
     ids::NetworkId,
     mapping::{LaunchPlanner, LaunchSpec, Unplannable},
     monitor::{Monitor, Policy},
     secret::SshKeys,
-    server::{Anywhere, NewServer, ServerId, ServerView, Servers},
+    server::{NewServer, NoDependencyCheck, ServerId, ServerView, Servers},
 };
 use fleetwright_runtime::clock::{Clock, TokioClock};
 use fleetwright_store::Store;
@@ -110,7 +110,7 @@ impl TestRegion {
     ) -> Self {
         let verbs = cloud.capabilities().verbs.clone();
         // Catalog, networks and keys have their own tests: here nothing is checked.
-        let dependencies = Arc::new(Anywhere);
+        let dependencies = Arc::new(NoDependencyCheck);
         let servers = Servers::new(
             Arc::clone(&store),
             Arc::clone(&clock),
@@ -145,10 +145,10 @@ impl TestRegion {
 
     /// With a changed policy of the controller.
     #[must_use]
-    pub fn rules(mut self, change: impl FnOnce(&mut Rules)) -> Self {
-        let mut rules = Rules::default();
+    pub fn rules(mut self, change: impl FnOnce(&mut ControllerPolicy)) -> Self {
+        let mut rules = ControllerPolicy::default();
         change(&mut rules);
-        self.controller = self.controller.with_rules(rules);
+        self.controller = self.controller.with_policy(rules);
         self
     }
 

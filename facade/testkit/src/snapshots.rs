@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fleetwright::InstanceProvisioner;
 use fleetwright_region::{
     catalog::{Image, ImageState},
-    machine::Machines,
+    machine::MachineAccess,
     snapshot::{NewSnapshot, Snapshots},
 };
 use fleetwright_store::Store;
@@ -31,12 +31,12 @@ pub fn new_snapshot() -> NewSnapshot {
 }
 
 impl TestFacade {
-    /// Machines and snapshots as another process has them, over its own view of the store and its own handle of the cloud.
+    /// MachineAccess and snapshots as another process has them, over its own view of the store and its own handle of the cloud.
     pub async fn machines_over(
         &self,
         store: Arc<dyn Store>,
         provisioner: Arc<dyn InstanceProvisioner>,
-    ) -> (Machines, Snapshots) {
+    ) -> (MachineAccess, Snapshots) {
         let other = self.reopen_with(store, provisioner).await;
         let snapshots = other.region().snapshots.clone();
         (other.machines.clone(), snapshots)

@@ -67,7 +67,7 @@ impl Controller {
         let (wish, guards) = (instance.wish(), self.guards(&read));
         let applied =
             self.servers
-                .apply_while(&self.service, instance.server, &wish, consent, &guards);
+                .apply_if(&self.service, instance.server, &wish, consent, &guards);
         match applied.await {
             Ok((ServerView { server, .. }, _)) => self.show(read, Some(&server), None).await,
             Err(error) => self.not_granted(read, server, error).await,
@@ -78,7 +78,7 @@ impl Controller {
     async fn end(&self, read: Read) -> Answer {
         let guards = self.guards(&read);
         let id = read.value.server;
-        match self.servers.delete_while(&self.service, id, &guards).await {
+        match self.servers.delete_if(&self.service, id, &guards).await {
             Ok(view) => self.show(read, Some(&view.server), None).await,
             Err(error) => self.not_granted(read, None, error).await,
         }

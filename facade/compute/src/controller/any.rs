@@ -84,13 +84,13 @@ fn with_machine(mut server: Value, machine: Machine) -> Value {
         "incarnation": 1, "token": "t", "attempt": 1, "life": 1, "replaces": 0, "reboots": 0,
         "spec": spec, "config": config, "sent_at": null,
     });
-    server["instance"] = json!({
+    server["machine"] = json!({
         "id": "m", "incarnation": 1, "recorded_at": now(), "applied": spec,
     });
     if let Some(presence) = presence {
         server["booted"] = json!({ "incarnation": 1, "at": now() });
         server["observed"] = json!({
-            "instance": "m", "at": now(), "state": state, "since": now(), "native_state": null,
+            "machine": "m", "at": now(), "state": state, "since": now(), "native_state": null,
             "state_reason": null, "private_ip": "10.0.0.4", "public_ip": "192.0.2.7",
             "mac_address": "02:00:00:00:00:01", "presence": presence,
         });

@@ -3,7 +3,7 @@
 use fleetwright_identity::LedgerError;
 use fleetwright_region::{
     network::RecordError,
-    server::{GroundError, ServerError},
+    server::{DependencyError, ServerError},
 };
 use fleetwright_store::{Advice, StoreError};
 
@@ -17,11 +17,12 @@ pub(crate) fn store_error(error: &ComputeError) -> Option<&StoreError> {
     {
         return Some(source);
     }
-    let (ComputeError::Ground(ground) | ComputeError::Server(ServerError::Ground(ground))) = error
+    let (ComputeError::DependencyChecker(ground)
+    | ComputeError::Server(ServerError::Dependency(ground))) = error
     else {
         return None;
     };
-    if let GroundError::Record(RecordError::Store(source)) = ground {
+    if let DependencyError::Record(RecordError::Store(source)) = ground {
         Some(source)
     } else {
         None

@@ -67,7 +67,7 @@ impl Controller {
 
     /// A pass over an instance that is not there: none of its servers should be.
     pub(super) async fn without_instance(&self, id: InstanceId) -> Result<Action, ComputeError> {
-        match self.servers.read_of(&self.service, &id.owner()).await {
+        match self.servers.read_by_owner(&self.service, &id.owner()).await {
             Ok(view) => {
                 if self.board.set(id, Some(ORPHAN)) {
                     counter!("fleetwright_compute_orphan_servers_total").increment(1);
@@ -75,7 +75,7 @@ impl Controller {
                     tracing::warn!(%server, %region, phase = ?view.phase, "a server has no instance: nothing is done to it until an operator has seen to it");
                 }
             }
-            Err(ServerError::NoServerOf(_)) => {
+            Err(ServerError::NoServerOwnedBy(_)) => {
                 self.board.set(id, None);
             }
             Err(error) => return Err(error.into()),

@@ -3,7 +3,9 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::CloudInstanceState;
-use fleetwright_region::server::{Health, Observed, Phase, Plan, Power, Presence, Server, Way};
+use fleetwright_region::server::{
+    ChangeMethod, Health, Observed, Phase, Plan, Power, Presence, Server,
+};
 
 use super::words;
 use crate::{
@@ -55,7 +57,7 @@ pub fn project(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> St
     status.private_ip = seen.and_then(|seen| seen.private_ip);
     status.public_ip = seen.and_then(|seen| seen.public_ip);
     status.mac_address = seen.and_then(|seen| seen.mac_address);
-    let observed = found.server.and_then(Server::seen);
+    let observed = found.server.and_then(Server::current_observation);
     status.observed_at = observed.map(|seen| seen.at);
     status.conditions = conditions(instance, found, now);
     status.pending = pending(instance, found, now);
@@ -87,7 +89,7 @@ fn heard(instance: &Instance, server: &Server) -> bool {
 
 /// What was seen of a machine that may still be there.
 fn standing(server: &Server) -> Option<&Observed> {
-    let seen = server.seen()?;
+    let seen = server.current_observation()?;
     match (seen.presence, seen.state) {
         (Presence::Missing(_), _) => None,
         (
@@ -119,7 +121,7 @@ fn phase(instance: &Instance, found: &Found<'_>) -> Phase {
 fn health(instance: &Instance, found: &Found<'_>) -> Health {
     match (&instance.deletion, found.server, found.obstacle) {
         (Some(_), _, _) | (None, None, None) => Health::Unknown,
-        (None, Some(server), _) => server.health_when_seen(),
+        (None, Some(server), _) => server.last_observed_health(),
         (None, None, Some(_)) => Health::Error,
     }
 }
@@ -172,11 +174,15 @@ fn pending(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Option
         let held = instance.status.pending.clone();
         held.filter(|held| held.lost.is_some() && !done)
     };
-    let (Some(machine), Some(launch)) = (&server.instance, &server.launch) else {
+    let (Some(machine), Some(launch)) = (&server.machine, &server.launch) else {
         return going_on();
     };
     let replace = server.intent.replaces > launch.replaces;
-    let changes = found.plan.ways.values().any(|way| *way != Way::NextLaunch);
+    let changes = found
+        .plan
+        .methods
+        .values()
+        .any(|way| *way != ChangeMethod::NextLaunch);
     let seen = standing(server).map(|seen| seen.state);
     let (reason, destroyed) = if replace {
         let reason = "another machine was asked for".to_owned();
@@ -234,8 +240,8 @@ pub fn happened(before: &Status, after: &Status) -> Vec<(EventKind, String)> {
             ConditionKind::NoCapacity
             | ConditionKind::AccountLimit
             | ConditionKind::Refused
-            | ConditionKind::CloudTrouble
-            | ConditionKind::AttemptsUsed
+            | ConditionKind::CloudError
+            | ConditionKind::AttemptsExhausted
             | ConditionKind::Lost
             | ConditionKind::Unsupported
             | ConditionKind::ConsentNeeded

@@ -139,13 +139,15 @@ fn a_status_claims_nothing_that_is_not_so() {
         if status.observed_generation == instance.generation {
             assert!(own.is_some_and(done), "{instance:#?} {server:#?}");
         }
-        let standing = own.and_then(Server::seen).is_some_and(|seen| {
-            let missing = matches!(
-                seen.presence,
-                fleetwright_region::server::Presence::Missing(_)
-            );
-            !missing && !seen.state.is_ending()
-        });
+        let standing = own
+            .and_then(Server::current_observation)
+            .is_some_and(|seen| {
+                let missing = matches!(
+                    seen.presence,
+                    fleetwright_region::server::Presence::Missing(_)
+                );
+                !missing && !seen.state.is_ending()
+            });
         assert_eq!(status.private_ip.is_some(), standing, "{server:#?}");
         assert_eq!(status.public_ip.is_some(), standing);
         assert_eq!(status.mac_address.is_some(), standing);

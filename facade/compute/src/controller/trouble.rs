@@ -2,7 +2,7 @@
 
 use fleetwright_region::{
     network::RecordError,
-    server::{GroundError, Plan, ServerError},
+    server::{DependencyError, Plan, ServerError},
 };
 
 use super::{Obstacle, Wait, words};
@@ -43,8 +43,8 @@ pub(super) fn is_asked_again(kind: ConditionKind) -> bool {
         ConditionKind::Refused | ConditionKind::ServerTaken => true,
         ConditionKind::NoCapacity
         | ConditionKind::AccountLimit
-        | ConditionKind::CloudTrouble
-        | ConditionKind::AttemptsUsed
+        | ConditionKind::CloudError
+        | ConditionKind::AttemptsExhausted
         | ConditionKind::Lost
         | ConditionKind::NextLaunch
         | ConditionKind::Unsupported
@@ -59,7 +59,7 @@ pub(super) fn is_asked_again(kind: ConditionKind) -> bool {
 pub(super) fn trouble(error: ServerError) -> Trouble {
     let refused = |words: String| Obstacle::new(ConditionKind::Refused, words);
     let obstacle = match &error {
-        ServerError::NotFound(_) | ServerError::NoServerOf(_) | ServerError::Deleting(_) => {
+        ServerError::NotFound(_) | ServerError::NoServerOwnedBy(_) | ServerError::Deleting(_) => {
             return Trouble::Stale;
         }
         ServerError::Taken { reason, .. } => Obstacle::new(
@@ -67,7 +67,7 @@ pub(super) fn trouble(error: ServerError) -> Trouble {
             format!("its server cannot be made: {reason}; an operator has to see to it"),
         ),
         ServerError::NeedsConsent { plan, .. } => consent_needed(plan),
-        ServerError::Ground(ground) if !passes(ground) => refused(ground.to_string()),
+        ServerError::Dependency(ground) if !passes(ground) => refused(ground.to_string()),
         ServerError::UserDataTooLarge { actual, .. } => refused(format!(
             "user data of {actual} bytes is too large: ask for less"
         )),
@@ -82,7 +82,7 @@ pub(super) fn trouble(error: ServerError) -> Trouble {
             "region {region} is not served now: an operator has to see to it"
         )),
         ServerError::NotReady { .. } => refused(error.to_string()),
-        ServerError::Ground(_)
+        ServerError::Dependency(_)
         | ServerError::Key { .. }
         | ServerError::Busy(_)
         | ServerError::Store(_) => return Trouble::Failed(error),
@@ -92,11 +92,11 @@ pub(super) fn trouble(error: ServerError) -> Trouble {
 }
 
 /// Whether what is in the way of a server's ground passes without anybody's word.
-fn passes(ground: &GroundError) -> bool {
+fn passes(ground: &DependencyError) -> bool {
     use RecordError::{Busy, EntropyError, Store};
     matches!(
         ground,
-        GroundError::Record(Store(_) | Busy { .. } | EntropyError(_))
+        DependencyError::Record(Store(_) | Busy { .. } | EntropyError(_))
     )
 }
 

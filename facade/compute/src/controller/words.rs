@@ -1,6 +1,6 @@
 //! What is done to a machine and what is lost by it, in words for its tenant.
 
-use fleetwright_region::server::{Phase, Plan, Way};
+use fleetwright_region::server::{ChangeMethod, Phase, Plan};
 
 use crate::lost::name;
 
@@ -9,13 +9,13 @@ pub(super) const ALL_LOST: &str = "everything on its root disk and its addresses
 
 /// Which fields become something else, and how.
 pub(super) fn changes(plan: &Plan) -> String {
-    let changes = plan.ways.iter().map(|(field, way)| {
+    let changes = plan.methods.iter().map(|(field, way)| {
         let how = match way {
-            Way::Retag => "changed in place",
-            Way::NextLaunch => "takes effect with the next launch",
-            Way::Resize => "the machine is stopped, resized and started",
-            Way::Reimage => "the machine gets another image",
-            Way::Replace => "the machine is replaced",
+            ChangeMethod::Retag => "changed in place",
+            ChangeMethod::NextLaunch => "takes effect with the next launch",
+            ChangeMethod::Resize => "the machine is stopped, resized and started",
+            ChangeMethod::Reimage => "the machine gets another image",
+            ChangeMethod::Replace => "the machine is replaced",
         };
         format!("{}: {how}", name(*field))
     });

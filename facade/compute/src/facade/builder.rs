@@ -5,16 +5,16 @@ use std::{collections::BTreeSet, fmt, sync::Arc};
 use fleetwright::InstanceProvisioner;
 use fleetwright_identity::{ActorName, Ledger, Permission, Principal, QuotaKinds};
 use fleetwright_region::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     controller as servers,
     ids::RegionId,
-    machine::Machines,
+    machine::MachineAccess,
     mapping::{LaunchPlanner, RegionPlanner},
     monitor::{self, Monitor},
     network::{Networks, SecurityGroups, SshAuthorities},
     secret::{Keyring, ServerKeys, SshKeys},
-    server::{Ground, Servers, TenantGround},
-    snapshot::{SnapshotRules, Snapshots},
+    server::{DependencyChecker, Servers, TenantDependencies},
+    snapshot::{SnapshotPolicy, Snapshots},
 };
 use fleetwright_runtime::{
     clock::{Clock, SystemClock},
@@ -54,14 +54,14 @@ pub struct FacadeBuilder {
     entropy: Option<Arc<dyn Entropy>>,
     quota_kinds: Option<QuotaKinds>,
     instance_policy: Rules,
-    server_policy: servers::Rules,
+    server_policy: servers::ControllerPolicy,
     monitor_policy: monitor::Policy,
-    snapshot_policy: SnapshotRules,
+    snapshot_policy: SnapshotPolicy,
 }
 
 enum CatalogSource {
     Text(String),
-    Shared(Arc<CatalogKeeper>),
+    Shared(Arc<CatalogService>),
 }
 
 struct RegionSource {
@@ -109,7 +109,7 @@ impl FacadeBuilder {
     }
 
     /// Uses a catalog that this process has open already. Then a build reads and writes nothing.
-    pub fn shared_catalog(mut self, catalog: Arc<CatalogKeeper>) -> Self {
+    pub fn shared_catalog(mut self, catalog: Arc<CatalogService>) -> Self {
         self.catalog = Some(CatalogSource::Shared(catalog));
         self
     }
@@ -180,7 +180,7 @@ impl FacadeBuilder {
     }
 
     /// Sets the policy of every region's server controller.
-    pub fn server_policy(mut self, policy: servers::Rules) -> Self {
+    pub fn server_policy(mut self, policy: servers::ControllerPolicy) -> Self {
         self.server_policy = policy;
         self
     }
@@ -192,7 +192,7 @@ impl FacadeBuilder {
     }
 
     /// Sets the policy of every region's snapshot loop.
-    pub fn snapshot_policy(mut self, policy: SnapshotRules) -> Self {
+    pub fn snapshot_policy(mut self, policy: SnapshotPolicy) -> Self {
         self.snapshot_policy = policy;
         self
     }
@@ -231,7 +231,7 @@ impl FacadeBuilder {
             entropy.clone(),
             &crate::schema::references(),
         )?);
-        let dependencies: Arc<dyn Ground> = Arc::new(TenantGround::new(
+        let dependencies: Arc<dyn DependencyChecker> = Arc::new(TenantDependencies::new(
             networks.clone(),
             security_groups.clone(),
             ssh_authorities.clone(),
@@ -250,7 +250,7 @@ impl FacadeBuilder {
             server_keys.clone(),
         )
         .map_err(ComputeError::from)?;
-        let mut machines = Machines::new(
+        let mut machines = MachineAccess::new(
             store.clone(),
             clock.clone(),
             catalog.clone(),
@@ -290,9 +290,9 @@ impl FacadeBuilder {
                 id,
                 provisioner,
                 planner,
-                controller: controller.with_rules(self.server_policy.clone()),
+                controller: controller.with_policy(self.server_policy.clone()),
                 monitor: monitor.with_policy(self.monitor_policy.clone()),
-                snapshots: snapshots.with_rules(self.snapshot_policy.clone()),
+                snapshots: snapshots.with_policy(self.snapshot_policy.clone()),
             });
         }
         let kinds = self.quota_kinds.unwrap_or_else(QuotaKinds::standard);
@@ -340,13 +340,13 @@ impl FacadeBuilder {
 async fn open_catalog(
     store: &Arc<dyn Store>,
     source: Option<CatalogSource>,
-) -> Result<Arc<CatalogKeeper>, FacadeError> {
+) -> Result<Arc<CatalogService>, FacadeError> {
     let text = match source {
         Some(CatalogSource::Shared(catalog)) => return Ok(catalog),
         Some(CatalogSource::Text(text)) => Some(text),
         None => None,
     };
-    let (catalog, damaged) = CatalogKeeper::open(Arc::clone(store)).await?;
+    let (catalog, damaged) = CatalogService::open(Arc::clone(store)).await?;
     for damaged in damaged {
         tracing::warn!(record = %damaged.id, reason = %damaged.reason, "an entry of the catalog cannot be read");
     }
@@ -374,7 +374,7 @@ struct Planned {
 
 fn plan_regions(
     sources: Vec<RegionSource>,
-    catalog: &Arc<CatalogKeeper>,
+    catalog: &Arc<CatalogService>,
 ) -> Result<Vec<Planned>, FacadeError> {
     let mut planned: Vec<Planned> = Vec::new();
     for (number, source) in (1..).zip(sources) {

@@ -12,15 +12,15 @@ use std::{fmt, sync::Arc};
 use fleetwright::InstanceProvisioner;
 use fleetwright_identity::Ledger;
 use fleetwright_region::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     controller as servers,
     ids::RegionId,
-    machine::Machines,
+    machine::MachineAccess,
     mapping::LaunchPlanner,
     monitor::Monitor,
     network::{Networks, SecurityGroups, SshAuthorities},
     secret::SshKeys,
-    server::{Ground, Servers},
+    server::{DependencyChecker, Servers},
     snapshot::Snapshots,
 };
 use fleetwright_runtime::clock::Clock;
@@ -105,7 +105,7 @@ pub struct Facade {
     /// The source of every date.
     pub clock: Arc<dyn Clock>,
     /// The flavors and images on offer.
-    pub catalog: Arc<CatalogKeeper>,
+    pub catalog: Arc<CatalogService>,
     /// The tenants' networks.
     pub networks: Arc<Networks>,
     /// The tenants' security groups.
@@ -119,11 +119,11 @@ pub struct Facade {
     /// The servers behind the instances, for operators.
     pub servers: Servers,
     /// Consoles, keys and snapshots of the servers' machines, for operators.
-    pub machines: Machines,
+    pub machines: MachineAccess,
     /// Whether servers have SSH key pairs, and the service that keeps them.
     pub server_keys: SshKeys,
     /// Checks that what an instance refers to exists and that its tenant may use it.
-    pub dependencies: Arc<dyn Ground>,
+    pub dependencies: Arc<dyn DependencyChecker>,
     /// Has each instance realised by one server.
     pub instance_controller: Controller,
     /// Deletes the instances of networks that are being deleted, and then the networks.

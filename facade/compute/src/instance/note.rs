@@ -27,9 +27,9 @@ pub enum ConditionKind {
     /// What is asked for is refused, and will be until it is changed.
     Refused,
     /// The cloud cannot be used now. It is tried again.
-    CloudTrouble,
+    CloudError,
     /// No machine booted in all the attempts there are. Ask for a replacement.
-    AttemptsUsed,
+    AttemptsExhausted,
     /// The machine had booted and is gone, and its disk with it. Ask for a replacement.
     Lost,
     /// A change that takes effect with the next launch.
@@ -54,8 +54,8 @@ impl From<server::ConditionKind> for ConditionKind {
             server::ConditionKind::NoCapacity => Self::NoCapacity,
             server::ConditionKind::QuotaReached => Self::AccountLimit,
             server::ConditionKind::Refused => Self::Refused,
-            server::ConditionKind::CloudTrouble => Self::CloudTrouble,
-            server::ConditionKind::AttemptsUsed => Self::AttemptsUsed,
+            server::ConditionKind::CloudError => Self::CloudError,
+            server::ConditionKind::AttemptsExhausted => Self::AttemptsExhausted,
             server::ConditionKind::Lost => Self::Lost,
             server::ConditionKind::NextLaunch => Self::NextLaunch,
             server::ConditionKind::Unsupported => Self::Unsupported,

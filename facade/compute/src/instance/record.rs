@@ -18,7 +18,7 @@ use fleetwright_identity::{Actor, OrganizationId, ProjectId, Scope};
 use fleetwright_region::{
     ids::{NetworkId, RegionId},
     name::Name,
-    server::{Consent, Intent, ServerId, Wish},
+    server::{Consent, DesiredState, Intent, ServerId},
 };
 use fleetwright_store::Document;
 use serde::{Deserialize, Serialize};
@@ -122,8 +122,8 @@ impl Instance {
     }
 
     /// What its server is to be, in all.
-    pub fn wish(&self) -> Wish {
-        Wish {
+    pub fn wish(&self) -> DesiredState {
+        DesiredState {
             spec: self.spec.server(self.network, &self.tags),
             intent: self.intent.clone(),
         }

@@ -120,7 +120,7 @@ impl ConditionKind {
     pub fn needs_a_word(self) -> bool {
         match self {
             Self::Refused
-            | Self::AttemptsUsed
+            | Self::AttemptsExhausted
             | Self::Lost
             | Self::Unsupported
             | Self::ConsentNeeded
@@ -128,7 +128,7 @@ impl ConditionKind {
             | Self::ServerTaken => true,
             Self::NoCapacity
             | Self::AccountLimit
-            | Self::CloudTrouble
+            | Self::CloudError
             | Self::NextLaunch
             | Self::ServerGoing
             | Self::NetworkGoing => false,

@@ -11,7 +11,7 @@ use fleetwright_identity::{Principal, Verb};
 use fleetwright_region::{
     catalog::Image,
     ids::RegionId,
-    machine::{MachineError, Machines},
+    machine::{MachineAccess, MachineError},
     secret::Secret,
     server::{ServerError, ServerId, ServerView},
     snapshot::NewSnapshot,
@@ -102,7 +102,7 @@ impl Instances {
         who: &Principal,
         verb: Verb,
         id: InstanceId,
-    ) -> Result<(&Machines, ServerId), ComputeError> {
+    ) -> Result<(&MachineAccess, ServerId), ComputeError> {
         let instance = self.permitted(who, verb, id).await?.value;
         if instance.deletion.is_some() {
             return Err(ComputeError::Deleting(id));

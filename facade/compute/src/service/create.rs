@@ -173,7 +173,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::Unprocessable { .. }
         | ComputeError::NotFound(_)
         | ComputeError::Refused(_)
-        | ComputeError::Ground(_)
+        | ComputeError::DependencyChecker(_)
         | ComputeError::NameTaken { .. }
         | ComputeError::NameGoing { .. }
         | ComputeError::Deleting(_)

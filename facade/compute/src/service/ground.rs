@@ -7,7 +7,7 @@ use fleetwright_identity::{OrganizationId, Principal, ProjectId};
 use fleetwright_region::{
     ids::{NetworkId, RegionId},
     network::{Network, RecordError},
-    server::{Field, ServerSpec, Site},
+    server::{Field, ServerPlacement, ServerSpec},
 };
 use fleetwright_store::{Check, Versioned};
 
@@ -95,7 +95,7 @@ impl Instances {
         if changed.is_empty() {
             return Ok(Vec::new());
         }
-        let mut site = Site::new(place.region, place.tenant, spec);
+        let mut site = ServerPlacement::new(place.region, place.tenant, spec);
         site.changed = changed.iter().copied().collect();
         Ok(self.ground.check(who, &site).await?)
     }

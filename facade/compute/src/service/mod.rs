@@ -27,12 +27,12 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use fleetwright_identity::{Access, Ledger, Principal, Resource, Verb};
 use fleetwright_region::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     ids::NetworkId,
-    machine::Machines,
+    machine::MachineAccess,
     name::Name,
     network::Networks,
-    server::{Ground, Servers},
+    server::{DependencyChecker, Servers},
 };
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Damaged, IndexName, Invalid, Store, StoreError, Table, Versioned};
@@ -69,17 +69,17 @@ pub struct Parts {
     /// What tells the date.
     pub clock: Arc<dyn Clock>,
     /// What says whether an instance may stand where it is asked to. It is asked in the tenant's name.
-    pub ground: Arc<dyn Ground>,
+    pub ground: Arc<dyn DependencyChecker>,
     /// The networks, one of which says where an instance is.
     pub networks: Arc<Networks>,
     /// The flavors, by which instances are charged.
-    pub catalog: Arc<CatalogKeeper>,
+    pub catalog: Arc<CatalogService>,
     /// What instances are charged to.
     pub ledger: Ledger,
     /// The servers behind them.
     pub servers: Servers,
     /// What is asked of machines at once: consoles, keys, images. Without it none of that is offered.
-    pub machines: Option<Machines>,
+    pub machines: Option<MachineAccess>,
     /// In whose name servers are asked for; [`compute_principal`] if that is not said.
     pub service: Option<Principal>,
 }
@@ -89,9 +89,9 @@ impl Parts {
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        ground: Arc<dyn Ground>,
+        ground: Arc<dyn DependencyChecker>,
         networks: Arc<Networks>,
-        catalog: Arc<CatalogKeeper>,
+        catalog: Arc<CatalogService>,
         ledger: Ledger,
         servers: Servers,
     ) -> Self {
@@ -110,7 +110,7 @@ impl Parts {
 
     /// With what shows consoles and keys and makes images.
     #[must_use]
-    pub fn with_machines(mut self, machines: Machines) -> Self {
+    pub fn with_machines(mut self, machines: MachineAccess) -> Self {
         self.machines = Some(machines);
         self
     }
@@ -135,12 +135,12 @@ pub struct Instances {
     store: Arc<dyn Store>,
     table: Table<Instance>,
     clock: Arc<dyn Clock>,
-    ground: Arc<dyn Ground>,
+    ground: Arc<dyn DependencyChecker>,
     networks: Arc<Networks>,
-    catalog: Arc<CatalogKeeper>,
+    catalog: Arc<CatalogService>,
     ledger: Ledger,
     servers: Servers,
-    machines: Option<Machines>,
+    machines: Option<MachineAccess>,
     service: Principal,
     by_name: IndexName,
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use fleetwright_region::{
     ids::RegionId,
-    monitor::Pulse,
+    monitor::RegionScan,
     server::{Health, Phase, Retry},
 };
 use fleetwright_runtime::clock::between;
@@ -61,7 +61,7 @@ pub struct Tried {
 
 impl InstanceView {
     /// A record as it is seen at `now`, with what the last look at its region came to.
-    pub fn new(found: Versioned<Instance>, pulse: Option<&Pulse>, now: DateTime<Utc>) -> Self {
+    pub fn new(found: Versioned<Instance>, pulse: Option<&RegionScan>, now: DateTime<Utc>) -> Self {
         let instance = found.value;
         let observed_at = observed_at(&instance, pulse);
         Self {
@@ -89,7 +89,7 @@ impl InstanceView {
 }
 
 /// By the look that saw a change, or by a later one that saw none.
-fn observed_at(instance: &Instance, pulse: Option<&Pulse>) -> Option<DateTime<Utc>> {
+fn observed_at(instance: &Instance, pulse: Option<&RegionScan>) -> Option<DateTime<Utc>> {
     let seen = instance.status.observed_at?;
     Some(pulse.map_or(seen, |pulse| pulse.at.max(seen)))
 }
@@ -97,7 +97,7 @@ fn observed_at(instance: &Instance, pulse: Option<&Pulse>) -> Option<DateTime<Ut
 fn health(
     instance: &Instance,
     observed_at: Option<DateTime<Utc>>,
-    pulse: Option<&Pulse>,
+    pulse: Option<&RegionScan>,
     now: DateTime<Utc>,
 ) -> Health {
     match instance.status.phase {
@@ -205,7 +205,10 @@ impl Instances {
         }
     }
 
-    pub(super) async fn pulse(&self, region: &RegionId) -> Result<Option<Pulse>, ComputeError> {
-        Ok(self.servers.pulse(region).await?)
+    pub(super) async fn pulse(
+        &self,
+        region: &RegionId,
+    ) -> Result<Option<RegionScan>, ComputeError> {
+        Ok(self.servers.region_scan(region).await?)
     }
 }

@@ -3,7 +3,7 @@
 use fleetwright_identity::{OrganizationId, Principal, Refused, Resource, Scope, Verb};
 use fleetwright_store::{Invalid, Key, StoreError, Transaction, Versioned};
 
-use super::{CatalogKeeper, Details, Image, ImageState, Intent, Origin, Visibility};
+use super::{CatalogService, Details, Image, ImageState, Intent, Origin, Visibility};
 use crate::{
     ids::{ImageId, RegionId},
     name::Name,
@@ -79,7 +79,7 @@ impl From<Invalid> for ImageError {
     }
 }
 
-impl CatalogKeeper {
+impl CatalogService {
     /// Stores that an image is to be made: pending, and seen by its organization. The same again answers the one
     /// there is, however far it is.
     pub async fn add_image(

@@ -28,8 +28,8 @@ fn without(id: &str) -> String {
     text
 }
 
-async fn open(store: &Arc<dyn Store>) -> CatalogKeeper {
-    let (keeper, damaged) = CatalogKeeper::open(Arc::clone(store)).await.unwrap();
+async fn open(store: &Arc<dyn Store>) -> CatalogService {
+    let (keeper, damaged) = CatalogService::open(Arc::clone(store)).await.unwrap();
     assert_eq!(damaged, []);
     keeper
 }
@@ -228,7 +228,7 @@ async fn a_damaged_entry_is_told_and_the_rest_goes_on() {
     other["name"] = json!("in disguise");
     store.commit(&damage("Not An Id", other)).await.unwrap();
 
-    let (keeper, damaged) = CatalogKeeper::open(Arc::clone(&store)).await.unwrap();
+    let (keeper, damaged) = CatalogService::open(Arc::clone(&store)).await.unwrap();
     let mut said: Vec<_> = damaged
         .iter()
         .map(|d| format!("{}: {}", d.id, d.reason))

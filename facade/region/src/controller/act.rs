@@ -14,10 +14,10 @@ use fleetwright_runtime::{
 use fleetwright_store::{StoreError, Transaction, Versioned};
 use metrics::counter;
 
-use super::{Controller, GiveUp, Step, edit, tags};
+use super::{Controller, FailureReason, Step, record, tags};
 use crate::{
     secret::ServerKeys,
-    server::{Act, CloudInstance, Server, Why},
+    server::{Machine, MachineAction, Server, TerminationReason},
 };
 
 /// How often an answer is written down that others are in the way of.
@@ -30,30 +30,30 @@ impl Controller {
     /// Carries out a step that was decided on this very record.
     pub(super) async fn act(&self, read: Read, step: Step) -> Answer {
         match step {
-            Step::Begin(why) => self.begin(read, why).await,
+            Step::Launch(why) => self.begin(read, why).await,
             Step::Resend => self.resend(read).await,
             Step::Settle => self.settle(read).await,
             Step::Terminate(why) => self.terminate(read, why).await,
-            Step::Forget => self.forget(read).await,
-            Step::GiveUp(why) => self.give_up(read, why).await,
+            Step::DeleteRecord => self.forget(read).await,
+            Step::Fail(why) => self.give_up(read, why).await,
             Step::Wait(_, until) => Ok(until.map_or(Action::AwaitChange, Action::RequeueAt)),
             Step::Done => self.done(read).await,
-            Step::Start => self.change(read, Act::Start).await,
-            Step::Stop => self.change(read, Act::Stop).await,
-            Step::Reboot(_) => self.change(read, Act::Reboot).await,
-            Step::Resize => self.change(read, Act::Resize).await,
-            Step::Reimage => self.change(read, Act::Reimage).await,
-            Step::Retag => self.change(read, Act::Retag).await,
+            Step::Start => self.change(read, MachineAction::Start).await,
+            Step::Stop => self.change(read, MachineAction::Stop).await,
+            Step::Reboot(_) => self.change(read, MachineAction::Reboot).await,
+            Step::Resize => self.change(read, MachineAction::Resize).await,
+            Step::Reimage => self.change(read, MachineAction::Reimage).await,
+            Step::Retag => self.change(read, MachineAction::Retag).await,
         }
     }
 
     /// Destroys the machine, after writing down that it is to be.
-    async fn terminate(&self, mut read: Read, why: Why) -> Answer {
-        let Some(machine) = read.value.instance.clone() else {
+    async fn terminate(&self, mut read: Read, why: TerminationReason) -> Answer {
+        let Some(machine) = read.value.machine.clone() else {
             return Ok(Action::Requeue);
         };
-        if machine.ending.is_none() {
-            edit::ending(&mut read.value, why, self.clock.now());
+        if machine.termination.is_none() {
+            record::mark_for_termination(&mut read.value, why, self.clock.now());
             read = self.written(read).await?;
         }
         let answer = self.cloud.terminate_instance(&machine.id).await;
@@ -69,45 +69,46 @@ impl Controller {
                 self.finish(read, failed).await
             }
             Ok(()) | Err(_) => {
-                let accepted = |server: &mut Server| edit::end_accepted(server, now);
+                let accepted =
+                    |server: &mut Server| record::record_termination_accepted(server, now);
                 self.finish(read, accepted).await
             }
         }
     }
 
-    /// Changes the machine in place: writes down what will be in doubt, makes the call, writes down its answer.
-    async fn change(&self, mut read: Read, act: Act) -> Answer {
-        if act == Act::Reboot && !self.supports(OptionalVerb::RebootInstance) {
-            edit::cannot_reboot(&mut read.value, self.clock.now());
+    /// Changes the machine in place: writes down what will be in unconfirmed, makes the call, writes down its answer.
+    async fn change(&self, mut read: Read, act: MachineAction) -> Answer {
+        if act == MachineAction::Reboot && !self.supports(OptionalVerb::RebootInstance) {
+            record::record_reboot_unsupported(&mut read.value, self.clock.now());
             return self.commit(read, Action::Requeue).await;
         }
-        let Some(machine) = read.value.instance.clone() else {
+        let Some(machine) = read.value.machine.clone() else {
             return Ok(Action::Requeue);
         };
         let token = read.value.token(machine.incarnation);
         let config = match self.config_of(&read.value, machine.incarnation, token, None) {
             Ok(config) => Some(config),
-            Err(refusal) if matches!(act, Act::Resize | Act::Reimage) => {
+            Err(refusal) if matches!(act, MachineAction::Resize | MachineAction::Reimage) => {
                 let now = self.clock.now();
                 let message = format!("cannot be changed: {refusal}");
-                edit::refused(&mut read.value, self.refusal_ends(now), now, message);
+                record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
                 return self.commit(read, Action::AwaitChange).await;
             }
             // What is no longer offered can still be started and stopped.
             Err(_) => None,
         };
-        let before = edit::attempting(&mut read.value, act);
-        if read.value.instance.as_ref() != Some(&machine) {
+        let before = record::add_unconfirmed(&mut read.value, act);
+        if read.value.machine.as_ref() != Some(&machine) {
             read = self.written(read).await?;
         }
         let answer = self.call(&read.value, &machine, act, config.as_ref()).await;
         let now = self.clock.now();
         let wanted = read.value.spec.clone();
         let answered = |server: &mut Server| match &answer {
-            Ok(()) => edit::changed(server, act, &wanted, now),
+            Ok(()) => record::record_change(server, act, &wanted, now),
             Err(error) => {
                 if error.effect() == Effect::None {
-                    edit::not_attempted(server, before.clone());
+                    record::restore_unconfirmed(server, before.clone());
                 }
                 self.failed(server, error, now);
             }
@@ -118,29 +119,31 @@ impl Controller {
     async fn call(
         &self,
         server: &Server,
-        machine: &CloudInstance,
-        act: Act,
+        machine: &Machine,
+        act: MachineAction,
         config: Option<&InstanceConfig>,
     ) -> Result<(), ProvisionError> {
         let id = &machine.id;
         match (act, config) {
-            (Act::Start, _) => self.cloud.start_instance(id).await.map(drop),
-            (Act::Stop, _) => self.cloud.stop_instance(id).await,
-            (Act::Reboot, _) => {
+            (MachineAction::Start, _) => self.cloud.start_instance(id).await.map(drop),
+            (MachineAction::Stop, _) => self.cloud.stop_instance(id).await,
+            (MachineAction::Reboot, _) => {
                 let how = server.intent.reboot_how;
                 self.cloud.reboot_instance(id, how).await
             }
-            (Act::Resize, Some(config)) => {
+            (MachineAction::Resize, Some(config)) => {
                 let to = &config.instance_type;
                 self.cloud.resize_instance(id, to).await
             }
-            (Act::Reimage, Some(config)) => self.cloud.reimage_instance(id, &config.image).await,
-            (Act::Retag, _) => {
+            (MachineAction::Reimage, Some(config)) => {
+                self.cloud.reimage_instance(id, &config.image).await
+            }
+            (MachineAction::Retag, _) => {
                 let change = tags::change(server, machine);
                 self.cloud.update_tags(id, &change).await
             }
             // Without a config neither is called.
-            (Act::Resize | Act::Reimage, None) => Ok(()),
+            (MachineAction::Resize | MachineAction::Reimage, None) => Ok(()),
         }
     }
 
@@ -149,17 +152,16 @@ impl Controller {
         // The key goes with its server, whether or not this process could open it.
         let transaction = ServerKeys::delete(transaction, read.value.id.as_uuid())?;
         self.store.commit(&transaction).await?;
-        counter!("fleetwright_region_servers_forgotten_total", "region" => self.label())
-            .increment(1);
+        counter!("fleetwright_region_servers_deleted_total", "region" => self.label()).increment(1);
         Ok(Action::AwaitChange)
     }
 
-    async fn give_up(&self, mut read: Read, why: GiveUp) -> Answer {
+    async fn give_up(&self, mut read: Read, why: FailureReason) -> Answer {
         let before = read.value.clone();
-        edit::given_up(
+        record::record_final_failure(
             &mut read.value,
             why,
-            self.rules.max_attempts,
+            self.policy.max_attempts,
             self.clock.now(),
         );
         if read.value == before {
@@ -171,7 +173,7 @@ impl Controller {
     async fn done(&self, mut read: Read) -> Answer {
         let before = read.value.clone();
         let verbs = &self.cloud.capabilities().verbs;
-        edit::done(&mut read.value, verbs, self.clock.now());
+        record::record_done(&mut read.value, verbs, self.clock.now());
         if read.value == before {
             return Ok(Action::AwaitChange);
         }
@@ -182,14 +184,14 @@ impl Controller {
     pub(super) fn failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
         let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
         let failures = failures.saturating_add(1);
-        let own = if edit::is_refusal(error.kind()) {
-            self.rules.refused_backoff
+        let own = if record::is_refusal(error.kind()) {
+            self.policy.refused_backoff
         } else {
-            self.rules.backoff(server.id, failures)
+            self.policy.backoff(server.id, failures)
         };
         let asked = error.retry().delay().unwrap_or_default();
         let delay = own.max(asked);
-        edit::failed(server, error, failures, later(now, delay), now);
+        record::record_failure(server, error, failures, later(now, delay), now);
         let labels = [
             ("region", self.label()),
             ("operation", error.operation().to_string()),
@@ -200,7 +202,7 @@ impl Controller {
 
     /// When it is worth asking again for what was refused in words.
     pub(super) fn refusal_ends(&self, now: DateTime<Utc>) -> DateTime<Utc> {
-        later(now, self.rules.refused_backoff)
+        later(now, self.policy.refused_backoff)
     }
 
     fn supports(&self, verb: OptionalVerb) -> bool {
@@ -247,6 +249,6 @@ impl Controller {
 /// Which launch and which machine a record is about.
 fn about(server: &Server) -> (Option<LaunchToken>, Option<InstanceId>) {
     let launch = server.launch.as_ref().map(|launch| launch.token.clone());
-    let machine = server.instance.as_ref().map(|machine| machine.id.clone());
+    let machine = server.machine.as_ref().map(|machine| machine.id.clone());
     (launch, machine)
 }

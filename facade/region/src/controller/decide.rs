@@ -6,10 +6,13 @@ use chrono::{DateTime, Utc};
 use fleetwright::{CloudInstanceState, OptionalVerb};
 use fleetwright_runtime::clock::later;
 
-use super::{Begin, GiveUp, Rules, Step, Wait};
+use super::{ControllerPolicy, FailureReason, LaunchReason, Step, Wait};
 use crate::{
-    monitor::Pulse,
-    server::{CloudInstance, Drift, Launch, Observed, Plan, Power, Presence, Server, Way, Why},
+    monitor::RegionScan,
+    server::{
+        ChangeMethod, Drift, Launch, Machine, Observed, Plan, Power, Presence, Server,
+        TerminationReason,
+    },
 };
 
 /// What a decision needs to know beside the record.
@@ -20,16 +23,16 @@ pub struct Facts<'a> {
     /// For how long its reads may lag.
     pub window: Duration,
     /// The monitor's last look at the region.
-    pub pulse: Option<&'a Pulse>,
+    pub scan: Option<&'a RegionScan>,
     /// How persistent to be.
-    pub rules: &'a Rules,
+    pub policy: &'a ControllerPolicy,
 }
 
 impl Facts<'_> {
     /// How long the monitor takes to look again.
     fn tick(&self) -> Duration {
         const UNTIL_IT_BEGINS: Duration = Duration::from_secs(10);
-        self.pulse.map_or(UNTIL_IT_BEGINS, |pulse| pulse.tick)
+        self.scan.map_or(UNTIL_IT_BEGINS, |scan| scan.tick)
     }
 }
 
@@ -45,11 +48,11 @@ pub fn decide(server: &Server, facts: &Facts<'_>, now: DateTime<Utc>) -> Step {
             return Step::Wait(Wait::Backoff, Some(retry.not_before));
         }
     }
-    match (&server.launch, &server.instance) {
-        (None, None) if server.intent.power == Power::Deleted => Step::Forget,
-        (None, None) => Step::Begin(Begin::First),
+    match (&server.launch, &server.machine) {
+        (None, None) if server.intent.power == Power::Deleted => Step::DeleteRecord,
+        (None, None) => Step::Launch(LaunchReason::First),
         // Nobody here writes such a record: a machine without a launch is left to those who can tell whose it is.
-        (None, Some(_)) => Step::Wait(Wait::Sight, None),
+        (None, Some(_)) => Step::Wait(Wait::Observation, None),
         (Some(launch), None) => without_machine(server, launch, facts),
         (Some(launch), Some(machine)) => with_machine(server, launch, machine, facts, now),
     }
@@ -60,7 +63,7 @@ fn without_machine(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step 
         return Step::Settle;
     }
     if server.intent.power == Power::Deleted {
-        return Step::Forget;
+        return Step::DeleteRecord;
     }
     if launch.spent {
         return attempt_again(server, launch, facts);
@@ -68,75 +71,75 @@ fn without_machine(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step 
     if launch.spec == server.spec {
         Step::Resend
     } else {
-        Step::Begin(Begin::Changed)
+        Step::Launch(LaunchReason::Changed)
     }
 }
 
 fn attempt_again(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step {
     if server.intent.replaces > launch.replaces {
-        Step::Begin(Begin::Replace)
-    } else if launch.attempt < facts.rules.max_attempts {
-        Step::Begin(Begin::Retry)
+        Step::Launch(LaunchReason::Replace)
+    } else if launch.attempt < facts.policy.max_attempts {
+        Step::Launch(LaunchReason::Retry)
     } else {
-        Step::GiveUp(GiveUp::AttemptsUsed)
+        Step::Fail(FailureReason::AttemptsExhausted)
     }
 }
 
 fn with_machine(
     server: &Server,
     launch: &Launch,
-    machine: &CloudInstance,
+    machine: &Machine,
     facts: &Facts<'_>,
     now: DateTime<Utc>,
 ) -> Step {
     let plan = machine.plan_to(&server.spec, facts.verbs);
-    let replace = server.intent.replaces > launch.replaces || plan.has(Way::Replace);
+    let replace = server.intent.replaces > launch.replaces || plan.has(ChangeMethod::Replace);
     let deleted = server.intent.power == Power::Deleted;
-    let seen = server.seen();
+    let seen = server.current_observation();
     match end_of(machine, seen) {
-        End::Sure if deleted => return Step::Forget,
+        End::Sure if deleted => return Step::DeleteRecord,
         End::Sure => return after_the_end(server, launch, machine, replace, facts),
-        End::Unsure => return Step::Terminate(Why::Missing),
+        End::Unsure => return Step::Terminate(TerminationReason::Missing),
         End::NotYet => {}
     }
-    if let Some(ending) = machine.ending {
-        let patience = |at| later(at, facts.rules.end_patience);
-        return match ending.accepted_at.map(patience) {
-            Some(again) if again > now => Step::Wait(Wait::End, Some(again)),
-            Some(_) | None => Step::Terminate(ending.why),
+    if let Some(termination) = machine.termination {
+        let patience = |at| later(at, facts.policy.termination_timeout);
+        return match termination.accepted_at.map(patience) {
+            Some(again) if again > now => Step::Wait(Wait::Termination, Some(again)),
+            Some(_) | None => Step::Terminate(termination.reason),
         };
     }
     if deleted {
-        return Step::Terminate(Why::Delete);
+        return Step::Terminate(TerminationReason::Delete);
     }
     if replace {
-        return Step::Terminate(Why::Replace);
+        return Step::Terminate(TerminationReason::Replace);
     }
-    let too_late = later(machine.recorded_at, facts.rules.boot_patience);
+    let too_late = later(machine.recorded_at, facts.policy.boot_timeout);
     let Some(seen) = seen else {
-        return Step::Wait(Wait::Sight, None);
+        return Step::Wait(Wait::Observation, None);
     };
     if !server.has_booted() && seen.state == CloudInstanceState::Pending {
         // Only a look after the time is up shows that it has not booted in time.
         let looked = server
-            .observed_at(facts.pulse)
+            .observed_at(facts.scan)
             .is_some_and(|at| at > too_late);
         return if looked && seen.presence == Presence::Shown {
-            Step::Terminate(Why::Failed)
+            Step::Terminate(TerminationReason::Failed)
         } else {
             let next_look = later(too_late.max(now), facts.tick());
             Step::Wait(Wait::Cloud, Some(next_look))
         };
     }
-    if let Some(acted) = machine.acted {
-        let shows_it = later(acted.at, facts.window);
+    if let Some(last_action) = machine.last_action {
+        let shows_it = later(last_action.at, facts.window);
         // What was seen before the change could show says nothing about it.
         if server
-            .observed_at(facts.pulse)
+            .observed_at(facts.scan)
             .is_none_or(|at| at <= shows_it)
         {
             let next_look = later(shows_it.max(now), facts.tick());
-            return Step::Wait(Wait::Sight, Some(next_look));
+            return Step::Wait(Wait::Observation, Some(next_look));
         }
     }
     in_place(server, machine, seen, &plan, facts)
@@ -152,7 +155,7 @@ enum End {
     Sure,
 }
 
-fn end_of(machine: &CloudInstance, seen: Option<&Observed>) -> End {
+fn end_of(machine: &Machine, seen: Option<&Observed>) -> End {
     let Some(seen) = seen else {
         return End::NotYet;
     };
@@ -171,27 +174,27 @@ fn end_of(machine: &CloudInstance, seen: Option<&Observed>) -> End {
     }
 }
 
-fn accepted(machine: &CloudInstance) -> bool {
+fn accepted(machine: &Machine) -> bool {
     machine
-        .ending
-        .is_some_and(|ending| ending.accepted_at.is_some())
+        .termination
+        .is_some_and(|termination| termination.accepted_at.is_some())
 }
 
 fn after_the_end(
     server: &Server,
     launch: &Launch,
-    machine: &CloudInstance,
+    machine: &Machine,
     replace: bool,
     facts: &Facts<'_>,
 ) -> Step {
     let asked_to_go = machine
-        .ending
-        .is_some_and(|ending| ending.why == Why::Replace);
+        .termination
+        .is_some_and(|termination| termination.reason == TerminationReason::Replace);
     if replace || asked_to_go {
-        return Step::Begin(Begin::Replace);
+        return Step::Launch(LaunchReason::Replace);
     }
     if server.has_booted() {
-        return Step::GiveUp(GiveUp::Lost);
+        return Step::Fail(FailureReason::Lost);
     }
     attempt_again(server, launch, facts)
 }
@@ -199,29 +202,29 @@ fn after_the_end(
 /// What is done to a machine that stays the same one.
 fn in_place(
     server: &Server,
-    machine: &CloudInstance,
+    machine: &Machine,
     seen: &Observed,
     plan: &Plan,
     facts: &Facts<'_>,
 ) -> Step {
     use CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated, Terminating};
     if seen.presence != Presence::Shown {
-        return Step::Wait(Wait::Sight, None);
+        return Step::Wait(Wait::Observation, None);
     }
     match seen.state {
         Pending | Stopping => return Step::Wait(Wait::Cloud, None),
-        Terminating | Terminated => return Step::Wait(Wait::End, None),
+        Terminating | Terminated => return Step::Wait(Wait::Termination, None),
         Running | Stopped => {}
     }
     let runs = seen.state == Running;
     let retaggable = facts.verbs.contains(&OptionalVerb::UpdateTags);
-    if plan.has(Way::Retag) || (retaggable && server.drift.contains(&Drift::Tags)) {
+    if plan.has(ChangeMethod::Retag) || (retaggable && server.drift.contains(&Drift::Tags)) {
         return Step::Retag;
     }
-    if plan.has(Way::Reimage) {
+    if plan.has(ChangeMethod::Reimage) {
         return Step::Reimage;
     }
-    if plan.has(Way::Resize) {
+    if plan.has(ChangeMethod::Resize) {
         return if runs { Step::Stop } else { Step::Resize };
     }
     match (server.intent.power, runs) {

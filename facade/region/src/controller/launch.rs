@@ -12,9 +12,9 @@ use fleetwright_runtime::{
 use fleetwright_store::{Key, StoreError};
 
 use super::{
-    Begin, Controller,
+    Controller, LaunchReason,
     act::{Answer, Read},
-    edit, tags,
+    record, tags,
 };
 use crate::{
     ids::SshAuthorityId,
@@ -25,7 +25,7 @@ use crate::{
 
 impl Controller {
     /// Writes down a new launch with an incarnation of its own, and sends it.
-    pub(super) async fn begin(&self, mut read: Read, why: Begin) -> Answer {
+    pub(super) async fn begin(&self, mut read: Read, why: LaunchReason) -> Answer {
         let user_data = self.user_data(&read.value).await?;
         let now = self.clock.now();
         let planned = user_data.and_then(|data| self.planned(&read.value, why, now, data));
@@ -33,18 +33,18 @@ impl Controller {
             Ok(launch) => launch,
             Err(refusal) => {
                 let message = format!("cannot be launched: {refusal}");
-                edit::refused(&mut read.value, self.refusal_ends(now), now, message);
+                record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
                 return self.commit(read, Action::AwaitChange).await;
             }
         };
-        edit::begun(&mut read.value, launch, now);
+        record::start_launch(&mut read.value, launch, now);
         let read = self.written(read).await?;
         self.send(read).await
     }
 
     /// Sends the launch that is written down once more, after writing down that it is.
     pub(super) async fn resend(&self, mut read: Read) -> Answer {
-        edit::sending(&mut read.value, self.clock.now());
+        record::mark_sent(&mut read.value, self.clock.now());
         let read = self.written(read).await?;
         self.send(read).await
     }
@@ -58,7 +58,7 @@ impl Controller {
         let answered = |server: &mut Server| match &answer {
             Ok(info) => {
                 let words = format!("machine {} is launched", info.id);
-                edit::recorded(server, info, now, EventKind::Launched, words);
+                record::record_machine(server, info, now, EventKind::Launched, words);
             }
             Err(error) => self.launch_failed(server, error, now),
         };
@@ -99,7 +99,7 @@ impl Controller {
         if let Some(info) = alive.or(machines.first()) {
             let adopted = |server: &mut Server| {
                 let words = format!("machine {} is found by its launch token", info.id);
-                edit::recorded(server, info, now, EventKind::Adopted, words);
+                record::record_machine(server, info, now, EventKind::Adopted, words);
             };
             return self.finish(read, adopted).await;
         }
@@ -109,7 +109,7 @@ impl Controller {
         if now <= proof {
             return Ok(Action::RequeueAt(later(proof, MIN_DELAY)));
         }
-        self.finish(read, edit::settled_without_effect).await
+        self.finish(read, record::record_no_effect).await
     }
 
     /// The spec of a server as one of its machines is launched with it, or why that cannot be, in words.
@@ -196,7 +196,7 @@ impl Controller {
     fn planned(
         &self,
         server: &Server,
-        why: Begin,
+        why: LaunchReason,
         now: DateTime<Utc>,
         user_data: Option<UserData>,
     ) -> Result<Launch, String> {
@@ -204,16 +204,15 @@ impl Controller {
         let last = before.map_or(0, |launch| launch.incarnation);
         let incarnation = last.saturating_add(1);
         let (life, attempt) = match (why, before) {
-            (Begin::First | Begin::Replace, _) | (_, None) => (incarnation, 1),
-            (Begin::Changed, Some(launch)) => (launch.life, launch.attempt),
-            (Begin::Retry, Some(launch)) => (launch.life, launch.attempt.saturating_add(1)),
+            (LaunchReason::First | LaunchReason::Replace, _) | (_, None) => (incarnation, 1),
+            (LaunchReason::Changed, Some(launch)) => (launch.life, launch.attempt),
+            (LaunchReason::Retry, Some(launch)) => (launch.life, launch.attempt.saturating_add(1)),
         };
         let token = server.token(incarnation);
         let replaces = match (why, before) {
-            (Begin::First | Begin::Replace | Begin::Changed, _) | (_, None) => {
-                server.intent.replaces
-            }
-            (Begin::Retry, Some(launch)) => launch.replaces,
+            (LaunchReason::First | LaunchReason::Replace | LaunchReason::Changed, _)
+            | (_, None) => server.intent.replaces,
+            (LaunchReason::Retry, Some(launch)) => launch.replaces,
         };
         Ok(Launch {
             incarnation,

@@ -2,7 +2,7 @@
 //!
 //! Owns the order of calls to the cloud for a server and nothing else: what is asked for is the
 //! [service](crate::server::Servers)'s, what is seen is the [monitor](crate::monitor)'s. It is woken by the store's watch with
-//! a key and no data, reads that server and the region's pulse, [decides](decide()) and carries out one [step](Step).
+//! a key and no data, reads that server and the region's scan, [decides](decide()) and carries out one [step](Step).
 //! Nothing in a pass grows with the fleet.
 //!
 //! # Drawing
@@ -12,38 +12,38 @@
 //! server on, too: from `unseen` to `booting`, from there to `running`, and so on as the cloud's own state machine has it.
 //!
 //! ```text
-//! new         --begin-->          unsettled
-//! new         --forget-->         (nothing)
-//! unsettled   --settle-->         unseen unlaunched
-//! unlaunched  --resend-->         unsettled
-//! unlaunched  --begin-changed-->  unsettled
-//! unlaunched  --begin-retry-->    unsettled
-//! unlaunched  --begin-replace-->  unsettled
-//! unlaunched  --give-up-->        unlaunched
-//! unlaunched  --forget-->         (nothing)
-//! unseen      --terminate-->      ending
-//! booting     --terminate-->      ending
-//! starting    --terminate-->      ending
-//! running     --terminate-->      ending
-//! running     --stop-->           running
-//! running     --reboot-->         running
-//! running     --reimage-->        running
-//! running     --retag-->          running
-//! stopping    --terminate-->      ending
-//! stopped     --terminate-->      ending
-//! stopped     --start-->          stopped
-//! stopped     --resize-->         stopped
-//! stopped     --reimage-->        stopped
-//! stopped     --retag-->          stopped
-//! absent      --terminate-->      ending
-//! ending      --terminate-->      ending
-//! gone        --terminate-->      gone
-//! gone        --begin-retry-->    unsettled
-//! gone        --begin-replace-->  unsettled
-//! gone        --give-up-->        gone
-//! gone        --forget-->         (nothing)
-//! running     --done-->           running
-//! stopped     --done-->           stopped
+//! new         --launch-->          unsettled
+//! new         --delete-record-->   (nothing)
+//! unsettled   --settle-->          unobserved unlaunched
+//! unlaunched  --resend-->          unsettled
+//! unlaunched  --launch-changed-->  unsettled
+//! unlaunched  --launch-retry-->    unsettled
+//! unlaunched  --launch-replace-->  unsettled
+//! unlaunched  --fail-->            unlaunched
+//! unlaunched  --delete-record-->   (nothing)
+//! unobserved  --terminate-->       terminating
+//! booting     --terminate-->       terminating
+//! starting    --terminate-->       terminating
+//! running     --terminate-->       terminating
+//! running     --stop-->            running
+//! running     --reboot-->          running
+//! running     --reimage-->         running
+//! running     --retag-->           running
+//! stopping    --terminate-->       terminating
+//! stopped     --terminate-->       terminating
+//! stopped     --start-->           stopped
+//! stopped     --resize-->          stopped
+//! stopped     --reimage-->         stopped
+//! stopped     --retag-->           stopped
+//! absent      --terminate-->       terminating
+//! terminating --terminate-->       terminating
+//! terminated  --terminate-->       terminated
+//! terminated  --launch-retry-->    unsettled
+//! terminated  --launch-replace-->  unsettled
+//! terminated  --fail-->            terminated
+//! terminated  --delete-record-->   (nothing)
+//! running     --done-->            running
+//! stopped     --done-->            stopped
 //! ```
 //!
 //! In every stage there may also be a reason to wait.
@@ -64,13 +64,13 @@
 
 mod act;
 #[cfg(test)]
-mod any;
+mod arbitrary;
 mod decide;
 #[cfg(test)]
-mod drawing;
-mod edit;
+mod diagram;
 mod launch;
-mod rules;
+mod policy;
+mod record;
 mod stage;
 mod step;
 pub mod tags;
@@ -88,15 +88,15 @@ use metrics::{counter, gauge};
 use crate::{
     ids::RegionId,
     mapping::LaunchPlanner,
-    monitor::Pulse,
+    monitor::RegionScan,
     network::SshAuthority,
     server::{REGION_INDEX, Server, ServerId},
 };
 
 pub use decide::{Facts, decide};
-pub use rules::Rules;
+pub use policy::ControllerPolicy;
 pub use stage::Stage;
-pub use step::{Begin, GiveUp, Step, Wait};
+pub use step::{FailureReason, LaunchReason, Step, Wait};
 
 /// Makes of each server in a region what its record asks for.
 ///
@@ -117,12 +117,12 @@ pub struct Controller {
     region: RegionId,
     store: Arc<dyn Store>,
     servers: Table<Server>,
-    pulses: Table<Pulse>,
+    scans: Table<RegionScan>,
     authorities: Table<SshAuthority>,
     cloud: Arc<dyn InstanceProvisioner>,
     planner: Arc<dyn LaunchPlanner>,
     clock: Arc<dyn Clock>,
-    rules: Rules,
+    policy: ControllerPolicy,
 }
 
 impl Controller {
@@ -137,20 +137,20 @@ impl Controller {
         Ok(Self {
             region,
             servers: Table::new(Arc::clone(&store))?,
-            pulses: Table::new(Arc::clone(&store))?,
+            scans: Table::new(Arc::clone(&store))?,
             authorities: Table::new(Arc::clone(&store))?,
             store,
             cloud,
             planner,
             clock,
-            rules: Rules::default(),
+            policy: ControllerPolicy::default(),
         })
     }
 
-    /// With other rules.
+    /// With other policy.
     #[must_use]
-    pub fn with_rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
+    pub fn with_policy(mut self, policy: ControllerPolicy) -> Self {
+        self.policy = policy;
         self
     }
 
@@ -162,13 +162,13 @@ impl Controller {
         if read.value.region != self.region {
             return Ok(Action::AwaitChange);
         }
-        let pulse = self.pulses.get(&Pulse::key(&self.region)?).await?;
+        let scan = self.scans.get(&RegionScan::key(&self.region)?).await?;
         let capabilities = self.cloud.capabilities();
         let facts = Facts {
             verbs: &capabilities.verbs,
             window: capabilities.consistency_window,
-            pulse: pulse.as_ref().map(|pulse| &pulse.value),
-            rules: &self.rules,
+            scan: scan.as_ref().map(|scan| &scan.value),
+            policy: &self.policy,
         };
         let step = decide(&read.value, &facts, self.clock.now());
         let labels = [("region", self.label()), ("step", step.name().to_owned())];
@@ -183,7 +183,7 @@ impl Controller {
         let error_policy =
             |id: &ServerId, error: &StoreError, failures| self.error_delay(*id, error, failures);
         Runner::new(keys, Arc::clone(&self.clock))
-            .concurrency(self.rules.concurrency)
+            .concurrency(self.policy.concurrency)
             .on_queue_length(|length| {
                 gauge!("fleetwright_region_servers_queued", "region" => self.label())
                     .set(length as f64);
@@ -201,8 +201,8 @@ impl Controller {
         counter!("fleetwright_region_store_failures_total", "region" => self.label()).increment(1);
         tracing::warn!(server = %id, %error, failures, "a store error stopped a reconcile; it is retried");
         match error.advice() {
-            Advice::ReadAgain | Advice::Later => self.rules.backoff(id, failures),
-            Advice::GiveUp => self.rules.refused_backoff,
+            Advice::ReadAgain | Advice::Later => self.policy.backoff(id, failures),
+            Advice::GiveUp => self.policy.refused_backoff,
         }
     }
 

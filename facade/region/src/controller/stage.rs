@@ -14,7 +14,7 @@ pub enum Stage {
     /// The last launch made nothing.
     Unlaunched,
     /// There is a machine, and nobody has seen it yet.
-    Unseen,
+    Unobserved,
     /// The machine has not booted in this life.
     Booting,
     /// The machine is starting again.
@@ -28,9 +28,9 @@ pub enum Stage {
     /// The machine was not shown in the last look.
     Absent,
     /// The machine is being destroyed.
-    Ending,
+    Terminating,
     /// The machine is not there any more.
-    Gone,
+    Terminated,
 }
 
 impl Stage {
@@ -39,37 +39,37 @@ impl Stage {
         Self::New,
         Self::Unsettled,
         Self::Unlaunched,
-        Self::Unseen,
+        Self::Unobserved,
         Self::Booting,
         Self::Starting,
         Self::Running,
         Self::Stopping,
         Self::Stopped,
         Self::Absent,
-        Self::Ending,
-        Self::Gone,
+        Self::Terminating,
+        Self::Terminated,
     ];
 
     /// The stage of a server.
     pub fn of(server: &Server) -> Self {
-        let Some(machine) = &server.instance else {
+        let Some(machine) = &server.machine else {
             return match &server.launch {
                 None => Self::New,
                 Some(launch) if launch.sent_at.is_some() => Self::Unsettled,
                 Some(_) => Self::Unlaunched,
             };
         };
-        let Some(seen) = server.seen() else {
-            return if machine.ending.is_some() {
-                Self::Ending
+        let Some(seen) = server.current_observation() else {
+            return if machine.termination.is_some() {
+                Self::Terminating
             } else {
-                Self::Unseen
+                Self::Unobserved
             };
         };
         match (seen.presence, seen.state) {
-            (Presence::Missing(_), _) | (_, CloudInstanceState::Terminated) => Self::Gone,
-            _ if machine.ending.is_some() => Self::Ending,
-            (_, CloudInstanceState::Terminating) => Self::Ending,
+            (Presence::Missing(_), _) | (_, CloudInstanceState::Terminated) => Self::Terminated,
+            _ if machine.termination.is_some() => Self::Terminating,
+            (_, CloudInstanceState::Terminating) => Self::Terminating,
             (Presence::Absent(_), _) => Self::Absent,
             (Presence::Shown, CloudInstanceState::Pending) => {
                 if server.has_booted() {
@@ -90,15 +90,15 @@ impl Stage {
             Self::New => "new",
             Self::Unsettled => "unsettled",
             Self::Unlaunched => "unlaunched",
-            Self::Unseen => "unseen",
+            Self::Unobserved => "unobserved",
             Self::Booting => "booting",
             Self::Starting => "starting",
             Self::Running => "running",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
             Self::Absent => "absent",
-            Self::Ending => "ending",
-            Self::Gone => "gone",
+            Self::Terminating => "terminating",
+            Self::Terminated => "terminated",
         }
     }
 }

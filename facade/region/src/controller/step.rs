@@ -3,13 +3,13 @@
 use chrono::{DateTime, Utc};
 use fleetwright::Reboot;
 
-use crate::server::Why;
+use crate::server::TerminationReason;
 
 /// The next step for a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Write down a new launch, and send it.
-    Begin(Begin),
+    Launch(LaunchReason),
     /// Send the launch that is written down, once more.
     Resend,
     /// Find out what became of a launch that was sent.
@@ -27,11 +27,11 @@ pub enum Step {
     /// Change the machine's tags to what they should be.
     Retag,
     /// Destroy the machine.
-    Terminate(Why),
+    Terminate(TerminationReason),
     /// Delete the record: nothing of the server is left in the cloud.
-    Forget,
+    DeleteRecord,
     /// Say that nothing more is done without somebody's word.
-    GiveUp(GiveUp),
+    Fail(FailureReason),
     /// Nothing until the record changes, or until then.
     Wait(Wait, Option<DateTime<Utc>>),
     /// Everything is as it is asked for.
@@ -40,7 +40,7 @@ pub enum Step {
 
 /// Why a launch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
+pub enum LaunchReason {
     /// It is the first.
     First,
     /// The one before made nothing, and something else is asked for since.
@@ -53,9 +53,9 @@ pub enum Begin {
 
 /// Why nothing more is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GiveUp {
+pub enum FailureReason {
     /// No attempt is left.
-    AttemptsUsed,
+    AttemptsExhausted,
     /// The machine had booted and is gone.
     Lost,
 }
@@ -65,22 +65,22 @@ pub enum GiveUp {
 pub enum Wait {
     /// The time for the next call, after one that failed.
     Backoff,
-    /// The monitor's first sight of the machine, or its next sight after a change.
-    Sight,
+    /// The monitor's first observation of the machine, or its next observation after a change.
+    Observation,
     /// The cloud, which is bringing the machine into another state.
     Cloud,
     /// The end of the machine.
-    End,
+    Termination,
 }
 
 impl Step {
     /// Its name in the drawing.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Begin(Begin::First) => "begin",
-            Self::Begin(Begin::Changed) => "begin-changed",
-            Self::Begin(Begin::Retry) => "begin-retry",
-            Self::Begin(Begin::Replace) => "begin-replace",
+            Self::Launch(LaunchReason::First) => "launch",
+            Self::Launch(LaunchReason::Changed) => "launch-changed",
+            Self::Launch(LaunchReason::Retry) => "launch-retry",
+            Self::Launch(LaunchReason::Replace) => "launch-replace",
             Self::Resend => "resend",
             Self::Settle => "settle",
             Self::Start => "start",
@@ -90,8 +90,8 @@ impl Step {
             Self::Reimage => "reimage",
             Self::Retag => "retag",
             Self::Terminate(_) => "terminate",
-            Self::Forget => "forget",
-            Self::GiveUp(_) => "give-up",
+            Self::DeleteRecord => "delete-record",
+            Self::Fail(_) => "fail",
             Self::Wait(..) => "wait",
             Self::Done => "done",
         }

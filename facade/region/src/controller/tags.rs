@@ -3,7 +3,7 @@
 
 use fleetwright::{TagChange, Tags};
 
-use crate::server::{CloudInstance, Server};
+use crate::server::{Machine, Server};
 
 /// Which region's machine it is: the owner in the account.
 pub const REGION: &str = "fleetwright-region";
@@ -18,7 +18,7 @@ pub fn of(server: &Server, incarnation: u64) -> Tags {
 }
 
 /// What the machine should be tagged with as long as nothing else is applied.
-pub fn applied(server: &Server, machine: &CloudInstance) -> Tags {
+pub fn applied(server: &Server, machine: &Machine) -> Tags {
     tagged(server, &machine.applied.tags, machine.incarnation)
 }
 
@@ -37,12 +37,12 @@ fn tagged(server: &Server, asked: &Tags, incarnation: u64) -> Tags {
 }
 
 /// From what the machine has, or may have, to what it should have.
-pub fn change(server: &Server, machine: &CloudInstance) -> TagChange {
+pub fn change(server: &Server, machine: &Machine) -> TagChange {
     let wanted = of(server, machine.incarnation);
     let mut change = TagChange::new();
     change.set = wanted.clone();
     let applied = machine.applied.tags.iter().map(|(key, _)| key.to_owned());
-    let had = applied.chain(machine.doubt.tag_keys.iter().cloned());
+    let had = applied.chain(machine.unconfirmed.tag_keys.iter().cloned());
     change.remove = had.filter(|key| wanted.get(key).is_none()).collect();
     change
 }

@@ -5,10 +5,12 @@ use std::num::NonZeroUsize;
 use fleetwright::{ConsoleOutput, ConsoleSession, OptionalVerb};
 use fleetwright_identity::{Principal, Verb};
 
-use super::{MachineError, Machines, Needs, answer::told, reach};
+use super::{
+    MachineAccess, MachineError, RequiredState, cloud_error::translate_error, ready_machine,
+};
 use crate::server::{Server, ServerId};
 
-impl Machines {
+impl MachineAccess {
     /// What the machine of a server has printed: all that the cloud still has, or the last lines of it. It may be read
     /// as soon as there is a machine, also while that does not boot.
     pub async fn console_output(
@@ -42,9 +44,9 @@ impl Machines {
     ) -> Result<ConsoleOutput, MachineError> {
         let verb = Verb::ConsoleOutput;
         let cloud = self.offering(server, verb, OptionalVerb::ConsoleOutput)?;
-        let machine = reach(server, Needs::Machine)?;
+        let machine = ready_machine(server, RequiredState::Machine)?;
         let answer = cloud.console_output(&machine.id).await;
-        let mut output = answer.map_err(|error| told(server, verb, error))?;
+        let mut output = answer.map_err(|error| translate_error(server, verb, error))?;
         if let Some(lines) = lines {
             let start = last_lines(&output.text, lines);
             output.text.drain(..start);
@@ -55,9 +57,9 @@ impl Machines {
     async fn open_console(&self, server: &Server) -> Result<ConsoleSession, MachineError> {
         let verb = Verb::ConsoleSession;
         let cloud = self.offering(server, verb, OptionalVerb::ConsoleSession)?;
-        let machine = reach(server, Needs::Running)?;
+        let machine = ready_machine(server, RequiredState::Running)?;
         let answer = cloud.console_session(&machine.id).await;
-        answer.map_err(|error| told(server, verb, error))
+        answer.map_err(|error| translate_error(server, verb, error))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     snapshot::MAX_DESCRIPTION_CHARS,
 };
 
-/// Why a call of [`Machines`](super::Machines) failed. Each sort says who can do something about it; none is a riddle. None
+/// Why a call of [`MachineAccess`](super::MachineAccess) failed. Each sort says who can do something about it; none is a riddle. None
 /// holds what a machine printed, a key, or the address of a console.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]

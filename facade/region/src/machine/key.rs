@@ -2,13 +2,13 @@
 
 use fleetwright_identity::{Principal, Verb};
 
-use super::{MachineError, Machines};
+use super::{MachineAccess, MachineError};
 use crate::{
     secret::{KeyError, Secret, SshKeys},
     server::{Server, ServerId},
 };
 
-impl Machines {
+impl MachineAccess {
     /// The private half of a server's key pair. It is the server's own, so that it opens no other machine, and it is there
     /// from the first moment, whether or not there is a machine.
     pub async fn ssh_key(&self, who: &Principal, id: ServerId) -> Result<Secret, MachineError> {

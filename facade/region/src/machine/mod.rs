@@ -4,14 +4,14 @@
 //! [service](crate::server::Servers)'s, which calls no cloud; here at most one call is made, to the one machine that the server's
 //! record names. It never searches for a machine, and never writes to a server.
 //!
-//! [`Machines::snapshot`] calls no cloud either: it writes down that an image is to be made, and
+//! [`MachineAccess::snapshot`] calls no cloud either: it writes down that an image is to be made, and
 //! [`Snapshots`](crate::snapshot::Snapshots) makes it.
 
-mod answer;
+mod cloud_error;
 mod console;
 mod error;
 mod key;
-mod reach;
+mod readiness;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -22,10 +22,10 @@ use fleetwright_store::{Invalid, Store, Table};
 use metrics::counter;
 
 pub use error::MachineError;
-pub(crate) use reach::{Needs, reach};
+pub(crate) use readiness::{RequiredState, ready_machine};
 
 use crate::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     ids::RegionId,
     secret::SshKeys,
     server::{Server, ServerId},
@@ -36,9 +36,9 @@ use crate::{
 /// Every call takes the caller's principal, and asks for the permission of its own verb on servers. What the caller may not
 /// know of looks like what does not exist.
 #[derive(Clone)]
-pub struct Machines {
+pub struct MachineAccess {
     servers: Table<Server>,
-    pub(crate) catalog: Arc<CatalogKeeper>,
+    pub(crate) catalog: Arc<CatalogService>,
     pub(crate) clock: Arc<dyn Clock>,
     keys: SshKeys,
     clouds: BTreeMap<RegionId, Arc<dyn InstanceProvisioner>>,
@@ -46,13 +46,13 @@ pub struct Machines {
     pub(crate) own: Principal,
 }
 
-impl Machines {
+impl MachineAccess {
     /// The machines of the servers in a store with [its kinds](crate::schema::add_kinds). The keys are those that
     /// [`Servers`](crate::server::Servers) was given.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        catalog: Arc<CatalogKeeper>,
+        catalog: Arc<CatalogService>,
         keys: SshKeys,
     ) -> Result<Self, Invalid> {
         Ok(Self {
@@ -169,9 +169,9 @@ pub(crate) fn own() -> Result<Principal, Invalid> {
     ))
 }
 
-impl fmt::Debug for Machines {
+impl fmt::Debug for MachineAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Machines")
+        f.debug_struct("MachineAccess")
             .field("regions", &self.clouds.keys())
             .finish_non_exhaustive()
     }

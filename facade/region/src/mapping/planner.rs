@@ -10,7 +10,7 @@ use fleetwright_identity::{Principal, Refused};
 
 use super::{LaunchPlanner, LaunchSpec, NetworkMapping, RegionMapping, Unplannable};
 use crate::{
-    catalog::{Catalog, CatalogKeeper, EntryId, Flavor, Image, Origin, Unit, fit},
+    catalog::{Catalog, CatalogService, EntryId, Flavor, Image, Origin, Unit, fit},
     file::Problems,
     ids::NetworkId,
 };
@@ -18,13 +18,13 @@ use crate::{
 /// Plans the launches of one region. What is retired is planned as before, for as long as it is mapped.
 #[derive(Debug)]
 pub struct RegionPlanner {
-    catalog: Arc<CatalogKeeper>,
+    catalog: Arc<CatalogService>,
     mapping: RwLock<Arc<RegionMapping>>,
 }
 
 impl RegionPlanner {
     /// Begins with a mapping, or tells everything that is wrong with it.
-    pub fn new(catalog: Arc<CatalogKeeper>, text: &str) -> Result<Self, Problems> {
+    pub fn new(catalog: Arc<CatalogService>, text: &str) -> Result<Self, Problems> {
         let mapping = RegionMapping::parse(text, &catalog.current())?;
         Ok(Self {
             catalog,

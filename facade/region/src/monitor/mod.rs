@@ -5,18 +5,18 @@
 //!
 //! # A look
 //!
-//! 1. Everything in the account is listed, once. Machines are told by their ids, so that one whose tags were taken away is
+//! 1. Everything in the account is listed, once. MachineAccess are told by their ids, so that one whose tags were taken away is
 //!    not missing.
 //! 2. Then the records of the region are read: a machine that was launched after the list began is too young to be missed.
-//! 3. Machines that were not listed are asked for by their ids, in one batch: those that are on their way out, and, if the
+//! 3. MachineAccess that were not listed are asked for by their ids, in one batch: those that are on their way out, and, if the
 //!    list was complete and not too many are absent, the others. "Not found" past the consistency window is missing.
-//! 4. What has changed is written to the servers' records; then the pulse, which says that all others are as they were.
+//! 4. What has changed is written to the servers' records; then the scan, which says that all others are as they were.
 //!
 //! # When it is not believed
 //!
 //! A list with gaps, and a count of absent or unclaimed machines above the [limit](Limit), freeze it: nothing is declared
-//! missing and nothing swept, and the [pulse](Pulse) and the metrics say why. A look that fails, or whose findings cannot be
-//! written, leaves the pulse as it was: what was not looked at within two ticks has unknown health.
+//! missing and nothing swept, and the [scan](RegionScan) and the metrics say why. A look that fails, or whose report cannot be
+//! written, leaves the scan as it was: what was not looked at within two ticks has unknown health.
 //!
 //! # Metrics
 //!
@@ -24,27 +24,27 @@
 //!
 //! | name | kind | what |
 //! | --- | --- | --- |
-//! | `fleetwright_region_looks_total` | counter | looks, by `outcome`: `ok`, `frozen`, `failed` |
+//! | `fleetwright_region_scans_total` | counter | looks, by `outcome`: `ok`, `frozen`, `failed` |
 //! | `fleetwright_region_machines` | gauge | machines listed |
 //! | `fleetwright_region_servers` | gauge | servers with a machine |
-//! | `fleetwright_region_absent` | gauge | machines of servers that were not listed |
+//! | `fleetwright_region_machines_absent` | gauge | machines of servers that were not listed |
 //! | `fleetwright_region_drift` | gauge | servers that have drifted, by `kind` |
 //! | `fleetwright_region_orphans` | gauge | machines of the region that no server claims |
-//! | `fleetwright_region_swept_total` | counter | orphans destroyed |
+//! | `fleetwright_region_orphans_terminated_total` | counter | orphans destroyed |
 //! | `fleetwright_region_frozen` | gauge | 1 while nothing is declared missing or swept |
-//! | `fleetwright_region_look_seconds` | histogram | how long a look took |
+//! | `fleetwright_region_scan_seconds` | histogram | how long a look took |
 //! | `fleetwright_region_unreadable_total` | counter | records of servers that cannot be read |
 //!
 //! The controller adds `fleetwright_region_steps_total` by `step`, `fleetwright_region_call_failures_total` by `operation` and
 //! `kind`, `fleetwright_region_store_failures_total`, `fleetwright_region_servers_queued` and
-//! `fleetwright_region_servers_forgotten_total`.
+//! `fleetwright_region_servers_deleted_total`.
 
-mod judge;
-mod look;
+mod cleanup;
+mod observation;
 mod orphan;
 mod policy;
-mod pulse;
-mod sweep;
+mod record;
+mod scan;
 
 use std::{
     fmt,
@@ -60,9 +60,9 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{ids::RegionId, server::Server};
 
-pub use look::Findings;
 pub use policy::{Limit, Policy, Sweep};
-pub use pulse::{Fate, ORPHANS_NAMED, Orphan, Pulse};
+pub use record::{MAX_LISTED_ORPHANS, Orphan, OrphanOutcome, RegionScan};
+pub use scan::ScanReport;
 
 use orphan::FirstSeen;
 
@@ -78,17 +78,17 @@ pub struct Monitor {
     region: RegionId,
     store: Arc<dyn Store>,
     servers: Table<Server>,
-    pulses: Table<Pulse>,
+    scans: Table<RegionScan>,
     cloud: Arc<dyn InstanceProvisioner>,
     clock: Arc<dyn Clock>,
     policy: Policy,
     unclaimed: Mutex<FirstSeen>,
 }
 
-/// Why a look came to nothing. What it saw until then may be written; the pulse is as it was.
+/// Why a look came to nothing. What it saw until then may be written; the scan is as it was.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum LookError {
+pub enum ScanError {
     /// The cloud did not show what there is.
     #[error("the region cannot be listed")]
     Cloud(#[from] ProvisionError),
@@ -102,7 +102,7 @@ pub enum LookError {
     Busy(u64),
 }
 
-impl From<Invalid> for LookError {
+impl From<Invalid> for ScanError {
     fn from(invalid: Invalid) -> Self {
         Self::Store(invalid.into())
     }
@@ -119,7 +119,7 @@ impl Monitor {
         Ok(Self {
             region,
             servers: Table::new(Arc::clone(&store))?,
-            pulses: Table::new(Arc::clone(&store))?,
+            scans: Table::new(Arc::clone(&store))?,
             store,
             cloud,
             clock,
@@ -144,8 +144,8 @@ impl Monitor {
     pub async fn run(&self) {
         loop {
             let began = Instant::now();
-            let outcome = match self.look().await {
-                Ok(findings) if findings.frozen.is_some() => "frozen",
+            let outcome = match self.scan().await {
+                Ok(report) if report.frozen.is_some() => "frozen",
                 Ok(_) => "ok",
                 Err(error) => {
                     let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -154,8 +154,8 @@ impl Monitor {
                 }
             };
             let labels = [("region", self.label()), ("outcome", outcome.to_owned())];
-            counter!("fleetwright_region_looks_total", &labels).increment(1);
-            histogram!("fleetwright_region_look_seconds", "region" => self.label())
+            counter!("fleetwright_region_scans_total", &labels).increment(1);
+            histogram!("fleetwright_region_scan_seconds", "region" => self.label())
                 .record(began.elapsed());
             // From the beginning, so that a slow list does not make the looks rarer; and never without a pause.
             let next = began + self.tick();

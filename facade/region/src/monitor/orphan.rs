@@ -1,4 +1,4 @@
-//! Machines that carry the region's tag and that no server claims.
+//! MachineAccess that carry the region's tag and that no server claims.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) fn is_unclaimed(info: &InstanceInfo, server: Option<&Server>) -> bool
     let Some(server) = server else {
         return true;
     };
-    if let Some(machine) = &server.instance {
+    if let Some(machine) = &server.machine {
         return machine.id != info.id;
     }
     // Its launch may be the one whose answer nobody has yet.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AuthorityKey, Filter, Listed, RecordError,
-    shelf::{ATTEMPTS, Kept, Shelf, busy},
+    tenant_records::{ATTEMPTS, TenantRecord, TenantRecords, busy},
 };
 use crate::{
     ids::SshAuthorityId,
@@ -50,7 +50,7 @@ pub struct NewSshAuthority {
 /// The SSH certificate authorities of all projects. One does not change: another key is another authority.
 #[derive(Debug)]
 pub struct SshAuthorities {
-    shelf: Shelf<SshAuthority>,
+    records: TenantRecords<SshAuthority>,
     entropy: Arc<dyn Entropy>,
 }
 
@@ -61,8 +61,8 @@ impl SshAuthorities {
         entropy: Arc<dyn Entropy>,
         references: &References,
     ) -> Result<Self, Invalid> {
-        let shelf = Shelf::new(store, references)?;
-        Ok(Self { shelf, entropy })
+        let records = TenantRecords::new(store, references)?;
+        Ok(Self { records, entropy })
     }
 
     /// Makes an authority.
@@ -81,7 +81,7 @@ impl SshAuthorities {
                 name: new.name.clone(),
                 public_key: new.public_key.clone(),
             };
-            if let Some(made) = self.shelf.make(Transaction::new(), authority).await? {
+            if let Some(made) = self.records.make(Transaction::new(), authority).await? {
                 return Ok(made);
             }
         }
@@ -94,7 +94,7 @@ impl SshAuthorities {
         principal: &Principal,
         id: SshAuthorityId,
     ) -> Result<Versioned<SshAuthority>, RecordError> {
-        self.shelf.find(principal, Verb::Read, id).await
+        self.records.find(principal, Verb::Read, id).await
     }
 
     /// The authorities that the principal may list.
@@ -103,7 +103,7 @@ impl SshAuthorities {
         principal: &Principal,
         filter: &Filter,
     ) -> Result<Listed<SshAuthority>, RecordError> {
-        self.shelf.list(principal, &filter.within).await
+        self.records.list(principal, &filter.within).await
     }
 
     /// The authority that a server of a project is to trust: seen by the principal and of that very project. Answers
@@ -123,7 +123,7 @@ impl SshAuthorities {
                 wanted: wanted.to_string(),
             });
         }
-        let check = Check::Exists(self.shelf.table.id(&found.key));
+        let check = Check::Exists(self.records.table.id(&found.key));
         Ok((found.value, check))
     }
 
@@ -133,7 +133,7 @@ impl SshAuthorities {
         principal: &Principal,
         id: SshAuthorityId,
     ) -> Result<(), RecordError> {
-        self.shelf.delete(principal, id).await
+        self.records.delete(principal, id).await
     }
 }
 
@@ -141,7 +141,7 @@ impl Document for SshAuthority {
     const KIND: &'static str = SSH_AUTHORITY_KIND;
 }
 
-impl Kept for SshAuthority {
+impl TenantRecord for SshAuthority {
     type Id = SshAuthorityId;
     const WHAT: &'static str = "SSH certificate authority";
     const RESOURCE: Resource = Resource::SshCertificateAuthorities;

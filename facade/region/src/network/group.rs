@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Filter, Listed, Network, Networks, RecordError, Rules,
-    shelf::{ATTEMPTS, Kept, Shelf, busy},
+    tenant_records::{ATTEMPTS, TenantRecord, TenantRecords, busy},
 };
 use crate::{
     ids::{NetworkId, SecurityGroupId},
@@ -53,7 +53,7 @@ pub struct NewSecurityGroup {
 /// The security groups of all networks.
 #[derive(Debug)]
 pub struct SecurityGroups {
-    shelf: Shelf<SecurityGroup>,
+    records: TenantRecords<SecurityGroup>,
     networks: Arc<Networks>,
     entropy: Arc<dyn Entropy>,
 }
@@ -67,7 +67,7 @@ impl SecurityGroups {
         references: &References,
     ) -> Result<Self, Invalid> {
         Ok(Self {
-            shelf: Shelf::new(store, references)?,
+            records: TenantRecords::new(store, references)?,
             networks,
             entropy,
         })
@@ -102,7 +102,7 @@ impl SecurityGroups {
                 rules: new.rules.clone(),
             };
             let transaction = Transaction::new().check(open);
-            if let Some(made) = self.shelf.make(transaction, group).await? {
+            if let Some(made) = self.records.make(transaction, group).await? {
                 return Ok(made);
             }
         }
@@ -115,7 +115,7 @@ impl SecurityGroups {
         principal: &Principal,
         id: SecurityGroupId,
     ) -> Result<Versioned<SecurityGroup>, RecordError> {
-        self.shelf.find(principal, Verb::Read, id).await
+        self.records.find(principal, Verb::Read, id).await
     }
 
     /// The groups that the principal may list.
@@ -124,7 +124,7 @@ impl SecurityGroups {
         principal: &Principal,
         filter: &Filter,
     ) -> Result<Listed<SecurityGroup>, RecordError> {
-        let mut listed = self.shelf.list(principal, &filter.within).await?;
+        let mut listed = self.records.list(principal, &filter.within).await?;
         let network = filter.network.as_ref();
         listed
             .items
@@ -140,12 +140,12 @@ impl SecurityGroups {
         rules: &Rules,
     ) -> Result<Versioned<SecurityGroup>, RecordError> {
         for _ in 0..ATTEMPTS {
-            let found = self.shelf.find(principal, Verb::Update, id).await?;
+            let found = self.records.find(principal, Verb::Update, id).await?;
             let mut value = found.value.clone();
             value.rules = rules.clone();
-            let table = &self.shelf.table;
+            let table = &self.records.table;
             let transaction = table.replace(Transaction::new(), &found, &value)?;
-            match self.shelf.store.commit(&transaction).await {
+            match self.records.store.commit(&transaction).await {
                 Ok(revision) => {
                     let key = found.key;
                     return Ok(Versioned {
@@ -167,7 +167,7 @@ impl SecurityGroups {
         principal: &Principal,
         id: SecurityGroupId,
     ) -> Result<(), RecordError> {
-        self.shelf.delete(principal, id).await
+        self.records.delete(principal, id).await
     }
 
     /// The groups that a server on a network is to have: each once, each seen by the principal, each on that network.
@@ -193,14 +193,14 @@ impl SecurityGroups {
                     wanted: format!("network {network}"),
                 });
             }
-            checks.push(Check::Exists(self.shelf.table.id(&found.key)));
+            checks.push(Check::Exists(self.records.table.id(&found.key)));
         }
         Ok((groups, checks))
     }
 
     async fn check_room(&self, network: NetworkId) -> Result<(), RecordError> {
         let (_, index) = Reference::SECURITY_GROUP_NETWORK.names()?;
-        let table = &self.shelf.table;
+        let table = &self.records.table;
         let page = table.list(&table.by(&index, network.to_string())).await?;
         if page.items.len() + page.damaged.len() >= MAX_GROUPS {
             return Err(RecordError::TooMany {
@@ -217,7 +217,7 @@ impl Document for SecurityGroup {
     const KIND: &'static str = SECURITY_GROUP_KIND;
 }
 
-impl Kept for SecurityGroup {
+impl TenantRecord for SecurityGroup {
     type Id = SecurityGroupId;
     const WHAT: &'static str = "security group";
     const RESOURCE: Resource = Resource::SecurityGroups;

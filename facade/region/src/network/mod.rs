@@ -11,7 +11,7 @@ mod networks;
 mod prefix;
 mod record;
 mod rule;
-mod shelf;
+mod tenant_records;
 
 pub use authority::{NewSshAuthority, SshAuthorities, SshAuthority};
 pub use error::RecordError;
@@ -21,7 +21,7 @@ pub use networks::{Deletion, IfUsed, Networks};
 pub use prefix::{BadPrefix, Prefix};
 pub use record::{BadNetwork, Network, NetworkState, NewNetwork};
 pub use rule::{BadRule, Direction, MAX_RULES, Ports, Protocol, Rule, Rules};
-pub use shelf::{Filter, Listed};
+pub use tenant_records::{Filter, Listed};
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use fleetwright_store::{
 
 use super::{
     Filter, Listed, Network, NetworkState, NewNetwork, RecordError,
-    shelf::{ATTEMPTS, Kept as _, Shelf, busy, holder},
+    tenant_records::{ATTEMPTS, TenantRecord as _, TenantRecords, busy, holder},
 };
 use crate::{
     ids::{NetworkId, RegionId},
@@ -43,7 +43,7 @@ pub enum Deletion {
 /// The networks of all projects.
 #[derive(Debug)]
 pub struct Networks {
-    shelf: Shelf<Network>,
+    records: TenantRecords<Network>,
     /// The references to networks, except those of security groups, which are deleted with their network.
     to_networks: Vec<Reference>,
     to_groups: Vec<Reference>,
@@ -66,7 +66,7 @@ impl Networks {
                 .filter(|reference| *reference != Reference::SECURITY_GROUP_NETWORK)
                 .collect(),
             to_groups: references.to(ReferenceTarget::SecurityGroup).collect(),
-            shelf: Shelf::new(store, references)?,
+            records: TenantRecords::new(store, references)?,
             regions,
             entropy,
         })
@@ -86,7 +86,7 @@ impl Networks {
         new.check()?;
         for _ in 0..ATTEMPTS {
             let id = NetworkId::from_uuid(new_uuid(&*self.entropy)?);
-            let made = self.shelf.make(Transaction::new(), new.with_id(id));
+            let made = self.records.make(Transaction::new(), new.with_id(id));
             if let Some(made) = made.await? {
                 return Ok(made);
             }
@@ -100,7 +100,7 @@ impl Networks {
         principal: &Principal,
         id: NetworkId,
     ) -> Result<Versioned<Network>, RecordError> {
-        self.shelf.find(principal, Verb::Read, id).await
+        self.records.find(principal, Verb::Read, id).await
     }
 
     /// The networks that the principal may list.
@@ -109,7 +109,7 @@ impl Networks {
         principal: &Principal,
         filter: &Filter,
     ) -> Result<Listed<Network>, RecordError> {
-        let mut listed = self.shelf.list(principal, &filter.within).await?;
+        let mut listed = self.records.list(principal, &filter.within).await?;
         listed.items.retain(|found| {
             let region = filter.region.as_ref();
             let network = filter.network.as_ref();
@@ -124,7 +124,7 @@ impl Networks {
     pub fn check_open(&self, found: &Versioned<Network>) -> Result<Check, RecordError> {
         match found.value.state {
             NetworkState::Ready => {
-                let id = self.shelf.table.id(&found.key);
+                let id = self.records.table.id(&found.key);
                 Ok(Check::At(id, found.revision))
             }
             NetworkState::Deleting => Err(RecordError::Deleting {
@@ -142,19 +142,19 @@ impl Networks {
         if_used: IfUsed,
     ) -> Result<Deletion, RecordError> {
         for _ in 0..ATTEMPTS {
-            let found = self.shelf.find(principal, Verb::Delete, id).await?;
+            let found = self.records.find(principal, Verb::Delete, id).await?;
             match (found.value.state, if_used) {
                 (NetworkState::Deleting, _) => return self.finish(principal, id).await,
                 (NetworkState::Ready, IfUsed::Refuse) => {
-                    self.shelf.delete(principal, id).await?;
+                    self.records.delete(principal, id).await?;
                     return Ok(Deletion::Gone);
                 }
                 (NetworkState::Ready, IfUsed::DeleteFirst) => {
                     let mut value = found.value.clone();
                     value.state = NetworkState::Deleting;
-                    let table = &self.shelf.table;
+                    let table = &self.records.table;
                     let marked = table.replace(Transaction::new(), &found, &value)?;
-                    match self.shelf.store.commit(&marked).await {
+                    match self.records.store.commit(&marked).await {
                         Ok(_) => return self.finish(principal, id).await,
                         Err(error) if error.conflict().is_some() => {}
                         Err(error) => return Err(error.into()),
@@ -170,8 +170,11 @@ impl Networks {
     pub async fn deleting(&self, principal: &Principal) -> Result<Listed<Network>, RecordError> {
         let reach = principal.scopes_for(Verb::List, Network::RESOURCE)?;
         let index = IndexName::new(BY_STATE)?;
-        let query = self.shelf.table.by(&index, NetworkState::Deleting.as_str());
-        let page = self.shelf.table.list_all(&query).await?;
+        let query = self
+            .records
+            .table
+            .by(&index, NetworkState::Deleting.as_str());
+        let page = self.records.table.list_all(&query).await?;
         let mut items = page.items;
         items.retain(|found| reach.covers(&found.value.scope()));
         // Of a record that cannot be read it is not known whose it is.
@@ -190,7 +193,7 @@ impl Networks {
         id: NetworkId,
     ) -> Result<Deletion, RecordError> {
         for _ in 0..ATTEMPTS {
-            let found = match self.shelf.find(principal, Verb::Delete, id).await {
+            let found = match self.records.find(principal, Verb::Delete, id).await {
                 Ok(found) => found,
                 Err(RecordError::NotFound { .. }) => return Ok(Deletion::Gone),
                 Err(error) => return Err(error),
@@ -204,8 +207,8 @@ impl Networks {
                 Err(error) if error.conflict().is_some() => continue,
                 Err(error) => return Err(error.into()),
             };
-            let transaction = self.shelf.table.remove(left, &found);
-            match self.shelf.store.commit(&transaction).await {
+            let transaction = self.records.table.remove(left, &found);
+            match self.records.store.commit(&transaction).await {
                 Ok(_) => return Ok(Deletion::Gone),
                 Err(error) if holder(&error).is_some() => return Ok(Deletion::Waiting),
                 Err(error) if error.conflict().is_some() => {}
@@ -229,7 +232,7 @@ impl Networks {
         let (kind, index) = Reference::SECURITY_GROUP_NETWORK.names()?;
         let query = Query::by(kind, index, id.as_str());
         // By their records, whether or not they can be read: a damaged group goes with its network too.
-        let groups = self.shelf.store.list_all(&query).await?;
+        let groups = self.records.store.list_all(&query).await?;
         let readable = groups
             .records
             .into_iter()
@@ -246,7 +249,7 @@ impl Networks {
             }
             transaction = transaction.remove(group, revision);
             if count % GROUPS_AT_ONCE == 0 {
-                self.shelf.store.commit(&transaction).await?;
+                self.records.store.commit(&transaction).await?;
                 transaction = unused()?;
             }
         }

@@ -7,7 +7,7 @@ use fleetwright_store::Document;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Prefix, shelf::Kept};
+use super::{Prefix, tenant_records::TenantRecord};
 use crate::{
     ids::{NetworkId, RegionId},
     name::Name,
@@ -168,7 +168,7 @@ impl Document for Network {
     const KIND: &'static str = NETWORK_KIND;
 }
 
-impl Kept for Network {
+impl TenantRecord for Network {
     type Id = NetworkId;
     const WHAT: &'static str = "network";
     const RESOURCE: Resource = Resource::Networks;

@@ -4,8 +4,8 @@ use fleetwright_identity::{Principal, Verb};
 use fleetwright_store::Check;
 
 use super::{
-    Consent, Intent, Plan, Power, Server, ServerError, ServerId, ServerView, Servers, Wish,
-    make::fits,
+    Consent, DesiredState, Intent, Plan, Power, Server, ServerError, ServerId, ServerView, Servers,
+    create::check_size,
 };
 
 impl Servers {
@@ -16,23 +16,23 @@ impl Servers {
         &self,
         who: &Principal,
         id: ServerId,
-        wish: &Wish,
+        wish: &DesiredState,
         consent: Consent,
     ) -> Result<(ServerView, Plan), ServerError> {
-        self.apply_while(who, id, wish, consent, &[]).await
+        self.apply_if(who, id, wish, consent, &[]).await
     }
 
     /// The same while everything of `guards` holds in the transaction that writes it, such as that the owner still asks for this;
     /// what does not is handed back as the store's conflict.
-    pub async fn apply_while(
+    pub async fn apply_if(
         &self,
         who: &Principal,
         id: ServerId,
-        wish: &Wish,
+        wish: &DesiredState,
         consent: Consent,
         guards: &[Check],
     ) -> Result<(ServerView, Plan), ServerError> {
-        fits(id, &wish.spec)?;
+        check_size(id, &wish.spec)?;
         if wish.intent.power == Power::Deleted {
             return Err(ServerError::NotReady {
                 id,
@@ -42,7 +42,7 @@ impl Servers {
         }
         let mut plan = Plan::default();
         let view = self
-            .change_while(who, Verb::Update, id, guards, |server| {
+            .change_if(who, Verb::Update, id, guards, |server| {
                 plan = self.plan(server, &wish.spec)?;
                 if wish.holds_for(server) {
                     return Ok(None);
@@ -63,7 +63,7 @@ impl Servers {
     }
 }
 
-impl Wish {
+impl DesiredState {
     /// Whether the server was asked for just this: applying it would change nothing.
     pub fn holds_for(&self, server: &Server) -> bool {
         server.spec == self.spec && server.intent == raised(&server.intent, &self.intent)

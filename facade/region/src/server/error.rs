@@ -5,7 +5,8 @@ use fleetwright_identity::Refused;
 use fleetwright_store::{Invalid, StoreError};
 
 use super::{
-    Field, GroundError, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, Owner, Plan, ServerId, Way,
+    ChangeMethod, DependencyError, Field, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, Owner, Plan,
+    ServerId,
 };
 use crate::{ids::RegionId, secret::KeyError};
 
@@ -18,7 +19,7 @@ pub enum ServerError {
     NotFound(ServerId),
     /// There is no server of this owner, or the caller may not know of it.
     #[error("there is no server of {0}")]
-    NoServerOf(Owner),
+    NoServerOwnedBy(Owner),
     /// The caller may know of it and may not do this.
     #[error("not permitted")]
     Refused(#[source] Refused),
@@ -55,7 +56,7 @@ pub enum ServerError {
     },
     /// It may not stand where it was asked to.
     #[error(transparent)]
-    Ground(#[from] GroundError),
+    Dependency(#[from] DependencyError),
     /// Its key pair could not be made.
     #[error("the key pair of server {id} could not be made: nothing was; ask again")]
     Key {
@@ -112,9 +113,11 @@ impl From<Invalid> for ServerError {
 fn words(plan: &Plan) -> String {
     let words = plan.destructive().map(|(field, way)| {
         let lost = match way {
-            Way::Replace => "its disk and addresses would be lost",
-            Way::Reimage => "what is on its root disk would be lost",
-            Way::Retag | Way::NextLaunch | Way::Resize => "nothing would be lost",
+            ChangeMethod::Replace => "its disk and addresses would be lost",
+            ChangeMethod::Reimage => "what is on its root disk would be lost",
+            ChangeMethod::Retag | ChangeMethod::NextLaunch | ChangeMethod::Resize => {
+                "nothing would be lost"
+            }
         };
         format!("{}: {lost}", name(field))
     });

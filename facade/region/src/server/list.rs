@@ -45,7 +45,7 @@ impl Servers {
         let mut query = self.query(wanted, &reach)?;
         query.after.clone_from(&wanted.after);
         let page = self.table.list(&query).await?;
-        let (mut servers, mut pulses) = (Vec::new(), BTreeMap::new());
+        let (mut servers, mut scans) = (Vec::new(), BTreeMap::new());
         let now = self.clock.now();
         for item in page.items {
             let region = item.value.region.clone();
@@ -53,11 +53,11 @@ impl Servers {
             if !there || !reach.covers(&item.value.scope()) {
                 continue;
             }
-            if !pulses.contains_key(&region) {
-                pulses.insert(region.clone(), self.pulse(&region).await?);
+            if !scans.contains_key(&region) {
+                scans.insert(region.clone(), self.region_scan(&region).await?);
             }
-            let pulse = pulses.get(&region).and_then(Option::as_ref);
-            servers.push(ServerView::new(item, pulse, now));
+            let scan = scans.get(&region).and_then(Option::as_ref);
+            servers.push(ServerView::new(item, scan, now));
         }
         let next = page.next;
         Ok(ServerPage { servers, next })

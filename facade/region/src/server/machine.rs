@@ -41,7 +41,7 @@ pub struct Launch {
 /// The machine of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct CloudInstance {
+pub struct Machine {
     /// What the cloud calls it.
     pub id: InstanceId,
     /// Which machine of the server it is.
@@ -53,33 +53,33 @@ pub struct CloudInstance {
     /// What may have been applied beside that: written before a change in place is sent, and taken back once it is
     /// answered.
     #[serde(default)]
-    pub doubt: Doubt,
+    pub unconfirmed: UnconfirmedChange,
     /// How many requests to reboot were carried out or are needless.
     #[serde(default)]
     pub reboots: u64,
     /// The last change that the cloud accepted. What was seen before it says nothing about it.
     #[serde(default)]
-    pub acted: Option<Acted>,
+    pub last_action: Option<LastAction>,
     /// That it is to be destroyed, and why.
     #[serde(default)]
-    pub ending: Option<Ending>,
+    pub termination: Option<Termination>,
 }
 
 /// What nobody knows of a machine, because a change was sent and not answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Doubt {
+pub struct UnconfirmedChange {
     /// The fields of the spec that the machine may have otherwise than it is recorded.
     pub fields: BTreeSet<Field>,
     /// Keys of tags that it may have.
     pub tag_keys: BTreeSet<String>,
 }
 
-impl CloudInstance {
-    /// What it takes to give it this spec. A field in doubt is changed even if it is recorded to be as wanted.
+impl Machine {
+    /// What it takes to give it this spec. A field in unconfirmed is changed even if it is recorded to be as wanted.
     pub fn plan_to(&self, wanted: &ServerSpec, verbs: &BTreeSet<OptionalVerb>) -> Plan {
         let mut plan = Plan::between(&self.applied, wanted, verbs);
-        let doubtful = self.doubt.fields.iter();
-        plan.ways
+        let doubtful = self.unconfirmed.fields.iter();
+        plan.methods
             .extend(doubtful.map(|field| (*field, field.needs(verbs))));
         plan
     }
@@ -87,9 +87,9 @@ impl CloudInstance {
 
 /// A call that the cloud accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Acted {
+pub struct LastAction {
     /// Which.
-    pub act: Act,
+    pub action: MachineAction,
     /// When.
     pub at: DateTime<Utc>,
 }
@@ -98,7 +98,7 @@ pub struct Acted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each is what its name says")]
-pub enum Act {
+pub enum MachineAction {
     Start,
     Stop,
     Reboot,
@@ -109,9 +109,9 @@ pub enum Act {
 
 /// That a machine is to be destroyed: written down before the cloud is asked, and never taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
+pub struct Termination {
     /// What for.
-    pub why: Why,
+    pub reason: TerminationReason,
     /// When the cloud accepted it last, if it did.
     pub accepted_at: Option<DateTime<Utc>>,
 }
@@ -119,7 +119,7 @@ pub struct Ending {
 /// Why a machine is destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum TerminationReason {
     /// The server is deleted.
     Delete,
     /// Another machine was asked for.
@@ -135,9 +135,9 @@ pub enum Why {
 #[non_exhaustive]
 pub struct Observed {
     /// Of which machine.
-    pub instance: InstanceId,
+    pub machine: InstanceId,
     /// When the look began that saw this first. Looks that saw no change are in the region's
-    /// [pulse](crate::monitor::Pulse).
+    /// [scan](crate::monitor::RegionScan).
     pub at: DateTime<Utc>,
     /// Its state.
     pub state: CloudInstanceState,
@@ -160,9 +160,9 @@ pub struct Observed {
 impl Observed {
     /// What a status that was asked for at `at` shows, after what was seen before.
     pub fn of(status: InstanceStatus, at: DateTime<Utc>, before: Option<&Self>) -> Self {
-        let same = before.filter(|seen| seen.instance == status.id && seen.state == status.state);
+        let same = before.filter(|seen| seen.machine == status.id && seen.state == status.state);
         Self {
-            instance: status.id,
+            machine: status.id,
             at,
             state: status.state,
             since: same.map_or(at, |seen| seen.since),
@@ -176,7 +176,7 @@ impl Observed {
     }
 
     /// Whether another look saw the same, whenever that was.
-    pub fn same_sight(&self, other: &Self) -> bool {
+    pub fn same_observation(&self, other: &Self) -> bool {
         let timeless = |seen: &Self| Self {
             at: DateTime::UNIX_EPOCH,
             ..seen.clone()

@@ -5,37 +5,40 @@
 //! seen.
 
 mod apply;
-mod ask;
+mod create;
+mod dependencies;
 mod error;
-mod foresee;
-mod ground;
+mod events;
 mod id;
 mod list;
 mod machine;
-mod make;
-mod note;
 mod record;
+mod request;
 mod schema;
 mod service;
 mod spec;
 mod status;
 #[cfg(test)]
 mod tests;
+mod user_data;
 
-pub use ask::{Consent, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Wish};
+#[cfg(test)]
+pub(crate) use create::new_record;
+pub use dependencies::{
+    DependencyChecker, DependencyError, NoDependencyCheck, ServerPlacement, TenantDependencies,
+};
 pub use error::ServerError;
-pub use ground::{Anywhere, Ground, GroundError, Site, TenantGround};
+pub use events::{Condition, ConditionKind, Event, EventKind, Writer};
 pub use id::{Owner, ServerId};
 pub use list::{ListServers, ServerPage};
 pub use machine::{
-    Act, Acted, Booted, CloudInstance, Doubt, Drift, Ending, Launch, Observed, Presence, Why,
+    Booted, Drift, LastAction, Launch, Machine, MachineAction, Observed, Presence, Termination,
+    TerminationReason, UnconfirmedChange,
 };
-#[cfg(test)]
-pub(crate) use make::made;
-pub use note::{Condition, ConditionKind, Event, EventKind, Writer};
 pub use record::{EVENTS_KEPT, Intent, Power, Retry, Server};
+pub use request::{Consent, DesiredState, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer};
 pub(crate) use schema::add_to_schema;
-pub use schema::{INSTANCE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX};
+pub use schema::{MACHINE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX};
 pub use service::Servers;
-pub use spec::{Field, Plan, ServerSpec, Way};
+pub use spec::{ChangeMethod, Field, Plan, ServerSpec};
 pub use status::{Health, Phase, ServerView};

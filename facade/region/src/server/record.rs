@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Booted, CloudInstance, Condition, ConditionKind, Drift, Event, EventKind, Launch, Observed,
-    Owner, ServerId, ServerSpec, Writer,
+    Booted, Condition, ConditionKind, Drift, Event, EventKind, Launch, Machine, Observed, Owner,
+    ServerId, ServerSpec, Writer,
 };
 use crate::{ids::RegionId, schema::SERVER_KIND};
 
@@ -58,7 +58,7 @@ pub struct Server {
     pub launch: Option<Launch>,
     /// Its machine, once the cloud has named it.
     #[serde(default)]
-    pub instance: Option<CloudInstance>,
+    pub machine: Option<Machine>,
     /// That the cloud refused or failed a call, and when the next one may be made.
     #[serde(default)]
     pub retry: Option<Retry>,
@@ -162,10 +162,10 @@ impl Server {
     }
 
     /// What was seen of the machine it has now.
-    pub fn seen(&self) -> Option<&Observed> {
-        let instance = self.instance.as_ref()?;
+    pub fn current_observation(&self) -> Option<&Observed> {
+        let instance = self.machine.as_ref()?;
         let observed = self.observed.as_ref();
-        observed.filter(|seen| seen.instance == instance.id)
+        observed.filter(|seen| seen.machine == instance.id)
     }
 
     /// Whether a machine of its present life was ever seen running.

@@ -3,12 +3,12 @@
 use fleetwright_store::{Document as _, SchemaBuilder};
 
 use super::Server;
-use crate::{monitor::Pulse, references::Reference};
+use crate::{monitor::RegionScan, references::Reference};
 
 /// The unique index of a server's owner: kind, id.
 pub const OWNER_INDEX: &str = "owner";
 /// The unique index of a server's machine: region, the cloud's id.
-pub const INSTANCE_INDEX: &str = "instance";
+pub const MACHINE_INDEX: &str = "instance";
 /// The index of a server's region.
 pub const REGION_INDEX: &str = "region";
 /// The index of a server's tenant: organization, project.
@@ -20,12 +20,12 @@ pub(crate) fn add_to_schema(builder: SchemaBuilder) -> SchemaBuilder {
     let server = builder
         .kind(Server::KIND)
         .unique(OWNER_INDEX, ["/owner/kind", "/owner/id"])
-        .unique(INSTANCE_INDEX, ["/region", "/instance/id"])
+        .unique(MACHINE_INDEX, ["/region", "/machine/id"])
         .index(REGION_INDEX, ["/region"])
         .index(PROJECT_INDEX, ["/organization", "/project"]);
     let server = Reference::SERVER_NETWORK.declare(server);
     let server = Reference::SERVER_SECURITY_GROUPS.declare(server);
     Reference::SERVER_SSH_AUTHORITY
         .declare(server)
-        .kind(Pulse::KIND)
+        .kind(RegionScan::KIND)
 }

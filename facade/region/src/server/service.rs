@@ -15,11 +15,11 @@ use fleetwright_store::{
 };
 
 use super::{
-    Consent, EventKind, Ground, NewServer, OWNER_INDEX, Owner, Plan, Power, Server, ServerError,
-    ServerId, ServerSpec, ServerView, Site, Writer,
-    make::{Keyed, boots, fits, made, still_boots},
+    Consent, DependencyChecker, EventKind, NewServer, OWNER_INDEX, Owner, Plan, Power, Server,
+    ServerError, ServerId, ServerPlacement, ServerSpec, ServerView, Writer,
+    create::{KeyPair, check_boot_data, check_changed_boot_data, check_size, new_record},
 };
-use crate::{ids::RegionId, monitor::Pulse, secret::SshKeys};
+use crate::{ids::RegionId, monitor::RegionScan, secret::SshKeys};
 
 /// How often a wish is tried when others write the same record.
 const TRIES: usize = 16;
@@ -29,28 +29,28 @@ const TRIES: usize = 16;
 pub struct Servers {
     store: Arc<dyn Store>,
     pub(super) table: Table<Server>,
-    pulses: Table<Pulse>,
+    scans: Table<RegionScan>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) ground: Arc<dyn Ground>,
+    pub(super) dependencies: Arc<dyn DependencyChecker>,
     pub(super) keys: SshKeys,
     regions: BTreeMap<RegionId, BTreeSet<OptionalVerb>>,
 }
 
 impl Servers {
     /// The servers of a store with [its kinds](crate::schema::add_kinds), on a ground: that of
-    /// [tenants](super::TenantGround), or [none](super::Anywhere).
+    /// [tenants](super::TenantDependencies), or [none](super::NoDependencyCheck).
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        ground: Arc<dyn Ground>,
+        dependencies: Arc<dyn DependencyChecker>,
         keys: SshKeys,
     ) -> Result<Self, ServerError> {
         Ok(Self {
             table: Table::new(Arc::clone(&store))?,
-            pulses: Table::new(Arc::clone(&store))?,
+            scans: Table::new(Arc::clone(&store))?,
             store,
             clock,
-            ground,
+            dependencies,
             keys,
             regions: BTreeMap::new(),
         })
@@ -78,20 +78,20 @@ impl Servers {
         if !self.regions.contains_key(&new.region) {
             return Err(ServerError::NoRegion(new.region.clone()));
         }
-        fits(new.id, &new.spec)?;
+        check_size(new.id, &new.spec)?;
         let key = new.id.key()?;
         for _ in 0..TRIES {
             if let Some(found) = self.table.get(&key).await? {
                 return self.same(found, new).await;
             }
             let tenant = (new.organization, new.project);
-            let site = Site::new(&new.region, tenant, &new.spec);
+            let site = ServerPlacement::new(&new.region, tenant, &new.spec);
             let mut transaction = Transaction::new();
-            transaction.checks = self.grounded(who, &site).await?;
+            transaction.checks = self.dependency_checks(who, &site).await?;
             transaction.checks.extend(new.guards.iter().cloned());
-            let (transaction, public_key) = self.keyed(transaction, new)?;
-            boots(new.id, &new.spec, Keyed::of(public_key.as_ref()))?;
-            let mut server = made(new, self.clock.now());
+            let (transaction, public_key) = self.add_key_pair(transaction, new)?;
+            check_boot_data(new.id, &new.spec, KeyPair::of(public_key.as_ref()))?;
+            let mut server = new_record(new, self.clock.now());
             server.public_key = public_key;
             let transaction = self.table.create(transaction, &key, &server)?;
             match self.store.commit(&transaction).await {
@@ -104,7 +104,7 @@ impl Servers {
                     };
                     return self.view(made).await;
                 }
-                Err(error) => self.why_not_made(error, new).await?,
+                Err(error) => self.explain_conflict(error, new).await?,
             }
         }
         Err(ServerError::Busy(new.id))
@@ -120,11 +120,11 @@ impl Servers {
         spec: &ServerSpec,
         consent: Consent,
     ) -> Result<(ServerView, Plan), ServerError> {
-        fits(id, spec)?;
+        check_size(id, spec)?;
         let mut plan = Plan::default();
         let view = self
             .change(who, Verb::Update, id, |server| {
-                still_boots(server, spec)?;
+                check_changed_boot_data(server, spec)?;
                 plan = self.plan(server, spec)?;
                 if consent == Consent::KeepEverything && plan.destructive().next().is_some() {
                     let plan = plan.clone();
@@ -147,15 +147,15 @@ impl Servers {
         id: ServerId,
         spec: &ServerSpec,
     ) -> Result<Plan, ServerError> {
-        fits(id, spec)?;
+        check_size(id, spec)?;
         let server = self.permitted(who, Verb::Read, id).await?.value;
         if server.intent.power == Power::Deleted {
             return Err(ServerError::Deleting(id));
         }
         let tenant = (server.organization, server.project);
-        let site = Site::new(&server.region, tenant, spec).changed_from(&server.spec);
-        self.grounded(who, &site).await?;
-        still_boots(&server, spec)?;
+        let site = ServerPlacement::new(&server.region, tenant, spec).changed_from(&server.spec);
+        self.dependency_checks(who, &site).await?;
+        check_changed_boot_data(&server, spec)?;
         self.plan(&server, spec)
     }
 
@@ -218,12 +218,12 @@ impl Servers {
     /// Asks for it to go, with everything. The record goes once the cloud has confirmed that. Asking again is no
     /// error.
     pub async fn delete(&self, who: &Principal, id: ServerId) -> Result<ServerView, ServerError> {
-        self.delete_while(who, id, &[]).await
+        self.delete_if(who, id, &[]).await
     }
 
     /// The same while everything of `guards` holds in the transaction that asks for it; what does not is handed back as the store's
     /// conflict. So nobody who has read an owner that is no more ends the server of another one of the same id.
-    pub async fn delete_while(
+    pub async fn delete_if(
         &self,
         who: &Principal,
         id: ServerId,
@@ -246,8 +246,12 @@ impl Servers {
     }
 
     /// The one server of an owner.
-    pub async fn read_of(&self, who: &Principal, owner: &Owner) -> Result<ServerView, ServerError> {
-        let hidden = || ServerError::NoServerOf(owner.clone());
+    pub async fn read_by_owner(
+        &self,
+        who: &Principal,
+        owner: &Owner,
+    ) -> Result<ServerView, ServerError> {
+        let hidden = || ServerError::NoServerOwnedBy(owner.clone());
         let found = self.of(owner).await?.ok_or_else(hidden)?;
         match who.access(Verb::Read, Resource::Servers, &found.value.scope()) {
             Access::Allowed => self.view(found).await,
@@ -263,7 +267,7 @@ impl Servers {
         // neither has nothing to lose.
         let launch = server.launch.as_ref();
         let launch = launch.filter(|launch| launch.sent_at.is_some());
-        Ok(match (&server.instance, launch) {
+        Ok(match (&server.machine, launch) {
             (Some(machine), _) => machine.plan_to(spec, verbs),
             (None, Some(launch)) => Plan::between(&launch.spec, spec, verbs),
             (None, None) => Plan::default(),
@@ -278,11 +282,11 @@ impl Servers {
         id: ServerId,
         wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
-        self.change_while(who, verb, id, &[], wish).await
+        self.change_if(who, verb, id, &[], wish).await
     }
 
     /// The same while everything of `guards` holds.
-    pub(super) async fn change_while(
+    pub(super) async fn change_if(
         &self,
         who: &Principal,
         verb: Verb,
@@ -313,15 +317,20 @@ impl Servers {
             };
             server.generation = server.generation.saturating_add(1);
             let words = format!("{} {words}", who.actor());
-            server.note(self.clock.now(), Writer::Service, EventKind::Asked, words);
-            let site = Site::new(
+            server.note(
+                self.clock.now(),
+                Writer::Service,
+                EventKind::Requested,
+                words,
+            );
+            let site = ServerPlacement::new(
                 &server.region,
                 (server.organization, server.project),
                 &server.spec,
             );
             let site = site.changed_from(&found.value.spec);
             let mut transaction = Transaction::new();
-            transaction.checks = self.grounded(who, &site).await?;
+            transaction.checks = self.dependency_checks(who, &site).await?;
             transaction.checks.extend(guards.iter().cloned());
             let transaction = self.table.replace(transaction, &found, &server)?;
             match self.store.commit(&transaction).await {
@@ -334,7 +343,7 @@ impl Servers {
                     };
                     return self.view(written).await;
                 }
-                Err(error) if error.conflict().is_some() && !guarded(&error, guards) => {}
+                Err(error) if error.conflict().is_some() && !is_guard_conflict(&error, guards) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -379,8 +388,12 @@ impl Servers {
     }
 
     /// Nothing if it may be tried again.
-    async fn why_not_made(&self, error: StoreError, new: &NewServer) -> Result<(), ServerError> {
-        if error.conflict().is_none() || guarded(&error, &new.guards) {
+    async fn explain_conflict(
+        &self,
+        error: StoreError,
+        new: &NewServer,
+    ) -> Result<(), ServerError> {
+        if error.conflict().is_none() || is_guard_conflict(&error, &new.guards) {
             return Err(error.into());
         }
         match self.of(&new.owner).await? {
@@ -392,19 +405,19 @@ impl Servers {
     }
 
     /// What the last look at a region came to, which says how old is what is known of its servers.
-    pub async fn pulse(&self, region: &RegionId) -> Result<Option<Pulse>, ServerError> {
-        let pulse = self.pulses.get(&Pulse::key(region)?).await?;
-        Ok(pulse.map(|pulse| pulse.value))
+    pub async fn region_scan(&self, region: &RegionId) -> Result<Option<RegionScan>, ServerError> {
+        let scan = self.scans.get(&RegionScan::key(region)?).await?;
+        Ok(scan.map(|scan| scan.value))
     }
 
     async fn view(&self, found: Versioned<Server>) -> Result<ServerView, ServerError> {
-        let pulse = self.pulse(&found.value.region).await?;
-        Ok(ServerView::new(found, pulse.as_ref(), self.clock.now()))
+        let scan = self.region_scan(&found.value.region).await?;
+        Ok(ServerView::new(found, scan.as_ref(), self.clock.now()))
     }
 }
 
 /// Whether a commit failed by one of the caller's own checks, which the caller has to judge.
-fn guarded(error: &StoreError, guards: &[Check]) -> bool {
+fn is_guard_conflict(error: &StoreError, guards: &[Check]) -> bool {
     let conflict = error.conflict();
     conflict.is_some_and(|conflict| guards.contains(&conflict.check))
 }

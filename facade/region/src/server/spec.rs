@@ -96,21 +96,33 @@ impl Field {
     ];
 
     /// The least that makes a change of this field true, with what a provider can do.
-    pub fn needs(self, verbs: &BTreeSet<OptionalVerb>) -> Way {
-        let offered = |verb, way, otherwise| {
+    pub fn needs(self, verbs: &BTreeSet<OptionalVerb>) -> ChangeMethod {
+        let offered = |verb, method, otherwise| {
             if verbs.contains(&verb) {
-                way
+                method
             } else {
                 otherwise
             }
         };
         match self {
-            Self::Tags => offered(OptionalVerb::UpdateTags, Way::Retag, Way::NextLaunch),
-            Self::UserData => Way::NextLaunch,
-            Self::Flavor => offered(OptionalVerb::ResizeInstance, Way::Resize, Way::Replace),
-            Self::Image => offered(OptionalVerb::ReimageInstance, Way::Reimage, Way::Replace),
+            Self::Tags => offered(
+                OptionalVerb::UpdateTags,
+                ChangeMethod::Retag,
+                ChangeMethod::NextLaunch,
+            ),
+            Self::UserData => ChangeMethod::NextLaunch,
+            Self::Flavor => offered(
+                OptionalVerb::ResizeInstance,
+                ChangeMethod::Resize,
+                ChangeMethod::Replace,
+            ),
+            Self::Image => offered(
+                OptionalVerb::ReimageInstance,
+                ChangeMethod::Reimage,
+                ChangeMethod::Replace,
+            ),
             Self::Network | Self::SecurityGroups | Self::PublicIp | Self::SshAuthority => {
-                Way::Replace
+                ChangeMethod::Replace
             }
         }
     }
@@ -119,7 +131,7 @@ impl Field {
 /// How a change becomes true, from the least to the most destructive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum ChangeMethod {
     /// Tags are changed on the machine. Nothing is lost.
     Retag,
     /// It takes effect when the server is next launched anew. Nothing is lost, and nothing happens now.
@@ -132,7 +144,7 @@ pub enum Way {
     Replace,
 }
 
-impl Way {
+impl ChangeMethod {
     /// Whether something of the tenant's is lost.
     pub fn is_destructive(self) -> bool {
         match self {
@@ -147,7 +159,7 @@ impl Way {
 #[serde(transparent)]
 pub struct Plan {
     /// The changed fields.
-    pub ways: BTreeMap<Field, Way>,
+    pub methods: BTreeMap<Field, ChangeMethod>,
 }
 
 impl Plan {
@@ -159,19 +171,19 @@ impl Plan {
     ) -> Self {
         let changed = applied.changed(wanted).into_iter();
         Self {
-            ways: changed.map(|field| (field, field.needs(verbs))).collect(),
+            methods: changed.map(|field| (field, field.needs(verbs))).collect(),
         }
     }
 
-    /// Whether a field is to be changed in this way.
-    pub fn has(&self, way: Way) -> bool {
-        self.ways.values().any(|needed| *needed == way)
+    /// Whether a field is to be changed in this method.
+    pub fn has(&self, method: ChangeMethod) -> bool {
+        self.methods.values().any(|needed| *needed == method)
     }
 
     /// The fields whose change destroys something.
-    pub fn destructive(&self) -> impl Iterator<Item = (Field, Way)> {
-        let ways = self.ways.iter().map(|(field, way)| (*field, *way));
-        ways.filter(|(_, way)| way.is_destructive())
+    pub fn destructive(&self) -> impl Iterator<Item = (Field, ChangeMethod)> {
+        let methods = self.methods.iter().map(|(field, method)| (*field, *method));
+        methods.filter(|(_, method)| method.is_destructive())
     }
 }
 
@@ -212,17 +224,17 @@ mod tests {
     #[test]
     fn every_field_is_seen_to_change_and_has_its_way() {
         let all: BTreeSet<_> = OptionalVerb::ALL.into();
-        let ways = |verbs: &BTreeSet<_>| {
+        let methods = |verbs: &BTreeSet<_>| {
             Field::ALL.map(|field| {
                 assert_eq!(spec().changed(&with(field)), [field].into());
                 let plan = Plan::between(&spec(), &with(field), verbs);
-                plan.ways[&field]
+                plan.methods[&field]
             })
         };
-        use Way::{NextLaunch, Reimage, Replace, Resize, Retag};
+        use ChangeMethod::{NextLaunch, Reimage, Replace, Resize, Retag};
         let (r, n) = (Replace, NextLaunch);
-        assert_eq!(ways(&all), [Resize, Reimage, r, r, r, r, n, Retag]);
-        assert_eq!(ways(&BTreeSet::new()), [r, r, r, r, r, r, n, n]);
+        assert_eq!(methods(&all), [Resize, Reimage, r, r, r, r, n, Retag]);
+        assert_eq!(methods(&BTreeSet::new()), [r, r, r, r, r, r, n, n]);
         assert_eq!(Plan::between(&spec(), &spec(), &all), Plan::default());
     }
 
@@ -233,9 +245,9 @@ mod tests {
         let plan = Plan::between(&spec(), &wanted, &OptionalVerb::ALL.into());
         assert_eq!(
             plan.destructive().collect::<Vec<_>>(),
-            [(Field::Image, Way::Reimage)]
+            [(Field::Image, ChangeMethod::Reimage)]
         );
-        assert!(plan.has(Way::Retag) && !plan.has(Way::Replace));
+        assert!(plan.has(ChangeMethod::Retag) && !plan.has(ChangeMethod::Replace));
     }
 
     #[test]

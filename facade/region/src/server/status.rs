@@ -1,12 +1,12 @@
-//! What a server is to those who look at it: a pure projection of its record, the region's pulse and the date.
+//! What a server is to those who look at it: a pure projection of its record, the region's scan and the date.
 
 use chrono::{DateTime, Utc};
 use fleetwright::CloudInstanceState;
 use fleetwright_runtime::clock::between;
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionKind, Drift, Power, Presence, Server, Why};
-use crate::monitor::Pulse;
+use super::{ConditionKind, Drift, Power, Presence, Server, TerminationReason};
+use crate::monitor::RegionScan;
 
 /// Where a server is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,26 +71,26 @@ impl Server {
         if self.condition(ConditionKind::Lost).is_some() {
             return Phase::Lost;
         }
-        if self.condition(ConditionKind::AttemptsUsed).is_some()
+        if self.condition(ConditionKind::AttemptsExhausted).is_some()
             || self.condition(ConditionKind::Refused).is_some()
         {
             return Phase::Failed;
         }
-        let Some(instance) = &self.instance else {
+        let Some(instance) = &self.machine else {
             return match &self.launch {
                 None => Phase::Pending,
                 Some(launch) if launch.life > 1 => Phase::Replacing,
                 Some(_) => Phase::Building,
             };
         };
-        if let Some(ending) = instance.ending {
-            return match ending.why {
-                Why::Delete => Phase::Deleting,
-                Why::Replace => Phase::Replacing,
-                Why::Failed | Why::Missing => Phase::Building,
+        if let Some(termination) = instance.termination {
+            return match termination.reason {
+                TerminationReason::Delete => Phase::Deleting,
+                TerminationReason::Replace => Phase::Replacing,
+                TerminationReason::Failed | TerminationReason::Missing => Phase::Building,
             };
         }
-        match self.seen().map(|seen| seen.state) {
+        match self.current_observation().map(|seen| seen.state) {
             None | Some(CloudInstanceState::Pending) => Phase::Building,
             Some(CloudInstanceState::Running) => Phase::Running,
             Some(CloudInstanceState::Stopping) => Phase::Stopping,
@@ -107,16 +107,16 @@ impl Server {
     }
 
     /// When its machine was last looked at: by the look that saw a change, or by a later one that saw none.
-    pub fn observed_at(&self, pulse: Option<&Pulse>) -> Option<DateTime<Utc>> {
-        let seen = self.seen()?;
-        let later = pulse
-            .map(|pulse| pulse.at)
+    pub fn observed_at(&self, scan: Option<&RegionScan>) -> Option<DateTime<Utc>> {
+        let seen = self.current_observation()?;
+        let later = scan
+            .map(|scan| scan.at)
             .filter(|at| seen.presence == Presence::Shown && *at > seen.at);
         Some(later.unwrap_or(seen.at))
     }
 
     /// How it fares at `now`. What was not looked at within two ticks of the monitor is unknown.
-    pub fn health(&self, pulse: Option<&Pulse>, now: DateTime<Utc>) -> Health {
+    pub fn health(&self, scan: Option<&RegionScan>, now: DateTime<Utc>) -> Health {
         let seen = match self.phase() {
             Phase::Running | Phase::Stopping | Phase::Stopped => true,
             Phase::Pending
@@ -126,18 +126,18 @@ impl Server {
             | Phase::Failed
             | Phase::Lost => false,
         };
-        let fresh = match (self.observed_at(pulse), pulse) {
-            (Some(at), Some(pulse)) => between(at, now) <= pulse.tick * 2,
+        let fresh = match (self.observed_at(scan), scan) {
+            (Some(at), Some(scan)) => between(at, now) <= scan.tick * 2,
             (Some(_) | None, None) | (None, Some(_)) => false,
         };
         if seen && !fresh {
             return Health::Unknown;
         }
-        self.health_when_seen()
+        self.last_observed_health()
     }
 
     /// How it fared when it was last seen, however long ago that is: for those who keep it, and judge its age when they are asked.
-    pub fn health_when_seen(&self) -> Health {
+    pub fn last_observed_health(&self) -> Health {
         match self.phase() {
             Phase::Failed | Phase::Lost => Health::Error,
             Phase::Pending | Phase::Building | Phase::Replacing | Phase::Deleting => {
@@ -165,14 +165,14 @@ impl ServerView {
     /// A record as it is seen at `now`.
     pub fn new(
         read: fleetwright_store::Versioned<Server>,
-        pulse: Option<&Pulse>,
+        scan: Option<&RegionScan>,
         now: DateTime<Utc>,
     ) -> Self {
         let server = read.value;
         Self {
             phase: server.phase(),
-            health: server.health(pulse, now),
-            observed_at: server.observed_at(pulse),
+            health: server.health(scan, now),
+            observed_at: server.observed_at(scan),
             revision: read.revision,
             server,
         }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     ids::{FlavorId, ImageId, NetworkId, RegionId},
-    monitor::Pulse,
+    monitor::RegionScan,
 };
 
 fn at(seconds: u64) -> DateTime<Utc> {
@@ -36,7 +36,7 @@ fn server(power: Power) -> Server {
         generation: 1,
         observed_generation: 0,
         launch: None,
-        instance: None,
+        machine: None,
         retry: None,
         conditions: Vec::new(),
         observed: None,
@@ -48,7 +48,7 @@ fn server(power: Power) -> Server {
 }
 
 /// A server whose machine was seen in a state a hundred seconds after the beginning.
-fn seen(power: Power, state: CloudInstanceState) -> Server {
+fn with_observation(power: Power, state: CloudInstanceState) -> Server {
     let mut server = server(power);
     server.launch = Some(Launch {
         incarnation: 1,
@@ -63,21 +63,21 @@ fn seen(power: Power, state: CloudInstanceState) -> Server {
         spent: false,
     });
     let id = InstanceId::new("i-1").unwrap();
-    server.instance = Some(CloudInstance {
+    server.machine = Some(Machine {
         id: id.clone(),
         incarnation: 1,
         recorded_at: at(50),
         applied: server.spec.clone(),
-        doubt: Doubt::default(),
+        unconfirmed: UnconfirmedChange::default(),
         reboots: 0,
-        acted: None,
-        ending: None,
+        last_action: None,
+        termination: None,
     });
     server.observed = Some(Observed::of(InstanceStatus::new(id, state), at(100), None));
     server
 }
 
-fn pulse(seconds: u64) -> Pulse {
+fn scan(seconds: u64) -> RegionScan {
     serde_json::from_value(serde_json::json!({
         "region": "here", "at": at(seconds), "tick": Duration::from_secs(10), "machines": 1,
         "servers": 1, "gaps": [], "frozen": null, "orphans": [],
@@ -105,39 +105,45 @@ fn tokens_are_frozen_and_differ_by_server_birth_and_incarnation() {
 #[test]
 fn a_server_that_is_stopped_on_purpose_is_healthy() {
     use CloudInstanceState::{Running, Stopped};
-    let pulse = pulse(200);
-    let health = |server: &Server| server.health(Some(&pulse), at(205));
-    assert_eq!(health(&seen(Power::Stopped, Stopped)), Health::Healthy);
-    assert_eq!(health(&seen(Power::Running, Running)), Health::Healthy);
-    let mut meddled = seen(Power::Running, Stopped);
+    let scan = scan(200);
+    let health = |server: &Server| server.health(Some(&scan), at(205));
+    assert_eq!(
+        health(&with_observation(Power::Stopped, Stopped)),
+        Health::Healthy
+    );
+    assert_eq!(
+        health(&with_observation(Power::Running, Running)),
+        Health::Healthy
+    );
+    let mut meddled = with_observation(Power::Running, Stopped);
     meddled.drift.insert(Drift::Power);
     assert_eq!(health(&meddled), Health::Degraded);
-    let mut retagged = seen(Power::Running, Running);
+    let mut retagged = with_observation(Power::Running, Running);
     retagged.drift.insert(Drift::Tags);
     assert_eq!(health(&retagged), Health::Healthy);
 }
 
 #[test]
 fn what_was_not_looked_at_lately_is_unknown() {
-    let running = seen(Power::Running, CloudInstanceState::Running);
-    let health = |pulse: Option<&Pulse>, now| running.health(pulse, at(now));
-    assert_eq!(health(Some(&pulse(200)), 220), Health::Healthy);
-    assert_eq!(health(Some(&pulse(200)), 221), Health::Unknown);
+    let running = with_observation(Power::Running, CloudInstanceState::Running);
+    let health = |scan: Option<&RegionScan>, now| running.health(scan, at(now));
+    assert_eq!(health(Some(&scan(200)), 220), Health::Healthy);
+    assert_eq!(health(Some(&scan(200)), 221), Health::Unknown);
     assert_eq!(health(None, 100), Health::Unknown);
-    assert_eq!(running.observed_at(Some(&pulse(200))), Some(at(200)));
-    // A pulse does not speak for a machine that it did not see.
+    assert_eq!(running.observed_at(Some(&scan(200))), Some(at(200)));
+    // A scan does not speak for a machine that it did not see.
     let mut absent = running.clone();
     if let Some(observed) = &mut absent.observed {
         observed.presence = Presence::Absent(at(150));
     }
-    assert_eq!(absent.observed_at(Some(&pulse(200))), Some(at(100)));
-    assert_eq!(absent.health(Some(&pulse(200)), at(205)), Health::Unknown);
+    assert_eq!(absent.observed_at(Some(&scan(200))), Some(at(100)));
+    assert_eq!(absent.health(Some(&scan(200)), at(205)), Health::Unknown);
     // Nor does what was seen of another machine.
     let mut renewed = running;
-    if let Some(machine) = &mut renewed.instance {
+    if let Some(machine) = &mut renewed.machine {
         machine.id = InstanceId::new("i-2").unwrap();
     }
-    assert_eq!(renewed.observed_at(Some(&pulse(200))), None);
+    assert_eq!(renewed.observed_at(Some(&scan(200))), None);
 }
 
 #[test]
@@ -151,15 +157,15 @@ fn phases_follow_from_the_record() {
         (Stopping, Phase::Stopping),
         (Stopped, Phase::Stopped),
     ] {
-        assert_eq!(seen(Power::Running, state).phase(), phase);
+        assert_eq!(with_observation(Power::Running, state).phase(), phase);
     }
-    let mut failed = seen(Power::Running, Running);
-    failed.set_condition(at(1), ConditionKind::AttemptsUsed, "no".to_owned());
+    let mut failed = with_observation(Power::Running, Running);
+    failed.set_condition(at(1), ConditionKind::AttemptsExhausted, "no".to_owned());
     assert_eq!(failed.phase(), Phase::Failed);
-    let mut replaced = seen(Power::Running, Running);
-    if let Some(machine) = &mut replaced.instance {
-        machine.ending = Some(Ending {
-            why: Why::Replace,
+    let mut replaced = with_observation(Power::Running, Running);
+    if let Some(machine) = &mut replaced.machine {
+        machine.termination = Some(Termination {
+            reason: TerminationReason::Replace,
             accepted_at: None,
         });
     }
@@ -171,7 +177,7 @@ fn events_are_bounded_and_not_repeated() {
     let mut server = server(Power::Running);
     for number in 0..100_u64 {
         let words = format!("event {}", number / 2);
-        server.note(at(number), Writer::Monitor, EventKind::Seen, words);
+        server.note(at(number), Writer::Monitor, EventKind::StateObserved, words);
     }
     assert_eq!(server.events.len(), EVENTS_KEPT);
     let last = server.events.last().unwrap();
@@ -192,8 +198,8 @@ fn a_condition_keeps_its_date_while_its_words_change() {
 
 #[test]
 fn a_record_reads_back_as_it_was_written() {
-    let mut server = seen(Power::Stopped, CloudInstanceState::Stopped);
-    server.note(at(1), Writer::Service, EventKind::Made, "made");
+    let mut server = with_observation(Power::Stopped, CloudInstanceState::Stopped);
+    server.note(at(1), Writer::Service, EventKind::Created, "made");
     let json = serde_json::to_value(&server).unwrap();
     assert_eq!(serde_json::from_value::<Server>(json).unwrap(), server);
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use fleetwright_runtime::clock::later;
 
-use super::SnapshotRules;
+use super::SnapshotPolicy;
 use crate::{
     catalog::{Image, ImageState, Origin},
     ids::RegionId,
@@ -19,7 +19,7 @@ pub enum Step {
     Finish,
     /// Say that there will be none, and why.
     Fail(&'static str),
-    /// Look again then.
+    /// ScanContext again then.
     Wait(DateTime<Utc>),
     /// Nothing: it is at its end, or somebody else's.
     Nothing,
@@ -39,7 +39,12 @@ impl Step {
 }
 
 /// What is to be done next for an image in a region.
-pub fn decide(image: &Image, region: &RegionId, rules: &SnapshotRules, now: DateTime<Utc>) -> Step {
+pub fn decide(
+    image: &Image,
+    region: &RegionId,
+    policy: &SnapshotPolicy,
+    now: DateTime<Utc>,
+) -> Step {
     let is_ours = match &image.origin {
         Origin::File => false,
         Origin::Made {
@@ -58,7 +63,7 @@ pub fn decide(image: &Image, region: &RegionId, rules: &SnapshotRules, now: Date
         },
         ImageState::Creating => {
             let begun = snapshot.begun_at.unwrap_or(snapshot.asked_at);
-            let ready = later(begun, rules.settling);
+            let ready = later(begun, policy.settling);
             if ready > now {
                 Step::Wait(ready)
             } else {

@@ -5,7 +5,7 @@
 //!
 //! # Flow
 //!
-//! 1. [`Machines::snapshot`](crate::machine::Machines::snapshot) writes the image down: pending, with the machine it is of, its tags and the id that
+//! 1. [`MachineAccess::snapshot`](crate::machine::MachineAccess::snapshot) writes the image down: pending, with the machine it is of, its tags and the id that
 //!    the caller chose.
 //! 2. [`Snapshots`] is woken by that, asks the cloud under a [name](native_name) that follows from the id, and writes down what
 //!    the cloud calls the image.
@@ -25,15 +25,15 @@
 //!
 //! A provisioner has no call that tells how far an image is. The contract promises that what it answers can be launched in the end, and
 //! that a launch that comes too early has no effect; so an image counts as ready when the cloud has named it, or
-//! [`SnapshotRules::settling`] after that, and the server controller repeats a launch that came too early. Nor has it a call that finds an
+//! [`SnapshotPolicy::settling`] after that, and the server controller repeats a launch that came too early. Nor has it a call that finds an
 //! image without its machine, or deletes one: what a cloud made of a machine that went before anybody heard of it stays
 //! there under its name, and the image that failed says so.
 
-mod ask;
 mod decide;
-mod make;
+mod policy;
 mod provenance;
-mod rules;
+mod reconcile;
+mod request;
 mod run;
 
 use std::{fmt, sync::Arc};
@@ -44,13 +44,13 @@ use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, Table};
 use uuid::Uuid;
 
-pub use ask::{MAX_DESCRIPTION_CHARS, NewSnapshot};
 pub use decide::{Step, decide};
+pub use policy::SnapshotPolicy;
 pub use provenance::{IMAGE, Provenance, SOURCE_IMAGE};
-pub use rules::SnapshotRules;
+pub use request::{MAX_DESCRIPTION_CHARS, NewSnapshot};
 
 use crate::{
-    catalog::{CatalogKeeper, Image},
+    catalog::{CatalogService, Image},
     ids::{ImageId, RegionId},
     machine::own,
     server::Server,
@@ -82,10 +82,10 @@ pub struct Snapshots {
     store: Arc<dyn Store>,
     images: Table<Image>,
     servers: Table<Server>,
-    catalog: Arc<CatalogKeeper>,
+    catalog: Arc<CatalogService>,
     cloud: Arc<dyn InstanceProvisioner>,
     clock: Arc<dyn Clock>,
-    rules: SnapshotRules,
+    policy: SnapshotPolicy,
     own: Principal,
 }
 
@@ -95,7 +95,7 @@ impl Snapshots {
     pub fn new(
         region: RegionId,
         store: Arc<dyn Store>,
-        catalog: Arc<CatalogKeeper>,
+        catalog: Arc<CatalogService>,
         cloud: Arc<dyn InstanceProvisioner>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Invalid> {
@@ -107,15 +107,15 @@ impl Snapshots {
             catalog,
             cloud,
             clock,
-            rules: SnapshotRules::default(),
+            policy: SnapshotPolicy::default(),
             own: own()?,
         })
     }
 
-    /// With other rules.
+    /// With other policy.
     #[must_use]
-    pub fn with_rules(mut self, rules: SnapshotRules) -> Self {
-        self.rules = rules;
+    pub fn with_policy(mut self, policy: SnapshotPolicy) -> Self {
+        self.policy = policy;
         self
     }
 

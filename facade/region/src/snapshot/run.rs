@@ -24,7 +24,7 @@ impl Snapshots {
         let error_policy =
             |id: &ImageId, error: &ImageError, failures| self.error_delay(id, error, failures);
         Runner::new(keys, Arc::clone(&self.clock))
-            .concurrency(self.rules.concurrency)
+            .concurrency(self.policy.concurrency)
             .on_queue_length(|length| {
                 gauge!("fleetwright_region_snapshots_queued", "region" => self.label())
                     .set(length as f64);
@@ -71,7 +71,7 @@ impl Snapshots {
     fn error_delay(&self, id: &ImageId, error: &ImageError, failures: u32) -> Duration {
         counter!("fleetwright_region_store_failures_total", "region" => self.label()).increment(1);
         tracing::warn!(image = %id, %error, failures, "the reconcile of an image failed; it is retried");
-        self.rules.backoff(id, failures)
+        self.policy.backoff(id, failures)
     }
 
     /// The images of the region that are not at their end, and a watch from there. What is at its end costs nothing.

@@ -60,7 +60,7 @@ impl Check<'_> {
         };
         let server = self.rules.server(instance.server).await;
         let server = server.ok_or("has no server")?;
-        let seen = server.seen();
+        let seen = server.current_observation();
         let status = &instance.status;
         let rules = [
             (
@@ -108,7 +108,7 @@ impl Check<'_> {
         let server = self.rules.server(instance.server).await;
         let has_cause = match condition.kind {
             ConditionKind::Lost => terminations > 0,
-            ConditionKind::AttemptsUsed => terminations >= 3,
+            ConditionKind::AttemptsExhausted => terminations >= 3,
             ConditionKind::ServerMissing => deleted_by_operator && server.is_none(),
             ConditionKind::ConsentNeeded => {
                 instance.consent == Consent::KeepEverything && server.is_some()
@@ -122,7 +122,7 @@ impl Check<'_> {
             | ConditionKind::ServerTaken
             | ConditionKind::NoCapacity
             | ConditionKind::AccountLimit
-            | ConditionKind::CloudTrouble
+            | ConditionKind::CloudError
             | ConditionKind::NextLaunch
             | ConditionKind::ServerGoing
             | ConditionKind::NetworkGoing => false,

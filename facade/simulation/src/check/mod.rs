@@ -9,7 +9,7 @@ use fleetwright::{CloudInstanceState, InstanceInfo, PublicAddress};
 use fleetwright_compute::service::InstanceView;
 use fleetwright_region::{
     controller::tags,
-    monitor::Pulse,
+    monitor::RegionScan,
     server::{ConditionKind, Health, Power, Server, ServerId, ServerView},
 };
 use fleetwright_store::{Document as _, Record, RecordId, Store as _, Table, Versioned};
@@ -68,7 +68,7 @@ impl Check<'_> {
         let mut claimed = Vec::new();
         for id in self.rules.fixtures.servers() {
             let view = self.server_view(id).await;
-            let machine = view.as_ref().and_then(|view| view.server.instance.as_ref());
+            let machine = view.as_ref().and_then(|view| view.server.machine.as_ref());
             claimed.extend(machine.map(|machine| machine.id.clone()));
             self.check_server(id, view)
                 .map_err(|problem| format!("server {id} {problem}"))?;
@@ -115,7 +115,7 @@ impl Check<'_> {
             .journal
             .facts(|facts| facts.external_terminations);
         let lost = server.condition(ConditionKind::Lost).is_some();
-        let used_up = server.condition(ConditionKind::AttemptsUsed).is_some();
+        let used_up = server.condition(ConditionKind::AttemptsExhausted).is_some();
         if lost || used_up {
             let needed = if lost { 1 } else { 3 };
             return match live.first() {
@@ -136,11 +136,8 @@ impl Check<'_> {
 
     fn compare(&self, view: &ServerView, info: &InstanceInfo) -> Result<(), String> {
         let server = &view.server;
-        let recorded = server
-            .instance
-            .as_ref()
-            .ok_or("does not name its machine")?;
-        let seen = server.seen().ok_or("was never observed")?;
+        let recorded = server.machine.as_ref().ok_or("does not name its machine")?;
+        let seen = server.current_observation().ok_or("was never observed")?;
         let wanted = match server.intent.power {
             Power::Running => CloudInstanceState::Running,
             Power::Stopped | Power::Deleted => CloudInstanceState::Stopped,
@@ -220,10 +217,10 @@ impl Check<'_> {
         ))
     }
 
-    async fn pulse(&self) -> Option<Pulse> {
-        let id = RecordId::new(Pulse::KIND, constants::region().as_str());
+    async fn pulse(&self) -> Option<RegionScan> {
+        let id = RecordId::new(RegionScan::KIND, constants::region().as_str());
         let record: Record = self.rules.store.get(&id.ok()?).await.ok()??;
-        let read: Versioned<Pulse> = Table::read(record).ok()?;
+        let read: Versioned<RegionScan> = Table::read(record).ok()?;
         Some(read.value)
     }
 }
@@ -237,7 +234,9 @@ fn describe_server(server: &Server) -> String {
         server.phase(),
         server.observed_generation,
         server.generation,
-        server.seen().map(|seen| (seen.state, seen.presence)),
+        server
+            .current_observation()
+            .map(|seen| (seen.state, seen.presence)),
         events.join("; ")
     )
 }

@@ -74,7 +74,7 @@ impl Client {
         act: impl FnOnce(&Operator, &InstanceId) -> fleetwright::Result<()> + Send,
     ) -> bool {
         let server = self.rules.server(self.fixtures.server(slot)).await;
-        match server.and_then(|server| server.instance) {
+        match server.and_then(|server| server.machine) {
             Some(machine) => act(&self.oracle.operator(), &machine.id).is_ok(),
             None => false,
         }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use fleetwright_identity::Principal;
-use fleetwright_region::server::{Field, Ground, GroundError, Site};
+use fleetwright_region::server::{DependencyChecker, DependencyError, Field, ServerPlacement};
 use fleetwright_store::Check;
 
 use super::Mistake;
@@ -13,14 +13,18 @@ use super::Mistake;
 #[derive(Debug)]
 pub struct MistakenDependencies {
     /// The real checker.
-    pub inner: Arc<dyn Ground>,
+    pub inner: Arc<dyn DependencyChecker>,
     /// What it does wrong.
     pub mistake: Mistake,
 }
 
 #[async_trait]
-impl Ground for MistakenDependencies {
-    async fn check(&self, who: &Principal, site: &Site<'_>) -> Result<Vec<Check>, GroundError> {
+impl DependencyChecker for MistakenDependencies {
+    async fn check(
+        &self,
+        who: &Principal,
+        site: &ServerPlacement<'_>,
+    ) -> Result<Vec<Check>, DependencyError> {
         let network = BTreeSet::from([Field::Network]);
         if self.mistake == Mistake::NetworkNotChecked && site.changed == network {
             return Ok(Vec::new());

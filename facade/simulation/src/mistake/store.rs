@@ -67,7 +67,7 @@ impl MistakenStore {
         if stopped && replaced && self.is(Actor::ServerController, Mistake::StopLostOnReplace) {
             set(value, "/intent/power", "running".into());
         }
-        let launching = kind == SERVER_KIND && is_null(value, "/instance");
+        let launching = kind == SERVER_KIND && is_null(value, "/machine");
         if launching && self.is(Actor::Monitor, Mistake::SweepUnsettled) {
             set(value, "/launch", Value::Null);
         }

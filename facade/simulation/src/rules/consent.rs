@@ -1,7 +1,7 @@
 //! Rule: no data is destroyed without the tenant's consent.
 
 use fleetwright_compute::instance::{Instance, InstanceId};
-use fleetwright_region::server::{CloudInstance, Field, Power, Server, ServerSpec, Why};
+use fleetwright_region::server::{Field, Machine, Power, Server, ServerSpec, TerminationReason};
 
 use super::Rules;
 
@@ -28,7 +28,7 @@ impl Rules {
         if now.intent.replaces > before.intent.replaces {
             self.check_replacement(&instance, now);
         }
-        let Some(machine) = before.instance.as_ref().filter(|_| before.spec != now.spec) else {
+        let Some(machine) = before.machine.as_ref().filter(|_| before.spec != now.spec) else {
             return;
         };
         let consented = self
@@ -56,24 +56,26 @@ impl Rules {
 
     /// Checks a server whose machine will be terminated or reimaged: both lose the root disk.
     pub(super) async fn check_termination(&self, before: &Server, now: &Server) {
-        let Some(machine) = &now.instance else {
+        let Some(machine) = &now.machine else {
             return;
         };
-        let was = before.instance.as_ref().filter(|was| was.id == machine.id);
+        let was = before.machine.as_ref().filter(|was| was.id == machine.id);
         let booted = now
             .booted
             .is_some_and(|booted| booted.incarnation == machine.incarnation);
         let ends = machine
-            .ending
-            .filter(|_| was.is_none_or(|was| was.ending.is_none()));
-        let doubts = |one: &CloudInstance| one.doubt.fields.contains(&Field::Image);
+            .termination
+            .filter(|_| was.is_none_or(|was| was.termination.is_none()));
+        let doubts = |one: &Machine| one.unconfirmed.fields.contains(&Field::Image);
         let reimaged = doubts(machine) && !was.is_some_and(doubts);
-        let allowed = match (ends.map(|ending| ending.why), reimaged) {
+        let allowed = match (ends.map(|ending| ending.reason), reimaged) {
             (None, false) => return,
-            (Some(Why::Delete), _) => self.deletion_requested(now).await,
-            (Some(Why::Missing), _) => !self.oracle.exists(&machine.id),
-            (Some(Why::Failed), _) => !booted,
-            (Some(Why::Replace), _) | (None, true) => !booted || self.has_consent(now),
+            (Some(TerminationReason::Delete), _) => self.deletion_requested(now).await,
+            (Some(TerminationReason::Missing), _) => !self.oracle.exists(&machine.id),
+            (Some(TerminationReason::Failed), _) => !booted,
+            (Some(TerminationReason::Replace), _) | (None, true) => {
+                !booted || self.has_consent(now)
+            }
         };
         if !allowed {
             self.report(format!(
@@ -105,7 +107,7 @@ impl Rules {
         ever.is_some_and(|ever| ever.contains(&wanted))
     }
 
-    fn is_destructive(&self, machine: &CloudInstance, wanted: &ServerSpec) -> bool {
+    fn is_destructive(&self, machine: &Machine, wanted: &ServerSpec) -> bool {
         let plan = machine.plan_to(wanted, &self.verbs);
         plan.destructive().next().is_some()
     }

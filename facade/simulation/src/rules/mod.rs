@@ -135,14 +135,14 @@ impl Rules {
 
     /// Checks an observation: a machine that is reported missing does not exist.
     fn check_observation(&self, point: FaultPoint, server: &Server) {
-        let Some(seen) = server.seen() else {
+        let Some(seen) = server.current_observation() else {
             return;
         };
         let missing = matches!(seen.presence, Presence::Missing(_));
-        if point == FaultPoint::WriteObservation && missing && self.oracle.exists(&seen.instance) {
+        if point == FaultPoint::WriteObservation && missing && self.oracle.exists(&seen.machine) {
             self.report(format!(
                 "machine {} is reported missing although it exists",
-                seen.instance
+                seen.machine
             ));
         }
     }
@@ -242,7 +242,7 @@ impl Rules {
     pub async fn owner_of(&self, machine: &InstanceId) -> Option<ServerId> {
         for id in self.fixtures.servers() {
             let server = self.server(id).await;
-            let named = server.and_then(|server| server.instance);
+            let named = server.and_then(|server| server.machine);
             if named.is_some_and(|named| named.id == *machine) {
                 return Some(id);
             }
@@ -256,8 +256,8 @@ impl Rules {
             Some(id) => self.server(id).await,
             None => None,
         };
-        let ending = server.and_then(|server| server.instance);
-        if ending.is_none_or(|ending| ending.ending.is_none()) {
+        let ending = server.and_then(|server| server.machine);
+        if ending.is_none_or(|ending| ending.termination.is_none()) {
             self.report(format!(
                 "machine {machine} is terminated although no record says so"
             ));

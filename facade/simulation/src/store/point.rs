@@ -2,7 +2,7 @@
 //! it.
 
 use fleetwright_compute::schema::INSTANCE_KIND;
-use fleetwright_region::monitor::Pulse;
+use fleetwright_region::monitor::RegionScan;
 use fleetwright_region::schema::{NETWORK_KIND, SECURITY_GROUP_KIND, SERVER_KIND};
 use fleetwright_store::Document as _;
 
@@ -38,7 +38,7 @@ pub(super) fn of_transaction(actor: Actor, changes: &[RecordChange]) -> FaultPoi
             FaultPoint::UpdateImage
         };
     }
-    if find(Pulse::KIND).is_some() {
+    if find(RegionScan::KIND).is_some() {
         return FaultPoint::WriteScan;
     }
     // A charge without the record that it is for.
@@ -92,19 +92,19 @@ fn of_server(actor: Actor, server: &RecordChange) -> FaultPoint {
 fn of_machine(server: &RecordChange) -> FaultPoint {
     if server.differs("/launch/incarnation") {
         FaultPoint::BeginLaunch
-    } else if server.differs("/instance/id") {
+    } else if server.differs("/machine/id") {
         FaultPoint::RecordMachine
     } else if server.differs("/launch/sent_at") && server.has("/launch/sent_at") {
         FaultPoint::ResendLaunch
-    } else if server.differs("/instance/ending/accepted_at")
-        && server.has("/instance/ending/accepted_at")
+    } else if server.differs("/machine/termination/accepted_at")
+        && server.has("/machine/termination/accepted_at")
     {
         FaultPoint::TerminationAccepted
-    } else if server.differs("/instance/ending") {
+    } else if server.differs("/machine/termination") {
         FaultPoint::BeginTermination
-    } else if server.differs("/instance/acted") {
+    } else if server.differs("/machine/last_action") {
         FaultPoint::RecordChange
-    } else if server.differs("/instance/doubt") && !server.differs("/retry") {
+    } else if server.differs("/machine/unconfirmed") && !server.differs("/retry") {
         FaultPoint::BeginChange
     } else {
         FaultPoint::RecordResult

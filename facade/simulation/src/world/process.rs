@@ -10,15 +10,15 @@ use fleetwright_compute::{
 };
 use fleetwright_identity::Ledger;
 use fleetwright_region::{
-    catalog::CatalogKeeper,
+    catalog::CatalogService,
     controller::{self, Controller},
-    machine::Machines,
+    machine::MachineAccess,
     mapping::RegionPlanner,
     monitor::{Limit, Monitor, Policy, Sweep},
     network::{Networks, SecurityGroups, SshAuthorities},
     secret::{ServerKeys, SshKeys},
-    server::{Ground, Servers, TenantGround},
-    snapshot::{SnapshotRules, Snapshots},
+    server::{DependencyChecker, Servers, TenantDependencies},
+    snapshot::{SnapshotPolicy, Snapshots},
 };
 use fleetwright_store::Store;
 use tokio::time::sleep;
@@ -43,7 +43,7 @@ pub struct Process {
     /// The service of networks.
     pub networks: Arc<Networks>,
     /// The catalog.
-    pub catalog: Arc<CatalogKeeper>,
+    pub catalog: Arc<CatalogService>,
     /// The service of servers, for operators.
     pub servers: Servers,
     instance_controller: InstanceController,
@@ -78,7 +78,7 @@ impl Process {
 impl World<'_> {
     /// Starts a new process.
     pub(super) async fn start(&self) -> Result<Process, SetupError> {
-        let (catalog, _) = CatalogKeeper::open(self.store(Actor::Catalog)).await?;
+        let (catalog, _) = CatalogService::open(self.store(Actor::Catalog)).await?;
         let catalog = Arc::new(catalog);
         let networks = self.networks(Actor::Service)?;
         let (service, instances) = (Actor::Service, Actor::InstanceController);
@@ -161,8 +161,8 @@ impl World<'_> {
     fn dependencies(
         &self,
         actor: Actor,
-        catalog: &Arc<CatalogKeeper>,
-    ) -> Result<Arc<dyn Ground>, SetupError> {
+        catalog: &Arc<CatalogService>,
+    ) -> Result<Arc<dyn DependencyChecker>, SetupError> {
         let networks = self.networks(actor)?;
         let groups = SecurityGroups::new(
             self.store(actor),
@@ -176,7 +176,7 @@ impl World<'_> {
             &fleetwright_compute::schema::references(),
         )?;
         let (groups, authorities) = (Arc::new(groups), Arc::new(authorities));
-        let ground = TenantGround::new(networks, groups, authorities, Arc::clone(catalog));
+        let ground = TenantDependencies::new(networks, groups, authorities, Arc::clone(catalog));
         let inner = Arc::new(ground);
         Ok(match self.mistake {
             Some(mistake) if actor == Actor::Service => {
@@ -192,7 +192,7 @@ impl World<'_> {
         Ok(SshKeys::OnePerServer(keys))
     }
 
-    fn servers(&self, actor: Actor, catalog: &Arc<CatalogKeeper>) -> Result<Servers, SetupError> {
+    fn servers(&self, actor: Actor, catalog: &Arc<CatalogService>) -> Result<Servers, SetupError> {
         let (store, clock) = (self.store(actor), Arc::clone(&self.clock));
         let (ground, keys) = (self.dependencies(actor, catalog)?, self.keys(actor)?);
         let servers = Servers::new(store, clock, ground, keys)?;
@@ -206,10 +206,10 @@ impl World<'_> {
         )?)
     }
 
-    fn machines(&self, catalog: &Arc<CatalogKeeper>) -> Result<Machines, SetupError> {
+    fn machines(&self, catalog: &Arc<CatalogService>) -> Result<MachineAccess, SetupError> {
         let (store, clock) = (self.store(Actor::Service), Arc::clone(&self.clock));
         let keys = self.keys(Actor::Service)?;
-        let machines = Machines::new(store, clock, Arc::clone(catalog), keys)?;
+        let machines = MachineAccess::new(store, clock, Arc::clone(catalog), keys)?;
         Ok(machines.with_region(constants::region(), self.cloud(Actor::Service)))
     }
 
@@ -221,10 +221,10 @@ impl World<'_> {
         rules
     }
 
-    fn server_controller(&self, catalog: &Arc<CatalogKeeper>) -> Result<Controller, SetupError> {
-        let mut rules = controller::Rules::default();
-        rules.boot_patience = Duration::from_secs(120);
-        rules.end_patience = Duration::from_secs(30);
+    fn server_controller(&self, catalog: &Arc<CatalogService>) -> Result<Controller, SetupError> {
+        let mut rules = controller::ControllerPolicy::default();
+        rules.boot_timeout = Duration::from_secs(120);
+        rules.termination_timeout = Duration::from_secs(30);
         rules.first_backoff = MIN_BACKOFF;
         rules.max_backoff = Duration::from_secs(20);
         rules.refused_backoff = Duration::from_secs(30);
@@ -241,7 +241,7 @@ impl World<'_> {
             Arc::new(planner),
             Arc::clone(&self.clock),
         )?;
-        Ok(controller.with_rules(rules))
+        Ok(controller.with_policy(rules))
     }
 
     fn monitor(&self) -> Result<Monitor, SetupError> {
@@ -263,8 +263,8 @@ impl World<'_> {
         Ok(monitor.with_policy(policy))
     }
 
-    fn snapshot_controller(&self, catalog: &Arc<CatalogKeeper>) -> Result<Snapshots, SetupError> {
-        let mut rules = SnapshotRules::default();
+    fn snapshot_controller(&self, catalog: &Arc<CatalogService>) -> Result<Snapshots, SetupError> {
+        let mut rules = SnapshotPolicy::default();
         rules.max_backoff = Duration::from_secs(20);
         let images = Snapshots::new(
             constants::region(),
@@ -273,6 +273,6 @@ impl World<'_> {
             self.cloud(Actor::SnapshotController),
             Arc::clone(&self.clock),
         )?;
-        Ok(images.with_rules(rules))
+        Ok(images.with_policy(rules))
     }
 }

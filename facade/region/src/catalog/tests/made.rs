@@ -28,7 +28,7 @@ fn new_image() -> NewImage {
     }
 }
 
-async fn loaded() -> CatalogKeeper {
+async fn loaded() -> CatalogService {
     let keeper = open(&store()).await;
     keeper.load(EXAMPLE).await.unwrap();
     keeper
@@ -171,7 +171,7 @@ async fn only_its_organization_sees_it_and_only_some_change_it() {
 #[tokio::test]
 async fn others_who_write_the_image_are_read_again() {
     let meddler = Arc::new(Meddler::new(store()));
-    let (keeper, _) = CatalogKeeper::open(meddler.clone()).await.unwrap();
+    let (keeper, _) = CatalogService::open(meddler.clone()).await.unwrap();
     keeper.load(EXAMPLE).await.unwrap();
     let made = keeper.add_image(&boss(), &new_image()).await.unwrap();
     let touch = |state| {

@@ -3,9 +3,9 @@
 use super::*;
 use crate::testing::Meddler;
 
-async fn meddled(store: Arc<dyn Store>) -> (Arc<Meddler>, CatalogKeeper) {
+async fn meddled(store: Arc<dyn Store>) -> (Arc<Meddler>, CatalogService) {
     let meddler = Arc::new(Meddler::new(store));
-    let (keeper, _) = CatalogKeeper::open(meddler.clone()).await.unwrap();
+    let (keeper, _) = CatalogService::open(meddler.clone()).await.unwrap();
     (meddler, keeper)
 }
 

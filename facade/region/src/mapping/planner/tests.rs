@@ -18,8 +18,8 @@ const EXAMPLE: &str = include_str!("../../../mapping.example.toml");
 const NETWORK: &str = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee";
 const GROUP: &str = "c0ffee00-0000-4000-8000-000000000001";
 
-async fn keeper() -> Arc<CatalogKeeper> {
-    let (keeper, _) = CatalogKeeper::open(store()).await.unwrap();
+async fn keeper() -> Arc<CatalogService> {
+    let (keeper, _) = CatalogService::open(store()).await.unwrap();
     keeper.load(CATALOG).await.unwrap();
     Arc::new(keeper)
 }

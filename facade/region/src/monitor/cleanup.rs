@@ -8,9 +8,8 @@ use fleetwright_runtime::clock::between;
 use metrics::counter;
 
 use super::{
-    Fate, LookError, Monitor, Orphan, Sweep,
-    look::{Findings, count},
-    orphan,
+    Monitor, Orphan, OrphanOutcome, ScanError, Sweep, orphan,
+    scan::{ScanReport, count},
 };
 use crate::{
     controller::tags,
@@ -24,18 +23,18 @@ impl Monitor {
         listed: &BTreeMap<InstanceId, InstanceInfo>,
         named: &BTreeSet<InstanceId>,
         began: DateTime<Utc>,
-        findings: &mut Findings,
-    ) -> Result<(), LookError> {
+        report: &mut ScanReport,
+    ) -> Result<(), ScanError> {
         let claimed = |id: &InstanceId| named.contains(id);
         let young_and_old = orphan::candidates(&self.region, listed, &claimed);
         self.first_seen().remember(&young_and_old, began);
         let since = |info: &InstanceInfo| self.first_seen().since(info, began);
         let is_old = |info: &&InstanceInfo| between(since(info), began) >= self.policy.orphan_age;
         let old: Vec<_> = young_and_old.into_iter().filter(is_old).collect();
-        let limit = self.policy.limit.among(findings.servers);
-        if count(old.len()) > limit && findings.frozen.is_none() {
+        let limit = self.policy.limit.among(report.servers);
+        if count(old.len()) > limit && report.frozen.is_none() {
             let orphans = old.len();
-            findings.frozen = Some(format!(
+            report.frozen = Some(format!(
                 "{orphans} machines are unclaimed, more than the {limit} that are believed"
             ));
         }
@@ -46,38 +45,39 @@ impl Monitor {
                 continue;
             }
             let allowed = self.policy.sweep == Sweep::Destroy;
-            let fate = if allowed && findings.frozen.is_none() {
+            let outcome = if allowed && report.frozen.is_none() {
                 self.sweep(&info.id).await
             } else {
-                Fate::Reported
+                OrphanOutcome::Reported
             };
-            tracing::warn!(region = %self.region, instance = %info.id, ?fate, "an orphan");
-            findings.orphans.push(Orphan {
-                instance: info.id.clone(),
+            tracing::warn!(region = %self.region, instance = %info.id, ?outcome, "an orphan");
+            report.orphans.push(Orphan {
+                machine: info.id.clone(),
                 server: info.tags.get(tags::SERVER).map(str::to_owned),
                 since: since(info),
-                fate,
+                outcome,
             });
         }
         Ok(())
     }
 
-    async fn sweep(&self, id: &InstanceId) -> Fate {
+    async fn sweep(&self, id: &InstanceId) -> OrphanOutcome {
         match self.cloud.terminate_instance(id).await {
             Ok(()) => {
-                counter!("fleetwright_region_swept_total", "region" => self.label()).increment(1);
-                Fate::Swept
+                counter!("fleetwright_region_orphans_terminated_total", "region" => self.label())
+                    .increment(1);
+                OrphanOutcome::Terminated
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Fate::Swept,
+            Err(error) if error.kind() == ErrorKind::NotFound => OrphanOutcome::Terminated,
             Err(error) => {
                 tracing::warn!(instance = %id, %error, "an orphan could not be swept");
-                Fate::SweepFailed
+                OrphanOutcome::TerminationFailed
             }
         }
     }
 
     /// The server that a machine's tags name, if there is one.
-    async fn server_of(&self, info: &InstanceInfo) -> Result<Option<Server>, LookError> {
+    async fn server_of(&self, info: &InstanceInfo) -> Result<Option<Server>, ScanError> {
         let named = info.tags.get(tags::SERVER);
         let Some(id) = named.and_then(|text| text.parse::<ServerId>().ok()) else {
             return Ok(None);

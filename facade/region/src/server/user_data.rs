@@ -4,7 +4,7 @@ use fleetwright_cloud_init::UserDataError;
 
 use super::{
     ServerSpec, Servers,
-    make::{Keyed, user_data_mode},
+    create::{KeyPair, user_data_mode},
 };
 use crate::secret::SshKeys;
 
@@ -16,8 +16,8 @@ impl Servers {
             return Ok(());
         };
         let keyed = match &self.keys {
-            SshKeys::Without => Keyed::Without,
-            SshKeys::OnePerServer(_) => Keyed::With,
+            SshKeys::Without => KeyPair::Without,
+            SshKeys::OnePerServer(_) => KeyPair::With,
         };
         fleetwright_cloud_init::check(data.as_bytes(), user_data_mode(keyed, spec)).map(|_| ())
     }
@@ -37,14 +37,20 @@ mod tests {
         ids::{FlavorId, ImageId, NetworkId, SshAuthorityId},
         schema,
         secret::ServerKeys,
-        server::Anywhere,
+        server::NoDependencyCheck,
     };
 
     fn servers(keys: impl FnOnce(Arc<dyn Store>) -> SshKeys) -> Servers {
         let schema = schema::add_kinds(Schema::builder()).build().unwrap();
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(schema));
         let keys = keys(Arc::clone(&store));
-        Servers::new(store, Arc::new(SystemClock), Arc::new(Anywhere), keys).unwrap()
+        Servers::new(
+            store,
+            Arc::new(SystemClock),
+            Arc::new(NoDependencyCheck),
+            keys,
+        )
+        .unwrap()
     }
 
     #[test]

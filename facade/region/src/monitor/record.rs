@@ -1,4 +1,4 @@
-//! The region's pulse: one record for each region, written once per look, so that a look that sees no change writes one record
+//! The region's scan: one record for each region, written once per look, so that a look that sees no change writes one record
 //! and not one for each server.
 
 use std::time::Duration;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::RegionId;
 
-/// How many orphans a pulse names.
-pub const ORPHANS_NAMED: usize = 50;
+/// How many orphans a scan names.
+pub const MAX_LISTED_ORPHANS: usize = 50;
 
 /// What the last look at a region came to. Written by its [monitor](super::Monitor) alone, after everything that the look saw
 /// is in the records of the servers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Pulse {
+pub struct RegionScan {
     /// Which region.
     pub region: RegionId,
     /// When the look began.
@@ -32,7 +32,7 @@ pub struct Pulse {
     pub gaps: Vec<String>,
     /// Why nothing is declared missing and nothing swept, if that is so.
     pub frozen: Option<String>,
-    /// Machines of this region that no server claims, the first [`ORPHANS_NAMED`] of them.
+    /// MachineAccess of this region that no server claims, the first [`MAX_LISTED_ORPHANS`] of them.
     pub orphans: Vec<Orphan>,
 }
 
@@ -40,33 +40,33 @@ pub struct Pulse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orphan {
     /// Which machine.
-    pub instance: InstanceId,
+    pub machine: InstanceId,
     /// The server that its tags name.
     pub server: Option<String>,
     /// Since when it was there.
     pub since: DateTime<Utc>,
     /// What was done about it.
-    pub fate: Fate,
+    pub outcome: OrphanOutcome,
 }
 
 /// What was done about an orphan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum OrphanOutcome {
     /// It was reported.
     Reported,
     /// The cloud accepted to destroy it.
-    Swept,
+    Terminated,
     /// The cloud did not; it is tried again with the next look.
-    SweepFailed,
+    TerminationFailed,
 }
 
-impl Document for Pulse {
-    const KIND: &'static str = "region-pulse";
+impl Document for RegionScan {
+    const KIND: &'static str = "region-scan";
 }
 
-impl Pulse {
-    /// The key of a region's pulse.
+impl RegionScan {
+    /// The key of a region's scan.
     pub fn key(region: &RegionId) -> Result<Key, Invalid> {
         Key::new(region.as_str())
     }

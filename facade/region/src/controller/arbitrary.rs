@@ -10,13 +10,14 @@ use fleetwright_identity::{OrganizationId, ProjectId};
 use fleetwright_runtime::clock::later;
 use uuid::Uuid;
 
-use super::{Facts, Rules};
+use super::{ControllerPolicy, Facts};
 use crate::{
     ids::{FlavorId, ImageId, NetworkId, RegionId},
-    monitor::Pulse,
+    monitor::RegionScan,
     server::{
-        Act, Acted, Booted, CloudInstance, Doubt, Ending, Field, Intent, Launch, Observed, Owner,
-        Power, Presence, Retry, Server, ServerId, ServerSpec, Way, Why,
+        Booted, ChangeMethod, Field, Intent, LastAction, Launch, Machine, MachineAction, Observed,
+        Owner, Power, Presence, Retry, Server, ServerId, ServerSpec, Termination,
+        TerminationReason, UnconfirmedChange,
     },
 };
 
@@ -29,7 +30,7 @@ fn ago(seconds: u64) -> DateTime<Utc> {
     later(DateTime::UNIX_EPOCH, Duration::from_secs(86_400 - seconds))
 }
 
-pub(super) fn pulse() -> Pulse {
+pub(super) fn scan() -> RegionScan {
     serde_json::from_value(serde_json::json!({
         "region": "here", "at": ago(1), "tick": Duration::from_secs(2), "machines": 1, "servers": 1,
         "gaps": [], "frozen": null, "orphans": [],
@@ -39,14 +40,14 @@ pub(super) fn pulse() -> Pulse {
 
 pub(super) fn facts<'a>(
     verbs: &'a BTreeSet<OptionalVerb>,
-    pulse: &'a Pulse,
-    rules: &'a Rules,
+    scan: &'a RegionScan,
+    policy: &'a ControllerPolicy,
 ) -> Facts<'a> {
     Facts {
         verbs,
         window: Duration::from_secs(5),
-        pulse: Some(pulse),
-        rules,
+        scan: Some(scan),
+        policy,
     }
 }
 
@@ -72,7 +73,7 @@ pub(super) fn new(power: Power) -> Server {
         generation: 4,
         observed_generation: 3,
         launch: None,
-        instance: None,
+        machine: None,
         retry: None,
         conditions: Vec::new(),
         observed: None,
@@ -98,16 +99,16 @@ pub(super) fn launch(server: &Server, sent_at: Option<DateTime<Utc>>, attempt: u
     }
 }
 
-fn machine(applied: ServerSpec) -> CloudInstance {
-    CloudInstance {
+fn machine(applied: ServerSpec) -> Machine {
+    Machine {
         id: InstanceId::new("i-3").unwrap(),
         incarnation: 3,
         recorded_at: ago(40_000),
         applied,
-        doubt: Doubt::default(),
+        unconfirmed: UnconfirmedChange::default(),
         reboots: 0,
-        acted: None,
-        ending: None,
+        last_action: None,
+        termination: None,
     }
 }
 
@@ -119,13 +120,13 @@ pub(super) fn every_shape() -> Vec<Server> {
         shapes.push(bare.clone());
         shapes.extend(launched(&bare));
         for applied in applied() {
-            for (ending, acted, doubt) in doings() {
+            for (termination, last_action, unconfirmed) in doings() {
                 let mut server = bare.clone();
                 let mut its = machine(applied.clone());
-                (its.ending, its.acted) = (ending, acted);
-                its.doubt.fields.extend(doubt);
-                server.instance = Some(its);
-                shapes.extend(seen(&server));
+                (its.termination, its.last_action) = (termination, last_action);
+                its.unconfirmed.fields.extend(unconfirmed);
+                server.machine = Some(its);
+                shapes.extend(with_observation(&server));
             }
         }
     }
@@ -164,43 +165,63 @@ fn launched(bare: &Server) -> Vec<Server> {
 
 /// What may be applied to a machine: what is wanted, and one other for each way to get from there to it.
 fn applied() -> Vec<ServerSpec> {
-    let ways = [Way::Retag, Way::Resize, Way::Reimage, Way::Replace];
-    let other = ways.map(|way| {
+    let methods = [
+        ChangeMethod::Retag,
+        ChangeMethod::Resize,
+        ChangeMethod::Reimage,
+        ChangeMethod::Replace,
+    ];
+    let other = methods.map(|way| {
         let mut spec = spec();
         match way {
-            Way::Retag | Way::NextLaunch => spec.tags = Tags::new().with("a", "b").unwrap(),
-            Way::Resize => spec.flavor = FlavorId::new("large").unwrap(),
-            Way::Reimage => spec.image = ImageId::new("bsd").unwrap(),
-            Way::Replace => spec.network = NetworkId::from_uuid(Uuid::from_u128(4)),
+            ChangeMethod::Retag | ChangeMethod::NextLaunch => {
+                spec.tags = Tags::new().with("a", "b").unwrap()
+            }
+            ChangeMethod::Resize => spec.flavor = FlavorId::new("large").unwrap(),
+            ChangeMethod::Reimage => spec.image = ImageId::new("bsd").unwrap(),
+            ChangeMethod::Replace => spec.network = NetworkId::from_uuid(Uuid::from_u128(4)),
         }
         spec
     });
     std::iter::once(spec()).chain(other).collect()
 }
 
-type Doing = (Option<Ending>, Option<Acted>, Option<Field>);
+type Doing = (Option<Termination>, Option<LastAction>, Option<Field>);
 
 fn doings() -> Vec<Doing> {
-    let acted = |seconds| {
-        Some(Acted {
-            act: Act::Stop,
+    let last_action = |seconds| {
+        Some(LastAction {
+            action: MachineAction::Stop,
             at: ago(seconds),
         })
     };
-    let ending = |why, accepted_at| Some(Ending { why, accepted_at });
+    let termination = |reason, accepted_at| {
+        Some(Termination {
+            reason,
+            accepted_at,
+        })
+    };
     vec![
         (None, None, None),
         (None, None, Some(Field::Image)),
-        (None, acted(60), None),
-        (None, acted(2), None),
-        (ending(Why::Delete, None), None, None),
-        (ending(Why::Replace, Some(ago(1))), None, None),
-        (ending(Why::Failed, Some(ago(4000))), None, None),
+        (None, last_action(60), None),
+        (None, last_action(2), None),
+        (termination(TerminationReason::Delete, None), None, None),
+        (
+            termination(TerminationReason::Replace, Some(ago(1))),
+            None,
+            None,
+        ),
+        (
+            termination(TerminationReason::Failed, Some(ago(4000))),
+            None,
+            None,
+        ),
     ]
 }
 
 /// A server with a machine, seen in every way, booted or not, with every wish.
-fn seen(bare: &Server) -> Vec<Server> {
+fn with_observation(bare: &Server) -> Vec<Server> {
     let mut shapes = Vec::new();
     let presences = [
         Presence::Shown,

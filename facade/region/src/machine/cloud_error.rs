@@ -5,14 +5,14 @@ use std::time::Duration;
 use fleetwright::{ErrorKind, ProvisionError};
 use fleetwright_identity::Verb;
 
-use super::{MachineError, reach::RETRY_AFTER};
+use super::{MachineError, readiness::RETRY_AFTER};
 use crate::server::Server;
 
 /// When to ask again of a cloud that cannot be used and does not say when it can.
 const UNAVAILABLE: Duration = Duration::from_secs(15);
 
 /// What to tell of a verb that the cloud did not do.
-pub(super) fn told(server: &Server, verb: Verb, error: ProvisionError) -> MachineError {
+pub(super) fn translate_error(server: &Server, verb: Verb, error: ProvisionError) -> MachineError {
     let id = server.id;
     let asked = error.retry().delay().unwrap_or_default();
     let not_ready = |found, wanted| MachineError::NotReady {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::{
         ids::{FlavorId, ImageId, NetworkId, RegionId},
-        server::{NewServer, Owner, ServerId, ServerSpec, made},
+        server::{NewServer, Owner, ServerId, ServerSpec, new_record},
         testing::{organization, project},
     };
 
@@ -80,7 +80,7 @@ mod tests {
         let region = RegionId::new("north").unwrap();
         let owner = Owner::new("instance", "web");
         let new = NewServer::new(id, owner, region, tenant, spec);
-        made(&new, DateTime::<Utc>::UNIX_EPOCH)
+        new_record(&new, DateTime::<Utc>::UNIX_EPOCH)
     }
 
     /// An error of each kind, as a backend makes it.
@@ -123,7 +123,7 @@ mod tests {
             ErrorKind::TokenSpent,
         ];
         for kind in ErrorKind::ALL {
-            let told = told(&server(), Verb::ConsoleOutput, error(kind));
+            let told = translate_error(&server(), Verb::ConsoleOutput, error(kind));
             let (sort, seconds) = if waits.contains(&kind) {
                 ("not-ready", Some(5))
             } else if finals.contains(&kind) {

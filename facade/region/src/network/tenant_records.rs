@@ -20,7 +20,7 @@ use crate::{
 pub(super) const ATTEMPTS: usize = 5;
 
 /// What all these records have in common.
-pub(super) trait Kept: Document + Clone + Send + Sync {
+pub(super) trait TenantRecord: Document + Clone + Send + Sync {
     type Id: Copy + Eq + fmt::Display + Send + Sync;
     /// What it is, in a sentence.
     const WHAT: &'static str;
@@ -89,14 +89,14 @@ pub struct Listed<T> {
 }
 
 #[derive(Debug)]
-pub(super) struct Shelf<T> {
+pub(super) struct TenantRecords<T> {
     pub(super) table: Table<T>,
     pub(super) store: Arc<dyn Store>,
     /// The references to records of this kind.
     references: Vec<Reference>,
 }
 
-impl<T: Kept> Shelf<T> {
+impl<T: TenantRecord> TenantRecords<T> {
     /// Fails if the store's schema lacks the kind, or does not match the references.
     pub(super) fn new(store: Arc<dyn Store>, references: &References) -> Result<Self, Invalid> {
         references.check_schema(store.schema())?;
@@ -236,14 +236,14 @@ pub(super) fn key(id: impl fmt::Display) -> Result<Key, Invalid> {
     Key::new(id.to_string())
 }
 
-pub(super) fn not_found<T: Kept>(id: T::Id) -> RecordError {
+pub(super) fn not_found<T: TenantRecord>(id: T::Id) -> RecordError {
     RecordError::NotFound {
         what: T::WHAT,
         id: id.to_string(),
     }
 }
 
-pub(super) fn in_use<T: Kept>(id: T::Id, by: String) -> RecordError {
+pub(super) fn in_use<T: TenantRecord>(id: T::Id, by: String) -> RecordError {
     RecordError::InUse {
         what: T::WHAT,
         id: id.to_string(),
@@ -251,7 +251,7 @@ pub(super) fn in_use<T: Kept>(id: T::Id, by: String) -> RecordError {
     }
 }
 
-pub(super) fn busy<T: Kept>(id: impl fmt::Display) -> RecordError {
+pub(super) fn busy<T: TenantRecord>(id: impl fmt::Display) -> RecordError {
     RecordError::Busy {
         what: T::WHAT,
         id: id.to_string(),

@@ -11,12 +11,12 @@ use crate::ids::ImageId;
 /// How persistent the making of images is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SnapshotRules {
+pub struct SnapshotPolicy {
     /// How long after the cloud has named an image it counts as ready. A provisioner cannot be asked: where images take a while
     /// until they can be launched, this keeps tenants from launches that are refused at first.
     pub settling: Duration,
     /// For how long it is tried, from when it was asked for. It is tried once at least.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The delay after the first failure. It doubles with every further one.
     pub first_backoff: Duration,
     /// The longest delay, before the random part. What a cloud asks for is kept even if it is longer.
@@ -25,13 +25,13 @@ pub struct SnapshotRules {
     pub concurrency: NonZeroUsize,
 }
 
-impl Default for SnapshotRules {
+impl Default for SnapshotPolicy {
     /// Ready when the cloud has named it; six hours, with delays from two seconds to five minutes.
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
             settling: Duration::ZERO,
-            patience: seconds(6 * 3600),
+            timeout: seconds(6 * 3600),
             first_backoff: seconds(2),
             max_backoff: seconds(300),
             concurrency: NonZeroUsize::MIN.saturating_add(7),
@@ -39,7 +39,7 @@ impl Default for SnapshotRules {
     }
 }
 
-impl SnapshotRules {
+impl SnapshotPolicy {
     /// How long to wait after the `failures`th failure in a row, counted from 1.
     pub fn backoff(&self, image: &ImageId, failures: u32) -> Duration {
         let key = Uuid::new_v5(&NAMES, image.as_str().as_bytes());

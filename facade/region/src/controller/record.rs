@@ -5,33 +5,33 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use fleetwright::{ErrorKind, InstanceInfo, OptionalVerb, ProvisionError};
 
-use super::GiveUp;
+use super::FailureReason;
 use crate::server::{
-    Act, Acted, CloudInstance, ConditionKind, Doubt, Ending, EventKind, Field, Launch, Power,
-    Retry, Server, ServerSpec, Way, Why, Writer,
+    ChangeMethod, ConditionKind, EventKind, Field, LastAction, Launch, Machine, MachineAction,
+    Power, Retry, Server, ServerSpec, Termination, TerminationReason, UnconfirmedChange, Writer,
 };
 
 /// A launch is decided: the record names it before it is sent, and no machine until it is answered.
-pub(super) fn begun(server: &mut Server, launch: Launch, now: DateTime<Utc>) {
+pub(super) fn start_launch(server: &mut Server, launch: Launch, now: DateTime<Utc>) {
     let words = format!(
         "launch {} is sent (attempt {})",
         launch.incarnation, launch.attempt
     );
-    server.instance = None;
+    server.machine = None;
     server.launch = Some(launch);
     server.keep_conditions(&[ConditionKind::NoCapacity, ConditionKind::QuotaReached]);
-    note(server, now, EventKind::Launching, words);
+    add_event(server, now, EventKind::Launching, words);
 }
 
 /// The launch is about to be sent again.
-pub(super) fn sending(server: &mut Server, now: DateTime<Utc>) {
+pub(super) fn mark_sent(server: &mut Server, now: DateTime<Utc>) {
     if let Some(launch) = &mut server.launch {
         launch.sent_at = Some(now);
     }
 }
 
 /// The cloud has named the machine of the launch.
-pub(super) fn recorded(
+pub(super) fn record_machine(
     server: &mut Server,
     info: &InstanceInfo,
     now: DateTime<Utc>,
@@ -42,149 +42,161 @@ pub(super) fn recorded(
         return;
     };
     launch.sent_at = None;
-    server.instance = Some(CloudInstance {
+    server.machine = Some(Machine {
         id: info.id.clone(),
         incarnation: launch.incarnation,
         recorded_at: now,
         applied: launch.spec.clone(),
-        doubt: Doubt::default(),
+        unconfirmed: UnconfirmedChange::default(),
         reboots: launch.reboots,
-        acted: None,
-        ending: None,
+        last_action: None,
+        termination: None,
     });
-    succeeded(server);
-    note(server, now, kind, words);
+    clear_failure(server);
+    add_event(server, now, kind, words);
 }
 
 /// The launch is known to have made nothing.
-pub(super) fn settled_without_effect(server: &mut Server) {
+pub(super) fn record_no_effect(server: &mut Server) {
     if let Some(launch) = &mut server.launch {
         launch.sent_at = None;
     }
 }
 
 /// The machine is to be destroyed: from here on it is, whatever is asked for until then.
-pub(super) fn ending(server: &mut Server, why: Why, now: DateTime<Utc>) {
-    let Some(machine) = &mut server.instance else {
+pub(super) fn mark_for_termination(
+    server: &mut Server,
+    why: TerminationReason,
+    now: DateTime<Utc>,
+) {
+    let Some(machine) = &mut server.machine else {
         return;
     };
-    if machine.ending.is_some() {
+    if machine.termination.is_some() {
         return;
     }
-    machine.ending = Some(Ending {
-        why,
+    machine.termination = Some(Termination {
+        reason: why,
         accepted_at: None,
     });
-    let words = format!("machine {} goes: {}", machine.id, because(why));
-    note(server, now, EventKind::Ending, words);
+    let words = format!("machine {} goes: {}", machine.id, describe_reason(why));
+    add_event(server, now, EventKind::Terminating, words);
 }
 
 /// The cloud destroys the machine.
-pub(super) fn end_accepted(server: &mut Server, now: DateTime<Utc>) {
-    let machine = server.instance.as_mut();
-    if let Some(ending) = machine.and_then(|machine| machine.ending.as_mut()) {
-        ending.accepted_at = Some(now);
+pub(super) fn record_termination_accepted(server: &mut Server, now: DateTime<Utc>) {
+    let machine = server.machine.as_mut();
+    if let Some(termination) = machine.and_then(|machine| machine.termination.as_mut()) {
+        termination.accepted_at = Some(now);
     }
-    succeeded(server);
+    clear_failure(server);
 }
 
-fn because(why: Why) -> &'static str {
+fn describe_reason(why: TerminationReason) -> &'static str {
     match why {
-        Why::Delete => "the server is deleted",
-        Why::Replace => "another one was asked for",
-        Why::Failed => "it did not boot in time",
-        Why::Missing => "the cloud does not show it any more",
+        TerminationReason::Delete => "the server is deleted",
+        TerminationReason::Replace => "another one was asked for",
+        TerminationReason::Failed => "it did not boot in time",
+        TerminationReason::Missing => "the cloud does not show it any more",
     }
 }
 
 /// The field that a change in place is about.
-fn field_of(act: Act) -> Option<Field> {
+fn field_of(act: MachineAction) -> Option<Field> {
     match act {
-        Act::Start | Act::Stop | Act::Reboot => None,
-        Act::Resize => Some(Field::Flavor),
-        Act::Reimage => Some(Field::Image),
-        Act::Retag => Some(Field::Tags),
+        MachineAction::Start | MachineAction::Stop | MachineAction::Reboot => None,
+        MachineAction::Resize => Some(Field::Flavor),
+        MachineAction::Reimage => Some(Field::Image),
+        MachineAction::Retag => Some(Field::Tags),
     }
 }
 
-/// A change of a field is about to be sent: until it is answered nobody knows what the machine has. Answers the doubt there
+/// A change of a field is about to be sent: until it is answered nobody knows what the machine has. Answers the unconfirmed there
 /// was before.
-pub(super) fn attempting(server: &mut Server, act: Act) -> Doubt {
-    let Some(machine) = &mut server.instance else {
-        return Doubt::default();
+pub(super) fn add_unconfirmed(server: &mut Server, act: MachineAction) -> UnconfirmedChange {
+    let Some(machine) = &mut server.machine else {
+        return UnconfirmedChange::default();
     };
-    let before = machine.doubt.clone();
-    machine.doubt.fields.extend(field_of(act));
-    if act == Act::Retag {
+    let before = machine.unconfirmed.clone();
+    machine.unconfirmed.fields.extend(field_of(act));
+    if act == MachineAction::Retag {
         let keys = server.spec.tags.iter().map(|(key, _)| key.to_owned());
-        machine.doubt.tag_keys.extend(keys);
+        machine.unconfirmed.tag_keys.extend(keys);
     }
     before
 }
 
-/// A change was refused without effect: the doubt is what it was before.
-pub(super) fn not_attempted(server: &mut Server, before: Doubt) {
-    if let Some(machine) = &mut server.instance {
-        machine.doubt = before;
+/// A change was refused without effect: the unconfirmed is what it was before.
+pub(super) fn restore_unconfirmed(server: &mut Server, before: UnconfirmedChange) {
+    if let Some(machine) = &mut server.machine {
+        machine.unconfirmed = before;
     }
 }
 
 /// The cloud accepted a change in place.
-pub(super) fn changed(server: &mut Server, act: Act, wanted: &ServerSpec, now: DateTime<Utc>) {
+pub(super) fn record_change(
+    server: &mut Server,
+    act: MachineAction,
+    wanted: &ServerSpec,
+    now: DateTime<Utc>,
+) {
     let reboots = server.intent.reboots;
-    let Some(machine) = &mut server.instance else {
+    let Some(machine) = &mut server.machine else {
         return;
     };
-    machine.acted = Some(Acted { act, at: now });
+    machine.last_action = Some(LastAction {
+        action: act,
+        at: now,
+    });
     if let Some(field) = field_of(act) {
-        machine.doubt.fields.remove(&field);
+        machine.unconfirmed.fields.remove(&field);
     }
     let words = match act {
         // Whatever boots it anew is as good as a reboot.
-        Act::Start => {
+        MachineAction::Start => {
             machine.reboots = reboots;
             "is started"
         }
-        Act::Stop => {
+        MachineAction::Stop => {
             machine.reboots = reboots;
             "is stopped"
         }
-        Act::Reboot => {
+        MachineAction::Reboot => {
             machine.reboots = reboots;
             "is rebooted"
         }
-        Act::Resize => {
+        MachineAction::Resize => {
             machine.applied.flavor = wanted.flavor.clone();
             "has another size"
         }
-        Act::Reimage => {
+        MachineAction::Reimage => {
             machine.applied.image = wanted.image.clone();
             "has another image; what was on its root disk is lost"
         }
-        Act::Retag => {
+        MachineAction::Retag => {
             machine.applied.tags = wanted.tags.clone();
-            machine.doubt.tag_keys.clear();
+            machine.unconfirmed.tag_keys.clear();
             "has other tags"
         }
     };
     let words = format!("machine {} {words}", machine.id);
-    succeeded(server);
-    note(server, now, EventKind::Changed, words);
+    clear_failure(server);
+    add_event(server, now, EventKind::Changed, words);
 }
 
 /// The provider has no reboot: the request is answered by that, and not repeated.
-pub(super) fn cannot_reboot(server: &mut Server, now: DateTime<Utc>) {
+pub(super) fn record_reboot_unsupported(server: &mut Server, now: DateTime<Utc>) {
     let reboots = server.intent.reboots;
-    if let Some(machine) = &mut server.instance {
+    if let Some(machine) = &mut server.machine {
         machine.reboots = reboots;
     }
     let words = "this cloud offers no reboot: stop it and start it";
     server.set_condition(now, ConditionKind::Unsupported, words.to_owned());
-    note(server, now, EventKind::Failed, words.to_owned());
+    add_event(server, now, EventKind::Failed, words.to_owned());
 }
 
 /// What is asked for cannot be put to the cloud.
-pub(super) fn refused(
+pub(super) fn record_refusal(
     server: &mut Server,
     until: DateTime<Utc>,
     now: DateTime<Utc>,
@@ -197,7 +209,7 @@ pub(super) fn refused(
         failures: failures.saturating_add(1),
         generation: server.generation,
     });
-    note(server, now, EventKind::Failed, message);
+    add_event(server, now, EventKind::Failed, message);
 }
 
 /// Whether an error of this kind stays until somebody changes what is asked for.
@@ -206,7 +218,7 @@ pub(super) fn is_refusal(kind: ErrorKind) -> bool {
 }
 
 /// A call failed.
-pub(super) fn failed(
+pub(super) fn record_failure(
     server: &mut Server,
     error: &ProvisionError,
     failures: u32,
@@ -221,7 +233,7 @@ pub(super) fn failed(
         ConditionKind::Refused
     } else {
         // What is left is the cloud's, the account's or the network's, and passes.
-        ConditionKind::CloudTrouble
+        ConditionKind::CloudError
     };
     let message = format!("{} failed: {}", error.operation(), error.message());
     server.set_condition(now, kind, message.clone());
@@ -230,21 +242,28 @@ pub(super) fn failed(
         failures,
         generation: server.generation,
     });
-    note(server, now, EventKind::Failed, message);
+    add_event(server, now, EventKind::Failed, message);
 }
 
 /// Nothing more is done without somebody's word.
-pub(super) fn given_up(server: &mut Server, why: GiveUp, attempts: u32, now: DateTime<Utc>) {
-    let reason = server.seen().and_then(|seen| seen.state_reason.clone());
+pub(super) fn record_final_failure(
+    server: &mut Server,
+    why: FailureReason,
+    attempts: u32,
+    now: DateTime<Utc>,
+) {
+    let reason = server
+        .current_observation()
+        .and_then(|seen| seen.state_reason.clone());
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
     let (kind, message) = match why {
-        GiveUp::AttemptsUsed => (
-            ConditionKind::AttemptsUsed,
+        FailureReason::AttemptsExhausted => (
+            ConditionKind::AttemptsExhausted,
             format!(
                 "no machine booted in {attempts} attempts{reason}: mend the cause and ask for a replacement"
             ),
         ),
-        GiveUp::Lost => (
+        FailureReason::Lost => (
             ConditionKind::Lost,
             format!(
                 "the machine was destroyed from outside{reason}; its disk is lost: ask for a replacement"
@@ -259,23 +278,23 @@ pub(super) fn given_up(server: &mut Server, why: GiveUp, attempts: u32, now: Dat
     server.keep_conditions(&[kind]);
     if !known {
         server.set_condition(now, kind, message.clone());
-        note(server, now, EventKind::GaveUp, message);
+        add_event(server, now, EventKind::GaveUp, message);
     }
 }
 
 /// Everything is as it is asked for.
-pub(super) fn done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, now: DateTime<Utc>) {
+pub(super) fn record_done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, now: DateTime<Utc>) {
     server.retry = None;
     server.observed_generation = server.generation;
     server.keep_conditions(&[ConditionKind::NextLaunch, ConditionKind::Unsupported]);
     let (power, reboots) = (server.intent.power, server.intent.reboots);
-    if let (Power::Stopped, Some(machine)) = (power, &mut server.instance) {
+    if let (Power::Stopped, Some(machine)) = (power, &mut server.machine) {
         // What does not run needs no reboot, however it came to be stopped.
         machine.reboots = reboots;
     }
-    let machine = server.instance.as_ref();
+    let machine = server.machine.as_ref();
     let plan = machine.map(|machine| machine.plan_to(&server.spec, verbs));
-    if plan.is_some_and(|plan| plan.has(Way::NextLaunch)) {
+    if plan.is_some_and(|plan| plan.has(ChangeMethod::NextLaunch)) {
         let words = "a change of user data or tags takes effect when it is next launched";
         server.set_condition(now, ConditionKind::NextLaunch, words.to_owned());
     } else {
@@ -284,11 +303,11 @@ pub(super) fn done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, now: Dat
 }
 
 /// A call was answered: what was wrong is over.
-fn succeeded(server: &mut Server) {
+fn clear_failure(server: &mut Server) {
     server.retry = None;
     server.keep_conditions(&[ConditionKind::NextLaunch, ConditionKind::Unsupported]);
 }
 
-fn note(server: &mut Server, now: DateTime<Utc>, kind: EventKind, words: String) {
+fn add_event(server: &mut Server, now: DateTime<Utc>, kind: EventKind, words: String) {
     server.note(now, Writer::Controller, kind, words);
 }

@@ -9,9 +9,9 @@ use super::Provenance;
 use crate::{
     catalog::{ByteSize, Details, Image, ImageError, Intent, NewImage, Snapshot, Visibility},
     ids::ImageId,
-    machine::{MachineError, Machines, Needs, reach},
+    machine::{MachineAccess, MachineError, RequiredState, ready_machine},
     name::Name,
-    server::{CloudInstance, Server, ServerId},
+    server::{Machine, Server, ServerId},
     tags::strip_reserved,
 };
 
@@ -45,7 +45,7 @@ impl NewSnapshot {
     }
 }
 
-impl Machines {
+impl MachineAccess {
     /// Writes down that an image of a server's machine is to be made, and answers it: pending, seen by all of the server's
     /// organization. The server runs or is stopped, and stays so. The same again answers the image that there is, however
     /// far it is and whatever has become of the server's machine.
@@ -80,7 +80,7 @@ impl Machines {
         if let Some(image) = known.await.map_err(unmade)? {
             return Ok(image);
         }
-        let machine = reach(server, Needs::AtRest)?;
+        let machine = ready_machine(server, RequiredState::AtRest)?;
         let source = machine.applied.image.clone();
         let provenance = Provenance::new(server, &new.image, &source);
         let tags = provenance.added_to(&tags);
@@ -113,7 +113,7 @@ impl Machines {
     }
 
     /// How large the machine's disk is: that of the flavor it was launched with, unless it is a machine of its own.
-    fn disk(&self, server: &Server, machine: &CloudInstance) -> Option<ByteSize> {
+    fn disk(&self, server: &Server, machine: &Machine) -> Option<ByteSize> {
         let launch = server.launch.as_ref();
         let launch = launch.filter(|launch| launch.incarnation == machine.incarnation)?;
         let catalog = self.catalog.current();

@@ -1,4 +1,4 @@
-//! What a sight means for a server's record. Pure.
+//! What a observation means for a server's record. Pure.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,13 +9,13 @@ use fleetwright_runtime::clock::{between, later};
 use crate::{
     controller::tags,
     server::{
-        Act, Booted, CloudInstance, Drift, EventKind, Observed, Power, Presence, Server, Writer,
+        Booted, Drift, EventKind, Machine, MachineAction, Observed, Power, Presence, Server, Writer,
     },
 };
 
 /// What one look showed of one machine.
 #[derive(Clone, Debug)]
-pub(super) enum Sight {
+pub(super) enum Observation {
     /// It is there, or its end is still told. The tags, where they were shown.
     Shown(Box<InstanceStatus>, Option<Tags>),
     /// It was not shown, which proves nothing.
@@ -26,26 +26,26 @@ pub(super) enum Sight {
 
 /// When a look was, and what it goes by.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct ScanContext {
     pub(super) began: DateTime<Utc>,
     pub(super) window: Duration,
     pub(super) stuck_after: Duration,
 }
 
-/// Writes a sight of the machine that the record names into the monitor's fields.
-pub(super) fn apply(server: &mut Server, sight: &Sight, look: &Look) {
-    let Some(machine) = server.instance.clone() else {
+/// Writes a observation of the machine that the record names into the monitor's fields.
+pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanContext) {
+    let Some(machine) = server.machine.clone() else {
         return;
     };
-    let before = server.seen().cloned();
-    let Some(now_seen) = observed(&machine, before.as_ref(), sight, look.began) else {
+    let before = server.current_observation().cloned();
+    let Some(now_seen) = observed(&machine, before.as_ref(), observation, look.began) else {
         server.observed = None;
         return;
     };
-    let drift = drift(server, &machine, &now_seen, sight, look);
+    let drift = drift(server, &machine, &now_seen, observation, look);
     tell(server, before.as_ref(), &now_seen, &drift, look.began);
     // One that is being destroyed from here has had its chance: its successor is launched whatever it does until then.
-    let running = now_seen.state == CloudInstanceState::Running && machine.ending.is_none();
+    let running = now_seen.state == CloudInstanceState::Running && machine.termination.is_none();
     let known = |booted: &Booted| booted.incarnation >= machine.incarnation;
     if running && !server.booted.as_ref().is_some_and(known) {
         server.booted = Some(Booted {
@@ -54,17 +54,17 @@ pub(super) fn apply(server: &mut Server, sight: &Sight, look: &Look) {
         });
     }
     server.drift = drift;
-    // A look that saw the same is told by the pulse.
-    if !before.is_some_and(|before| before.same_sight(&now_seen)) {
+    // A look that saw the same is told by the scan.
+    if !before.is_some_and(|before| before.same_observation(&now_seen)) {
         server.observed = Some(now_seen);
     }
 }
 
-/// What is known of the machine after a sight; nothing if it was never seen.
+/// What is known of the machine after a observation; nothing if it was never seen.
 fn observed(
-    machine: &CloudInstance,
+    machine: &Machine,
     before: Option<&Observed>,
-    sight: &Sight,
+    observation: &Observation,
     began: DateTime<Utc>,
 ) -> Option<Observed> {
     let absent = |presence| {
@@ -73,8 +73,8 @@ fn observed(
             ..seen.clone()
         })
     };
-    match sight {
-        Sight::Shown(status, _) => {
+    match observation {
+        Observation::Shown(status, _) => {
             let possible = |seen: &&Observed| status.state.can_be_observed_after(seen.state);
             match before {
                 // The list is older than what is known: nothing comes back from the end.
@@ -82,12 +82,12 @@ fn observed(
                 Some(_) | None => Some(Observed::of((**status).clone(), began, before)),
             }
         }
-        Sight::Absent => match before.map(|seen| seen.presence) {
+        Observation::Absent => match before.map(|seen| seen.presence) {
             None => None,
             Some(Presence::Shown) => absent(Presence::Absent(began)),
             Some(Presence::Absent(_) | Presence::Missing(_)) => before.cloned(),
         },
-        Sight::Missing => match before.map(|seen| seen.presence) {
+        Observation::Missing => match before.map(|seen| seen.presence) {
             Some(Presence::Missing(_)) => before.cloned(),
             Some(Presence::Shown | Presence::Absent(_)) => absent(Presence::Missing(began)),
             None => {
@@ -102,14 +102,14 @@ fn observed(
 
 fn drift(
     server: &Server,
-    machine: &CloudInstance,
+    machine: &Machine,
     seen: &Observed,
-    sight: &Sight,
-    look: &Look,
+    observation: &Observation,
+    look: &ScanContext,
 ) -> BTreeSet<Drift> {
     use CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated, Terminating};
     let mut drift = BTreeSet::new();
-    let own_end = machine.ending.is_some();
+    let own_end = machine.termination.is_some();
     if matches!(seen.presence, Presence::Missing(_)) && !own_end {
         drift.insert(Drift::Missing);
         return drift;
@@ -130,13 +130,15 @@ fn drift(
     }
     // What was done from here may not show yet.
     let settled = |at: DateTime<Utc>| look.began > later(at, look.window);
-    let act = machine.acted.map(|acted| acted.act);
-    let quiet = machine.acted.is_none_or(|acted| settled(acted.at));
+    let act = machine.last_action.map(|last_action| last_action.action);
+    let quiet = machine
+        .last_action
+        .is_none_or(|last_action| settled(last_action.at));
     let by_others = match (server.intent.power, seen.state) {
         (Power::Running, Stopping | Stopped) => {
-            !matches!(act, Some(Act::Stop | Act::Resize)) && quiet
+            !matches!(act, Some(MachineAction::Stop | MachineAction::Resize)) && quiet
         }
-        (Power::Stopped, Running) => act == Some(Act::Stop) && quiet,
+        (Power::Stopped, Running) => act == Some(MachineAction::Stop) && quiet,
         (Power::Running, Pending | Running | Terminating | Terminated)
         | (Power::Stopped, Pending | Stopping | Stopped | Terminating | Terminated)
         | (Power::Deleted, Pending | Running | Stopping | Stopped | Terminating | Terminated) => {
@@ -146,9 +148,9 @@ fn drift(
     if by_others && !own_end {
         drift.insert(Drift::Power);
     }
-    let tags = match sight {
-        Sight::Shown(_, Some(tags)) => Some(tags),
-        Sight::Shown(_, None) | Sight::Absent | Sight::Missing => None,
+    let tags = match observation {
+        Observation::Shown(_, Some(tags)) => Some(tags),
+        Observation::Shown(_, None) | Observation::Absent | Observation::Missing => None,
     };
     let retagged = match tags {
         Some(tags) => quiet && !tags.contains_all(&tags::applied(server, machine)),
@@ -170,8 +172,8 @@ fn tell(
     if before.is_none_or(|before| before.state != seen.state) {
         let reason = seen.state_reason.as_deref();
         let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-        let words = format!("machine {} is {}{reason}", seen.instance, seen.state);
-        server.note(at, Writer::Monitor, EventKind::Seen, words);
+        let words = format!("machine {} is {}{reason}", seen.machine, seen.state);
+        server.note(at, Writer::Monitor, EventKind::StateObserved, words);
     }
     let new: Vec<_> = drift.difference(&server.drift).copied().collect();
     for sort in new {

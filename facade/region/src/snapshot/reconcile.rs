@@ -14,7 +14,7 @@ use super::{Snapshots, Step, decide, native_name};
 use crate::{
     catalog::{Image, ImageError, ImageState, Making, Snapshot, advance},
     ids::ImageId,
-    machine::{Needs, reach},
+    machine::{RequiredState, ready_machine},
 };
 
 /// What a failed call means for an image.
@@ -35,7 +35,7 @@ impl Snapshots {
             return Ok(Action::AwaitChange);
         };
         let image = read.value;
-        let step = decide(&image, &self.region, &self.rules, self.clock.now());
+        let step = decide(&image, &self.region, &self.policy, self.clock.now());
         tracing::debug!(image = %id, step = step.name(), "reconcile");
         match (step, &image.snapshot) {
             (Step::Nothing, _) | (_, None) => Ok(Action::AwaitChange),
@@ -102,7 +102,7 @@ impl Snapshots {
         now: DateTime<Utc>,
     ) -> Result<Action, ImageError> {
         let said = format!("{} failed: {}", error.operation(), error.message());
-        let is_over = between(snapshot.asked_at, now) >= self.rules.patience;
+        let is_over = between(snapshot.asked_at, now) >= self.policy.timeout;
         let left = || {
             let name = native_name(&image.id);
             format!("if it was made all the same, the cloud has it as {name}")
@@ -121,7 +121,7 @@ impl Snapshots {
         }
         let failures = snapshot.failures.saturating_add(1);
         let asked = error.retry().delay().unwrap_or_default();
-        let delay = self.rules.backoff(&image.id, failures).max(asked);
+        let delay = self.policy.backoff(&image.id, failures).max(asked);
         let not_before = later(now, delay);
         self.write(&image.id, "retried", |_, snapshot| {
             snapshot.failures = failures;
@@ -138,7 +138,7 @@ impl Snapshots {
         let found = self.servers.get(&snapshot.server.key()?).await?;
         let machine = found
             .as_ref()
-            .and_then(|found| reach(&found.value, Needs::Machine).ok());
+            .and_then(|found| ready_machine(&found.value, RequiredState::Machine).ok());
         Ok(machine.is_none_or(|machine| machine.id != snapshot.machine))
     }
 

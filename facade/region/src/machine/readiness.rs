@@ -5,14 +5,14 @@ use std::time::Duration;
 use fleetwright::CloudInstanceState;
 
 use super::MachineError;
-use crate::server::{CloudInstance, ConditionKind, Field, Power, Presence, Server, Why};
+use crate::server::{ConditionKind, Field, Machine, Power, Presence, Server, TerminationReason};
 
 /// When to ask again for what is not there yet: about as long as a monitor takes to see a change.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// In which state a machine must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
+pub(crate) enum RequiredState {
     /// In any in which it exists: a console is the only witness of a boot that fails.
     Machine,
     /// Running.
@@ -21,7 +21,7 @@ pub(crate) enum Needs {
     AtRest,
 }
 
-impl Needs {
+impl RequiredState {
     const fn words(self) -> &'static str {
         match self {
             Self::Machine => "launched",
@@ -32,22 +32,27 @@ impl Needs {
 }
 
 /// The machine of a server, by what is recorded. That may be old; the cloud has the last word.
-pub(crate) fn reach(server: &Server, needs: Needs) -> Result<&CloudInstance, MachineError> {
+pub(crate) fn ready_machine(
+    server: &Server,
+    needs: RequiredState,
+) -> Result<&Machine, MachineError> {
     use CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated, Terminating};
     let wait = |found| Err(not_ready(server, needs, found));
     if server.intent.power == Power::Deleted {
         return Err(MachineError::Deleting(server.id));
     }
-    let Some(machine) = &server.instance else {
+    let Some(machine) = &server.machine else {
         return Err(not_launched(server, needs));
     };
-    match machine.ending.map(|ending| ending.why) {
-        Some(Why::Delete) => return Err(MachineError::Deleting(server.id)),
-        Some(Why::Replace) => return wait("being replaced"),
-        Some(Why::Failed | Why::Missing) => return Err(gone(server, needs)),
+    match machine.termination.map(|termination| termination.reason) {
+        Some(TerminationReason::Delete) => return Err(MachineError::Deleting(server.id)),
+        Some(TerminationReason::Replace) => return wait("being replaced"),
+        Some(TerminationReason::Failed | TerminationReason::Missing) => {
+            return Err(gone(server, needs));
+        }
         None => {}
     }
-    let state = match server.seen() {
+    let state = match server.current_observation() {
         Some(seen) if matches!(seen.presence, Presence::Missing(_)) => {
             return Err(gone(server, needs));
         }
@@ -56,21 +61,21 @@ pub(crate) fn reach(server: &Server, needs: Needs) -> Result<&CloudInstance, Mac
     };
     match (needs, state) {
         (_, Some(Terminating | Terminated)) => Err(gone(server, needs)),
-        (Needs::Machine, None | Some(Pending | Running | Stopping | Stopped))
-        | (Needs::Running, Some(Running)) => Ok(machine),
-        (Needs::AtRest, Some(Running | Stopped)) => {
-            if machine.doubt.fields.contains(&Field::Image) {
+        (RequiredState::Machine, None | Some(Pending | Running | Stopping | Stopped))
+        | (RequiredState::Running, Some(Running)) => Ok(machine),
+        (RequiredState::AtRest, Some(Running | Stopped)) => {
+            if machine.unconfirmed.fields.contains(&Field::Image) {
                 return wait("being given another image");
             }
             Ok(machine)
         }
-        (Needs::Running | Needs::AtRest, None | Some(Pending)) => wait("booting"),
-        (Needs::Running | Needs::AtRest, Some(Stopping)) => wait("stopping"),
-        (Needs::Running, Some(Stopped)) => wait("stopped"),
+        (RequiredState::Running | RequiredState::AtRest, None | Some(Pending)) => wait("booting"),
+        (RequiredState::Running | RequiredState::AtRest, Some(Stopping)) => wait("stopping"),
+        (RequiredState::Running, Some(Stopped)) => wait("stopped"),
     }
 }
 
-fn not_ready(server: &Server, needs: Needs, found: &'static str) -> MachineError {
+fn not_ready(server: &Server, needs: RequiredState, found: &'static str) -> MachineError {
     MachineError::NotReady {
         id: server.id,
         found,
@@ -80,9 +85,9 @@ fn not_ready(server: &Server, needs: Needs, found: &'static str) -> MachineError
 }
 
 /// There is none yet.
-fn not_launched(server: &Server, needs: Needs) -> MachineError {
+fn not_launched(server: &Server, needs: RequiredState) -> MachineError {
     let holds = |kind| server.condition(kind).is_some();
-    if holds(ConditionKind::AttemptsUsed) || holds(ConditionKind::Refused) {
+    if holds(ConditionKind::AttemptsExhausted) || holds(ConditionKind::Refused) {
         let found = "could not be launched";
         return MachineError::NoMachine {
             id: server.id,
@@ -98,9 +103,9 @@ fn not_launched(server: &Server, needs: Needs) -> MachineError {
 }
 
 /// It had one, which is gone or going, and nobody asked for that.
-fn gone(server: &Server, needs: Needs) -> MachineError {
+fn gone(server: &Server, needs: RequiredState) -> MachineError {
     let id = server.id;
-    if server.condition(ConditionKind::AttemptsUsed).is_some() {
+    if server.condition(ConditionKind::AttemptsExhausted).is_some() {
         let found = "has no machine that boots";
         return MachineError::NoMachine { id, found };
     }

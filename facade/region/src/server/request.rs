@@ -62,7 +62,7 @@ impl NewServer {
 /// All that is asked of a server, by an owner who keeps it in a record of its own: not what is to change, but what is to be.
 /// Asking for the same again changes nothing, so that an owner who does not know whether it was heard asks again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct DesiredState {
     /// What it is to be.
     pub spec: ServerSpec,
     /// What is to be done with it. Its counts are the owner's, and are never lower than before.

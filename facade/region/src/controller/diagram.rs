@@ -9,11 +9,11 @@ use fleetwright::{CloudInstanceState, InstanceInfo, OptionalVerb};
 use proptest::prelude::*;
 
 use super::{
-    Begin, Rules, Stage, Step,
-    any::{every_shape, facts, launch, new, now, pulse},
-    decide, edit,
+    ControllerPolicy, LaunchReason, Stage, Step,
+    arbitrary::{every_shape, facts, launch, new, now, scan},
+    decide, record,
 };
-use crate::server::{Act, EventKind, Power, Presence, Server};
+use crate::server::{EventKind, MachineAction, Power, Presence, Server};
 
 static SHAPES: LazyLock<Vec<Server>> = LazyLock::new(every_shape);
 
@@ -47,46 +47,46 @@ fn leads_to(server: &Server, step: &Step) -> BTreeSet<String> {
     let changed = |act| {
         after(&[&move |server: &mut Server| {
             let wanted = server.spec.clone();
-            edit::changed(server, act, &wanted, now);
+            record::record_change(server, act, &wanted, now);
         }])
     };
     match step {
-        Step::Begin(_) => after(&[&|server| {
+        Step::Launch(_) => after(&[&|server| {
             let launch = launch(server, Some(now), 1);
-            edit::begun(server, launch, now);
+            record::start_launch(server, launch, now);
         }]),
-        Step::Resend => after(&[&|server| edit::sending(server, now)]),
+        Step::Resend => after(&[&|server| record::mark_sent(server, now)]),
         Step::Settle => {
             let id = fleetwright::InstanceId::new("i-9").unwrap();
             let info = InstanceInfo::new(id, CloudInstanceState::Pending);
             let found = move |server: &mut Server| {
-                edit::recorded(server, &info, now, EventKind::Adopted, String::new());
+                record::record_machine(server, &info, now, EventKind::Adopted, String::new());
             };
-            after(&[&found, &edit::settled_without_effect])
+            after(&[&found, &record::record_no_effect])
         }
         Step::Terminate(why) => after(&[&|server| {
-            edit::ending(server, *why, now);
-            edit::end_accepted(server, now);
+            record::mark_for_termination(server, *why, now);
+            record::record_termination_accepted(server, now);
         }]),
-        Step::GiveUp(why) => after(&[&|server| edit::given_up(server, *why, 3, now)]),
-        Step::Done => after(&[&|server| edit::done(server, &BTreeSet::new(), now)]),
-        Step::Forget => [DELETED.to_owned()].into(),
-        Step::Start => changed(Act::Start),
-        Step::Stop => changed(Act::Stop),
-        Step::Reboot(_) => changed(Act::Reboot),
-        Step::Resize => changed(Act::Resize),
-        Step::Reimage => changed(Act::Reimage),
-        Step::Retag => changed(Act::Retag),
+        Step::Fail(why) => after(&[&|server| record::record_final_failure(server, *why, 3, now)]),
+        Step::Done => after(&[&|server| record::record_done(server, &BTreeSet::new(), now)]),
+        Step::DeleteRecord => [DELETED.to_owned()].into(),
+        Step::Start => changed(MachineAction::Start),
+        Step::Stop => changed(MachineAction::Stop),
+        Step::Reboot(_) => changed(MachineAction::Reboot),
+        Step::Resize => changed(MachineAction::Resize),
+        Step::Reimage => changed(MachineAction::Reimage),
+        Step::Retag => changed(MachineAction::Retag),
         Step::Wait(..) => BTreeSet::new(),
     }
 }
 
 #[test]
 fn the_drawing_is_what_the_code_does() {
-    let (rules, pulse) = (Rules::default(), pulse());
+    let (policy, scan) = (ControllerPolicy::default(), scan());
     let mut done = Drawing::new();
     for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
-        let facts = facts(&verbs, &pulse, &rules);
+        let facts = facts(&verbs, &scan, &policy);
         for server in every_shape() {
             let step = decide(&server, &facts, now());
             if matches!(step, Step::Wait(..)) {
@@ -115,25 +115,27 @@ fn every_stage_is_in_the_drawing() {
 
 /// Whether nobody can tell that the machine which the record names is gone.
 fn may_live(server: &Server) -> bool {
-    let Some(machine) = &server.instance else {
+    let Some(machine) = &server.machine else {
         return false;
     };
-    let accepted = |ending: &crate::server::Ending| ending.accepted_at.is_some();
-    let gone = server.seen().is_some_and(|seen| match seen.presence {
-        Presence::Missing(_) => machine.ending.as_ref().is_some_and(accepted),
-        Presence::Shown | Presence::Absent(_) => seen.state.is_final(),
-    });
+    let accepted = |termination: &crate::server::Termination| termination.accepted_at.is_some();
+    let gone = server
+        .current_observation()
+        .is_some_and(|seen| match seen.presence {
+            Presence::Missing(_) => machine.termination.as_ref().is_some_and(accepted),
+            Presence::Shown | Presence::Absent(_) => seen.state.is_final(),
+        });
     !gone
 }
 
 #[test]
 fn nothing_is_launched_and_nothing_forgotten_while_a_machine_may_live() {
-    let (rules, pulse) = (Rules::default(), pulse());
+    let (policy, scan) = (ControllerPolicy::default(), scan());
     for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
-        let facts = facts(&verbs, &pulse, &rules);
+        let facts = facts(&verbs, &scan, &policy);
         for server in every_shape() {
             let step = decide(&server, &facts, now());
-            let launches = matches!(step, Step::Begin(_) | Step::Resend | Step::Forget);
+            let launches = matches!(step, Step::Launch(_) | Step::Resend | Step::DeleteRecord);
             assert!(!(launches && may_live(&server)), "{step:?}: {server:#?}");
             let unsettled = server
                 .launch
@@ -147,38 +149,38 @@ fn nothing_is_launched_and_nothing_forgotten_while_a_machine_may_live() {
 
 #[test]
 fn nothing_that_booted_is_launched_again_unless_asked_for() {
-    let (rules, pulse) = (Rules::default(), pulse());
+    let (policy, scan) = (ControllerPolicy::default(), scan());
     let verbs = OptionalVerb::ALL.into();
-    let facts = facts(&verbs, &pulse, &rules);
+    let facts = facts(&verbs, &scan, &policy);
     for server in every_shape().into_iter().filter(Server::has_booted) {
         let step = decide(&server, &facts, now());
-        assert_ne!(step, Step::Begin(Begin::Retry), "{server:#?}");
+        assert_ne!(step, Step::Launch(LaunchReason::Retry), "{server:#?}");
     }
     let used_up = |server: &Server| server.launch.as_ref().is_some_and(|its| its.attempt >= 3);
     for server in every_shape().into_iter().filter(used_up) {
         let step = decide(&server, &facts, now());
-        assert_ne!(step, Step::Begin(Begin::Retry), "{server:#?}");
+        assert_ne!(step, Step::Launch(LaunchReason::Retry), "{server:#?}");
     }
 }
 
 #[test]
 fn what_is_deleted_is_never_launched_started_or_changed() {
-    let (rules, pulse) = (Rules::default(), pulse());
+    let (policy, scan) = (ControllerPolicy::default(), scan());
     let verbs = OptionalVerb::ALL.into();
-    let facts = facts(&verbs, &pulse, &rules);
+    let facts = facts(&verbs, &scan, &policy);
     let deleted = |server: &Server| server.intent.power == Power::Deleted;
     for server in every_shape().into_iter().filter(deleted) {
         let step = decide(&server, &facts, now());
         let allowed = matches!(
             step,
-            Step::Settle | Step::Terminate(_) | Step::Forget | Step::Wait(..)
+            Step::Settle | Step::Terminate(_) | Step::DeleteRecord | Step::Wait(..)
         );
         assert!(allowed, "{step:?}: {server:#?}");
     }
 }
 
 proptest! {
-    /// Whatever the date and the pulse are, there is an answer, always the same, and it names no time that has passed.
+    /// Whatever the date and the scan are, there is an answer, always the same, and it names no time that has passed.
     #[test]
     fn a_decision_is_total_and_deterministic(
         shape in 0..SHAPES.len(), seconds in -200_000_i64..200_000, look in 0_u64..100_000,
@@ -186,12 +188,12 @@ proptest! {
     ) {
         let server = &SHAPES[shape];
         let date = now() + chrono::TimeDelta::seconds(seconds);
-        let mut pulse = pulse();
-        pulse.at = fleetwright_runtime::clock::later(chrono::DateTime::UNIX_EPOCH, std::time::Duration::from_secs(look));
-        let (rules, verbs) = (Rules::default(), OptionalVerb::ALL.into());
-        let mut facts = facts(&verbs, &pulse, &rules);
+        let mut scan = scan();
+        scan.at = fleetwright_runtime::clock::later(chrono::DateTime::UNIX_EPOCH, std::time::Duration::from_secs(look));
+        let (policy, verbs) = (ControllerPolicy::default(), OptionalVerb::ALL.into());
+        let mut facts = facts(&verbs, &scan, &policy);
         if !known {
-            facts.pulse = None;
+            facts.scan = None;
         }
         let step = decide(server, &facts, date);
         prop_assert_eq!(&step, &decide(server, &facts, date));
@@ -203,10 +205,10 @@ proptest! {
 
 #[test]
 fn a_new_server_begins_and_a_new_deleted_one_is_forgotten() {
-    let (rules, pulse, verbs) = (Rules::default(), pulse(), BTreeSet::new());
-    let facts = facts(&verbs, &pulse, &rules);
+    let (policy, scan, verbs) = (ControllerPolicy::default(), scan(), BTreeSet::new());
+    let facts = facts(&verbs, &scan, &policy);
     let step = |power| decide(&new(power), &facts, now());
-    assert_eq!(step(Power::Running), Step::Begin(Begin::First));
-    assert_eq!(step(Power::Stopped), Step::Begin(Begin::First));
-    assert_eq!(step(Power::Deleted), Step::Forget);
+    assert_eq!(step(Power::Running), Step::Launch(LaunchReason::First));
+    assert_eq!(step(Power::Stopped), Step::Launch(LaunchReason::First));
+    assert_eq!(step(Power::Deleted), Step::DeleteRecord);
 }

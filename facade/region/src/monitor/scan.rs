@@ -12,8 +12,8 @@ use futures_util::{StreamExt as _, stream};
 use metrics::{counter, gauge};
 
 use super::{
-    LookError, Monitor, Orphan, Pulse,
-    judge::{self, Look, Sight},
+    Monitor, Orphan, RegionScan, ScanError,
+    observation::{self, Observation, ScanContext},
 };
 use crate::server::{Drift, Presence, REGION_INDEX, Server};
 
@@ -25,8 +25,8 @@ const TRIES: usize = 8;
 /// What a look came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Findings {
-    /// Machines listed, other people's too.
+pub struct ScanReport {
+    /// MachineAccess listed, other people's too.
     pub machines: u64,
     /// Servers that have a machine.
     pub servers: u64,
@@ -38,7 +38,7 @@ pub struct Findings {
     pub gaps: Vec<String>,
     /// Why nothing was declared missing and nothing swept, if that is so.
     pub frozen: Option<String>,
-    /// Machines that no server claims, with what was done about each.
+    /// MachineAccess that no server claims, with what was done about each.
     pub orphans: Vec<Orphan>,
     /// How many records were written.
     pub written: u64,
@@ -46,31 +46,33 @@ pub struct Findings {
 
 impl Monitor {
     /// Looks once.
-    pub async fn look(&self) -> Result<Findings, LookError> {
+    pub async fn scan(&self) -> Result<ScanReport, ScanError> {
         let began = self.clock.now();
         let (listed, gaps) = self.list().await?;
         let servers = self.records().await?;
-        let mut findings = Findings {
+        let mut report = ScanReport {
             machines: count(listed.len()),
             servers: count(servers.len()),
             gaps,
-            ..Findings::default()
+            ..ScanReport::default()
         };
         let named = servers
             .iter()
-            .filter_map(|read| read.value.instance.as_ref());
+            .filter_map(|read| read.value.machine.as_ref());
         let named = named.map(|machine| machine.id.clone()).collect();
-        let sights = self.sights(&servers, &listed, began, &mut findings).await;
+        let observations = self
+            .observations(&servers, &listed, began, &mut report)
+            .await;
         let unwritten = self
-            .write_all(servers, &sights, began, &mut findings)
+            .write_all(servers, &observations, began, &mut report)
             .await?;
-        self.orphans(&listed, &named, began, &mut findings).await?;
-        self.measure(&findings);
+        self.orphans(&listed, &named, began, &mut report).await?;
+        self.measure(&report);
         if unwritten > 0 {
-            return Err(LookError::Busy(unwritten));
+            return Err(ScanError::Busy(unwritten));
         }
-        self.beat(began, &findings).await?;
-        Ok(findings)
+        self.beat(began, &report).await?;
+        Ok(report)
     }
 
     /// Every machine in the account that is not terminated, and what could not be seen.
@@ -92,94 +94,95 @@ impl Monitor {
     }
 
     /// The region's servers that have a machine.
-    async fn records(&self) -> Result<Vec<Versioned<Server>>, LookError> {
+    async fn records(&self) -> Result<Vec<Versioned<Server>>, ScanError> {
         let by_region = IndexName::new(REGION_INDEX)?;
         let query = self.servers.by(&by_region, self.region.as_str());
         let page = self.servers.list_all(&query).await?;
         let unreadable = page.damaged.len() as u64;
         counter!("fleetwright_region_unreadable_total", "region" => self.label())
             .increment(unreadable);
-        let has_machine = |item: &Versioned<Server>| item.value.instance.is_some();
+        let has_machine = |item: &Versioned<Server>| item.value.machine.is_some();
         Ok(page.items.into_iter().filter(has_machine).collect())
     }
 
     /// What the look shows of each machine that a record names.
-    async fn sights(
+    async fn observations(
         &self,
         servers: &[Versioned<Server>],
         listed: &BTreeMap<InstanceId, InstanceInfo>,
         began: DateTime<Utc>,
-        findings: &mut Findings,
-    ) -> BTreeMap<InstanceId, Sight> {
+        report: &mut ScanReport,
+    ) -> BTreeMap<InstanceId, Observation> {
         let window = self.cloud.capabilities().consistency_window;
-        let (mut sights, mut leaving, mut strange) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (mut observations, mut leaving, mut strange) =
+            (BTreeMap::new(), Vec::new(), Vec::new());
         for server in servers {
-            let Some(machine) = &server.value.instance else {
+            let Some(machine) = &server.value.machine else {
                 continue;
             };
             if let Some(info) = listed.get(&machine.id) {
                 let tags = Some(info.tags.clone());
-                let sight = Sight::Shown(Box::new(info.clone().into()), tags);
-                sights.insert(machine.id.clone(), sight);
+                let observation = Observation::Shown(Box::new(info.clone().into()), tags);
+                observations.insert(machine.id.clone(), observation);
                 continue;
             }
-            let known = server.value.seen();
+            let known = server.value.current_observation();
             if known.is_some_and(|seen| seen.state.is_final()) {
                 continue;
             }
-            findings.absent += 1;
-            sights.insert(machine.id.clone(), Sight::Absent);
+            report.absent += 1;
+            observations.insert(machine.id.clone(), Observation::Absent);
             let visible = began > later(machine.recorded_at, window);
             let missing = known.is_some_and(|seen| matches!(seen.presence, Presence::Missing(_)));
             if missing || !visible {
-            } else if machine.ending.is_some() {
+            } else if machine.termination.is_some() {
                 leaving.push(machine.id.clone());
             } else {
                 strange.push(machine.id.clone());
             }
         }
-        let limit = self.policy.limit.among(findings.servers);
-        if !findings.gaps.is_empty() {
-            findings.frozen = Some(format!("the list has gaps: {}", findings.gaps.join(", ")));
+        let limit = self.policy.limit.among(report.servers);
+        if !report.gaps.is_empty() {
+            report.frozen = Some(format!("the list has gaps: {}", report.gaps.join(", ")));
         } else if count(strange.len()) > limit {
             let absent = strange.len();
-            findings.frozen = Some(format!(
+            report.frozen = Some(format!(
                 "{absent} machines are absent at once, more than the {limit} that are believed"
             ));
         }
-        if findings.frozen.is_none() {
+        if report.frozen.is_none() {
             leaving.append(&mut strange);
         }
-        sights.extend(self.ask(&leaving).await);
-        sights
+        observations.extend(self.ask(&leaving).await);
+        observations
     }
 
     /// Asks for machines by name.
-    async fn ask(&self, ids: &[InstanceId]) -> Vec<(InstanceId, Sight)> {
+    async fn ask(&self, ids: &[InstanceId]) -> Vec<(InstanceId, Observation)> {
         if ids.is_empty() {
             return Vec::new();
         }
         let answers = self.cloud.describe_instances(ids).await;
-        let sight = |answer: Result<InstanceStatus, ProvisionError>| match answer {
-            Ok(status) => Sight::Shown(Box::new(status), None),
-            Err(error) if error.kind() == ErrorKind::NotFound => Sight::Missing,
-            Err(_) => Sight::Absent,
+        let observation = |answer: Result<InstanceStatus, ProvisionError>| match answer {
+            Ok(status) => Observation::Shown(Box::new(status), None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Observation::Missing,
+            Err(_) => Observation::Absent,
         };
-        let answers = answers.into_iter().map(sight);
+        let answers = answers.into_iter().map(observation);
         ids.iter().cloned().zip(answers).collect()
     }
 
-    /// Writes every record that a sight changes, and answers how many could not be.
+    /// Writes every record that a observation changes, and answers how many could not be.
     async fn write_all(
         &self,
         servers: Vec<Versioned<Server>>,
-        sights: &BTreeMap<InstanceId, Sight>,
+        observations: &BTreeMap<InstanceId, Observation>,
         began: DateTime<Utc>,
-        findings: &mut Findings,
-    ) -> Result<u64, LookError> {
+        report: &mut ScanReport,
+    ) -> Result<u64, ScanError> {
         let writes = servers
             .into_iter()
-            .map(|read| self.write(read, sights, began));
+            .map(|read| self.write(read, observations, began));
         let mut writes = stream::iter(writes).buffer_unordered(CONCURRENT_WRITES);
         let mut unwritten = 0;
         while let Some(written) = writes.next().await {
@@ -187,9 +190,9 @@ impl Monitor {
                 unwritten += 1;
                 continue;
             };
-            findings.written += u64::from(server.changed);
+            report.written += u64::from(server.changed);
             for sort in server.drift {
-                *findings.drift.entry(sort).or_default() += 1;
+                *report.drift.entry(sort).or_default() += 1;
             }
         }
         Ok(unwritten)
@@ -199,19 +202,19 @@ impl Monitor {
     async fn write(
         &self,
         mut read: Versioned<Server>,
-        sights: &BTreeMap<InstanceId, Sight>,
+        observations: &BTreeMap<InstanceId, Observation>,
         began: DateTime<Utc>,
-    ) -> Result<Option<Written>, LookError> {
-        let look = Look {
+    ) -> Result<Option<Written>, ScanError> {
+        let look = ScanContext {
             began,
             window: self.cloud.capabilities().consistency_window,
             stuck_after: self.policy.stuck_after,
         };
         for _ in 0..TRIES {
-            let machine = read.value.instance.as_ref().map(|machine| &machine.id);
+            let machine = read.value.machine.as_ref().map(|machine| &machine.id);
             let mut server = read.value.clone();
-            if let Some(sight) = machine.and_then(|id| sights.get(id)) {
-                judge::apply(&mut server, sight, &look);
+            if let Some(observation) = machine.and_then(|id| observations.get(id)) {
+                observation::apply(&mut server, observation, &look);
             }
             let drift: Vec<_> = server.drift.iter().copied().collect();
             if server == read.value {
@@ -239,25 +242,25 @@ impl Monitor {
     }
 
     /// Says that everything which the look saw is written.
-    async fn beat(&self, began: DateTime<Utc>, findings: &Findings) -> Result<(), LookError> {
-        let key = Pulse::key(&self.region)?;
-        let mut orphans = findings.orphans.clone();
-        orphans.truncate(super::ORPHANS_NAMED);
-        let pulse = Pulse {
+    async fn beat(&self, began: DateTime<Utc>, report: &ScanReport) -> Result<(), ScanError> {
+        let key = RegionScan::key(&self.region)?;
+        let mut orphans = report.orphans.clone();
+        orphans.truncate(super::MAX_LISTED_ORPHANS);
+        let scan = RegionScan {
             region: self.region.clone(),
             at: began,
             tick: self.tick(),
-            machines: findings.machines,
-            servers: findings.servers,
-            gaps: findings.gaps.clone(),
-            frozen: findings.frozen.clone(),
+            machines: report.machines,
+            servers: report.servers,
+            gaps: report.gaps.clone(),
+            frozen: report.frozen.clone(),
             orphans,
         };
-        let transaction = match self.pulses.get(&key).await? {
+        let transaction = match self.scans.get(&key).await? {
             // Another monitor looked later.
             Some(newer) if newer.value.at > began => return Ok(()),
-            Some(older) => self.pulses.replace(Transaction::new(), &older, &pulse)?,
-            None => self.pulses.create(Transaction::new(), &key, &pulse)?,
+            Some(older) => self.scans.replace(Transaction::new(), &older, &scan)?,
+            None => self.scans.create(Transaction::new(), &key, &scan)?,
         };
         match self.store.commit(&transaction).await {
             Ok(_) => Ok(()),
@@ -267,20 +270,17 @@ impl Monitor {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "gauges are floats")]
-    fn measure(&self, findings: &Findings) {
+    fn measure(&self, report: &ScanReport) {
         let set = |name: &'static str, value: u64| {
             gauge!(name, "region" => self.label()).set(value as f64);
         };
-        set("fleetwright_region_machines", findings.machines);
-        set("fleetwright_region_servers", findings.servers);
-        set("fleetwright_region_absent", findings.absent);
-        set("fleetwright_region_orphans", count(findings.orphans.len()));
-        set(
-            "fleetwright_region_frozen",
-            findings.frozen.is_some().into(),
-        );
+        set("fleetwright_region_machines", report.machines);
+        set("fleetwright_region_servers", report.servers);
+        set("fleetwright_region_machines_absent", report.absent);
+        set("fleetwright_region_orphans", count(report.orphans.len()));
+        set("fleetwright_region_frozen", report.frozen.is_some().into());
         for sort in Drift::ALL {
-            let servers = findings.drift.get(&sort).copied().unwrap_or_default();
+            let servers = report.drift.get(&sort).copied().unwrap_or_default();
             let labels = [("region", self.label()), ("kind", sort.as_str().to_owned())];
             gauge!("fleetwright_region_drift", &labels).set(servers as f64);
         }

@@ -10,25 +10,25 @@ use fleetwright_store::{Check, Transaction};
 
 use super::{
     EventKind, Field, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer, Server, ServerError,
-    ServerId, ServerSpec, Servers, Site, Writer,
+    ServerId, ServerPlacement, ServerSpec, Servers, Writer,
 };
 use crate::secret::SshKeys;
 
 impl Servers {
     /// What must hold of the ground of a server when it is written. Where nothing changed, nothing is asked.
-    pub(super) async fn grounded(
+    pub(super) async fn dependency_checks(
         &self,
         who: &Principal,
-        site: &Site<'_>,
+        site: &ServerPlacement<'_>,
     ) -> Result<Vec<Check>, ServerError> {
         if site.changed.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(self.ground.check(who, site).await?)
+        Ok(self.dependencies.check(who, site).await?)
     }
 
     /// Adds the key pair of a new server, if servers have them. Answers the public half.
-    pub(super) fn keyed(
+    pub(super) fn add_key_pair(
         &self,
         transaction: Transaction,
         new: &NewServer,
@@ -47,7 +47,7 @@ impl Servers {
 }
 
 /// That a spec fits into a record.
-pub(super) fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
+pub(super) fn check_size(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
     let actual = spec.security_groups.len();
     if actual > MAX_SECURITY_GROUPS {
         return Err(ServerError::TooManySecurityGroups { id, actual });
@@ -60,7 +60,11 @@ pub(super) fn fits(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
 }
 
 /// That a machine of a spec can boot with its user data, beside what is added to them: the server's key, if it has one, and its authority.
-pub(super) fn boots(id: ServerId, spec: &ServerSpec, key: Keyed) -> Result<(), ServerError> {
+pub(super) fn check_boot_data(
+    id: ServerId,
+    spec: &ServerSpec,
+    key: KeyPair,
+) -> Result<(), ServerError> {
     let mode = user_data_mode(key, spec);
     let data = spec.user_data.as_ref().map_or(&[][..], UserData::as_bytes);
     let checked = fleetwright_cloud_init::check(data, mode);
@@ -69,37 +73,40 @@ pub(super) fn boots(id: ServerId, spec: &ServerSpec, key: Keyed) -> Result<(), S
 }
 
 /// Whether something is added to the user data of a spec.
-pub(super) fn user_data_mode(key: Keyed, spec: &ServerSpec) -> Mode {
+pub(super) fn user_data_mode(key: KeyPair, spec: &ServerSpec) -> Mode {
     match (key, spec.ssh_authority) {
-        (Keyed::Without, None) => Mode::Alone,
-        (Keyed::With, _) | (_, Some(_)) => Mode::Merged,
+        (KeyPair::Without, None) => Mode::Alone,
+        (KeyPair::With, _) | (_, Some(_)) => Mode::Merged,
     }
 }
 
 /// [`boots`], asked of a server that is to change, if what it boots with does.
-pub(super) fn still_boots(server: &Server, spec: &ServerSpec) -> Result<(), ServerError> {
+pub(super) fn check_changed_boot_data(
+    server: &Server,
+    spec: &ServerSpec,
+) -> Result<(), ServerError> {
     let changed = server.spec.changed(spec);
     if !changed.contains(&Field::UserData) && !changed.contains(&Field::SshAuthority) {
         return Ok(());
     }
-    boots(server.id, spec, Keyed::of(server.public_key.as_ref()))
+    check_boot_data(server.id, spec, KeyPair::of(server.public_key.as_ref()))
 }
 
 /// Whether a server has a key pair.
 #[derive(Clone, Copy)]
-pub(super) enum Keyed {
+pub(super) enum KeyPair {
     With,
     Without,
 }
 
-impl Keyed {
+impl KeyPair {
     pub(super) fn of(public_key: Option<&String>) -> Self {
         public_key.map_or(Self::Without, |_| Self::With)
     }
 }
 
 /// The record of a server of which nothing has happened yet.
-pub(crate) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
+pub(crate) fn new_record(new: &NewServer, now: DateTime<Utc>) -> Server {
     let mut server = Server {
         id: new.id,
         owner: new.owner.clone(),
@@ -112,7 +119,7 @@ pub(crate) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
         generation: 1,
         observed_generation: 0,
         launch: None,
-        instance: None,
+        machine: None,
         retry: None,
         conditions: Vec::new(),
         observed: None,
@@ -122,6 +129,6 @@ pub(crate) fn made(new: &NewServer, now: DateTime<Utc>) -> Server {
         events: Vec::new(),
     };
     let words = format!("made for {}", new.owner);
-    server.note(now, Writer::Service, EventKind::Made, words);
+    server.note(now, Writer::Service, EventKind::Created, words);
     server
 }

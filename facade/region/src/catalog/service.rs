@@ -66,14 +66,14 @@ impl From<Invalid> for LoadError {
 /// Every read of a tenant goes through [`flavors`](Self::flavors) and its siblings, which take the tenant's principal.
 /// What it may not see looks like what does not exist.
 #[derive(Debug)]
-pub struct CatalogKeeper {
+pub struct CatalogService {
     flavors: Table<Flavor>,
     pub(super) images: Table<Image>,
     pub(super) store: Arc<dyn Store>,
     current: RwLock<Current>,
 }
 
-impl CatalogKeeper {
+impl CatalogService {
     /// Reads what was stored. Entries that cannot be read are answered beside it, and stop none of the others.
     pub async fn open(store: Arc<dyn Store>) -> Result<(Self, Vec<Damaged>), StoreError> {
         let keeper = Self {

@@ -12,7 +12,7 @@ use fleetwright_store::Check;
 
 use super::{Field, ServerSpec};
 use crate::{
-    catalog::{Catalog, CatalogKeeper, Flavor, Image, NotOffered, Origin, Unfit, fit},
+    catalog::{Catalog, CatalogService, Flavor, Image, NotOffered, Origin, Unfit, fit},
     ids::{FlavorId, ImageId, RegionId},
     network::{Networks, RecordError, SecurityGroups, SshAuthorities},
 };
@@ -20,7 +20,7 @@ use crate::{
 /// Where a server is to stand, and what of it is new. What is not new was checked when it was.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Site<'a> {
+pub struct ServerPlacement<'a> {
     /// In which region.
     pub region: &'a RegionId,
     /// The tenant.
@@ -33,7 +33,7 @@ pub struct Site<'a> {
     pub changed: BTreeSet<Field>,
 }
 
-impl<'a> Site<'a> {
+impl<'a> ServerPlacement<'a> {
     /// The site of a server that is to be made: everything is new.
     pub fn new(
         region: &'a RegionId,
@@ -67,17 +67,21 @@ impl<'a> Site<'a> {
 ///
 /// The answer is what must still hold when the server is written, and goes into that very transaction: what is deleted between
 /// the look and the write is not stood on. Asking has no effect. Of what a field refers to nothing is asked unless the field
-/// [changed](Site::changed), so that what a server has never keeps it from an edit of something else.
+/// [changed](ServerPlacement::changed), so that what a server has never keeps it from an edit of something else.
 #[async_trait]
-pub trait Ground: Debug + Send + Sync {
+pub trait DependencyChecker: Debug + Send + Sync {
     /// The checks for the transaction that writes the server, or why it may not stand there.
-    async fn check(&self, who: &Principal, site: &Site<'_>) -> Result<Vec<Check>, GroundError>;
+    async fn check(
+        &self,
+        who: &Principal,
+        site: &ServerPlacement<'_>,
+    ) -> Result<Vec<Check>, DependencyError>;
 }
 
 /// Why a server may not stand where it was asked to. What the caller may not see is told as what does not exist.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum GroundError {
+pub enum DependencyError {
     /// The network, a security group or the SSH certificate authority will not do.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -123,20 +127,20 @@ pub enum GroundError {
 /// transaction: whichever of a server and a deletion is first, the other one is refused. The catalog needs no check there,
 /// since nothing in it is ever destroyed. Whether a region has a mapping for what the catalog offers is its planner's
 /// to say, when the server is launched.
-pub struct TenantGround {
+pub struct TenantDependencies {
     networks: Arc<Networks>,
     groups: Arc<SecurityGroups>,
     authorities: Arc<SshAuthorities>,
-    catalog: Arc<CatalogKeeper>,
+    catalog: Arc<CatalogService>,
 }
 
-impl TenantGround {
+impl TenantDependencies {
     /// Of the services that keep each part of it, over the store that the servers are in.
     pub fn new(
         networks: Arc<Networks>,
         groups: Arc<SecurityGroups>,
         authorities: Arc<SshAuthorities>,
-        catalog: Arc<CatalogKeeper>,
+        catalog: Arc<CatalogService>,
     ) -> Self {
         Self {
             networks,
@@ -146,7 +150,11 @@ impl TenantGround {
         }
     }
 
-    async fn check_network(&self, who: &Principal, site: &Site<'_>) -> Result<Check, RecordError> {
+    async fn check_network(
+        &self,
+        who: &Principal,
+        site: &ServerPlacement<'_>,
+    ) -> Result<Check, RecordError> {
         let found = self.networks.get(who, site.spec.network).await?;
         let elsewhere = |wanted: String| RecordError::Elsewhere {
             what: "network",
@@ -164,11 +172,15 @@ impl TenantGround {
         self.networks.check_open(&found)
     }
 
-    fn check_catalog(&self, who: &Principal, site: &Site<'_>) -> Result<(), GroundError> {
+    fn check_catalog(
+        &self,
+        who: &Principal,
+        site: &ServerPlacement<'_>,
+    ) -> Result<(), DependencyError> {
         let catalog = self.catalog.current();
         let flavor = self.flavor(&catalog, who, site)?;
         let image = self.image(&catalog, who, site)?;
-        fit(flavor, image).map_err(|source| GroundError::Unfit {
+        fit(flavor, image).map_err(|source| DependencyError::Unfit {
             flavor: flavor.id.clone(),
             image: image.id.clone(),
             source,
@@ -179,10 +191,10 @@ impl TenantGround {
         &self,
         catalog: &'c Catalog,
         who: &Principal,
-        site: &Site<'_>,
-    ) -> Result<&'c Flavor, GroundError> {
+        site: &ServerPlacement<'_>,
+    ) -> Result<&'c Flavor, DependencyError> {
         let id = &site.spec.flavor;
-        let absent = || GroundError::NoFlavor(id.clone());
+        let absent = || DependencyError::NoFlavor(id.clone());
         let flavor = catalog.flavor(id).ok_or_else(absent)?;
         if site.has_new(&[Field::Flavor]) {
             self.catalog.flavor(who, id).ok_or_else(absent)?;
@@ -195,10 +207,10 @@ impl TenantGround {
         &self,
         catalog: &'c Catalog,
         who: &Principal,
-        site: &Site<'_>,
-    ) -> Result<&'c Image, GroundError> {
+        site: &ServerPlacement<'_>,
+    ) -> Result<&'c Image, DependencyError> {
         let id = &site.spec.image;
-        let absent = || GroundError::NoImage(id.clone());
+        let absent = || DependencyError::NoImage(id.clone());
         let image = catalog.image(id).ok_or_else(absent)?;
         if !site.has_new(&[Field::Image]) {
             return Ok(image);
@@ -212,7 +224,7 @@ impl TenantGround {
         image.check_offered()?;
         match &image.origin {
             Origin::Made { region, .. } if region != site.region => {
-                Err(GroundError::ImageElsewhere {
+                Err(DependencyError::ImageElsewhere {
                     image: id.clone(),
                     made_in: region.clone(),
                     region: site.region.clone(),
@@ -224,8 +236,12 @@ impl TenantGround {
 }
 
 #[async_trait]
-impl Ground for TenantGround {
-    async fn check(&self, who: &Principal, site: &Site<'_>) -> Result<Vec<Check>, GroundError> {
+impl DependencyChecker for TenantDependencies {
+    async fn check(
+        &self,
+        who: &Principal,
+        site: &ServerPlacement<'_>,
+    ) -> Result<Vec<Check>, DependencyError> {
         let spec = site.spec;
         let mut checks = Vec::new();
         if site.has_new(&[Field::Network]) {
@@ -248,9 +264,9 @@ impl Ground for TenantGround {
     }
 }
 
-impl Debug for TenantGround {
+impl Debug for TenantDependencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TenantGround")
+        f.write_str("TenantDependencies")
     }
 }
 
@@ -260,11 +276,15 @@ impl Debug for TenantGround {
 /// it is open, offered or fits. For simulations and tests of what comes after a wish, and for programs whose servers stand
 /// on nothing that is kept here; never for tenants.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Anywhere;
+pub struct NoDependencyCheck;
 
 #[async_trait]
-impl Ground for Anywhere {
-    async fn check(&self, _: &Principal, _: &Site<'_>) -> Result<Vec<Check>, GroundError> {
+impl DependencyChecker for NoDependencyCheck {
+    async fn check(
+        &self,
+        _: &Principal,
+        _: &ServerPlacement<'_>,
+    ) -> Result<Vec<Check>, DependencyError> {
         Ok(Vec::new())
     }
 }

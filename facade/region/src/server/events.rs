@@ -25,9 +25,9 @@ pub enum ConditionKind {
     /// What is asked for is refused, and will be until it is changed.
     Refused,
     /// The cloud cannot be used now: throttled, unreachable, credentials. It is tried again.
-    CloudTrouble,
+    CloudError,
     /// No machine booted in all the attempts there are. Ask for a replacement.
-    AttemptsUsed,
+    AttemptsExhausted,
     /// The machine had booted and is gone. Its disk is lost. Ask for a replacement.
     Lost,
     /// A change that takes effect with the next launch.
@@ -64,9 +64,9 @@ pub enum Writer {
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
     /// The record was made.
-    Made,
+    Created,
     /// Something else is asked for.
-    Asked,
+    Requested,
     /// A launch is sent.
     Launching,
     /// A launch was answered with a machine.
@@ -78,11 +78,11 @@ pub enum EventKind {
     /// The machine was changed in place.
     Changed,
     /// The machine is being destroyed.
-    Ending,
+    Terminating,
     /// There is nothing more to do without somebody's word.
     GaveUp,
     /// The machine was seen in another state.
-    Seen,
+    StateObserved,
     /// The machine differs from what it should be, by somebody else's doing.
     Drifted,
 }
