@@ -149,7 +149,7 @@ fn http_date(date: DateTime<Utc>) -> String {
     date.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// The document of a refusal, with what a client may read_lag for beside it.
+/// The document of a refusal, with what a client may look for beside it.
 fn refused(refusal: &Refusal) -> ApiResponse {
     let mut error = json!({ "code": refusal.code, "message": refusal.message });
     if let Some(target) = &refusal.target {
@@ -179,8 +179,8 @@ impl crate::cloud::Operation for Operation {
         Self::name(self)
     }
 
-    fn named(name: &str) -> Option<Self> {
-        Self::named(name)
+    fn from_name(name: &str) -> Option<Self> {
+        Self::from_name(name)
     }
 }
 

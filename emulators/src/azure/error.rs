@@ -1,7 +1,7 @@
 //! Azure Resource Manager's refusals: status, code, words.
 //!
 //! Owns the constructors of the codes that more than one place answers. It decides nothing: who refuses
-//! says why. Codes are Azure's; the words are those that clients are known to read_lag at, shortened.
+//! says why. Codes are Azure's; the words are those that clients are known to look at, shortened.
 
 use std::borrow::Cow;
 

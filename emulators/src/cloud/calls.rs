@@ -1,30 +1,31 @@
-//! The calls that were made: how many of each operation, and what the latest ones said.
+//! Counts the calls by operation, and records the latest ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 
-/// How many calls are kept in full.
-const KEPT: usize = 10_000;
+/// How many calls are recorded.
+const MAX_RECORDS: usize = 10_000;
 
-/// The longest value that is kept in full.
-const LONGEST: usize = 256;
+/// The maximum length of a recorded parameter, in characters. Longer values are cut.
+const MAX_VALUE: usize = 256;
 
-/// One call, as a tap on the wire saw it.
+/// The record of one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CallRecord {
     /// The operation.
     pub operation: String,
-    /// Its parameters, without those that prove who asks; long values are cut.
+    /// The parameters, without credentials. Values of more than 256 characters are cut.
     pub parameters: BTreeMap<String, String>,
-    /// The id of the request.
+    /// The request id that the response names.
     pub request_id: String,
-    /// The status that it came to, whether the reply arrived or not; none if it did not get so far.
+    /// The HTTP status of the response, whether it was delivered or not; `None` if the call was lost before
+    /// its effect.
     pub status: Option<u16>,
-    /// The code of its refusal.
+    /// The error code, if the call was refused.
     pub code: Option<String>,
-    /// The fault that struck it.
+    /// The injected fault, in Rust's debug format.
     pub fault: Option<String>,
 }
 
@@ -41,14 +42,14 @@ impl Calls {
         *self.counts.entry(operation).or_default() += 1;
     }
 
-    /// Keeps a call's record.
-    pub(crate) fn keep(&mut self, mut record: CallRecord) {
+    /// Records a call, and drops the oldest record if there are too many.
+    pub(crate) fn record(&mut self, mut record: CallRecord) {
         for value in record.parameters.values_mut() {
-            if value.len() > LONGEST {
-                *value = value.chars().take(LONGEST).chain(['…']).collect();
+            if value.len() > MAX_VALUE {
+                *value = value.chars().take(MAX_VALUE).chain(['…']).collect();
             }
         }
-        if self.latest.len() == KEPT {
+        if self.latest.len() == MAX_RECORDS {
             self.latest.pop_front();
         }
         self.latest.push_back(record);
@@ -71,11 +72,11 @@ mod tests {
     #[test]
     fn records_are_bounded_in_number_and_length() {
         let mut calls = Calls::default();
-        for number in 0..=KEPT {
+        for number in 0..=MAX_RECORDS {
             calls.count("CreateTags");
-            calls.keep(CallRecord {
+            calls.record(CallRecord {
                 operation: number.to_string(),
-                parameters: [("A".to_owned(), "x".repeat(LONGEST + 1))].into(),
+                parameters: [("A".to_owned(), "x".repeat(MAX_VALUE + 1))].into(),
                 request_id: String::new(),
                 status: None,
                 code: None,
@@ -83,8 +84,11 @@ mod tests {
             });
         }
         let latest = calls.latest();
-        assert_eq!((latest.len(), latest[0].operation.as_str()), (KEPT, "1"));
-        assert_eq!(latest[0].parameters["A"].chars().count(), LONGEST + 1);
-        assert_eq!(calls.counts()["CreateTags"], KEPT as u64 + 1);
+        assert_eq!(
+            (latest.len(), latest[0].operation.as_str()),
+            (MAX_RECORDS, "1")
+        );
+        assert_eq!(latest[0].parameters["A"].chars().count(), MAX_VALUE + 1);
+        assert_eq!(calls.counts()["CreateTags"], MAX_RECORDS as u64 + 1);
     }
 }

@@ -1,4 +1,4 @@
-//! How many machines there are, and who has them.
+//! Counts the machines in use, and how many are free under the capacity rules.
 
 use std::collections::BTreeMap;
 
@@ -7,45 +7,42 @@ use super::knobs::{Capacity, Market, is_or_any};
 /// The type, the zone and the market of a machine.
 pub(crate) type Kind = (String, String, Market);
 
-/// CapacityUsage in use.
+/// The number of machines in use, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct CapacityUsage(BTreeMap<Kind, u64>);
 
 impl CapacityUsage {
-    /// One more is in use.
+    /// Counts a machine as in use.
     pub(crate) fn reserve(&mut self, kind: Kind) {
         *self.0.entry(kind).or_default() += 1;
     }
 
-    /// One fewer is in use.
+    /// Counts a machine as free again.
     pub(crate) fn release(&mut self, kind: &Kind) {
         if let Some(count) = self.0.get_mut(kind) {
             *count = count.saturating_sub(1);
         }
     }
 
-    /// Every kind that is in use, and how many of it.
+    /// Returns the kinds that are in use, with their numbers.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = (&Kind, u64)> {
         let used = self.0.iter().filter(|(_, count)| **count > 0);
         used.map(|(kind, count)| (kind, *count))
     }
 
-    /// How many of a kind are free: as many as the tightest rule leaves that is about it.
+    /// Returns how many machines of a kind are free: the minimum over all rules that match the kind.
     pub(crate) fn free(&self, rules: &[Capacity], kind: &Kind) -> u64 {
-        let left = rules
-            .iter()
-            .filter(|rule| is_about(rule, kind))
-            .map(|rule| {
-                let counted = self.in_use().filter(|(kind, _)| is_about(rule, kind));
-                let used = counted.map(|(_, count)| count).sum();
-                rule.machines.saturating_sub(used)
-            });
+        let left = rules.iter().filter(|rule| matches(rule, kind)).map(|rule| {
+            let counted = self.in_use().filter(|(kind, _)| matches(rule, kind));
+            let used = counted.map(|(_, count)| count).sum();
+            rule.machines.saturating_sub(used)
+        });
         left.min().unwrap_or(u64::MAX)
     }
 }
 
 /// Whether a rule counts machines of this kind.
-fn is_about(rule: &Capacity, (name, zone, market): &Kind) -> bool {
+fn matches(rule: &Capacity, (name, zone, market): &Kind) -> bool {
     is_or_any(rule.instance_type.as_deref(), name)
         && is_or_any(rule.zone.as_deref(), zone)
         && rule.market.is_none_or(|only| only == *market)
@@ -60,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_rule_counts() {
+    fn the_tightest_rule_limits() {
         let mut machines = CapacityUsage::default();
         machines.reserve(kind("large", "a"));
         machines.reserve(kind("small", "a"));

@@ -1,4 +1,4 @@
-//! The emulator's time: another clock's, and what it was told to skip.
+//! The emulator's time: that of another clock, plus what tests have skipped.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -8,8 +8,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use fleetwright_chaos::Clock;
 
-/// Real time since it was made, on the real calendar. It follows no runtime: sockets are real, so a
-/// paused runtime must not pause it.
+/// Real time since its creation, on the real calendar. It is independent of any runtime: sockets are real,
+/// so a paused runtime must not pause it.
 #[derive(Debug)]
 pub(crate) struct RealClock {
     epoch: DateTime<Utc>,
@@ -35,7 +35,7 @@ impl Clock for RealClock {
     }
 }
 
-/// A clock that can be put forward.
+/// A clock that can be advanced.
 #[derive(Debug)]
 pub(crate) struct SkippingClock {
     inner: Arc<dyn Clock>,
@@ -50,7 +50,7 @@ impl SkippingClock {
         }
     }
 
-    /// Lets `duration` have passed.
+    /// Advances the clock by `duration`.
     pub(crate) fn advance(&self, duration: Duration) {
         let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
         *skipped = skipped.saturating_add(duration);

@@ -1,6 +1,13 @@
-//! The control endpoint: the power of [`Emulator`](super::emulator::Emulator)'s methods, for other processes.
+//! The control endpoint: the methods of [`Emulator`](super::emulator::Emulator), for other processes.
 //!
-//! Everything under `/_emulator` is JSON, unsigned, uncounted and never faulty.
+//! Everything under `/_emulator` is JSON. These requests need no signature, are not counted, and get no
+//! faults. An error is `{"error": "…"}` with status 400, or 404 for an unknown path.
+//!
+//! ```sh
+//! curl http://127.0.0.1:4566/_emulator/oracle
+//! curl -X PATCH -d '{"lag": {"reads": 2000}}' http://127.0.0.1:4566/_emulator/knobs
+//! curl -d '{"millis": 5000}' http://127.0.0.1:4566/_emulator/advance
+//! ```
 
 use std::time::Duration;
 
@@ -19,12 +26,12 @@ pub(super) fn is_control(request: &HttpRequest) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Answers a request.
+/// Handles a request to the control endpoint.
 pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &HttpRequest) -> HttpResponse {
     let body = request.body.as_deref().unwrap_or_default();
     let path = request.uri.path();
-    let what = path.strip_prefix(ROOT).unwrap_or(path).trim_matches('/');
-    let answer = match (&request.method, what) {
+    let resource = path.strip_prefix(ROOT).unwrap_or(path).trim_matches('/');
+    let result = match (&request.method, resource) {
         (&Method::GET, "") => Ok(C::describe(&service.knobs())),
         (&Method::GET, "knobs") => value(&service.knobs()),
         (&Method::PATCH, "knobs") => patch_knobs(service, body),
@@ -34,10 +41,11 @@ pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &HttpRequest) -> H
             service.clear_faults();
             Ok(json!({}))
         }
-        (&Method::POST, "external-actions") => read::<C::ExternalAction>(body).and_then(|act| {
-            let done = service.perform_external(act);
-            done.map(|ids| json!({ "ids": ids }))
-                .map_err(|refusal| bad(&format!("{}: {}", refusal.code(), refusal.message())))
+        (&Method::POST, "external-actions") => read::<C::ExternalAction>(body).and_then(|action| {
+            let result = service.perform_external(action);
+            result.map(|ids| json!({ "ids": ids })).map_err(|refusal| {
+                bad_request(&format!("{}: {}", refusal.code(), refusal.message()))
+            })
         }),
         (&Method::POST, "advance") => read(body).map(|Advance { millis }| {
             service.advance(Duration::from_millis(millis));
@@ -49,16 +57,19 @@ pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &HttpRequest) -> H
         }),
         (&Method::GET, "oracle") => value(&service.oracle()),
         (&Method::GET, "calls") => value(&service.call_records()),
-        _ => Err((404, format!("no {} {path} here", request.method))),
+        _ => Err((
+            404,
+            format!("unknown control request {} {path}", request.method),
+        )),
     };
-    let (status, body) = match answer {
+    let (status, body) = match result {
         Ok(body) => (200, body),
         Err((status, message)) => (status, json!({ "error": message })),
     };
     HttpResponse::new(status, "application/json", body.to_string())
 }
 
-type Answer<T> = Result<T, (u16, String)>;
+type ControlResult<T> = Result<T, (u16, String)>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,12 +101,12 @@ impl<'de, O: Operation> Deserialize<'de> for OneOrMany<O> {
     }
 }
 
-/// Adds rules, all of them or none.
-fn add_faults<C: Cloud>(service: &Service<C>, body: &[u8]) -> Answer<Value> {
+/// Adds all rules, or none of them if one is not supported.
+fn add_faults<C: Cloud>(service: &Service<C>, body: &[u8]) -> ControlResult<Value> {
     let OneOrMany(rules) = read(body)?;
     if let Some(rule) = rules.iter().find(|rule| !C::supports_fault(&rule.fault)) {
-        let message = format!("{:?} means nothing in {}", rule.fault, C::NAME);
-        return Err(bad(&message));
+        let message = format!("the fault {:?} is not supported by {}", rule.fault, C::NAME);
+        return Err(bad_request(&message));
     }
     for rule in rules {
         service.add_fault(rule);
@@ -103,13 +114,13 @@ fn add_faults<C: Cloud>(service: &Service<C>, body: &[u8]) -> Answer<Value> {
     Ok(json!({}))
 }
 
-/// Merges an object over the knobs as they are, as RFC 7396 has it: objects in depth, null back to the
-/// default, everything else replaced.
-fn patch_knobs<C: Cloud>(service: &Service<C>, body: &[u8]) -> Answer<Value> {
+/// Applies a JSON merge patch (RFC 7396) to the knobs: objects are merged, null restores the default, and
+/// everything else is replaced.
+fn patch_knobs<C: Cloud>(service: &Service<C>, body: &[u8]) -> ControlResult<Value> {
     let patch: Value = read(body)?;
     let mut knobs = value(&service.knobs())?;
     merge(&mut knobs, patch);
-    let knobs = serde_json::from_value(knobs).map_err(|error| bad(&error.to_string()))?;
+    let knobs = serde_json::from_value(knobs).map_err(|error| bad_request(&error.to_string()))?;
     service.set_knobs(knobs);
     value(&service.knobs())
 }
@@ -129,11 +140,11 @@ fn merge(into: &mut Value, patch: Value) {
     }
 }
 
-fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
-    serde_json::from_slice(body).map_err(|error| bad(&error.to_string()))
+fn read<T: DeserializeOwned>(body: &[u8]) -> ControlResult<T> {
+    serde_json::from_slice(body).map_err(|error| bad_request(&error.to_string()))
 }
 
-fn read_or_default<T: DeserializeOwned + Default>(body: &[u8]) -> Answer<T> {
+fn read_or_default<T: DeserializeOwned + Default>(body: &[u8]) -> ControlResult<T> {
     if body.is_empty() {
         Ok(T::default())
     } else {
@@ -141,11 +152,11 @@ fn read_or_default<T: DeserializeOwned + Default>(body: &[u8]) -> Answer<T> {
     }
 }
 
-fn value<T: Serialize>(it: &T) -> Answer<Value> {
+fn value<T: Serialize>(it: &T) -> ControlResult<Value> {
     serde_json::to_value(it).map_err(|error| (500, error.to_string()))
 }
 
-fn bad(message: &str) -> (u16, String) {
+fn bad_request(message: &str) -> (u16, String) {
     (400, message.to_owned())
 }
 
@@ -154,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_goes_into_depth_and_replaces_lists() {
+    fn a_patch_merges_objects_and_replaces_lists() {
         let mut knobs = json!({ "timing": { "boot": 1, "stop": 2 }, "zones": ["a"], "seed": 7 });
         let patch =
             json!({ "timing": { "boot": 9 }, "zones": ["b", "c"], "seed": null, "new": {} });

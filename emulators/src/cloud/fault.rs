@@ -1,4 +1,6 @@
-//! What can go wrong between a client and an emulated cloud, and at which call.
+//! The faults that the emulators can inject, and the rules that say into which calls.
+//!
+//! Owns only values: `service` and `inject` apply them.
 
 use std::time::Duration;
 
@@ -8,116 +10,123 @@ use serde::{Deserialize, Serialize};
 use super::Operation;
 
 /// Something that goes wrong with one call.
+///
+/// In JSON a fault is an object with a `kind`, which is the variant's name in snake case, and its fields:
+///
+/// ```sh
+/// curl -d '{"operation": "RunInstances", "nth": 1, "fault": {"kind": "lost", "phase": "after"}}' \
+///     http://127.0.0.1:4566/_emulator/faults
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The connection is closed without a reply: before the effect the request is lost, after it the
-    /// reply.
+    /// The connection is closed without a response. Before the effect the request is lost, after the effect
+    /// the response is lost.
     Lost {
         /// Before or after the effect.
         phase: Phase,
     },
-    /// The call is carried out; the connection is reset in the middle of the reply's body.
+    /// The call is executed; the connection is reset in the middle of the response's body.
     Reset,
-    /// The call is carried out; the reply's document ends in the middle, in a whole HTTP message.
+    /// The call is executed; the HTTP message is complete, but its document ends in the middle.
     Truncated,
-    /// The call is carried out; the reply is a page of HTML with status 200.
+    /// The call is executed; the response is an HTML page with status 200, as a proxy would send.
     Malformed,
-    /// Refused as one call too many; nothing is done. Few clouds say a time to come back; what stands
-    /// between them and a client may.
+    /// The cloud's error for too many calls; nothing is changed. Few clouds send a `Retry-After` header, but
+    /// proxies between them and a client may.
     Throttled {
-        /// The seconds of a `Retry-After` header.
+        /// The seconds of a `Retry-After` header; without it the header is absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_secs: Option<u64>,
     },
-    /// The cloud's internal error.
+    /// The cloud's internal error, status 500.
     ServerError {
         /// Before or after the effect.
         phase: Phase,
     },
-    /// A read sees the oldest that the lag allows.
+    /// A read returns the oldest state that [`Lag::reads`](super::lag::Lag::reads) allows.
     StaleRead,
-    /// Refused as the cloud refuses credentials that ran out; nothing is done.
+    /// The cloud's error for expired credentials; nothing is changed.
     ExpiredCredentials,
-    /// Refused for want of a right; nothing is done.
+    /// The cloud's error for a missing permission; nothing is changed.
     Forbidden,
-    /// Refused for want of machines; nothing is done.
+    /// The cloud's error for missing capacity; nothing is changed.
     Capacity,
-    /// Refused for a quota; nothing is done.
+    /// The cloud's error for an exhausted quota; nothing is changed.
     Quota,
-    /// A page holds nothing, and its token leads on.
+    /// A page of a list is empty, and its token leads to the items that it should have had.
     EmptyPage,
-    /// A page's token is the one it was asked for with, so that whoever follows it goes in circles.
+    /// A page returns the token that it was requested with, so a client that follows it never ends.
     RepeatedToken,
-    /// Every instance in the reply is in this state, which nobody knows.
+    /// Every instance in the response has this state, which no client knows.
     UnknownState {
         /// The state's name.
         state: String,
     },
-    /// What is launched fails before it runs.
+    /// The instances that the call launches fail before they run.
     LateFailure {
-        /// The code of the reason.
+        /// The cloud's error code.
         code: String,
-        /// The words of the reason.
+        /// The cloud's message.
         message: String,
     },
-    /// The operation that the call begins ends with these errors. For clouds that answer with
-    /// operations; elsewhere it never strikes.
+    /// The operation that the call starts fails with these errors, and nothing else happens. Only for clouds
+    /// with asynchronous operations; on EC2 the rule is never applied.
     OperationError {
-        /// The errors, in order.
+        /// The errors, in order. Azure uses the first one.
         errors: Vec<Failure>,
     },
-    /// The operation that is asked for is not remembered any more. For clouds that answer with
-    /// operations; elsewhere it never strikes.
+    /// The operation that the call reads has expired. Only for clouds with asynchronous operations; on EC2
+    /// the rule is never applied.
     OperationExpired,
-    /// The call never ends.
+    /// The response never comes, and the connection stays open.
     Hang {
         /// Before or after the effect.
         phase: Phase,
     },
-    /// The call takes longer.
+    /// The call takes longer, in real time.
     Delay {
         /// Before or after the effect.
         phase: Phase,
-        /// By so much.
+        /// The delay; `millis` in JSON.
         #[serde(rename = "millis", with = "super::millis")]
         by: Duration,
     },
-    /// Any refusal; nothing is done.
+    /// Any error response; nothing is changed.
     Refused {
-        /// The HTTP status.
+        /// The HTTP status. A status outside 400..600 becomes 500.
         status: u16,
         /// The cloud's code.
         code: String,
-        /// The cloud's words.
+        /// The cloud's message.
         message: String,
     },
 }
 
-/// When a fault strikes.
+/// Whether a fault happens before or after the call has had its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// The call has no effect.
+    /// Before: the call has no effect.
     Before,
-    /// The call has had its effect.
+    /// After: the call has had its effect.
     After,
 }
 
-/// Why something that was begun fails.
+/// The error of an asynchronous operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Failure {
     /// The cloud's code.
     pub code: String,
-    /// The cloud's words.
+    /// The cloud's message.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure.
+    /// Creates a failure from a code and a message.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             code: code.into(),
@@ -126,34 +135,34 @@ impl Failure {
     }
 }
 
-/// A refusal that is not a call's own.
+/// An error that a fault or a token bucket returns instead of the call's own result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectedError<'a> {
-    /// One call too many.
+    /// Too many calls.
     Throttled,
     /// The credentials have expired.
     ExpiredCredentials,
-    /// A right is missing.
+    /// A permission is missing.
     Forbidden,
-    /// There are no machines.
+    /// There is no capacity.
     Capacity,
-    /// A quota is used up.
+    /// A quota is exhausted.
     Quota,
-    /// The cloud's fault.
+    /// The cloud's internal error.
     Internal,
     /// Any error that a test asks for.
     Custom {
-        /// The HTTP status, of an error.
+        /// The HTTP status, in 400..600.
         status: u16,
         /// The cloud's code.
         code: &'a str,
-        /// The cloud's words.
+        /// The cloud's message.
         message: &'a str,
     },
 }
 
 impl Fault {
-    /// The refusal that stands in for the call's own answer, if that is what the fault is.
+    /// Returns the error that the fault returns instead of the call's own result, if it does.
     pub(super) fn injected_error(&self) -> Option<InjectedError<'_>> {
         match self {
             Self::Throttled { .. } => Some(InjectedError::Throttled),
@@ -195,7 +204,7 @@ impl Fault {
         }
     }
 
-    /// When a call that is refused is told to come back.
+    /// Returns the seconds of the `Retry-After` header.
     pub(super) const fn retry_after_secs(&self) -> Option<u64> {
         if let Self::Throttled { retry_after_secs } = self {
             *retry_after_secs
@@ -204,24 +213,38 @@ impl Fault {
         }
     }
 
-    /// Whether only a cloud that answers with operations can do it.
+    /// Whether only a cloud with asynchronous operations can inject it.
     pub(crate) const fn needs_operations(&self) -> bool {
         matches!(self, Self::OperationError { .. } | Self::OperationExpired)
     }
 }
 
-/// A fault and the calls it strikes, as the control endpoint reads it.
+/// A fault and the calls that it is injected into.
+///
+/// In JSON: `{"operation": "RunInstances", "nth": 2, "fault": {"kind": "reset"}}`.
+///
+/// ```
+/// # #[cfg(feature = "gcp")] {
+/// use fleetwright_emulators::gcp::{Fault, FaultRule, Method, Phase};
+///
+/// // Every insert is lost before it has an effect.
+/// FaultRule::always(Method::InstancesInsert, Fault::Lost { phase: Phase::Before });
+/// // The third call of any method is throttled.
+/// FaultRule::nth_of_any(3, Fault::Throttled { retry_after_secs: Some(1) });
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FaultRule<O> {
-    /// The operation it strikes, or every one.
+    /// The operation whose calls match; `None` matches the calls of all operations.
     #[serde(default = "any", skip_serializing_if = "Option::is_none")]
     pub operation: Option<O>,
-    /// Which of its calls, from 1, counted from when the rule was added; every one if absent.
+    /// The number of the matching call that gets the fault, counted from 1 since the rule was added; `None`
+    /// injects the fault into every matching call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nth: Option<u64>,
-    /// What happens then.
+    /// The fault.
     pub fault: Fault,
 }
 
@@ -230,22 +253,22 @@ const fn any<O>() -> Option<O> {
 }
 
 impl<O: Operation> FaultRule<O> {
-    /// Strikes call number `nth` (from 1) of an operation.
+    /// Injects the fault into call number `nth` (from 1) of an operation.
     pub const fn nth(operation: O, nth: u64, fault: Fault) -> Self {
         Self::new(Some(operation), Some(nth), fault)
     }
 
-    /// Strikes every call of an operation.
+    /// Injects the fault into every call of an operation.
     pub const fn always(operation: O, fault: Fault) -> Self {
         Self::new(Some(operation), None, fault)
     }
 
-    /// Strikes call number `nth` (from 1), of whatever operation.
+    /// Injects the fault into call number `nth` (from 1), counting all operations.
     pub const fn nth_of_any(nth: u64, fault: Fault) -> Self {
         Self::new(None, Some(nth), fault)
     }
 
-    /// Strikes every call.
+    /// Injects the fault into every call.
     pub const fn always_any(fault: Fault) -> Self {
         Self::new(None, None, fault)
     }
@@ -272,7 +295,7 @@ impl<O: Operation> From<FaultRule<O>> for chaos::Rule<Fault> {
 impl<O: Operation> From<chaos::Rule<Fault>> for FaultRule<O> {
     fn from(rule: chaos::Rule<Fault>) -> Self {
         Self {
-            operation: rule.operation.as_deref().and_then(O::named),
+            operation: rule.operation.as_deref().and_then(O::from_name),
             nth: match rule.when {
                 chaos::When::Nth(nth) => Some(nth),
                 chaos::When::Always => None,
@@ -286,28 +309,28 @@ impl<O: Operation> From<chaos::Rule<Fault>> for FaultRule<O> {
 mod tests {
     use super::*;
 
-    /// A cloud's operations, of which there is one.
+    /// A cloud with one operation.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-    enum Only {
+    enum TestOperation {
         Run,
     }
 
-    impl Operation for Only {
+    impl Operation for TestOperation {
         fn name(self) -> &'static str {
             "Run"
         }
 
-        fn named(name: &str) -> Option<Self> {
+        fn from_name(name: &str) -> Option<Self> {
             (name == "Run").then_some(Self::Run)
         }
     }
 
-    fn read(text: &str) -> Result<FaultRule<Only>, serde_json::Error> {
+    fn read(text: &str) -> Result<FaultRule<TestOperation>, serde_json::Error> {
         serde_json::from_str(text)
     }
 
     #[test]
-    fn rules_are_read_as_the_readme_writes_them() {
+    fn rules_parse_as_documented_in_the_readme() {
         let text = r#"{"operation":"Run","nth":2,"fault":{"kind":"lost","phase":"after"}}"#;
         let rule = read(text).unwrap();
         let phase = Phase::After;
@@ -324,15 +347,15 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_is_no_error_becomes_one() {
-        for (asked, answered) in [(200, 500), (409, 409)] {
+    fn a_status_that_is_not_an_error_becomes_500() {
+        for (requested, returned) in [(200, 500), (409, 409)] {
             let fault = Fault::Refused {
-                status: asked,
+                status: requested,
                 code: "X".to_owned(),
                 message: String::new(),
             };
             let any = InjectedError::Custom {
-                status: answered,
+                status: returned,
                 code: "X",
                 message: "",
             };

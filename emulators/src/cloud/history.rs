@@ -1,30 +1,30 @@
-//! The versions of a thing that a lagging read may still see.
+//! The versions of a record that a lagging read may still return.
 
 use std::{collections::VecDeque, time::Duration};
 
-/// Versions with the moments they began at: the oldest that may still be seen first, the truth last.
+/// Versions with their start times: the oldest that a read may return first, the current one last.
 #[derive(Debug)]
 pub(crate) struct History<V> {
-    made: Duration,
+    created_at: Duration,
     /// Never empty.
     versions: VecDeque<(Duration, V)>,
 }
 
 impl<V> History<V> {
-    /// Something new.
+    /// Creates a history with its first version.
     pub(crate) fn new(now: Duration, version: V) -> Self {
         Self {
-            made: now,
+            created_at: now,
             versions: VecDeque::from([(now, version)]),
         }
     }
 
-    /// When it was made.
-    pub(crate) const fn made(&self) -> Duration {
-        self.made
+    /// Returns the time of creation.
+    pub(crate) const fn created_at(&self) -> Duration {
+        self.created_at
     }
 
-    /// The truth.
+    /// Returns the current version.
     #[expect(
         clippy::expect_used,
         reason = "versions begin with one, and pruning keeps the last"
@@ -34,27 +34,27 @@ impl<V> History<V> {
         version
     }
 
-    /// The truth, to be changed in place where no read lags.
+    /// Returns the current version for a change in place, which is right only where no read lags.
     pub(crate) fn current_mut(&mut self) -> Option<&mut V> {
         self.versions.back_mut().map(|(_, version)| version)
     }
 
-    /// What a read sees that looks at `moment`: nothing before it was made. The oldest version that
-    /// is kept stands in for those that were dropped when the lag was shorter.
-    pub(crate) fn at(&self, moment: Option<Duration>) -> Option<&V> {
-        let moment = moment.filter(|moment| *moment >= self.made)?;
-        let seen = |(since, _): &&(Duration, V)| *since <= moment;
-        let newest = self.versions.iter().rev().find(seen);
+    /// Returns the version at a time, or `None` before the creation. Where older versions were dropped, the
+    /// oldest one that is left is returned.
+    pub(crate) fn at(&self, time: Option<Duration>) -> Option<&V> {
+        let time = time.filter(|time| *time >= self.created_at)?;
+        let has_begun = |(since, _): &&(Duration, V)| *since <= time;
+        let newest = self.versions.iter().rev().find(has_begun);
         let (_, version) = newest.or_else(|| self.versions.front())?;
         Some(version)
     }
 
-    /// A new truth.
+    /// Adds a version that is current from now on.
     pub(crate) fn push(&mut self, now: Duration, version: V) {
         self.versions.push_back((now, version));
     }
 
-    /// Drops the versions that no read can see any more which looks back to `oldest` at most.
+    /// Drops the versions that no read of a time since `oldest` can return.
     pub(crate) fn prune(&mut self, oldest: Duration) {
         let replaced = |(since, _): &(Duration, V)| *since <= oldest;
         while self.versions.get(1).is_some_and(replaced) {
@@ -62,7 +62,7 @@ impl<V> History<V> {
         }
     }
 
-    /// Every version that is kept.
+    /// Returns all versions that are left.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &V> {
         self.versions.iter().map(|(_, version)| version)
     }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_sees_what_was_then() {
+    fn a_read_returns_the_version_of_its_time() {
         let at = Duration::from_secs;
         let mut history = History::new(at(10), 'a');
         history.push(at(20), 'b');
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(history.at(Some(at(12))), Some(&'b'));
         history.prune(at(99));
         assert_eq!((history.current(), history.iter().count()), (&'c', 1));
-        assert_eq!(history.made(), at(10));
+        assert_eq!(history.created_at(), at(10));
         *history.current_mut().unwrap() = 'd';
         assert_eq!(history.current(), &'d');
     }

@@ -1,14 +1,14 @@
-//! Finding things by what they are without touching the others.
+//! Finds records by their keys without scanning the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     ops::Bound,
 };
 
-/// The order in which things were made; never reused.
+/// The number of a record, in the order of creation. Numbers are never reused.
 pub(crate) type Seq = u64;
 
-/// Every thing under each of its keys, in the order in which they were made.
+/// The records under each key, in the order of creation.
 #[derive(Debug)]
 pub(crate) struct Index<K> {
     sets: BTreeMap<K, BTreeSet<Seq>>,
@@ -23,7 +23,7 @@ impl<K> Default for Index<K> {
 }
 
 impl<K: Clone + Ord> Index<K> {
-    /// Moves a thing from where it was to where it is.
+    /// Replaces the keys of a record.
     pub(crate) fn change(&mut self, seq: Seq, before: &[K], after: &[K]) {
         for key in before.iter().filter(|key| !after.contains(key)) {
             if let Entry::Occupied(mut set) = self.sets.entry(key.clone()) {
@@ -38,14 +38,14 @@ impl<K: Clone + Ord> Index<K> {
         }
     }
 
-    /// How many things stand under any of `keys`, at most.
+    /// Returns an upper bound of the number of records under any of `keys`.
     pub(crate) fn size(&self, keys: &[K]) -> usize {
         keys.iter()
             .map(|key| self.sets.get(key).map_or(0, BTreeSet::len))
             .sum()
     }
 
-    /// The things under any of `keys` that come after `after`, in order and each once.
+    /// Returns the records under any of `keys` that come after `after`, in order and without duplicates.
     pub(crate) fn find<'a>(
         &'a self,
         keys: &[K],
@@ -75,7 +75,7 @@ mod tests {
     type Key = Option<char>;
 
     #[test]
-    fn a_thing_is_found_under_its_keys_and_moves() {
+    fn a_record_is_found_under_its_current_keys() {
         let mut index = Index::default();
         index.change(1, &[], &[None, Some('a')]);
         index.change(2, &[], &[None, Some('b')]);

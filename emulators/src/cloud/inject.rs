@@ -1,4 +1,4 @@
-//! What a fault does to a call: to its work, to its reply, to the time it takes.
+//! Injects a fault into a call: into its execution, its response, or its duration.
 
 use std::time::Duration;
 
@@ -9,24 +9,25 @@ use super::{
 };
 use crate::server::{Delivery, HttpResponse};
 
-/// What the work of a call is told about the call that it serves.
+/// What the execution of a call needs to know besides its parameters: the request id, and what an injected
+/// fault changes.
 #[derive(Clone, Debug, Default)]
 pub struct CallContext {
     /// The id of the request.
     pub request_id: String,
-    /// How far reads lag behind.
+    /// How far the call's reads lag behind.
     pub read_lag: ReadLag,
-    /// What goes wrong with a page.
+    /// The fault of the page that the call returns.
     pub page_fault: PageFault,
-    /// The state to show for every instance, if the cloud says something nobody knows.
+    /// The state that every instance in the response has instead of its own.
     pub state: Option<String>,
-    /// Why what is begun is going to fail; nothing, if it is not.
+    /// The errors with which the launch or the operation of the call fails; empty if it does not fail.
     pub planned_failures: Vec<Failure>,
-    /// The operation that is asked for is not remembered.
+    /// Whether the operation that the call reads has expired.
     pub operation_expired: bool,
 }
 
-/// What a fault changes in the work of a call.
+/// Returns the context of a call with its fault.
 pub(super) fn call_context(request_id: String, fault: Option<&Fault>) -> CallContext {
     let mut context = CallContext {
         request_id,
@@ -62,16 +63,16 @@ pub(super) fn call_context(request_id: String, fault: Option<&Fault>) -> CallCon
     context
 }
 
-/// Waits where a fault delays a call.
-pub(super) async fn wait(fault: Option<&Fault>, now: Phase) {
+/// Sleeps if the fault delays the call in this phase.
+pub(super) async fn delay(fault: Option<&Fault>, current: Phase) {
     if let Some(Fault::Delay { phase, by }) = fault {
-        if *phase == now && *by > Duration::ZERO {
+        if *phase == current && *by > Duration::ZERO {
             tokio::time::sleep(*by).await;
         }
     }
 }
 
-/// What becomes of a call that a fault ends before its effect.
+/// Returns the response of a call that a fault ends before its effect, or `None`.
 pub(super) fn lost_before_effect(fault: Option<&Fault>) -> Option<HttpResponse> {
     let delivery = match fault {
         Some(Fault::Lost {
@@ -85,27 +86,30 @@ pub(super) fn lost_before_effect(fault: Option<&Fault>) -> Option<HttpResponse> 
     Some(HttpResponse::new(500, "text/plain", String::new()).with_delivery(delivery))
 }
 
-/// What a fault does to a reply.
-pub(super) fn apply_delivery_fault(mut reply: HttpResponse, fault: Option<&Fault>) -> HttpResponse {
+/// Applies a fault to the delivery of a response.
+pub(super) fn apply_delivery_fault(
+    mut response: HttpResponse,
+    fault: Option<&Fault>,
+) -> HttpResponse {
     match fault {
         Some(Fault::Lost {
             phase: Phase::After,
-        }) => reply.delivery = Delivery::Closed,
+        }) => response.delivery = Delivery::Closed,
         Some(Fault::Hang {
             phase: Phase::After,
-        }) => reply.delivery = Delivery::Hang,
-        Some(Fault::Reset) => reply.delivery = Delivery::Reset,
+        }) => response.delivery = Delivery::Hang,
+        Some(Fault::Reset) => response.delivery = Delivery::Reset,
         Some(Fault::Truncated) => {
-            let half = reply.body.len() / 2;
+            let half = response.body.len() / 2;
             let end = (0..=half)
                 .rev()
-                .find(|end| reply.body.is_char_boundary(*end));
-            reply.body.truncate(end.unwrap_or(0));
+                .find(|end| response.body.is_char_boundary(*end));
+            response.body.truncate(end.unwrap_or(0));
         }
         Some(Fault::Malformed) => {
-            reply.status = 200;
-            reply.content_type = "text/html";
-            reply.body =
+            response.status = 200;
+            response.content_type = "text/html";
+            response.body =
                 "<html><head><title>Welcome</title></head><body><p>Please log in<br></body></html>"
                     .to_owned();
         }
@@ -134,5 +138,5 @@ pub(super) fn apply_delivery_fault(mut reply: HttpResponse, fault: Option<&Fault
         )
         | None => {}
     }
-    reply
+    response
 }

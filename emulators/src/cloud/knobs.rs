@@ -1,29 +1,34 @@
-//! The knobs that all clouds have. Owns only values; durations are milliseconds on the wire.
+//! The knobs that all clouds have. Owns only values. Durations are milliseconds in JSON.
 
 use std::{num::NonZeroU32, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// A number of machines. Unset fields mean any.
+/// A limit on the machines that run at once. Fields that are not set match everything.
+///
+/// A launch needs a free machine under every rule that matches it. Without capacity the cloud reports its
+/// own error: `InsufficientInstanceCapacity`, `ZONE_RESOURCE_POOL_EXHAUSTED` or `AllocationFailed`.
+///
+/// In JSON: `{"instance_type": "m5.large", "zone": "us-east-1a", "market": "spot", "machines": 3}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Capacity {
-    /// Of this type.
+    /// Only machines of this instance type. By default of all types.
     #[serde(default)]
     pub instance_type: Option<String>,
-    /// In this zone.
+    /// Only machines in this zone. By default in all zones.
     #[serde(default)]
     pub zone: Option<String>,
-    /// For this market.
+    /// Only machines of this market. By default of both.
     #[serde(default)]
     pub market: Option<Market>,
-    /// The most that run at once.
+    /// The maximum number of machines that run at once. 0 means that there is no capacity.
     pub machines: u64,
 }
 
 impl Capacity {
-    /// At most `machines` of everything; narrow it with the public fields.
+    /// Limits all machines together; set the public fields to narrow the rule.
     pub const fn of(machines: u64) -> Self {
         Self {
             instance_type: None,
@@ -34,35 +39,39 @@ impl Capacity {
     }
 }
 
-/// How an instance is paid for.
+/// The market that an instance is bought on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Market {
-    /// By the hour, until it is ended.
+    /// On demand: runs until it is terminated.
     OnDemand,
-    /// Until the cloud wants it back.
+    /// Spot: the cloud may take the machine back at any time.
     Spot,
 }
 
-/// Launches that fail late. Unset fields mean any.
+/// Launches that the cloud accepts and that fail before they run. Fields that are not set match
+/// everything; the first rule that matches applies.
+///
+/// On EC2 the instance becomes `terminated` with `code` as its state reason; on Compute Engine and Azure the
+/// operation ends with `code` as its error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LateFailure {
-    /// Of this type.
+    /// Only launches of this instance type. By default of all types.
     #[serde(default)]
     pub instance_type: Option<String>,
-    /// In this zone.
+    /// Only launches in this zone. By default in all zones.
     #[serde(default)]
     pub zone: Option<String>,
-    /// The code of the reason.
+    /// The cloud's error code, for example `Server.InternalError`.
     pub code: String,
-    /// The words of the reason.
+    /// The cloud's message.
     pub message: String,
 }
 
 impl LateFailure {
-    /// Every launch fails so; narrow it with the public fields.
+    /// Lets every launch fail; set the public fields to narrow the rule.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             instance_type: None,
@@ -72,8 +81,8 @@ impl LateFailure {
         }
     }
 
-    /// Whether a launch of this type in this zone fails so.
-    pub(crate) fn strikes(&self, instance_type: &str, zone: &str) -> bool {
+    /// Whether the rule matches a launch of this type in this zone.
+    pub(crate) fn matches(&self, instance_type: &str, zone: &str) -> bool {
         is_or_any(self.instance_type.as_deref(), instance_type)
             && is_or_any(self.zone.as_deref(), zone)
     }
@@ -81,7 +90,7 @@ impl LateFailure {
 
 /// When a cloud with asynchronous operations reports that a limit is reached.
 ///
-/// On the wire: `immediate` or `in_operation`.
+/// In JSON: `immediate` or `in_operation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitCheck {
@@ -91,31 +100,36 @@ pub enum LimitCheck {
     InOperation,
 }
 
-/// Whether a field of a rule means this.
-pub(super) fn is_or_any(only: Option<&str>, it: &str) -> bool {
-    only.is_none_or(|only| only == it)
+/// Whether an optional field of a rule matches a value.
+pub(super) fn is_or_any(expected: Option<&str>, value: &str) -> bool {
+    expected.is_none_or(|expected| expected == value)
 }
 
-/// A token bucket.
+/// A token bucket that refuses calls which come too fast.
+///
+/// In JSON: `{"period": 500, "burst": 5, "counts": "resources", "retry_after": true}`.
+///
+/// The refusal is the cloud's own: `RequestLimitExceeded` (EC2), `rateLimitExceeded` (Compute Engine),
+/// `TooManyRequests` (Azure).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Throttle {
-    /// A token comes back every so many milliseconds.
+    /// The time after which one token is added, in milliseconds.
     #[serde(with = "super::millis")]
     pub period: Duration,
-    /// The most tokens.
+    /// The maximum number of tokens, and the number at the start.
     pub burst: NonZeroU32,
-    /// What a token is spent on.
+    /// What costs a token. By default every call.
     #[serde(default)]
     pub counts: Counts,
-    /// Whether a refusal says when to come back, in a `Retry-After` header.
+    /// Whether a refusal has a `Retry-After` header. By default it has none.
     #[serde(default)]
     pub retry_after: bool,
 }
 
 impl Throttle {
-    /// One call every `period`, and `burst` of them at once.
+    /// Allows one call every `period`, and `burst` calls at once.
     pub const fn new(period: Duration, burst: NonZeroU32) -> Self {
         Self {
             period,
@@ -126,13 +140,14 @@ impl Throttle {
     }
 }
 
-/// What throttling counts.
+/// What costs a token of a [`Throttle`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counts {
-    /// One for each call.
+    /// One token for each call.
     #[default]
     Requests,
-    /// One for each instance that a call asks for or names, and one for a call that names none.
+    /// One token for each instance that a call creates or names, and one for a call that names none. EC2
+    /// throttles `RunInstances` and `TerminateInstances` in this way.
     Resources,
 }

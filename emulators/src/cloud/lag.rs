@@ -1,36 +1,41 @@
-//! Eventual consistency: how far reads and writes trail behind the truth.
+//! Eventual consistency: how far reads lag behind, and how late a new resource is found.
 
 use std::time::Duration;
 
 use fleetwright_chaos::SeededRng;
 use serde::{Deserialize, Serialize};
 
-/// Eventual consistency, in milliseconds.
+/// Eventual consistency. Both durations are milliseconds in JSON and zero by default: every read returns
+/// the current state.
+///
+/// EC2 documents that a new resource may not be visible to the next call for some seconds; Azure's and
+/// Compute Engine's lists can lag behind in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Lag {
-    /// A read sees the engine as it was up to so long ago, by chance.
+    /// The consistency window of reads: each read returns the state of a random time within it.
     #[serde(with = "super::millis")]
     pub reads: Duration,
-    /// Up to so long after its launch, by chance, a call that names an instance does not find it.
+    /// The consistency window of calls that name an instance: within a random part of it after the launch,
+    /// they do not find the instance.
     #[serde(with = "super::millis")]
     pub writes: Duration,
 }
 
-/// How far a read lags behind.
+/// How far one read lags behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadLag {
-    /// By chance, up to the whole lag.
+    /// By a random duration of at most [`Lag::reads`].
     #[default]
     Random,
-    /// By the whole lag.
+    /// By all of [`Lag::reads`], for the fault `stale_read`.
     Maximum,
 }
 
 impl Lag {
-    /// The moment that a read made now sees; nothing where that is before the beginning.
-    pub(crate) fn moment(
+    /// Returns the time whose state a read returns, or `None` if that is before the start.
+    pub(crate) fn read_time(
         &self,
         now: Duration,
         read_lag: ReadLag,
@@ -46,9 +51,9 @@ impl Lag {
         now.checked_sub(behind)
     }
 
-    /// Whether a call made now does not find yet what was made at `made`.
-    pub(crate) fn hides(&self, made: Duration, now: Duration, rng: &mut SeededRng) -> bool {
-        !self.writes.is_zero() && now < made.saturating_add(rng.up_to(self.writes))
+    /// Whether a call does not yet find a resource that was created at `created`.
+    pub(crate) fn hides(&self, created: Duration, now: Duration, rng: &mut SeededRng) -> bool {
+        !self.writes.is_zero() && now < created.saturating_add(rng.up_to(self.writes))
     }
 }
 
@@ -57,26 +62,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_lag_everything_is_seen_and_no_dice_are_cast() {
+    fn no_lag_means_current_reads_and_no_random_draw() {
         let (lag, now) = (Lag::default(), Duration::from_secs(5));
         let (mut rng, mut same) = (SeededRng::new(1), SeededRng::new(1));
-        assert_eq!(lag.moment(now, ReadLag::Maximum, &mut rng), Some(now));
+        assert_eq!(lag.read_time(now, ReadLag::Maximum, &mut rng), Some(now));
         assert!(!lag.hides(now, now, &mut rng));
         assert_eq!(rng.bits(), same.bits());
     }
 
     #[test]
-    fn a_stale_read_looks_back_by_the_whole_lag() {
+    fn a_stale_read_lags_by_the_whole_window() {
         let second = Duration::from_secs(1);
         let lag = Lag {
             reads: second,
             writes: second,
         };
         let mut rng = SeededRng::new(1);
-        let moment =
-            |now: u32, rng: &mut SeededRng| lag.moment(second * now, ReadLag::Maximum, rng);
-        assert_eq!(moment(5, &mut rng), Some(second * 4));
-        assert_eq!(moment(0, &mut rng), None);
+        let read_time =
+            |now: u32, rng: &mut SeededRng| lag.read_time(second * now, ReadLag::Maximum, rng);
+        assert_eq!(read_time(5, &mut rng), Some(second * 4));
+        assert_eq!(read_time(0, &mut rng), None);
         assert!(!lag.hides(second, second * 3, &mut rng));
     }
 }

@@ -1,20 +1,21 @@
-//! What every emulated cloud is made of, whatever it speaks.
+//! The parts that every emulated cloud is built from, whatever its protocol.
 //!
-//! Owns the way of a request (fault, throttling, lost replies), the handle and the control endpoint,
-//! and the parts that engines are built of: time, lag, pages, indexes, machines, names. It knows no
-//! cloud: what differs is behind [`Cloud`].
+//! Owns the path of a request (faults, throttling, lost responses), the handle and the control endpoint,
+//! and the building blocks of engines: time, lag, pages, indexes, capacity, ids. It knows no cloud: each
+//! cloud implements [`Cloud`] and [`CloudEngine`].
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! | --- | --- |
-//! | `service`, `strike`, `throttle`, `calls` | a request from its first byte to its last, and its record |
-//! | `emulator`, `control` | the handle of a test, and the same for other processes |
-//! | `fault` | what can go wrong, at which call |
+//! | `service`, `inject`, `throttle`, `calls` | a request from its first byte to its last, and its record |
+//! | `emulator`, `control` | the handle that a test holds, and the same for other processes |
+//! | `fault` | the faults, and the calls that they are injected into |
 //! | `knobs`, `millis` | the knobs that all clouds have |
-//! | `clock`, `schedule` | time that can be put forward, and what is due when |
-//! | `lag`, `history` | how far reads trail behind, and what they may still see |
-//! | `page`, `index`, `records` | parts of a list, and finding without looking at everything |
-//! | `machines` | how many machines there are, and who has them |
-//! | `names`, `pool` | numbers that are never given twice, and addresses that are, but not soon |
+//! | `engine` | the state that all engines have |
+//! | `clock`, `schedule` | time that tests can advance, and the events that are due |
+//! | `lag`, `history` | how far reads lag behind, and the older versions that they return |
+//! | `page`, `index`, `records` | pages of a list, and lookups that do not scan everything |
+//! | `capacity` | how many machines there are and how many are in use |
+//! | `ids`, `address_pool` | numbers that are never reused, and addresses that are reused late |
 
 pub(crate) mod address_pool;
 pub(crate) mod calls;
@@ -49,40 +50,50 @@ use inject::CallContext;
 use knobs::Throttle;
 use lag::Lag;
 
-/// A cloud: what it speaks, and what happens in it.
+/// A cloud that can be emulated: its protocol and its engine.
+///
+/// [`Emulator`](emulator::Emulator) and the control endpoint are generic over it. The implementations are
+/// `ec2::Ec2`, `gcp::Gcp` and `azure::Azure`; tests use the aliases `Ec2Emulator`, `GcpEmulator` and
+/// `AzureEmulator`.
 pub trait Cloud: Debug + Sized + Send + Sync + 'static {
-    /// What the program and the control endpoint call it.
+    /// The cloud's name: the program's subcommand and the `cloud` field of `GET /_emulator`.
     const NAME: &'static str;
-    /// The name of a kind of call.
+    /// The operations of the API, which fault rules, token buckets and call counts are keyed by.
     type Operation: Operation;
-    /// Everything that can be turned.
+    /// The settings of the emulator.
     type Knobs: CommonKnobs;
-    /// What somebody else does.
+    /// What an external actor can do to the account, past the API.
     type ExternalAction: DeserializeOwned;
-    /// Why a request was refused.
+    /// The cloud's error response.
     type Refusal: RefusalInfo;
-    /// The truth.
+    /// The true state of the cloud, read past its API.
     type Oracle: Serialize;
-    /// All there is.
+    /// The state of the cloud.
     type Engine: CloudEngine<Knobs = Self::Knobs>;
-    /// A request that was understood.
+    /// A parsed request.
     type Call: Send;
-    /// What a call that succeeds is answered with.
+    /// The result of a successful call, before it is encoded as a response.
     type Output;
 
-    /// Understands a request, or refuses what does not even count as a call.
+    /// Parses a request.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of a request that is not a call: a bad signature, path, or body. It is not counted, and
+    /// no fault is injected into it.
     fn parse(
         request: &HttpRequest,
         engine: &Self::Engine,
     ) -> Result<(Self::Operation, Self::Call), Self::Refusal>;
 
-    /// The parameters of a call as its record shows them.
+    /// Returns the parameters of a call for its record, without secrets.
     fn recorded_parameters(call: &Self::Call) -> BTreeMap<String, String>;
 
-    /// How many resources a call asks for or names.
+    /// Returns how many resources a call creates or names, for throttling that counts resources.
     fn resource_count(call: &Self::Call) -> NonZeroU32;
 
-    /// How much longer a call that began at `since` has to wait for what it is about, if it waits.
+    /// Returns how much longer a call that began at `since` waits for an operation; `None` if it does not
+    /// wait.
     fn remaining_wait(
         call: &Self::Call,
         engine: &Self::Engine,
@@ -92,81 +103,87 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
         None
     }
 
-    /// Carries a call out.
+    /// Executes a call.
+    ///
+    /// # Errors
+    ///
+    /// The cloud's refusal. Nothing was changed.
     fn execute(
         call: &Self::Call,
         engine: &mut Self::Engine,
         context: &CallContext,
     ) -> Result<Self::Output, Self::Refusal>;
 
-    /// The reply to a request.
+    /// Encodes the result of a call.
     fn response(result: Result<Self::Output, Self::Refusal>, request_id: &str) -> HttpResponse;
 
-    /// How a `Retry-After` header says to come back in so many seconds.
+    /// Returns the value of a `Retry-After` header for a delay in seconds.
     fn retry_after(engine: &Self::Engine, seconds: u64) -> String {
         let _ = engine;
         seconds.to_string()
     }
 
-    /// What a `Date` header says, where clients go by the cloud's time; none, the machine's.
+    /// Returns the value of the `Date` header, for clouds whose clients read the cloud's time from it;
+    /// `None` keeps the real time.
     fn date(engine: &Self::Engine) -> Option<String> {
         let _ = engine;
         None
     }
 
-    /// Whether a fault means anything here.
+    /// Whether this cloud can inject the fault. A rule with another fault never applies.
     fn supports_fault(fault: &Fault) -> bool;
 
-    /// This cloud's words for a refusal that is not a call's own.
+    /// Returns this cloud's refusal for an injected error.
     fn injected_refusal(error: InjectedError<'_>, engine: &Self::Engine) -> Self::Refusal;
 
-    /// Lets somebody else act, and answers the ids of what it was about.
+    /// Performs an external action and returns the ids of the resources that it created or changed.
     fn perform_external(
         engine: &mut Self::Engine,
         action: Self::ExternalAction,
     ) -> Result<Vec<String>, Self::Refusal>;
 
-    /// The truth, with what was asked so far.
+    /// Returns the true state, with the number of calls by operation and the fault rules that were never
+    /// applied.
     fn oracle(
         engine: &Self::Engine,
         calls: BTreeMap<String, u64>,
         unused_faults: Vec<FaultRule<Self::Operation>>,
     ) -> Self::Oracle;
 
-    /// What the control endpoint says about this cloud.
+    /// Returns the document of `GET /_emulator`: the cloud, its region or zones, and its operations.
     fn describe(knobs: &Self::Knobs) -> Value;
 }
 
-/// All there is in a cloud, and its time.
+/// The state of a cloud, and its time.
 pub trait CloudEngine: Debug + Send {
-    /// Everything that can be turned.
+    /// The settings of the emulator.
     type Knobs;
 
-    /// The beginning.
+    /// Creates an engine without any resources except those that the knobs describe.
     fn new(knobs: Self::Knobs, clock: Arc<dyn Clock>) -> Self;
 
-    /// The knobs as they are.
+    /// Returns the current knobs.
     fn knobs(&self) -> &Self::Knobs;
 
-    /// Turns the knobs.
+    /// Replaces the knobs.
     fn set_knobs(&mut self, knobs: Self::Knobs);
 
-    /// Carries out everything that is due by now.
+    /// Processes all events that are due.
     fn catch_up(&mut self);
 
-    /// The id of the next request.
+    /// Returns the id of the next request.
     fn request_id(&mut self) -> String;
 }
 
-/// The name of a kind of call, which fault rules, buckets and counts go by.
+/// An operation of a cloud's API.
 pub trait Operation:
     Copy + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// Its name.
+    /// Returns the name that the cloud's documentation uses.
     fn name(self) -> &'static str;
 
-    /// The operation of that name.
-    fn named(name: &str) -> Option<Self>;
+    /// Returns the operation with this name.
+    fn from_name(name: &str) -> Option<Self>;
 }
 
 /// The knobs that all clouds have, as the shared code reads and changes them.
@@ -210,11 +227,11 @@ macro_rules! impl_common_knobs {
 }
 pub(crate) use impl_common_knobs;
 
-/// A refusal as records and the control endpoint show it.
+/// The parts of a refusal that call records and the control endpoint show.
 pub trait RefusalInfo: Debug {
     /// The cloud's code.
     fn code(&self) -> &str;
 
-    /// What a human reads.
+    /// The message for humans.
     fn message(&self) -> &str;
 }

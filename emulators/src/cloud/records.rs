@@ -1,6 +1,6 @@
-//! Records with versions, and the index that finds each as every version that can be seen.
+//! Records with versions, and an index that finds each record by all versions that a read may return.
 //!
-//! Whatever changes here changes the index with it, so neither can contradict the other.
+//! Every change updates the index too, so the two cannot contradict each other.
 
 use std::{collections::BTreeMap, ops::Deref, time::Duration};
 
@@ -9,19 +9,19 @@ use super::{
     index::{Index, Seq},
 };
 
-/// Something with versions, which is found under keys.
+/// A record with versions, which is found under keys.
 pub(crate) trait Record {
     type Version: Clone;
     type Key: Clone + Ord;
 
-    /// Its versions.
+    /// Returns the versions for a change.
     fn versions(&mut self) -> &mut History<Self::Version>;
 
-    /// How the index must find it: as every version that can be seen.
+    /// Returns the keys of all versions that a read may return.
     fn keys(&self) -> Vec<Self::Key>;
 }
 
-/// All records of a kind, in the order in which they were made.
+/// All records of a kind, in the order of creation.
 #[derive(Debug)]
 pub(crate) struct Records<R: Record> {
     all: BTreeMap<Seq, R>,
@@ -57,20 +57,19 @@ impl<R: Record> Records<R> {
         Some(record)
     }
 
-    /// A record, to change what it is not found under.
+    /// Returns a record for changes that do not affect its keys.
     pub(crate) fn get_mut(&mut self, seq: &Seq) -> Option<&mut R> {
         self.all.get_mut(seq)
     }
 
-    /// Gives a record a new version as of now. Whoever asks for one learns whether an older one has to
-    /// be pruned when `window` is over.
+    /// Adds a version to a record. Returns whether the caller must prune the record when `window` is over.
     pub(crate) fn revise(
         &mut self,
         seq: Seq,
         (now, window): (Duration, Duration),
         change: impl FnOnce(&mut R::Version),
     ) -> bool {
-        self.keep_indexed(seq, |versions| {
+        self.update(seq, |versions| {
             let mut next = versions.current().clone();
             change(&mut next);
             versions.push(now, next);
@@ -82,29 +81,29 @@ impl<R: Record> Records<R> {
         .unwrap_or(false)
     }
 
-    /// Drops the versions of a record that no read can see any more which looks back to `oldest`.
+    /// Drops the versions of a record that no read of a time since `oldest` can return.
     pub(crate) fn prune(&mut self, seq: Seq, oldest: Duration) {
-        self.keep_indexed(seq, |versions| versions.prune(oldest));
+        self.update(seq, |versions| versions.prune(oldest));
     }
 
-    fn keep_indexed<T>(
+    fn update<T>(
         &mut self,
         seq: Seq,
         change: impl FnOnce(&mut History<R::Version>) -> T,
     ) -> Option<T> {
         let record = self.all.get_mut(&seq)?;
         let before = record.keys();
-        let done = change(record.versions());
+        let result = change(record.versions());
         self.index.change(seq, &before, &record.keys());
-        Some(done)
+        Some(result)
     }
 
-    /// How many stand under any of `keys`, at most.
+    /// Returns an upper bound of the number of records under any of `keys`.
     pub(crate) fn size(&self, keys: &[R::Key]) -> usize {
         self.index.size(keys)
     }
 
-    /// Those under any of `keys` that come after `after`, in order and each once.
+    /// Returns the records under any of `keys` that come after `after`, in order and without duplicates.
     pub(crate) fn find<'a>(
         &'a self,
         keys: &[R::Key],
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_found_as_it_was_until_that_is_pruned() {
+    fn a_record_is_found_by_old_versions_until_they_are_pruned() {
         let second = Duration::from_secs(1);
         let mut things = Records::default();
         things.add(7, Thing(History::new(Duration::ZERO, 'a')));

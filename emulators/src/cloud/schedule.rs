@@ -1,19 +1,19 @@
-//! What is due when.
+//! The events that are due in the future.
 //!
-//! Nothing runs in the background: whoever calls first carries out what is due, each at its own moment.
+//! Nothing runs in the background: the next call processes the events that are due, each at its own time.
 
 use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright_chaos::Clock;
 
-/// Events in the order of their due times, and what time it is.
+/// Events in the order of their due times, and the current time.
 #[derive(Debug)]
 pub(crate) struct Schedule<E> {
     clock: Arc<dyn Clock>,
     now: Duration,
     events: BinaryHeap<Reverse<(Duration, u64, E)>>,
-    made: u64,
+    scheduled: u64,
 }
 
 impl<E: Ord> Schedule<E> {
@@ -22,23 +22,23 @@ impl<E: Ord> Schedule<E> {
             now: clock.elapsed(),
             clock,
             events: BinaryHeap::new(),
-            made: 0,
+            scheduled: 0,
         }
     }
 
-    /// What time it is: while events are carried out, the moment of the latest.
+    /// Returns the current time: while events are processed, the due time of the latest one.
     pub(crate) const fn now(&self) -> Duration {
         self.now
     }
 
-    /// Has something handle_event `delay` from now.
+    /// Schedules an event `delay` from now.
     pub(crate) fn after(&mut self, delay: Duration, event: E) {
-        self.made += 1;
+        self.scheduled += 1;
         let due = self.now.saturating_add(delay);
-        self.events.push(Reverse((due, self.made, event)));
+        self.events.push(Reverse((due, self.scheduled, event)));
     }
 
-    /// The next event that is due by the clock; without one, it is as late as the clock says.
+    /// Returns the next event that is due. Without one, sets the current time to the clock's.
     pub(crate) fn due(&mut self) -> Option<E> {
         let now = self.clock.elapsed().max(self.now);
         let next = self.events.peek();
@@ -51,9 +51,9 @@ impl<E: Ord> Schedule<E> {
         None
     }
 
-    /// What the calendar says at a moment.
-    pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
-        self.clock.date_at(moment)
+    /// Returns the calendar date at a time.
+    pub(crate) fn date(&self, time: Duration) -> DateTime<Utc> {
+        self.clock.date_at(time)
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use fleetwright_chaos::ManualClock;
 
     #[test]
-    fn events_happen_at_their_moments_and_in_order() {
+    fn events_are_due_at_their_times_and_in_order() {
         let clock = Arc::new(ManualClock::new());
         let mut schedule = Schedule::new(clock.clone());
         let second = Duration::from_secs(1);
@@ -73,10 +73,10 @@ mod tests {
         assert_eq!(schedule.due(), None);
         clock.advance(second * 5);
         assert_eq!((schedule.due(), schedule.now()), (Some("early"), second));
-        schedule.after(second, "made by early");
+        schedule.after(second, "scheduled by early");
         assert_eq!(schedule.due(), Some("also early"));
         assert_eq!((schedule.due(), schedule.now()), (Some("late"), second * 2));
-        assert_eq!(schedule.due(), Some("made by early"));
+        assert_eq!(schedule.due(), Some("scheduled by early"));
         assert_eq!((schedule.due(), schedule.now()), (None, second * 5));
     }
 }

@@ -1,7 +1,6 @@
-//! A request from its first byte to its last: fault, throttling, work, delivery.
+//! Handles a request: fault, throttling, execution, delivery.
 //!
-//! Owns the order of these. What is right to answer is the cloud's to know, and what a fault does to it
-//! is `strike`'s.
+//! Owns the order of these steps. The cloud knows the right response, and `inject` applies the fault.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -16,27 +15,27 @@ use super::{
     clock::SkippingClock,
     control,
     fault::{Fault, FaultRule, InjectedError, Phase},
-    inject::{apply_delivery_fault, call_context, lost_before_effect, wait},
+    inject::{apply_delivery_fault, call_context, delay, lost_before_effect},
     throttle::Buckets,
 };
 use crate::server::{Handler, HttpRequest, HttpResponse, ResponseFuture};
 
-/// How often a call that waits looks again: time may be put forward meanwhile.
-const GLANCE: Duration = Duration::from_millis(5);
+/// How often a waiting call checks again: a test may advance the time meanwhile.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Everything behind the socket.
 #[derive(Debug)]
 pub(super) struct Service<C: Cloud> {
     clock: Arc<SkippingClock>,
     faults: FaultPlan<Fault>,
-    /// Rules that mean nothing in this cloud, so that they are told from those that struck.
-    pointless: Mutex<Vec<FaultRule<C::Operation>>>,
-    state: Mutex<Inner<C>>,
+    /// Rules with faults that this cloud cannot inject. They are kept to be reported as unused.
+    unsupported: Mutex<Vec<FaultRule<C::Operation>>>,
+    state: Mutex<State<C>>,
 }
 
-/// What changes with every call.
+/// The state that calls change.
 #[derive(Debug)]
-struct Inner<C: Cloud> {
+struct State<C: Cloud> {
     engine: C::Engine,
     calls: Calls,
     buckets: Buckets,
@@ -45,17 +44,17 @@ struct Inner<C: Cloud> {
 impl<C: Cloud> Service<C> {
     pub(super) fn new(knobs: C::Knobs, clock: Arc<dyn Clock>) -> Self {
         let clock = Arc::new(SkippingClock::new(clock));
-        let inner = Inner::new(knobs, &clock);
+        let inner = State::new(knobs, &clock);
         Self {
             clock,
             faults: FaultPlan::new(),
-            pointless: Mutex::default(),
+            unsupported: Mutex::default(),
             state: Mutex::new(inner),
         }
     }
 
-    /// The state, with everything done that is due.
-    fn state(&self) -> MutexGuard<'_, Inner<C>> {
+    /// Locks the state and processes all events that are due.
+    fn state(&self) -> MutexGuard<'_, State<C>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.engine.catch_up();
         state
@@ -65,28 +64,28 @@ impl<C: Cloud> Service<C> {
         if control::is_control(&request) {
             return control::handle(&self, &request);
         }
-        let (operation, call) = match self.prepare(&request) {
-            Ok(prepared) => prepared,
+        let (operation, call) = match self.parse(&request) {
+            Ok(parsed) => parsed,
             Err(refused) => return refused,
         };
         let fault = self.faults.next_fault(operation.name());
         self.state().calls.count(operation.name());
-        wait(fault.as_ref(), Phase::Before).await;
+        delay(fault.as_ref(), Phase::Before).await;
         if let Some(lost) = lost_before_effect(fault.as_ref()) {
-            self.keep_lost(operation, &call, fault.as_ref());
+            self.record_lost(operation, &call, fault.as_ref());
             return lost;
         }
         let since = self.clock.elapsed();
         while let Some(pause) = self.pause(&call, since, fault.as_ref()) {
             tokio::time::sleep(pause).await;
         }
-        let reply = self.execute(operation, &call, fault.as_ref());
-        wait(fault.as_ref(), Phase::After).await;
-        apply_delivery_fault(reply, fault.as_ref())
+        let response = self.execute(operation, &call, fault.as_ref());
+        delay(fault.as_ref(), Phase::After).await;
+        apply_delivery_fault(response, fault.as_ref())
     }
 
-    /// Everything that is refused before it counts as a call.
-    fn prepare(&self, request: &HttpRequest) -> Result<(C::Operation, C::Call), HttpResponse> {
+    /// Parses a request, or returns the response to one that is not a call.
+    fn parse(&self, request: &HttpRequest) -> Result<(C::Operation, C::Call), HttpResponse> {
         let mut state = self.state();
         C::parse(request, &state.engine).map_err(|refusal| {
             let request_id = state.engine.request_id();
@@ -94,25 +93,25 @@ impl<C: Cloud> Service<C> {
         })
     }
 
-    /// How long to sleep before looking again, for a call that waits for something.
+    /// Returns how long a waiting call sleeps before it checks again, or `None` if it does not wait.
     fn pause(&self, call: &C::Call, since: Duration, fault: Option<&Fault>) -> Option<Duration> {
-        // What is refused is refused at once.
+        // A call that is going to fail does not wait.
         if fault.is_some_and(|fault| fault.injected_error().is_some() || fault.needs_operations()) {
             return None;
         }
         let left = C::remaining_wait(call, &self.state().engine, since)?;
-        Some(left.min(GLANCE)).filter(|pause| !pause.is_zero())
+        Some(left.min(POLL_INTERVAL)).filter(|pause| !pause.is_zero())
     }
 
-    /// Keeps the record of a call that was lost before it had an effect.
-    fn keep_lost(&self, operation: C::Operation, call: &C::Call, fault: Option<&Fault>) {
+    /// Records a call that was lost before it had an effect.
+    fn record_lost(&self, operation: C::Operation, call: &C::Call, fault: Option<&Fault>) {
         let mut state = self.state();
         let request_id = state.engine.request_id();
-        let kept = record::<C>(operation, call, request_id, fault);
-        state.calls.keep(kept);
+        let record = new_record::<C>(operation, call, request_id, fault);
+        state.calls.record(record);
     }
 
-    /// Carries a call out, as far as its fault lets it, and keeps its record.
+    /// Executes a call, as far as its fault lets it, and records it.
     fn execute(
         &self,
         operation: C::Operation,
@@ -120,40 +119,43 @@ impl<C: Cloud> Service<C> {
         fault: Option<&Fault>,
     ) -> HttpResponse {
         let mut state = self.state();
-        let Inner {
+        let State {
             engine,
             calls,
             buckets,
         } = &mut *state;
         let context = call_context(engine.request_id(), fault);
         let mut retry_after = fault.and_then(Fault::retry_after_secs);
-        let done = match fault.and_then(Fault::injected_error) {
-            Some(why) => Err(C::injected_refusal(why, engine)),
+        let result = match fault.and_then(Fault::injected_error) {
+            Some(error) => Err(C::injected_refusal(error, engine)),
             None => match buckets.take(operation.name(), C::resource_count(call)) {
                 Ok(()) => C::execute(call, engine, &context),
-                Err(early) => {
-                    retry_after = early.retry_after_secs;
+                Err(throttled) => {
+                    retry_after = throttled.retry_after_secs;
                     Err(C::injected_refusal(InjectedError::Throttled, engine))
                 }
             },
         };
-        let done = match fault {
+        let result = match fault {
             Some(Fault::ServerError {
                 phase: Phase::After,
             }) => Err(C::injected_refusal(InjectedError::Internal, engine)),
-            Some(_) | None => done,
+            Some(_) | None => result,
         };
-        let code = done.as_ref().err().map(|refusal| refusal.code().to_owned());
-        let mut reply = C::response(done, &context.request_id);
+        let code = result
+            .as_ref()
+            .err()
+            .map(|refusal| refusal.code().to_owned());
+        let mut response = C::response(result, &context.request_id);
         let retry_after =
             retry_after.map(|seconds| ("retry-after", C::retry_after(engine, seconds)));
-        reply.headers.extend(retry_after);
+        response.headers.extend(retry_after);
         let date = C::date(engine).map(|date| ("date", date));
-        reply.headers.extend(date);
-        let mut kept = record::<C>(operation, call, context.request_id, fault);
-        (kept.status, kept.code) = (Some(reply.status), code);
-        calls.keep(kept);
-        reply
+        response.headers.extend(date);
+        let mut record = new_record::<C>(operation, call, context.request_id, fault);
+        (record.status, record.code) = (Some(response.status), code);
+        calls.record(record);
+        response
     }
 
     pub(super) fn knobs(&self) -> C::Knobs {
@@ -171,7 +173,7 @@ impl<C: Cloud> Service<C> {
         let mut knobs = self.knobs();
         knobs.set_seed(seed.unwrap_or(knobs.seed()));
         self.clear_faults();
-        *self.state() = Inner::new(knobs, &self.clock);
+        *self.state() = State::new(knobs, &self.clock);
     }
 
     pub(super) fn perform_external(
@@ -189,23 +191,23 @@ impl<C: Cloud> Service<C> {
         if C::supports_fault(&rule.fault) {
             self.faults.add(rule.into());
         } else {
-            self.pointless().push(rule);
+            self.unsupported().push(rule);
         }
     }
 
     pub(super) fn clear_faults(&self) {
         self.faults.clear();
-        self.pointless().clear();
+        self.unsupported().clear();
     }
 
     pub(super) fn unused_faults(&self) -> Vec<FaultRule<C::Operation>> {
-        let mut rules: Vec<_> = self.pointless().clone();
+        let mut rules: Vec<_> = self.unsupported().clone();
         rules.extend(self.faults.unused_rules().into_iter().map(FaultRule::from));
         rules
     }
 
-    fn pointless(&self) -> MutexGuard<'_, Vec<FaultRule<C::Operation>>> {
-        self.pointless
+    fn unsupported(&self) -> MutexGuard<'_, Vec<FaultRule<C::Operation>>> {
+        self.unsupported
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -220,7 +222,7 @@ impl<C: Cloud> Service<C> {
     }
 }
 
-impl<C: Cloud> Inner<C> {
+impl<C: Cloud> State<C> {
     fn new(knobs: C::Knobs, clock: &Arc<SkippingClock>) -> Self {
         let clock: Arc<dyn Clock> = clock.clone();
         Self {
@@ -237,8 +239,8 @@ impl<C: Cloud> Handler for Service<C> {
     }
 }
 
-/// The record of a call, without what it came to.
-fn record<C: Cloud>(
+/// Creates the record of a call, without its result.
+fn new_record<C: Cloud>(
     operation: C::Operation,
     call: &C::Call,
     request_id: String,

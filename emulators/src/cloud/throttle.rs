@@ -6,21 +6,21 @@ use fleetwright_chaos::{Clock, TokenBucket};
 
 use super::knobs::{Counts, Throttle};
 
-/// The bucket of every operation that has none of its own.
+/// The name of the bucket that all operations without their own bucket share.
 const SHARED: &str = "*";
 
-/// The buckets in force.
+/// The current token buckets.
 #[derive(Debug)]
 pub(super) struct Buckets(BTreeMap<String, (TokenBucket, Throttle)>);
 
-/// A call came too early. It may say when to come back.
+/// A call was refused because its bucket is empty.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooEarly {
+pub(super) struct Throttled {
     pub(super) retry_after_secs: Option<u64>,
 }
 
 impl Buckets {
-    /// Full buckets.
+    /// Creates full buckets.
     pub(super) fn new(knobs: &BTreeMap<String, Throttle>, clock: &Arc<dyn Clock>) -> Self {
         let bucket = |(name, throttle): (&String, &Throttle)| {
             let bucket = TokenBucket::new(throttle.period, throttle.burst, Arc::clone(clock));
@@ -29,8 +29,8 @@ impl Buckets {
         Self(knobs.iter().map(bucket).collect())
     }
 
-    /// Takes what a call of an operation costs that is about so many resources, or refuses it.
-    pub(super) fn take(&self, operation: &str, resources: NonZeroU32) -> Result<(), TooEarly> {
+    /// Takes the tokens of a call with this number of resources, or refuses the call.
+    pub(super) fn take(&self, operation: &str, resources: NonZeroU32) -> Result<(), Throttled> {
         let Some((bucket, throttle)) = self.0.get(operation).or_else(|| self.0.get(SHARED)) else {
             return Ok(());
         };
@@ -38,13 +38,13 @@ impl Buckets {
             Counts::Requests => NonZeroU32::MIN,
             Counts::Resources => resources,
         };
-        bucket.take(cost).map_err(|wait| TooEarly {
+        bucket.take(cost).map_err(|wait| Throttled {
             retry_after_secs: throttle.retry_after.then(|| whole_seconds(wait)),
         })
     }
 }
 
-/// The header knows only whole seconds: enough of them, and at least one.
+/// Returns the seconds of a `Retry-After` header: rounded up, and at least one.
 fn whole_seconds(wait: Duration) -> u64 {
     let more = u64::from(wait.subsec_nanos() > 0);
     wait.as_secs().saturating_add(more).max(1)
@@ -67,25 +67,25 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_has_its_own_bucket_or_the_shared_one() {
+    fn an_operation_uses_its_own_bucket_or_the_shared_one() {
         let clock = Arc::new(ManualClock::new());
         let own = buckets("Run", 1, Counts::Requests, &clock);
         assert_eq!(own.take("Run", ONE), Ok(()));
-        let silent = TooEarly {
+        let without_header = Throttled {
             retry_after_secs: None,
         };
-        assert_eq!(own.take("Run", ONE), Err(silent));
+        assert_eq!(own.take("Run", ONE), Err(without_header));
         assert_eq!(own.take("Describe", ONE), Ok(()));
         clock.advance(Duration::from_secs(1));
         assert_eq!(own.take("Run", ONE), Ok(()));
         let shared = buckets("*", 1, Counts::Requests, &clock);
         assert_eq!(shared.take("Run", ONE), Ok(()));
-        let early = shared.take("Describe", ONE).unwrap_err();
-        assert_eq!(early.retry_after_secs, Some(1));
+        let throttled = shared.take("Describe", ONE).unwrap_err();
+        assert_eq!(throttled.retry_after_secs, Some(1));
     }
 
     #[test]
-    fn a_large_call_spends_a_token_for_each_resource() {
+    fn a_call_costs_one_token_for_each_resource() {
         let clock = Arc::new(ManualClock::new());
         let own = buckets("*", 5, Counts::Resources, &clock);
         let count = |count: u32| NonZeroU32::new(count).unwrap();

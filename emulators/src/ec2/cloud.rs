@@ -130,8 +130,8 @@ impl Operation for Action {
         Self::name(self)
     }
 
-    fn named(name: &str) -> Option<Self> {
-        Self::named(name)
+    fn from_name(name: &str) -> Option<Self> {
+        Self::from_name(name)
     }
 }
 
@@ -167,7 +167,7 @@ fn understand(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), 
         let message = "The request is missing an action.";
         return Err(Refusal::client("MissingAction", message));
     };
-    let Some(action) = Action::named(name) else {
+    let Some(action) = Action::from_name(name) else {
         let message = format!("The action {name} is not valid for this web service.");
         return Err(Refusal::client("InvalidAction", message));
     };

@@ -14,7 +14,7 @@ use super::{
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Oracle {
-    /// Every instance, terminated ones until they remove_expired, in the order of launch.
+    /// Every instance, terminated ones until they disappear, in the order of launch.
     pub instances: Vec<OracleInstance>,
     /// Every volume.
     pub volumes: Vec<OracleVolume>,

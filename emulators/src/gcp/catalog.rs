@@ -123,7 +123,7 @@ impl Image {
         }
     }
 
-    /// A few that read_lag like the real ones.
+    /// A few that look like the real ones.
     pub(crate) fn standard() -> Vec<Self> {
         let debian = |name: &str| Self::new("debian-cloud", name, 10);
         vec![

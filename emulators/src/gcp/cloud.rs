@@ -131,8 +131,8 @@ impl Operation for Method {
         Self::name(self)
     }
 
-    fn named(name: &str) -> Option<Self> {
-        Self::named(name)
+    fn from_name(name: &str) -> Option<Self> {
+        Self::from_name(name)
     }
 }
 

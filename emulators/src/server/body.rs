@@ -1,4 +1,4 @@
-//! Bodies: reading one within limits, and sending one that may break off.
+//! Reads request bodies within limits, and sends response bodies that may be cut off.
 
 use std::{
     io,
@@ -14,11 +14,11 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use super::{BodyError, MAX_BODY_BYTES, READ_TIMEOUT};
 
-/// So much of a body that is too large is still taken in, because clients read no reply before they
-/// have sent everything. Beyond it the connection is closed.
+/// How many bytes of a body that is too large are still read, because clients read no response before
+/// they have sent everything. Beyond this the connection is closed.
 const MAX_DISCARDED_BYTES: usize = 16 * MAX_BODY_BYTES;
 
-/// Long enough for the first half to leave the process before the connection is reset.
+/// Long enough for the first half to be sent before the connection is reset.
 const BEFORE_RESET: Duration = Duration::from_millis(20);
 
 /// Reads a body to its end.
@@ -26,7 +26,7 @@ pub(super) async fn read<B>(mut body: B) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let (mut kept, mut seen) = (BytesMut::new(), 0_usize);
+    let (mut content, mut received) = (BytesMut::new(), 0_usize);
     loop {
         let next = timeout(READ_TIMEOUT, body.frame())
             .await
@@ -36,45 +36,45 @@ where
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        seen = seen.saturating_add(data.len());
-        if seen > MAX_DISCARDED_BYTES {
+        received = received.saturating_add(data.len());
+        if received > MAX_DISCARDED_BYTES {
             return Err(BodyError::TooLarge);
         }
-        if seen <= MAX_BODY_BYTES {
-            kept.extend_from_slice(&data);
+        if received <= MAX_BODY_BYTES {
+            content.extend_from_slice(&data);
         }
     }
-    if seen > MAX_BODY_BYTES {
+    if received > MAX_BODY_BYTES {
         return Err(BodyError::TooLarge);
     }
-    Ok(kept.freeze())
+    Ok(content.freeze())
 }
 
-/// A body to send: all of it, or its first half and then an error.
+/// The body of a response: all of it, or its first half and then an error.
 #[derive(Debug)]
 pub(super) struct ResponseBody {
-    left: Bytes,
-    promised: u64,
-    breaks: Option<Pin<Box<Sleep>>>,
+    remaining: Bytes,
+    announced: u64,
+    reset_after: Option<Pin<Box<Sleep>>>,
 }
 
 impl ResponseBody {
-    pub(super) fn whole(body: String) -> Self {
-        let left = Bytes::from(body);
+    pub(super) fn complete(body: String) -> Self {
+        let remaining = Bytes::from(body);
         Self {
-            promised: left.len() as u64,
-            left,
-            breaks: None,
+            announced: remaining.len() as u64,
+            remaining,
+            reset_after: None,
         }
     }
 
     pub(super) fn half(body: String) -> Self {
-        let mut whole = Self::whole(body);
-        whole.left.truncate(whole.left.len() / 2);
-        whole.breaks = Some(Box::pin(sleep(BEFORE_RESET)));
-        // A body that is cut must promise more than it has, even if it is empty.
-        whole.promised = whole.promised.max(1);
-        whole
+        let mut complete = Self::complete(body);
+        complete.remaining.truncate(complete.remaining.len() / 2);
+        complete.reset_after = Some(Box::pin(sleep(BEFORE_RESET)));
+        // A body that is cut off must announce more than it has, even if it is empty.
+        complete.announced = complete.announced.max(1);
+        complete
     }
 }
 
@@ -86,12 +86,12 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        if !self.left.is_empty() {
-            let data = std::mem::take(&mut self.left);
-            self.promised = self.promised.saturating_sub(data.len() as u64);
+        if !self.remaining.is_empty() {
+            let data = std::mem::take(&mut self.remaining);
+            self.announced = self.announced.saturating_sub(data.len() as u64);
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
-        match &mut self.breaks {
+        match &mut self.reset_after {
             None => Poll::Ready(None),
             Some(pause) => pause
                 .as_mut()
@@ -101,11 +101,11 @@ impl Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left.is_empty() && self.breaks.is_none()
+        self.remaining.is_empty() && self.reset_after.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.promised)
+        SizeHint::with_exact(self.announced)
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_body_promises_more_than_it_sends() {
+    fn half_a_body_announces_more_than_it_sends() {
         run(async {
             let mut half = ResponseBody::half("abcdef".to_owned());
             assert_eq!(half.size_hint().exact(), Some(6));

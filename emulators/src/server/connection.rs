@@ -1,4 +1,4 @@
-//! Accepting connections and serving requests on them.
+//! Accepts connections and serves requests on them.
 
 use std::{convert::Infallible, io, net::TcpListener, pin::Pin, sync::Arc, time::Duration};
 
@@ -11,8 +11,8 @@ use super::{
     body::{self, ResponseBody},
 };
 
-/// After an accept that failed, for instance for want of file descriptors.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The delay after a failed accept, for example without free file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Serves until `stopped`; then every connection is dropped with the runtime.
 pub(super) async fn accept(
@@ -29,29 +29,32 @@ pub(super) async fn accept(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => drop(tokio::spawn(converse(stream, Arc::clone(&handler)))),
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            Ok((stream, _)) => drop(tokio::spawn(serve_connection_to_end(
+                stream,
+                Arc::clone(&handler),
+            ))),
+            Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
         }
     }
 }
 
 /// Serves one connection to its end.
-async fn converse(stream: TcpStream, handler: Arc<dyn Handler>) {
-    // Small replies would otherwise wait for the client's acknowledgement.
+async fn serve_connection_to_end(stream: TcpStream, handler: Arc<dyn Handler>) {
+    // Small responses would otherwise wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
-    let serve = service::service_fn(move |request| reply(request, Arc::clone(&handler)));
+    let serve = service::service_fn(move |request| respond(request, Arc::clone(&handler)));
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(READ_TIMEOUT)
         .serve_connection(TokioIo::new(stream), serve);
     if Pin::new(&mut connection).await.is_err() {
-        // An end by force, as of a machine that went away: unsent bytes are lost, the peer gets a reset.
+        // End as if the machine had crashed: unsent bytes are lost, and the peer gets a reset.
         let stream = connection.into_parts().io.into_inner();
         let _ = stream.set_zero_linger();
     }
 }
 
-async fn reply(
+async fn respond(
     request: Request<HyperBody>,
     handler: Arc<dyn Handler>,
 ) -> io::Result<Response<ResponseBody>> {
@@ -69,8 +72,8 @@ async fn reply(
         body,
         delivery,
     } = handler.handle(request).await;
-    let pieces = match delivery {
-        Delivery::Complete => ResponseBody::whole(body),
+    let body = match delivery {
+        Delivery::Complete => ResponseBody::complete(body),
         Delivery::Reset => ResponseBody::half(body),
         Delivery::Closed => return Err(io::ErrorKind::ConnectionReset.into()),
         Delivery::Hang => {
@@ -85,5 +88,5 @@ async fn reply(
     for (name, value) in headers {
         response = response.header(name, value);
     }
-    response.body(pieces).map_err(io::Error::other)
+    response.body(body).map_err(io::Error::other)
 }

@@ -1,8 +1,8 @@
-//! The HTTP end of an emulator: sockets, requests, replies, and replies that go wrong on the way.
+//! The HTTP server of an emulator: sockets, requests, responses, and responses that are not delivered.
 //!
-//! Knows no cloud. A [`Handler`] turns a request into an [`HttpResponse`]; how that is apply_delivery_fault (whole,
-//! cut, never) is carried out here. It runs on a thread and a runtime of its own, so a test may pause
-//! its clock, or have no runtime at all; dropping [`RunningServer`] closes every connection.
+//! Knows no cloud. A [`Handler`] turns a request into an [`HttpResponse`], and the server delivers it as the
+//! response says (complete, cut off, or never). The server has its own thread and runtime, so a test may
+//! pause its clock or have no runtime at all; dropping [`RunningServer`] closes every connection.
 
 mod body;
 mod connection;
@@ -21,19 +21,19 @@ use bytes::Bytes;
 use hyper::{HeaderMap, Method, Uri};
 use tokio::{runtime, sync::oneshot};
 
-/// The largest body that is read; the rest of a larger one is thrown away unread.
+/// The maximum size of a request body in bytes; the rest of a larger one is discarded.
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// Turns requests into replies.
+/// Turns requests into responses.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// Answers one request.
+    /// Handles one request.
     fn handle(self: Arc<Self>, request: HttpRequest) -> ResponseFuture;
 }
 
-/// A reply in the making.
+/// The future of a response.
 pub(crate) type ResponseFuture = Pin<Box<dyn Future<Output = HttpResponse> + Send>>;
 
-/// A request.
+/// An HTTP request with its body.
 #[derive(Debug)]
 pub struct HttpRequest {
     pub(crate) method: Method,
@@ -42,16 +42,16 @@ pub struct HttpRequest {
     pub(crate) body: Result<Bytes, BodyError>,
 }
 
-/// Why there is no body.
+/// Why a request has no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyError {
-    /// It is larger than [`MAX_BODY_BYTES`].
+    /// The body is larger than [`MAX_BODY_BYTES`].
     TooLarge,
-    /// It did not arrive in time, or broke off.
+    /// The body did not arrive in time, or ended early.
     Incomplete,
 }
 
-/// A reply, and how it is apply_delivery_fault.
+/// An HTTP response, and how it is delivered.
 #[derive(Debug)]
 pub struct HttpResponse {
     pub(crate) status: u16,
@@ -87,16 +87,16 @@ impl HttpResponse {
     }
 }
 
-/// What becomes of a reply.
+/// How a response is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// It arrives.
+    /// The whole response is sent.
     Complete,
     /// The connection is closed without a byte.
     Closed,
-    /// The head and half of the body arrive, then the connection is reset.
+    /// The head and half of the body are sent, then the connection is reset.
     Reset,
-    /// Nothing arrives, and the connection stays open.
+    /// Nothing is sent, and the connection stays open.
     Hang,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Listens at `address` and answers with `handler`.
+    /// Listens on `address` and serves with `handler`.
     pub(crate) fn start(address: SocketAddr, handler: Arc<dyn Handler>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -129,7 +129,7 @@ impl RunningServer {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -139,11 +139,11 @@ impl Drop for RunningServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The thread ends by itself; that it panicked was reported when it did.
+            // The thread ends by itself; a panic was already reported by the panic hook.
             let _ = thread.join();
         }
     }
 }
 
-/// How long a client may take to send a head, or the next piece of a body.
+/// How long a client may take to send the head, or the next part of the body.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);

@@ -39,8 +39,8 @@ impl Context<'_> {
             }
         };
         Ok(PageRequest {
-            most: usize::try_from(self.engine.core.knobs.page_size.get()).unwrap_or(usize::MAX),
-            place,
+            limit: usize::try_from(self.engine.core.knobs.page_size.get()).unwrap_or(usize::MAX),
+            position: place,
             page_fault: self.context.page_fault,
         })
     }
@@ -71,7 +71,7 @@ impl Context<'_> {
     /// Everything as one page, for lists that are short; tricks are played all the same.
     pub(super) fn whole(&mut self, items: Vec<Value>) -> Result<ApiResponse, Refusal> {
         let paging = self.paging()?;
-        let after = paging.place.after;
+        let after = paging.position.after;
         let numbered = (1_u64..)
             .zip(items)
             .map(|(place, item)| (place, Some(item)));

@@ -10,7 +10,7 @@ use crate::azure::{engine::task::Task, error::Refusal, wire::response::ApiRespon
 pub(super) enum Begun {
     /// With a document, and where to see how far it is.
     Document(u16),
-    /// With nothing but where to read_lag.
+    /// With nothing but where to look.
     Accepted,
 }
 

@@ -145,7 +145,7 @@ impl Engine {
             }
         }
         for (subnet, count) in needed {
-            if self.pool(&subnet)?.left() < count {
+            if self.pool(&subnet)?.free() < count {
                 return Err(full(&subnet));
             }
         }

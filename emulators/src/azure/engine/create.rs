@@ -82,7 +82,7 @@ impl Engine {
     /// Why a creation is going to fail, because a knob says so.
     fn late_failure(&self, size: &str, zone: &str) -> Option<Failure> {
         let mut rules = self.core.knobs.late_failures.iter();
-        let rule = rules.find(|rule| rule.strikes(size, zone))?;
+        let rule = rules.find(|rule| rule.matches(size, zone))?;
         Some(Failure::new(&rule.code, &rule.message))
     }
 

@@ -134,7 +134,7 @@ pub(super) fn no_machine(wanted: Wanted<'_>) -> Failure {
     Failure::new(code, message)
 }
 
-/// The words for a quota, in which clients read_lag for the kind and the numbers.
+/// The words for a quota, in which clients look for the kind and the numbers.
 pub(crate) fn quota_text(kind: &str, place: &str, limit: u64, used: u64, more: u64) -> String {
     format!(
         "Operation could not be completed as it results in exceeding approved {kind} quota. Additional details - \

@@ -159,7 +159,7 @@ impl Engine {
         self.core
             .knobs
             .lag
-            .moment(now, read_lag, &mut self.core.rng)
+            .read_time(now, read_lag, &mut self.core.rng)
     }
 
     /// Refuses a resource group that is not there.

@@ -80,7 +80,7 @@ impl Engine {
             *needed.entry(subnet_of(address).to_owned()).or_default() += 1;
         }
         for (subnet, count) in needed {
-            if self.pool(&subnet)?.left() < count {
+            if self.pool(&subnet)?.free() < count {
                 return Err(full(&subnet));
             }
         }

@@ -133,8 +133,7 @@ impl Engine {
     pub(crate) fn evict_vm(&mut self, id: &Id) -> Result<(), Refusal> {
         let (seq, vm) = self.vm_to_change(id, "simulateEviction")?;
         if vm.market != Market::Spot {
-            let message =
-                "Operation 'simulateEviction' is allowed only for Spot Virtual Machines";
+            let message = "Operation 'simulateEviction' is allowed only for Spot Virtual Machines";
             return Err(Refusal::not_allowed(message));
         }
         match vm.eviction {

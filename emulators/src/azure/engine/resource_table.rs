@@ -126,7 +126,9 @@ impl<T: Clone> ResourceTable<T> {
 
     /// When it was made.
     pub(crate) fn made(&self, seq: Seq) -> Option<Duration> {
-        self.entries.get(&seq).map(|entry| entry.versions.made())
+        self.entries
+            .get(&seq)
+            .map(|entry| entry.versions.created_at())
     }
 
     /// What a read sees that looks at `moment`.
@@ -135,7 +137,7 @@ impl<T: Clone> ResourceTable<T> {
         entry.versions.at(moment)?.clone()
     }
 
-    /// Gives a resource a new version as of now; reads read_lag back by `window` at most.
+    /// Gives a resource a new version as of now; reads look back by `window` at most.
     pub(crate) fn edit(
         &mut self,
         seq: Seq,
@@ -192,7 +194,7 @@ impl<T: Clone> ResourceTable<T> {
     ) -> (Page<Arc<T>>, u64) {
         let seqs = self
             .entries
-            .find(std::slice::from_ref(scope), paging.place.after);
+            .find(std::slice::from_ref(scope), paging.position.after);
         paging.take(seqs.map(|seq| {
             let entry = self.entries.get(&seq);
             let seen = entry.and_then(|entry| entry.versions.at(moment)?.clone());
@@ -221,8 +223,8 @@ mod tests {
 
     fn listed(resource_table: &ResourceTable<char>, moment: Duration) -> String {
         let paging = PageRequest {
-            most: 9,
-            place: PagePosition::default(),
+            limit: 9,
+            position: PagePosition::default(),
             page_fault: PageFault::None,
         };
         let (page, _) = resource_table.page(&Scope::group("S", "G"), &paging, Some(moment));

@@ -175,7 +175,7 @@ impl Operation {
     }
 
     /// The operation of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let row = ROUTES.iter().find(|(_, known, ..)| *known == name);
         row.map(|(operation, ..)| *operation)
     }
@@ -227,7 +227,7 @@ impl TryFrom<String> for Operation {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        Self::named(&name).ok_or_else(|| format!("no operation {name}"))
+        Self::from_name(&name).ok_or_else(|| format!("no operation {name}"))
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
         assert!(names.is_sorted());
         assert!(Operation::all().collect::<Vec<_>>().is_sorted());
         for operation in Operation::all() {
-            assert_eq!(Operation::named(operation.name()), Some(operation));
+            assert_eq!(Operation::from_name(operation.name()), Some(operation));
             let text = serde_json::to_string(&operation).unwrap();
             assert_eq!(serde_json::from_str::<Operation>(&text).unwrap(), operation);
         }

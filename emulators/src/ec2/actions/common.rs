@@ -88,8 +88,8 @@ impl Call<'_> {
         });
         let knob = usize::try_from(engine.core.knobs.page_size.get()).unwrap_or(cap);
         let paging = PageRequest {
-            most: most.unwrap_or(cap).min(cap).min(knob),
-            place: place.transpose()?.unwrap_or_default(),
+            limit: most.unwrap_or(cap).min(cap).min(knob),
+            position: place.transpose()?.unwrap_or_default(),
             page_fault: self.context.page_fault,
         };
         Ok((paging, most.is_some() || token.is_some()))
@@ -160,8 +160,8 @@ pub(super) fn page_of<T>(
     paging: &PageRequest,
     passes: impl Fn(&T) -> bool,
 ) -> Page<T> {
-    let skip = usize::try_from(paging.place.after).unwrap_or(usize::MAX);
-    let positions = paging.place.after + 1..;
+    let skip = usize::try_from(paging.position.after).unwrap_or(usize::MAX);
+    let positions = paging.position.after + 1..;
     let (page, _) = paging.take(positions.zip(items.into_iter().skip(skip)).map(
         |(position, item)| {
             let passes = passes(&item);

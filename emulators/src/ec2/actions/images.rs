@@ -82,7 +82,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
             let message = "The parameter imageIdsSet cannot be used with the parameter maxResults";
             return Err(Refusal::combination(message));
         }
-        paging.most = usize::MAX;
+        paging.limit = usize::MAX;
         filters.push(Filter {
             name: "image-id".to_owned(),
             values: ids,

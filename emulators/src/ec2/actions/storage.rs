@@ -64,7 +64,7 @@ fn by_ids(
         let message = format!("The parameter {name} cannot be used with the parameter maxResults");
         return Err(Refusal::combination(message));
     }
-    paging.most = usize::MAX;
+    paging.limit = usize::MAX;
     filters.push(Filter {
         name: name.to_owned(),
         values: ids,

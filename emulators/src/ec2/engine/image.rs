@@ -180,7 +180,7 @@ impl Engine {
     ) -> Result<Page<ImageRecord>, Refusal> {
         filter::check::<ImageRecord>(filters)?;
         let now = self.now();
-        let (page, records_read) = paging.take(self.images.range(paging.place.after + 1..).map(
+        let (page, records_read) = paging.take(self.images.range(paging.position.after + 1..).map(
             |(seq, image)| {
                 let mut image = image.clone();
                 image.is_available = image.available <= now;

@@ -27,7 +27,7 @@ impl Engine {
         let mut best: Option<(u64, &Subnet)> = None;
         for subnet in &plan.places {
             let machines = self.free_machines(&plan.spec.name, &subnet.zone, order.market);
-            let fits = machines.min(self.pool(subnet).left()).min(most);
+            let fits = machines.min(self.pool(subnet).free()).min(most);
             if best.is_none_or(|(most_so_far, _)| fits > most_so_far) {
                 best = Some((fits, subnet));
             }
@@ -160,7 +160,7 @@ impl Engine {
     pub(super) fn late_failure(&self, instance: &Instance) -> Option<Reason> {
         let (name, zone) = (&instance.current().instance_type, &instance.fixed.zone);
         let mut rules = self.core.knobs.late_failures.iter();
-        let rule = rules.find(|rule| rule.strikes(name, zone))?;
+        let rule = rules.find(|rule| rule.matches(name, zone))?;
         Some(Reason::new(&rule.code, &rule.message))
     }
 
@@ -174,7 +174,7 @@ impl Engine {
 
     /// How many addresses of a subnet are free.
     pub(crate) fn free_addresses(&mut self, subnet: &Subnet) -> u64 {
-        self.pool(subnet).left()
+        self.pool(subnet).free()
     }
 }
 

@@ -213,7 +213,7 @@ impl Engine {
             match instance {
                 Some(instance)
                     if !self.core.knobs.lag.hides(
-                        instance.versions.made(),
+                        instance.versions.created_at(),
                         now,
                         &mut self.core.rng,
                     ) =>

@@ -44,7 +44,7 @@ impl Engine {
         self.core
             .knobs
             .lag
-            .moment(now, read_lag, &mut self.core.rng)
+            .read_time(now, read_lag, &mut self.core.rng)
     }
 
     /// The truth about an instance, uncounted.
@@ -110,12 +110,12 @@ impl Engine {
         let (page, records_read) = match self.ids_asked_for(filters) {
             Some(seqs) => paging.take(
                 seqs.into_iter()
-                    .filter(|seq| *seq > paging.place.after)
+                    .filter(|seq| *seq > paging.position.after)
                     .map(show),
             ),
             None => paging.take(
                 self.instances
-                    .find(&self.best_keys(filters), paging.place.after)
+                    .find(&self.best_keys(filters), paging.position.after)
                     .map(show),
             ),
         };
@@ -163,7 +163,7 @@ impl Engine {
             Some(found) => paging.take(in_order(found, paging).map(show)),
             None => paging.take(
                 self.volumes
-                    .range(paging.place.after + 1..)
+                    .range(paging.position.after + 1..)
                     .map(|(seq, volume)| (*seq, volume))
                     .map(show),
             ),
@@ -196,7 +196,7 @@ impl Engine {
             Some(found) => paging.take(in_order(found, paging).map(show)),
             None => paging.take(
                 self.nics
-                    .range(paging.place.after + 1..)
+                    .range(paging.position.after + 1..)
                     .map(|(seq, nic)| (*seq, nic))
                     .map(show),
             ),
@@ -253,7 +253,7 @@ fn in_order<'a, T>(
     mut items: Vec<(Seq, &'a T)>,
     paging: &PageRequest,
 ) -> impl Iterator<Item = (Seq, &'a T)> {
-    items.retain(|(seq, _)| *seq > paging.place.after);
+    items.retain(|(seq, _)| *seq > paging.position.after);
     items.sort_by_key(|(seq, _)| *seq);
     items.dedup_by_key(|(seq, _)| *seq);
     items.into_iter()

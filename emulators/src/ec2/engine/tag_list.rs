@@ -28,7 +28,7 @@ impl Engine {
     ) -> Result<Page<TagRow>, Refusal> {
         filter::check::<TagRow>(filters)?;
         let moment = self.moment(read_lag);
-        let (first, passed) = (Place::of(paging.place.after), paging.place.after);
+        let (first, passed) = (Place::of(paging.position.after), paging.position.after);
         let engine = &*self;
         let rows = Kind::ALL
             .into_iter()

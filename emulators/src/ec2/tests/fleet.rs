@@ -92,8 +92,8 @@ fn every_page_touches_what_it_holds(lab: &mut Lab) {
     let (mut place, mut seen) = (PagePosition::default(), 0);
     loop {
         let paging = PageRequest {
-            most: PAGE,
-            place,
+            limit: PAGE,
+            position: place,
             page_fault: PageFault::None,
         };
         let before = lab.engine.core.records_read;

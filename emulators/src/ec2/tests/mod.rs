@@ -58,7 +58,7 @@ impl Lab {
 
     fn call_as(&mut self, text: &str, context: &CallContext) -> Result<String, Refusal> {
         let (action, query) = text.split_once('&').unwrap_or((text, ""));
-        let action = Action::named(action).unwrap_or_else(|| panic!("no action {action}"));
+        let action = Action::from_name(action).unwrap_or_else(|| panic!("no action {action}"));
         self.engine.catch_up();
         let params = Params::parse(query, b"")?;
         actions::execute(action, &params, &mut self.engine, context)

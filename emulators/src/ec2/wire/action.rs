@@ -87,7 +87,7 @@ impl Action {
     }
 
     /// The action of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|action| action.name() == name)
     }
 }
@@ -100,8 +100,8 @@ mod tests {
     fn names_are_sorted_and_lead_back() {
         assert!(Action::ALL.is_sorted_by_key(|action| action.name()));
         for action in Action::ALL {
-            assert_eq!(Action::named(action.name()), Some(action));
+            assert_eq!(Action::from_name(action.name()), Some(action));
         }
-        assert_eq!(Action::named("runinstances"), None);
+        assert_eq!(Action::from_name("runinstances"), None);
     }
 }

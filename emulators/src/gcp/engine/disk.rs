@@ -149,7 +149,7 @@ impl Engine {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
-        let made = instance.versions.made();
+        let made = instance.versions.created_at();
         for attached in std::mem::take(&mut instance.disks) {
             let Some(seq) = attached.disk else { continue };
             let Some(disk) = self.disks.get_mut(&seq) else {

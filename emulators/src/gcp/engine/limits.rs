@@ -50,7 +50,7 @@ impl Engine {
         if let Some(reached) = reached {
             return answer(reached);
         }
-        if self.internal_pool(&region, &order.subnetwork).left() <= more {
+        if self.internal_pool(&region, &order.subnetwork).free() <= more {
             let message = format!(
                 "IP space of 'projects/{}/regions/{region}/subnetworks/{}' is exhausted.",
                 order.project, order.subnetwork
@@ -75,7 +75,7 @@ impl Engine {
 
     fn late_failure(&self, machine_type: &str, zone: &str) -> Option<Failure> {
         let mut rules = self.core.knobs.late_failures.iter();
-        let rule = rules.find(|rule| rule.strikes(machine_type, zone))?;
+        let rule = rules.find(|rule| rule.matches(machine_type, zone))?;
         Some(Failure::new(&rule.code, &rule.message))
     }
 

@@ -33,7 +33,7 @@ impl Engine {
         self.core
             .knobs
             .lag
-            .moment(now, read_lag, &mut self.core.rng)
+            .read_time(now, read_lag, &mut self.core.rng)
     }
 
     /// The instance that has a name now.
@@ -75,7 +75,7 @@ impl Engine {
             let Some(instance) = self.instances.get(&seq) else {
                 continue;
             };
-            let made = instance.versions.made();
+            let made = instance.versions.created_at();
             if !instance.is_gone() && !self.core.knobs.lag.hides(made, now, &mut self.core.rng) {
                 return Ok(seq);
             }
@@ -107,13 +107,16 @@ impl Engine {
     ) -> Page<T> {
         let moment = self.moment(read_lag);
         let engine = &*self;
-        let found = engine.instances.find(keys, paging.place.after).map(|seq| {
-            let shown = engine.instances.get(&seq).and_then(|instance| {
-                let version = instance.version_at(moment)?;
-                show(engine, Seen { instance, version })
+        let found = engine
+            .instances
+            .find(keys, paging.position.after)
+            .map(|seq| {
+                let shown = engine.instances.get(&seq).and_then(|instance| {
+                    let version = instance.version_at(moment)?;
+                    show(engine, Seen { instance, version })
+                });
+                (seq, shown)
             });
-            (seq, shown)
-        });
         let (page, records_read) = paging.take(found);
         self.core.records_read += records_read;
         page

@@ -88,7 +88,7 @@ fn page(call: &Call, engine: &mut Engine, listing: &Listing) -> Page<Item> {
         here.then(|| (*seq, (scope, views::disk(engine, disk))))
     };
     let (page, records_read) = if listing.order == Order::Made {
-        let after = listing.paging.place.after.saturating_add(1);
+        let after = listing.paging.position.after.saturating_add(1);
         listing.take(engine.disks.range(after..).filter_map(shown))
     } else {
         let all: Vec<_> = engine.disks.iter().filter_map(shown).collect();

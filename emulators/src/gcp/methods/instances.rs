@@ -130,13 +130,13 @@ fn page(call: &Call, engine: &mut Engine, context: &CallContext, listing: &Listi
         return engine.instances_page(&keys, &listing.paging, context.read_lag, show);
     }
     let mut whole = listing.paging.clone();
-    (whole.most, whole.place, whole.page_fault) =
+    (whole.limit, whole.position, whole.page_fault) =
         (usize::MAX, Default::default(), Default::default());
     let all = engine.instances_page(&keys, &whole, context.read_lag, show);
     listing.page(all.items)
 }
 
-/// Where to read_lag: under what the filter asks for, if an index knows it.
+/// Where to look: under what the filter asks for, if an index knows it.
 fn keys(call: &Call, engine: &Engine, listing: &Listing) -> Vec<Key> {
     let project = call.target.project.clone();
     let mut choices = vec![match &call.target.scope {

@@ -101,8 +101,8 @@ impl Listing {
         Ok(Self {
             filter: filter.transpose()?,
             paging: PageRequest {
-                most: most.min(knob),
-                place: place.transpose()?.unwrap_or_default(),
+                limit: most.min(knob),
+                position: place.transpose()?.unwrap_or_default(),
                 page_fault: context.page_fault,
             },
             order,
@@ -139,8 +139,8 @@ impl Listing {
             Order::Name => passing.sort_by_key(|item| item.1["name"].to_string()),
             Order::NewestFirst => passing.reverse(),
         }
-        let skip = usize::try_from(self.paging.place.after).unwrap_or(usize::MAX);
-        let positions = self.paging.place.after.saturating_add(1)..;
+        let skip = usize::try_from(self.paging.position.after).unwrap_or(usize::MAX);
+        let positions = self.paging.position.after.saturating_add(1)..;
         let items = positions.zip(passing.into_iter().skip(skip));
         let (page, _) = self
             .paging

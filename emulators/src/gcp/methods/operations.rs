@@ -136,7 +136,7 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
         seqs.reverse();
     }
     let after = match listing.order {
-        Order::Made | Order::NewestFirst => listing.paging.place.after,
+        Order::Made | Order::NewestFirst => listing.paging.position.after,
         Order::Name => 0,
     };
     let positions = seqs.into_iter().map(|seq| (place(seq), seq));
@@ -158,7 +158,7 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
     page
 }
 
-/// Where to read_lag in a scope: under what they are about, if the filter says that.
+/// Where to look in a scope: under what they are about, if the filter says that.
 fn keys(call: &Call, listing: &Listing, scope: &Scope) -> Vec<OperationKey> {
     let project = &call.target.project;
     let must = listing.filter.iter().flat_map(|filter| filter.conjuncts());

@@ -288,7 +288,7 @@ fn places_that_are_not_there_are_refused() {
         lab.refused("GET regions/nowhere/addresses", &Value::Null),
         reason(400, "invalid")
     );
-    // Everybody may read_lag at public images.
+    // Everybody may look at public images.
     lab.get("/projects/debian-cloud/global/images");
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn instance(engine: &Engine, seen: &Seen<'_>, state: Option<&str>) ->
     let mut document = json!({
         "kind": "compute#instance",
         "id": fixed.id.to_string(),
-        "creationTimestamp": engine.stamp(instance.versions.made()),
+        "creationTimestamp": engine.stamp(instance.versions.created_at()),
         "name": name,
         "tags": present(json!({ "items": fixed.tags, "fingerprint": rules::fingerprint(&fixed.tags) })),
         "machineType": link(&format!("projects/{project}/zones/{zone}/machineTypes/{}", version.machine_type)),

@@ -177,7 +177,7 @@ impl Method {
     }
 
     /// The method of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 }
@@ -191,7 +191,7 @@ impl Serialize for Method {
 impl<'de> Deserialize<'de> for Method {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
-        Self::named(&name).ok_or_else(|| de::Error::custom(format!("no method {name}")))
+        Self::from_name(&name).ok_or_else(|| de::Error::custom(format!("no method {name}")))
     }
 }
 
@@ -203,11 +203,11 @@ mod tests {
     fn names_are_sorted_and_lead_back() {
         assert!(Method::ALL.is_sorted_by_key(|method| method.name()));
         for method in Method::ALL {
-            assert_eq!(Method::named(method.name()), Some(method));
+            assert_eq!(Method::from_name(method.name()), Some(method));
             let text = serde_json::to_string(&method).unwrap();
             assert_eq!(serde_json::from_str::<Method>(&text).unwrap(), method);
         }
-        assert_eq!(Method::named("instances.Insert"), None);
+        assert_eq!(Method::from_name("instances.Insert"), None);
         assert!(serde_json::from_str::<Method>("\"insert\"").is_err());
     }
 }

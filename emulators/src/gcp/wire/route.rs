@@ -1,6 +1,6 @@
 //! From a verb and a path to a method and what it names.
 //!
-//! Owns what a path may read_lag like; which there are is `path`'s.
+//! Owns what a path may look like; which there are is `path`'s.
 
 use std::fmt;
 
