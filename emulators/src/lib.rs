@@ -1,8 +1,9 @@
 //! Clouds on loopback, for the clients of any language.
 //!
-//! An emulator speaks a cloud's own protocol over HTTP and behaves as that cloud does where it hurts:
-//! reads that lag, launches that fail late, tokens, capacity, quota, throttling, pages, lost replies.
-//! A test starts one in its process and drops it; the program of the same name serves other languages.
+//! An emulator speaks a cloud's own protocol over HTTP and behaves as that cloud does where it
+//! hurts: reads that lag, launches that fail late, tokens, capacity, quota, throttling, pages, lost
+//! replies. A test starts one in its process and drops it; the program of the same name serves
+//! other languages.
 //!
 //! The crate depends on no provider and not on the core, so that it shares no misunderstanding with
 //! them. Its judges are the vendors' clients: see `emulators/peers/run`.

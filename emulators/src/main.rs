@@ -42,7 +42,8 @@ enum Command {
 /// The options that every cloud has.
 #[derive(Debug, Args)]
 struct Common {
-    /// Accept a listen address that other machines can reach. The emulators do not authenticate callers.
+    /// Accept a listen address that other machines can reach. The emulators do not authenticate
+    /// callers.
     #[arg(long)]
     allow_remote: bool,
     /// Seed of all random choices: ids and lags. Overrides the knobs file.

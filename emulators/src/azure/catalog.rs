@@ -65,14 +65,14 @@ pub struct SizeSpec {
     pub name: String,
     /// The family that its quota is counted by, such as `standardDSv5Family`.
     pub family: String,
-    /// How many virtual processors it has.
+    /// The number of virtual processors. Quotas count these.
     pub cores: u32,
-    /// How much memory it has.
+    /// The memory in MiB.
     pub memory_mib: u64,
     /// `x64` or `Arm64`.
     #[serde(default = "x64")]
     pub architecture: String,
-    /// The zones that offer it; empty, all do.
+    /// The zones that offer the type; if empty, all zones do.
     #[serde(default)]
     pub zones: Vec<String>,
     /// Whether this subscription may not have it anywhere.
@@ -113,7 +113,7 @@ impl SizeSpec {
         ]
     }
 
-    /// Whether a zone offers it.
+    /// Whether a zone offers the type.
     pub(crate) fn is_in(&self, zone: Option<&str>) -> bool {
         let offered = |zone: &str| self.zones.iter().any(|other| other == zone);
         self.zones.is_empty() || zone.is_some_and(offered)

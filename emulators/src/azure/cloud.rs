@@ -1,4 +1,4 @@
-//! Azure as the shared machinery sees it: token, path, document, operation.
+//! Implements [`Cloud`] for Azure: parsing, execution and encoding of calls.
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
@@ -27,13 +27,13 @@ use crate::{
     server::{Delivery, HttpRequest, HttpResponse},
 };
 
-/// An Azure on a socket of this process. Dropping it closes every connection and stops it.
+/// A running emulator of Azure. Dropping it closes every connection and stops it.
 pub type AzureEmulator = Emulator<Azure>;
 
-/// A fault and the calls of an operation that it strikes, as the control endpoint reads it.
+/// A fault, and the calls of an operation that it is injected into.
 pub type FaultRule = fault::FaultRule<Operation>;
 
-/// Azure, among the clouds that can be emulated.
+/// The type that stands for Azure in [`Emulator`] and [`Cloud`].
 #[derive(Debug)]
 pub enum Azure {}
 

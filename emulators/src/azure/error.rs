@@ -1,13 +1,14 @@
 //! Azure Resource Manager's refusals: status, code, words.
 //!
-//! Owns the constructors of the codes that more than one place answers. It decides nothing: who refuses
-//! says why. Codes are Azure's; the words are those that clients are known to look at, shortened.
+//! Owns the constructors of refusals that more than one place returns. It decides nothing: the
+//! caller says why. Codes are Azure's; the words are those that clients are known to look at,
+//! shortened.
 
 use std::borrow::Cow;
 
 use super::engine::quota_text;
 
-/// Why a request was refused.
+/// An error response of the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -15,14 +16,14 @@ pub struct Refusal {
     pub status: u16,
     /// Azure's code, such as `ResourceNotFound`.
     pub code: Cow<'static, str>,
-    /// What a human reads.
+    /// The message for humans.
     pub message: String,
     /// The property that it is about.
     pub target: Option<String>,
 }
 
 impl Refusal {
-    /// A refusal with a status of its own.
+    /// Creates a refusal with a status.
     pub fn new(
         status: u16,
         code: impl Into<Cow<'static, str>>,
@@ -36,7 +37,7 @@ impl Refusal {
         }
     }
 
-    /// A mistake of the client's, status 400.
+    /// Creates a refusal for a mistake of the client, status 400.
     pub(crate) fn client(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(400, code, message)
     }

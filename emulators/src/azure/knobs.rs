@@ -1,7 +1,9 @@
-//! The knobs of the emulated Azure: what a test turns to make it slow, scarce, strict or late.
+//! The knobs of the emulated Azure, with which a test makes it slow, scarce, strict or
+//! inconsistent.
 //!
-//! Owns only values. The same document is the program's `--knobs` file and the body of the control
-//! endpoint's `knobs`; durations there are milliseconds, and what is left out keeps its value.
+//! Owns only values. The same JSON document is the program's `--knobs` file and the body of the
+//! control endpoint's `/_emulator/knobs`; durations are milliseconds there. Fields that a file
+//! leaves out have their defaults; fields that a `PATCH` leaves out keep their values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,61 +23,78 @@ pub use crate::cloud::{
     lag::Lag,
 };
 
-/// Everything that can be turned. [`Knobs::default`] is a well-behaved subscription that answers at
-/// once.
+/// The settings of the emulated Azure. [`Knobs::default`] is a cloud without lag, limits or
+/// failures.
+///
+/// ```
+/// use fleetwright_emulators::azure::{AzureEmulator, Knobs, LateFailure, RetryAfter};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.vcpu_quota = Some(4);
+/// knobs.retry_after = RetryAfter::Date;
+/// knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no capacity")];
+/// AzureEmulator::start(knobs)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Knobs {
-    /// Where all chance comes from: ids, lags. Counts from the next reset.
+    /// The seed of all random choices: ids and lags. Default 0. A change takes effect at the next
+    /// reset.
     pub seed: u64,
-    /// The subscriptions that exist; empty, any does.
+    /// The subscriptions that exist. Default: empty, which accepts any id.
     pub subscriptions: BTreeSet<String>,
-    /// The bearer tokens that are good; empty, any is.
+    /// The bearer tokens that are accepted. Default: empty, which accepts any token.
     pub tokens: BTreeSet<String>,
-    /// How long things take.
+    /// How long transitions take, and how long things are remembered.
     pub timing: Timing,
-    /// How far reads and writes trail behind.
+    /// Eventual consistency of reads and writes. Default: none.
     pub lag: Lag,
-    /// The most that a page holds.
+    /// The maximum number of items on a page. Default 500.
     pub page_size: NonZeroU32,
-    /// The seconds of the `Retry-After` header of an operation that goes on; none, no header.
+    /// The seconds of the `Retry-After` header of an operation in progress; `None` omits the
+    /// header. Default 0.
     pub poll_after_secs: Option<u64>,
-    /// How `Retry-After` is written where a call is throttled.
+    /// The form of `Retry-After` in the response to a throttled call. Default: seconds.
     pub retry_after: RetryAfter,
-    /// The scheme, host and port of the URLs of operations; none, those that were asked.
+    /// Scheme, host and port of operation URLs. Default: those of the request.
     pub polling_origin: Option<String>,
-    /// The same, of the links that lead from a page to the next.
+    /// Scheme, host and port of the `nextLink` of a page. Default: those of the request.
     pub link_origin: Option<String>,
-    /// The most vCPUs at once in a location, of machines that run or are deallocated.
+    /// The maximum number of vCPUs in a location, of allocated and deallocated machines. Default:
+    /// no limit.
     pub vcpu_quota: Option<u64>,
-    /// The same, on the spot market.
+    /// The maximum number of vCPUs of spot machines in a location. Default: no limit.
     pub spot_vcpu_quota: Option<u64>,
-    /// The same, by family.
+    /// The maximum number of vCPUs in a location by size family. Default: no limit.
     pub family_quota: BTreeMap<String, u64>,
-    /// The most virtual machines at once in a location.
+    /// The maximum number of virtual machines in a location. Default: no limit.
     pub vm_quota: Option<u64>,
-    /// When a quota is found to be used up.
+    /// When an exhausted quota is reported. Default: immediately, 409 `OperationNotAllowed`.
     pub quota_check: LimitCheck,
-    /// How many machines there are; none said, no limit.
+    /// How many machines there are. Default: no rule, so there is no limit.
     pub capacity: Vec<Capacity>,
-    /// When machines are found to be missing.
+    /// When missing capacity is reported. Default: in the operation, `AllocationFailed` or
+    /// `ZonalAllocationFailed`; immediately it is `SkuNotAvailable`.
     pub capacity_check: LimitCheck,
-    /// Creations that are accepted and fail in their operation.
+    /// Creations that are accepted and whose operation fails; the failed machine remains. Default:
+    /// none.
     pub late_failures: Vec<LateFailure>,
-    /// Token buckets by operation; `*` is shared by all operations that have none of their own.
+    /// Token buckets by operation. All operations without their own bucket share the bucket `*`.
+    /// Default: none.
     pub throttle: BTreeMap<String, Throttle>,
-    /// The locations; the first is the default of what others make.
+    /// The locations; external actions use the first one. Default `eastus` and `westus`.
     pub locations: Vec<Location>,
-    /// The resource groups, in every subscription.
+    /// The resource groups, in every subscription. Default `rg` and `other`.
     pub resource_groups: Vec<ResourceGroup>,
-    /// The virtual networks, in every subscription.
+    /// The virtual networks, in every subscription. Default: `vnet` in `rg`, 10.0.0.0/16.
     pub virtual_networks: Vec<VirtualNetwork>,
-    /// The network security groups, in every subscription.
+    /// The network security groups, in every subscription. Default: `nsg` in `rg`.
     pub network_security_groups: Vec<SecurityGroup>,
-    /// The images that others publish.
+    /// The images of the marketplace.
     pub images: Vec<MarketplaceImage>,
-    /// The sizes of virtual machines.
+    /// The sizes of virtual machines. Default: seven common ones.
     pub sizes: Vec<SizeSpec>,
 }
 
@@ -115,51 +134,52 @@ impl Default for Knobs {
     }
 }
 
-/// How a `Retry-After` header is written.
+/// The form of a `Retry-After` header. HTTP allows both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAfter {
-    /// As seconds from now.
+    /// Seconds from now.
     #[default]
     Seconds,
-    /// As the date to come back at.
+    /// The date of the next attempt.
     Date,
 }
 
-/// How long things take, in milliseconds.
+/// How long transitions take, and how long things are remembered. In JSON, milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Timing {
-    /// From creation or start to running.
+    /// From creation or start to running. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub boot: Duration,
-    /// From powerOff or deallocate to stopped or deallocated.
+    /// From powerOff to stopped, and from deallocate to deallocated. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub stop: Duration,
-    /// From delete until a virtual machine is gone.
+    /// From delete until a virtual machine is removed. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub delete: Duration,
-    /// How long a change of anything else takes, such as of tags, disks and interfaces.
+    /// The duration of all other changes, for example of tags, disks and interfaces. Default 0.
     #[serde(with = "crate::cloud::millis")]
     pub update: Duration,
-    /// How long an image takes to be made.
+    /// The duration of the creation of an image. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub image: Duration,
-    /// For how long after its end an operation is remembered.
+    /// How long an operation is kept after its end. Default one day.
     #[serde(with = "crate::cloud::millis")]
     pub operation_retention: Duration,
-    /// For how long after a failure an interface is reserved for the virtual machine that failed.
+    /// How long an interface is reserved after a failure for the virtual machine that failed.
+    /// Default three minutes, as Azure's error text says.
     #[serde(with = "crate::cloud::millis")]
     pub nic_reservation: Duration,
-    /// For how long after its end the resource manager still asks the provider for a resource, so that
-    /// it is `NotFound` and not yet `ResourceNotFound`.
+    /// How long after its deletion a resource is reported as `NotFound` by the provider, before the
+    /// resource manager reports it as `ResourceNotFound`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub deleted_retention: Duration,
 }
 
 impl Timing {
-    /// Every transition takes `duration`; what is remembered is remembered as long as by default.
+    /// Sets the duration of every transition. How long things are remembered keeps its default.
     pub fn all(duration: Duration) -> Self {
         Self {
             boot: duration,
@@ -173,8 +193,8 @@ impl Timing {
 }
 
 impl Default for Timing {
-    /// A tenth of a second for what Azure takes up to minutes for, nothing for small changes, a day
-    /// for operations, three minutes for reserved interfaces.
+    /// A tenth of a second for transitions, nothing for small changes, a day for operations, and
+    /// three minutes for reserved interfaces.
     fn default() -> Self {
         let tenth = Duration::from_millis(100);
         Self {

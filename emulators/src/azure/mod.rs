@@ -1,4 +1,7 @@
-//! An Azure Resource Manager that anybody's client accepts: virtual machines and what belongs to them.
+//! An emulator of the Azure Resource Manager: virtual machines, disks, images, interfaces,
+//! addresses.
+//!
+//! Start an [`AzureEmulator`], point a client at it, inject faults, and check the true state:
 //!
 //! ```
 //! use fleetwright_emulators::azure::{AzureEmulator, Fault, FaultRule, Knobs, Operation, Phase};
@@ -11,9 +14,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A request walks: `server` (sockets) → `cloud` (faults, throttling) → `actions` (parameters and
-//! documents) → `engine` (what happens). Beside it, [`AzureEmulator`]'s methods and the control endpoint
-//! turn [`Knobs`], add [`Fault`]s, let somebody else [`ExternalAction`] and ask the [`Oracle`].
+//! The path of a request: `server` (sockets) → `cloud` (faults, throttling) → `actions` (parameters
+//! and documents) → `engine` (state). The methods of [`AzureEmulator`] and the control endpoint
+//! change [`Knobs`], add [`Fault`]s, perform [`ExternalAction`]s and read the [`Oracle`].
 
 mod actions;
 mod catalog;

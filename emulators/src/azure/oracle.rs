@@ -1,4 +1,4 @@
-//! The truth, out of band: no lag, no page.
+//! The true state, read past the API: without lag or pages.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
@@ -11,13 +11,13 @@ use super::{
     wire::{body::DeleteOption, id::Id},
 };
 
-/// Everything that is there, and what was asked so far.
+/// The true state of the cloud, and the calls so far.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Oracle {
     /// Every virtual machine, in the order of creation.
     pub vms: Vec<OracleVm>,
-    /// Every network interface.
+    /// All network interfaces.
     pub nics: Vec<OracleNic>,
     /// Every public address.
     pub public_ips: Vec<OraclePublicIp>,
@@ -27,15 +27,16 @@ pub struct Oracle {
     pub images: Vec<OracleImage>,
     /// How many operations go on.
     pub operations_in_progress: usize,
-    /// How many calls of each operation arrived.
+    /// The number of calls by operation.
     pub calls: BTreeMap<String, u64>,
-    /// How many records reads have looked at.
+    /// The number of records that calls have read, to prove that a call does not scan the whole
+    /// fleet.
     pub records_read: u64,
-    /// The fault rules that have not struck yet.
+    /// The fault rules that were never applied.
     pub unused_faults: Vec<FaultRule>,
 }
 
-/// A virtual machine as it is.
+/// The true state of a virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleVm {
@@ -61,7 +62,7 @@ pub struct OracleVm {
     pub location: String,
     /// Its zone.
     pub zone: Option<String>,
-    /// How it is paid for.
+    /// The market that it was launched on.
     pub market: Market,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
@@ -81,11 +82,11 @@ pub struct OracleVm {
     pub boots: u64,
     /// Whether it is generalized.
     pub generalized: bool,
-    /// Whether somebody else made it.
+    /// Whether an external actor created it.
     pub foreign: bool,
 }
 
-/// A network interface as it is.
+/// The true state of a network interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleNic {
@@ -103,7 +104,7 @@ pub struct OracleNic {
     pub tags: BTreeMap<String, String>,
 }
 
-/// A public address as it is.
+/// The true state of a public address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OraclePublicIp {
@@ -117,7 +118,7 @@ pub struct OraclePublicIp {
     pub tags: BTreeMap<String, String>,
 }
 
-/// A disk as it is.
+/// The true state of a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleDisk {
@@ -125,7 +126,7 @@ pub struct OracleDisk {
     pub id: String,
     /// The virtual machine that it is attached to.
     pub attached_to: Option<String>,
-    /// Whether it goes with its virtual machine.
+    /// Whether it is deleted with its virtual machine.
     pub delete_with_vm: bool,
     /// Its size.
     pub gib: u32,
@@ -133,7 +134,7 @@ pub struct OracleDisk {
     pub tags: BTreeMap<String, String>,
 }
 
-/// An image as it is.
+/// The true state of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleImage {

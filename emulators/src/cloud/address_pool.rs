@@ -4,7 +4,8 @@ use std::{collections::VecDeque, net::Ipv4Addr};
 
 use ipnet::Ipv4Net;
 
-/// A range of addresses. Addresses that were never used are taken first, then the ones released longest ago.
+/// A range of addresses. Addresses that were never used are taken first, then the ones released
+/// longest ago.
 #[derive(Debug)]
 pub(crate) struct AddressPool {
     first: u32,

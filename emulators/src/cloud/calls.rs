@@ -20,8 +20,8 @@ pub struct CallRecord {
     pub parameters: BTreeMap<String, String>,
     /// The request id that the response names.
     pub request_id: String,
-    /// The HTTP status of the response, whether it was delivered or not; `None` if the call was lost before
-    /// its effect.
+    /// The HTTP status of the response, whether it was delivered or not; `None` if the call was
+    /// lost before its effect.
     pub status: Option<u16>,
     /// The error code, if the call was refused.
     pub code: Option<String>,

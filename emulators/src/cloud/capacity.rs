@@ -30,7 +30,8 @@ impl CapacityUsage {
         used.map(|(kind, count)| (kind, *count))
     }
 
-    /// Returns how many machines of a kind are free: the minimum over all rules that match the kind.
+    /// Returns how many machines of a kind are free: the minimum over all rules that match the
+    /// kind.
     pub(crate) fn free(&self, rules: &[Capacity], kind: &Kind) -> u64 {
         let left = rules.iter().filter(|rule| matches(rule, kind)).map(|rule| {
             let counted = self.in_use().filter(|(kind, _)| matches(rule, kind));

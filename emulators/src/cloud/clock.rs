@@ -8,8 +8,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use fleetwright_chaos::Clock;
 
-/// Real time since its creation, on the real calendar. It is independent of any runtime: sockets are real,
-/// so a paused runtime must not pause it.
+/// Real time since its creation, on the real calendar. It is independent of any runtime: sockets
+/// are real, so a paused runtime must not pause it.
 #[derive(Debug)]
 pub(crate) struct RealClock {
     epoch: DateTime<Utc>,

@@ -1,7 +1,8 @@
-//! The control endpoint: the methods of [`Emulator`](super::emulator::Emulator), for other processes.
+//! The control endpoint: the methods of [`Emulator`](super::emulator::Emulator), for other
+//! processes.
 //!
-//! Everything under `/_emulator` is JSON. These requests need no signature, are not counted, and get no
-//! faults. An error is `{"error": "…"}` with status 400, or 404 for an unknown path.
+//! Everything under `/_emulator` is JSON. These requests need no signature, are not counted, and
+//! get no faults. An error is `{"error": "…"}` with status 400, or 404 for an unknown path.
 //!
 //! ```sh
 //! curl http://127.0.0.1:4566/_emulator/oracle
@@ -114,8 +115,8 @@ fn add_faults<C: Cloud>(service: &Service<C>, body: &[u8]) -> ControlResult<Valu
     Ok(json!({}))
 }
 
-/// Applies a JSON merge patch (RFC 7396) to the knobs: objects are merged, null restores the default, and
-/// everything else is replaced.
+/// Applies a JSON merge patch (RFC 7396) to the knobs: objects are merged, null restores the
+/// default, and everything else is replaced.
 fn patch_knobs<C: Cloud>(service: &Service<C>, body: &[u8]) -> ControlResult<Value> {
     let patch: Value = read(body)?;
     let mut knobs = value(&service.knobs())?;

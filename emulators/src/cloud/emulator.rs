@@ -14,9 +14,9 @@ use crate::server::RunningServer;
 
 /// A running emulator in this process. Dropping it closes every connection and stops it.
 ///
-/// It serves on its own thread and runtime, so tests may pause their runtime's clock or have none. Use
-/// the alias of a cloud, for example `ec2::Ec2Emulator`. Every method has a counterpart at the control
-/// endpoint, `/_emulator`, for tests in other languages.
+/// It serves on its own thread and runtime, so tests may pause their runtime's clock or have none.
+/// Use the alias of a cloud, for example `ec2::Ec2Emulator`. Every method has a counterpart at the
+/// control endpoint, `/_emulator`, for tests in other languages.
 ///
 /// ```
 /// # #[cfg(feature = "ec2")] {
@@ -69,8 +69,8 @@ impl<C: Cloud> Emulator<C> {
         Self::start_on(address, knobs, Arc::new(RealClock::new()))
     }
 
-    /// Starts an emulator at an address, on a given clock. Transitions, lag and token buckets follow the
-    /// clock; sockets and delays that faults inject are in real time.
+    /// Starts an emulator at an address, on a given clock. Transitions, lag and token buckets
+    /// follow the clock; sockets and delays that faults inject are in real time.
     ///
     /// # Errors
     ///
@@ -105,8 +105,8 @@ impl<C: Cloud> Emulator<C> {
         self.service.clear_faults();
     }
 
-    /// Returns the rules that were never applied to a call. A test should check that there are none: a test
-    /// whose fault never happened proves nothing.
+    /// Returns the rules that were never applied to a call. A test should check that there are
+    /// none: a test whose fault never happened proves nothing.
     pub fn unused_faults(&self) -> Vec<FaultRule<C::Operation>> {
         self.service.unused_faults()
     }
@@ -116,18 +116,20 @@ impl<C: Cloud> Emulator<C> {
         self.service.knobs()
     }
 
-    /// Replaces the knobs. All token buckets become full. A new seed takes effect at the next reset.
+    /// Replaces the knobs. All token buckets become full. A new seed takes effect at the next
+    /// reset.
     pub fn set_knobs(&self, knobs: C::Knobs) {
         self.service.set_knobs(knobs);
     }
 
-    /// Removes all resources, faults and call records; keeps the knobs. `seed` replaces the seed if given.
+    /// Removes all resources, faults and call records; keeps the knobs. `seed` replaces the seed if
+    /// given.
     pub fn reset(&self, seed: Option<u64>) {
         self.service.reset(seed);
     }
 
-    /// Performs an external action, past the API, and returns the ids of the resources that it created or
-    /// changed.
+    /// Performs an external action, past the API, and returns the ids of the resources that it
+    /// created or changed.
     ///
     /// # Errors
     ///

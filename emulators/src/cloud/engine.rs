@@ -1,7 +1,8 @@
-//! The state that every cloud's engine has: knobs, time, ids, chance, machines and public addresses.
+//! The state that every cloud's engine has: knobs, time, ids, chance, machines and public
+//! addresses.
 //!
-//! Owns only what is the same in all clouds. What a resource is, and what an event does, belongs to the
-//! engine of each cloud.
+//! Owns only what is the same in all clouds. What a resource is, and what an event does, belongs to
+//! the engine of each cloud.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,8 +24,8 @@ pub(crate) struct EngineCore<K, E> {
     pub(crate) usage: CapacityUsage,
     /// The public addresses that are free.
     pub(crate) public_ips: AddressPool,
-    /// How many records reads have looked at. Tests use it to prove that the cost of a call does not
-    /// grow with the fleet.
+    /// How many records reads have looked at. Tests use it to prove that the cost of a call does
+    /// not grow with the fleet.
     pub(crate) records_read: u64,
     last_seq: Seq,
     request_ids: IdGenerator,
@@ -83,7 +84,7 @@ impl<K: CommonKnobs, E: Ord> EngineCore<K, E> {
     }
 
     /// Restores what [`EngineCore::pause_observation`] has set aside.
-    pub(crate) fn resume_observation(&mut self, paused: PausedObservation) {
+    pub(crate) fn resume_observation(&mut self, paused: &PausedObservation) {
         self.records_read = paused.records_read;
         self.knobs.lag_mut().writes = paused.write_lag;
     }

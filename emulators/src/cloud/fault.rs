@@ -11,7 +11,8 @@ use super::Operation;
 
 /// Something that goes wrong with one call.
 ///
-/// In JSON a fault is an object with a `kind`, which is the variant's name in snake case, and its fields:
+/// In JSON a fault is an object with a `kind`, which is the variant's name in snake case, and its
+/// fields:
 ///
 /// ```sh
 /// curl -d '{"operation": "RunInstances", "nth": 1, "fault": {"kind": "lost", "phase": "after"}}' \
@@ -21,8 +22,8 @@ use super::Operation;
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The connection is closed without a response. Before the effect the request is lost, after the effect
-    /// the response is lost.
+    /// The connection is closed without a response. Before the effect the request is lost, after
+    /// the effect the response is lost.
     Lost {
         /// Before or after the effect.
         phase: Phase,
@@ -33,8 +34,8 @@ pub enum Fault {
     Truncated,
     /// The call is executed; the response is an HTML page with status 200, as a proxy would send.
     Malformed,
-    /// The cloud's error for too many calls; nothing is changed. Few clouds send a `Retry-After` header, but
-    /// proxies between them and a client may.
+    /// The cloud's error for too many calls; nothing is changed. Few clouds send a `Retry-After`
+    /// header, but proxies between them and a client may.
     Throttled {
         /// The seconds of a `Retry-After` header; without it the header is absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,14 +72,14 @@ pub enum Fault {
         /// The cloud's message.
         message: String,
     },
-    /// The operation that the call starts fails with these errors, and nothing else happens. Only for clouds
-    /// with asynchronous operations; on EC2 the rule is never applied.
+    /// The operation that the call starts fails with these errors, and nothing else happens. Only
+    /// for clouds with asynchronous operations; on EC2 the rule is never applied.
     OperationError {
         /// The errors, in order. Azure uses the first one.
         errors: Vec<Failure>,
     },
-    /// The operation that the call reads has expired. Only for clouds with asynchronous operations; on EC2
-    /// the rule is never applied.
+    /// The operation that the call reads has expired. Only for clouds with asynchronous operations;
+    /// on EC2 the rule is never applied.
     OperationExpired,
     /// The response never comes, and the connection stays open.
     Hang {
@@ -240,8 +241,8 @@ pub struct FaultRule<O> {
     /// The operation whose calls match; `None` matches the calls of all operations.
     #[serde(default = "any", skip_serializing_if = "Option::is_none")]
     pub operation: Option<O>,
-    /// The number of the matching call that gets the fault, counted from 1 since the rule was added; `None`
-    /// injects the fault into every matching call.
+    /// The number of the matching call that gets the fault, counted from 1 since the rule was
+    /// added; `None` injects the fault into every matching call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nth: Option<u64>,
     /// The fault.

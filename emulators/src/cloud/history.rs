@@ -39,8 +39,8 @@ impl<V> History<V> {
         self.versions.back_mut().map(|(_, version)| version)
     }
 
-    /// Returns the version at a time, or `None` before the creation. Where older versions were dropped, the
-    /// oldest one that is left is returned.
+    /// Returns the version at a time, or `None` before the creation. Where older versions were
+    /// dropped, the oldest one that is left is returned.
     pub(crate) fn at(&self, time: Option<Duration>) -> Option<&V> {
         let time = time.filter(|time| *time >= self.created_at)?;
         let has_begun = |(since, _): &&(Duration, V)| *since <= time;

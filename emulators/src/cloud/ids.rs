@@ -27,7 +27,8 @@ impl IdGenerator {
         self.generated
     }
 
-    /// Returns the next number, mixed by the finalizer of SplitMix64, which is a bijection: none repeats.
+    /// Returns the next number, mixed by the finalizer of SplitMix64, which is a bijection: none
+    /// repeats.
     pub(crate) fn number(&mut self) -> u64 {
         let start = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.count().wrapping_add(start);

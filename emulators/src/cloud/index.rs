@@ -45,7 +45,8 @@ impl<K: Clone + Ord> Index<K> {
             .sum()
     }
 
-    /// Returns the records under any of `keys` that come after `after`, in order and without duplicates.
+    /// Returns the records under any of `keys` that come after `after`, in order and without
+    /// duplicates.
     pub(crate) fn find<'a>(
         &'a self,
         keys: &[K],

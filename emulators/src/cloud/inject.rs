@@ -9,8 +9,8 @@ use super::{
 };
 use crate::server::{Delivery, HttpResponse};
 
-/// What the execution of a call needs to know besides its parameters: the request id, and what an injected
-/// fault changes.
+/// What the execution of a call needs to know besides its parameters: the request id, and what an
+/// injected fault changes.
 #[derive(Clone, Debug, Default)]
 pub struct CallContext {
     /// The id of the request.
@@ -21,7 +21,8 @@ pub struct CallContext {
     pub page_fault: PageFault,
     /// The state that every instance in the response has instead of its own.
     pub state: Option<String>,
-    /// The errors with which the launch or the operation of the call fails; empty if it does not fail.
+    /// The errors with which the launch or the operation of the call fails; empty if it does not
+    /// fail.
     pub planned_failures: Vec<Failure>,
     /// Whether the operation that the call reads has expired.
     pub operation_expired: bool,

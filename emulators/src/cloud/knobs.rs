@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// A limit on the machines that run at once. Fields that are not set match everything.
 ///
-/// A launch needs a free machine under every rule that matches it. Without capacity the cloud reports its
-/// own error: `InsufficientInstanceCapacity`, `ZONE_RESOURCE_POOL_EXHAUSTED` or `AllocationFailed`.
+/// A launch needs a free machine under every rule that matches it. Without capacity the cloud
+/// reports its own error: `InsufficientInstanceCapacity`, `ZONE_RESOURCE_POOL_EXHAUSTED` or
+/// `AllocationFailed`.
 ///
 /// In JSON: `{"instance_type": "m5.large", "zone": "us-east-1a", "market": "spot", "machines": 3}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,8 +53,8 @@ pub enum Market {
 /// Launches that the cloud accepts and that fail before they run. Fields that are not set match
 /// everything; the first rule that matches applies.
 ///
-/// On EC2 the instance becomes `terminated` with `code` as its state reason; on Compute Engine and Azure the
-/// operation ends with `code` as its error.
+/// On EC2 the instance becomes `terminated` with `code` as its state reason; on Compute Engine and
+/// Azure the operation ends with `code` as its error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -109,8 +110,8 @@ pub(super) fn is_or_any(expected: Option<&str>, value: &str) -> bool {
 ///
 /// In JSON: `{"period": 500, "burst": 5, "counts": "resources", "retry_after": true}`.
 ///
-/// The refusal is the cloud's own: `RequestLimitExceeded` (EC2), `rateLimitExceeded` (Compute Engine),
-/// `TooManyRequests` (Azure).
+/// The refusal is the cloud's own: `RequestLimitExceeded` (EC2), `rateLimitExceeded` (Compute
+/// Engine), `TooManyRequests` (Azure).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -147,7 +148,7 @@ pub enum Counts {
     /// One token for each call.
     #[default]
     Requests,
-    /// One token for each instance that a call creates or names, and one for a call that names none. EC2
-    /// throttles `RunInstances` and `TerminateInstances` in this way.
+    /// One token for each instance that a call creates or names, and one for a call that names
+    /// none. EC2 throttles `RunInstances` and `TerminateInstances` in this way.
     Resources,
 }

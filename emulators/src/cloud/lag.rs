@@ -5,11 +5,11 @@ use std::time::Duration;
 use fleetwright_chaos::SeededRng;
 use serde::{Deserialize, Serialize};
 
-/// Eventual consistency. Both durations are milliseconds in JSON and zero by default: every read returns
-/// the current state.
+/// Eventual consistency. Both durations are milliseconds in JSON and zero by default: every read
+/// returns the current state.
 ///
-/// EC2 documents that a new resource may not be visible to the next call for some seconds; Azure's and
-/// Compute Engine's lists can lag behind in the same way.
+/// EC2 documents that a new resource may not be visible to the next call for some seconds; Azure's
+/// and Compute Engine's lists can lag behind in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -17,8 +17,8 @@ pub struct Lag {
     /// The consistency window of reads: each read returns the state of a random time within it.
     #[serde(with = "super::millis")]
     pub reads: Duration,
-    /// The consistency window of calls that name an instance: within a random part of it after the launch,
-    /// they do not find the instance.
+    /// The consistency window of calls that name an instance: within a random part of it after the
+    /// launch, they do not find the instance.
     #[serde(with = "super::millis")]
     pub writes: Duration,
 }

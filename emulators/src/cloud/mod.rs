@@ -1,8 +1,8 @@
 //! The parts that every emulated cloud is built from, whatever its protocol.
 //!
-//! Owns the path of a request (faults, throttling, lost responses), the handle and the control endpoint,
-//! and the building blocks of engines: time, lag, pages, indexes, capacity, ids. It knows no cloud: each
-//! cloud implements [`Cloud`] and [`CloudEngine`].
+//! Owns the path of a request (faults, throttling, lost responses), the handle and the control
+//! endpoint, and the building blocks of engines: time, lag, pages, indexes, capacity, ids. It knows
+//! no cloud: each cloud implements [`Cloud`] and [`CloudEngine`].
 //!
 //! | file | purpose |
 //! | --- | --- |
@@ -52,9 +52,9 @@ use lag::Lag;
 
 /// A cloud that can be emulated: its protocol and its engine.
 ///
-/// [`Emulator`](emulator::Emulator) and the control endpoint are generic over it. The implementations are
-/// `ec2::Ec2`, `gcp::Gcp` and `azure::Azure`; tests use the aliases `Ec2Emulator`, `GcpEmulator` and
-/// `AzureEmulator`.
+/// [`Emulator`](emulator::Emulator) and the control endpoint are generic over it. The
+/// implementations are `ec2::Ec2`, `gcp::Gcp` and `azure::Azure`; tests use the aliases
+/// `Ec2Emulator`, `GcpEmulator` and `AzureEmulator`.
 pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     /// The cloud's name: the program's subcommand and the `cloud` field of `GET /_emulator`.
     const NAME: &'static str;
@@ -79,8 +79,8 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The refusal of a request that is not a call: a bad signature, path, or body. It is not counted, and
-    /// no fault is injected into it.
+    /// The refusal of a request that is not a call: a bad signature, path, or body. It is not
+    /// counted, and no fault is injected into it.
     fn parse(
         request: &HttpRequest,
         engine: &Self::Engine,
@@ -92,8 +92,8 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     /// Returns how many resources a call creates or names, for throttling that counts resources.
     fn resource_count(call: &Self::Call) -> NonZeroU32;
 
-    /// Returns how much longer a call that began at `since` waits for an operation; `None` if it does not
-    /// wait.
+    /// Returns how much longer a call that began at `since` waits for an operation; `None` if it
+    /// does not wait.
     fn remaining_wait(
         call: &Self::Call,
         engine: &Self::Engine,
@@ -123,8 +123,8 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
         seconds.to_string()
     }
 
-    /// Returns the value of the `Date` header, for clouds whose clients read the cloud's time from it;
-    /// `None` keeps the real time.
+    /// Returns the value of the `Date` header, for clouds whose clients read the cloud's time from
+    /// it; `None` keeps the real time.
     fn date(engine: &Self::Engine) -> Option<String> {
         let _ = engine;
         None
@@ -142,15 +142,16 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
         action: Self::ExternalAction,
     ) -> Result<Vec<String>, Self::Refusal>;
 
-    /// Returns the true state, with the number of calls by operation and the fault rules that were never
-    /// applied.
+    /// Returns the true state, with the number of calls by operation and the fault rules that were
+    /// never applied.
     fn oracle(
         engine: &Self::Engine,
         calls: BTreeMap<String, u64>,
         unused_faults: Vec<FaultRule<Self::Operation>>,
     ) -> Self::Oracle;
 
-    /// Returns the document of `GET /_emulator`: the cloud, its region or zones, and its operations.
+    /// Returns the document of `GET /_emulator`: the cloud, its region or zones, and its
+    /// operations.
     fn describe(knobs: &Self::Knobs) -> Value;
 }
 

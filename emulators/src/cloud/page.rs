@@ -1,6 +1,7 @@
 //! Pages: how many items of a list one response has, and where the next page begins.
 //!
-//! A token names its list and a [`PagePosition`]. Positions are numbers that only grow along a list.
+//! A token names its list and a [`PagePosition`]. Positions are numbers that only grow along a
+//! list.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -45,8 +46,8 @@ pub(crate) struct Page<T> {
 }
 
 impl PageRequest {
-    /// Takes a page from `items`, which begin after the requested position. `None` is an item that the filter
-    /// does not select. Also returns how many items were read.
+    /// Takes a page from `items`, which begin after the requested position. `None` is an item that
+    /// the filter does not select. Also returns how many items were read.
     pub(crate) fn take<T>(&self, items: impl Iterator<Item = (u64, Option<T>)>) -> (Page<T>, u64) {
         let (mut taken, mut records_read, mut last) = (Vec::new(), 0, self.position.after);
         let mut items = items.peekable();

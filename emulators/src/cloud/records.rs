@@ -1,4 +1,5 @@
-//! Records with versions, and an index that finds each record by all versions that a read may return.
+//! Records with versions, and an index that finds each record by all versions that a read may
+//! return.
 //!
 //! Every change updates the index too, so the two cannot contradict each other.
 
@@ -62,7 +63,8 @@ impl<R: Record> Records<R> {
         self.all.get_mut(seq)
     }
 
-    /// Adds a version to a record. Returns whether the caller must prune the record when `window` is over.
+    /// Adds a version to a record. Returns whether the caller must prune the record when `window`
+    /// is over.
     pub(crate) fn revise(
         &mut self,
         seq: Seq,
@@ -103,7 +105,8 @@ impl<R: Record> Records<R> {
         self.index.size(keys)
     }
 
-    /// Returns the records under any of `keys` that come after `after`, in order and without duplicates.
+    /// Returns the records under any of `keys` that come after `after`, in order and without
+    /// duplicates.
     pub(crate) fn find<'a>(
         &'a self,
         keys: &[R::Key],

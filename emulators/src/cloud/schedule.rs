@@ -1,6 +1,7 @@
 //! The events that are due in the future.
 //!
-//! Nothing runs in the background: the next call processes the events that are due, each at its own time.
+//! Nothing runs in the background: the next call processes the events that are due, each at its own
+//! time.
 
 use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc, time::Duration};
 

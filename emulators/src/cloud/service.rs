@@ -1,6 +1,7 @@
 //! Handles a request: fault, throttling, execution, delivery.
 //!
-//! Owns the order of these steps. The cloud knows the right response, and `inject` applies the fault.
+//! Owns the order of these steps. The cloud knows the right response, and `inject` applies the
+//! fault.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -93,7 +94,8 @@ impl<C: Cloud> Service<C> {
         })
     }
 
-    /// Returns how long a waiting call sleeps before it checks again, or `None` if it does not wait.
+    /// Returns how long a waiting call sleeps before it checks again, or `None` if it does not
+    /// wait.
     fn pause(&self, call: &C::Call, since: Duration, fault: Option<&Fault>) -> Option<Duration> {
         // A call that is going to fail does not wait.
         if fault.is_some_and(|fault| fault.injected_error().is_some() || fault.needs_operations()) {

@@ -1,14 +1,14 @@
-//! What a region offers before anybody launches anything: types, images, networks, keys.
+//! The catalog of a region: instance types, images, networks, keys.
 //!
-//! Owns plain values and their defaults. What clients make (instances, volumes, their own images) is
-//! the engine's.
+//! Owns plain values and their defaults. The engine owns what clients create: instances, volumes,
+//! their own images.
 
 use std::collections::BTreeMap;
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
-/// The network that everything is in.
+/// The VPC that contains everything.
 pub(crate) const VPC: &str = "vpc-00000000000000001";
 
 /// An instance type.
@@ -16,21 +16,21 @@ pub(crate) const VPC: &str = "vpc-00000000000000001";
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TypeSpec {
-    /// Its name, such as `m5.large`.
+    /// The name, for example `m5.large`.
     pub name: String,
-    /// How many virtual processors it has.
+    /// The number of virtual processors. Quotas count these.
     pub vcpus: u32,
-    /// How much memory it has.
+    /// The memory in MiB.
     pub memory_mib: u64,
     /// `x86_64` or `arm64`.
     pub architecture: String,
-    /// The zones that offer it; empty, all do.
+    /// The zones that offer the type; if empty, all zones do.
     #[serde(default)]
     pub zones: Vec<String>,
 }
 
 impl TypeSpec {
-    /// A type that every zone offers.
+    /// Creates a type that every zone offers.
     pub fn new(name: &str, vcpus: u32, memory_mib: u64, architecture: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -41,7 +41,7 @@ impl TypeSpec {
         }
     }
 
-    /// A small choice of EC2's.
+    /// A small selection of EC2's types.
     pub(crate) fn standard() -> Vec<Self> {
         vec![
             Self::new("c5.large", 2, 4096, "x86_64"),
@@ -58,7 +58,7 @@ impl TypeSpec {
         ]
     }
 
-    /// Whether a zone offers it.
+    /// Whether a zone offers the type.
     pub(crate) fn is_in(&self, zone: &str) -> bool {
         self.zones.is_empty() || self.zones.iter().any(|other| other == zone)
     }
@@ -73,17 +73,17 @@ pub struct Image {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What it is, in words.
+    /// The description; empty by default.
     #[serde(default)]
     pub description: String,
-    /// Whose it is; empty, Amazon's.
+    /// The owner's account; if empty, Amazon's.
     #[serde(default)]
     pub owner: String,
     /// `x86_64` or `arm64`.
     pub architecture: String,
-    /// Where its root volume is.
+    /// The device name of the root volume, for example `/dev/xvda`.
     pub root_device: String,
-    /// How large its root volume is at least.
+    /// The minimum size of the root volume in GiB.
     pub root_gib: u32,
     /// Its tags.
     #[serde(default)]
@@ -91,7 +91,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// An image of Amazon's.
+    /// Creates an image that Amazon owns.
     pub fn new(id: &str, name: &str, architecture: &str, root_device: &str, root_gib: u32) -> Self {
         Self {
             id: id.to_owned(),
@@ -142,9 +142,9 @@ pub struct Subnet {
     pub id: String,
     /// Its zone.
     pub zone: String,
-    /// Its addresses. EC2 keeps the first four and the last for itself.
+    /// The address range. EC2 reserves the first four addresses and the last one.
     pub cidr: Ipv4Net,
-    /// Whether instances get a public address unless they ask for none.
+    /// Whether instances get a public address by default.
     #[serde(default)]
     pub public: bool,
     /// Its tags.
@@ -153,7 +153,7 @@ pub struct Subnet {
 }
 
 impl Subnet {
-    /// A subnet whose instances get public addresses.
+    /// Creates a subnet whose instances get public addresses.
     pub fn new(id: impl Into<String>, zone: impl Into<String>, cidr: Ipv4Net) -> Self {
         Self {
             id: id.into(),
@@ -178,7 +178,7 @@ pub(crate) fn default_subnets(zones: &[String]) -> Vec<Subnet> {
         .collect()
 }
 
-/// A security group. The emulator filters no packets, so its rules are not told.
+/// A security group. The emulator filters no packets, so it has no rules here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -187,7 +187,7 @@ pub struct SecurityGroup {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// The description.
     #[serde(default)]
     pub description: String,
     /// Its tags.
@@ -196,7 +196,7 @@ pub struct SecurityGroup {
 }
 
 impl SecurityGroup {
-    /// A group.
+    /// Creates a group.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -225,12 +225,12 @@ pub struct KeyPair {
 }
 
 impl KeyPair {
-    /// A key pair of this name.
+    /// Creates a key pair with this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into() }
     }
 
-    /// One called `default`.
+    /// The key pair `default`.
     pub(crate) fn standard() -> Self {
         Self::new("default")
     }

@@ -1,4 +1,4 @@
-//! EC2 as the shared machinery sees it: signature, action, reply.
+//! Implements [`Cloud`] for EC2: parsing, execution and encoding of calls.
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
@@ -23,13 +23,13 @@ use crate::{
     server::{BodyError, HttpRequest, HttpResponse},
 };
 
-/// An EC2 on a socket of this process. Dropping it closes every connection and stops it.
+/// A running emulator of EC2. Dropping it closes every connection and stops it.
 pub type Ec2Emulator = Emulator<Ec2>;
 
-/// A fault and the calls of an action that it strikes, as the control endpoint reads it.
+/// A fault, and the calls of an action that it is injected into.
 pub type FaultRule = fault::FaultRule<Action>;
 
-/// EC2, among the clouds that can be emulated.
+/// The type that stands for EC2 in [`Emulator`] and [`Cloud`].
 #[derive(Debug)]
 pub enum Ec2 {}
 
@@ -45,7 +45,7 @@ impl Cloud for Ec2 {
     type Output = String;
 
     fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Action, Self::Call), Refusal> {
-        let (action, params) = understand(request, &engine.core.knobs)?;
+        let (action, params) = parse_call(request, &engine.core.knobs)?;
         Ok((action, (action, params)))
     }
 
@@ -145,22 +145,19 @@ impl RefusalInfo for Refusal {
     }
 }
 
-fn understand(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), Refusal> {
+fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), Refusal> {
     if request.method != Method::GET && request.method != Method::POST {
         let message = format!("The HTTP method {} is not supported.", request.method);
         return Err(Refusal::client("InvalidRequest", message));
     }
-    let body = request
-        .body
-        .as_ref()
-        .map_err(|unreadable| match unreadable {
-            BodyError::TooLarge => {
-                Refusal::new(413, "RequestEntityTooLarge", "The request is too large.")
-            }
-            BodyError::Incomplete => {
-                Refusal::new(408, "RequestTimeout", "The request did not arrive in time.")
-            }
-        })?;
+    let body = request.body.as_ref().map_err(|error| match error {
+        BodyError::TooLarge => {
+            Refusal::new(413, "RequestEntityTooLarge", "The request is too large.")
+        }
+        BodyError::Incomplete => {
+            Refusal::new(408, "RequestTimeout", "The request did not arrive in time.")
+        }
+    })?;
     let params = Params::parse(request.uri.query().unwrap_or_default(), body)?;
     sigv4::check(&request.headers, &params, knobs)?;
     let Some(name) = params.peek("Action") else {

@@ -1,24 +1,25 @@
-//! EC2's refusals: status, code, words.
+//! EC2's refusals: status, code, message.
 //!
-//! Owns the constructors of the codes that more than one place answers. It decides nothing: who refuses
-//! says why. The codes are those of the EC2 API reference, the words those of its known answers.
+//! Owns the constructors of refusals that more than one place returns. It decides nothing: the
+//! caller decides. The codes are those of the EC2 API reference, the messages those of known EC2
+//! responses.
 
 use std::borrow::Cow;
 
-/// Why a request was refused.
+/// An error response of the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
-    /// EC2's code, such as `InvalidInstanceID.NotFound`.
+    /// EC2's code, for example `InvalidInstanceID.NotFound`.
     pub code: Cow<'static, str>,
-    /// What a human reads.
+    /// The message for humans.
     pub message: String,
 }
 
 impl Refusal {
-    /// A refusal with a status of its own.
+    /// Creates a refusal with a status.
     pub fn new(
         status: u16,
         code: impl Into<Cow<'static, str>>,
@@ -31,7 +32,7 @@ impl Refusal {
         }
     }
 
-    /// A mistake of the client's, status 400.
+    /// Creates a refusal for a mistake of the client, status 400.
     pub(crate) fn client(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(400, code, message)
     }
@@ -57,7 +58,7 @@ impl Refusal {
         Self::client("IncorrectInstanceState", message)
     }
 
-    /// Some ids are of no resource; `what` is the word before "ID".
+    /// Creates the refusal of ids that do not exist; `what` is the word before "ID".
     pub(crate) fn not_found(code: &'static str, what: &str, ids: &[&str]) -> Self {
         let message = match ids {
             [id] => format!("The {what} ID '{id}' does not exist"),

@@ -1,7 +1,8 @@
-//! The knobs of the emulated EC2: what a test turns to make it slow, scarce, strict or late.
+//! The knobs of the emulated EC2, with which a test makes it slow, scarce, strict or inconsistent.
 //!
-//! Owns only values. The same document is the program's `--knobs` file and the body of the control
-//! endpoint's `knobs`; durations there are milliseconds, and what is left out keeps its value.
+//! Owns only values. The same JSON document is the program's `--knobs` file and the body of the
+//! control endpoint's `/_emulator/knobs`; durations are milliseconds there. Fields that a file
+//! leaves out have their defaults; fields that a `PATCH` leaves out keep their values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,52 +19,79 @@ pub use crate::cloud::{
     lag::Lag,
 };
 
-/// Everything that can be turned. [`Knobs::default`] is a well-behaved region that answers at once.
+/// The settings of the emulated EC2. [`Knobs::default`] is a region without lag, limits or
+/// failures.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use fleetwright_emulators::ec2::{Capacity, Ec2Emulator, Knobs, LateFailure, Timing};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.timing = Timing::all(Duration::from_secs(1));
+/// knobs.vcpu_quota = Some(8);
+/// // Two spare machines of one type, and every launch in one zone fails late.
+/// let mut few = Capacity::of(2);
+/// few.instance_type = Some("m5.large".to_owned());
+/// knobs.capacity = vec![few];
+/// let mut late = LateFailure::new("Server.InternalError", "internal error on launch");
+/// late.zone = Some("us-east-1b".to_owned());
+/// knobs.late_failures = vec![late];
+/// Ec2Emulator::start(knobs)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Knobs {
-    /// Where all chance comes from: ids, lags. Counts from the next reset.
+    /// The seed of all random choices: ids and lags. Default 0. A change takes effect at the next
+    /// reset.
     pub seed: u64,
-    /// The region that credentials must be scoped to.
+    /// The region that signatures must be scoped to. Default `us-east-1`.
     pub region: String,
-    /// The account that owns everything.
+    /// The account that owns everything. Default `123456789012`.
     pub account: String,
-    /// The access key ids that are known. Any secret will do.
+    /// The access key ids that are accepted, with any secret. Default `test`.
     pub access_keys: BTreeSet<String>,
-    /// How long things take.
+    /// How long transitions take, and how long things are remembered.
     pub timing: Timing,
-    /// How far reads and writes trail behind.
+    /// Eventual consistency of reads and writes. Default: none.
     pub lag: Lag,
-    /// The most that a page holds, whatever the client asks for.
+    /// The maximum number of items on a page, whatever the client requests. Default 1000.
     pub page_size: NonZeroU32,
-    /// The most vCPUs that run on demand at once.
+    /// The maximum number of vCPUs that run on demand at once; a launch or start beyond it is
+    /// refused with `VcpuLimitExceeded`. Default: no limit.
     pub vcpu_quota: Option<u64>,
-    /// The most vCPUs that run on the spot market at once.
+    /// The maximum number of vCPUs that run on the spot market at once; beyond it a launch is
+    /// refused with `MaxSpotInstanceCountExceeded`. Default: no limit.
     pub spot_vcpu_quota: Option<u64>,
-    /// The most instances that run at once.
+    /// The maximum number of instances that run at once; beyond it a launch is refused with
+    /// `InstanceLimitExceeded`. Default: no limit.
     pub instance_quota: Option<u64>,
-    /// The most volumes; a launch beyond it fails late, with `Client.VolumeLimitExceeded`.
+    /// The maximum number of volumes. A launch beyond it is accepted and fails late, with the state
+    /// reason `Client.VolumeLimitExceeded`, as on EC2. Default: no limit.
     pub volume_quota: Option<u64>,
-    /// How many machines there are; none said, no limit.
+    /// How many machines there are. Default: no rule, so there is no limit.
     pub capacity: Vec<Capacity>,
-    /// Launches that are accepted and fail before they run.
+    /// Launches that are accepted and fail before they run: `pending`, then `terminated` with a
+    /// state reason. Default: none.
     pub late_failures: Vec<LateFailure>,
-    /// Token buckets by action; `*` is shared by all actions that have none of their own.
+    /// Token buckets by action. All actions without their own bucket share the bucket `*`. Default:
+    /// none.
     pub throttle: BTreeMap<String, Throttle>,
-    /// The zones, in order of preference.
+    /// The zones, in order of preference. Default `us-east-1a` to `us-east-1c`.
     pub zones: Vec<String>,
-    /// The subnets; the first of a zone is its default.
+    /// The subnets; the first one of a zone is its default subnet. Default: one for each zone.
     pub subnets: Vec<Subnet>,
-    /// The security groups; the first is the default.
+    /// The security groups; the first one is the default group. Default: one, called `default`.
     pub security_groups: Vec<SecurityGroup>,
-    /// The key pairs.
+    /// The key pairs. Default: one, called `default`.
     pub key_pairs: Vec<KeyPair>,
-    /// The names of the instance profiles that exist; empty, any name does.
+    /// The names of the instance profiles that exist. Default: empty, which accepts any name.
     pub instance_profiles: BTreeSet<String>,
-    /// The images that nobody made here.
+    /// The images of the catalog. Default: three of Amazon's.
     pub images: Vec<Image>,
-    /// The instance types.
+    /// The instance types. Default: eleven common ones.
     pub types: Vec<TypeSpec>,
 }
 
@@ -96,36 +124,36 @@ impl Default for Knobs {
     }
 }
 
-/// How long things take, in milliseconds.
+/// How long transitions take, and how long things are remembered. In JSON, milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Timing {
-    /// From launch or start to running.
+    /// From launch or start to `running`. Default 100 ms; EC2 takes some seconds.
     #[serde(with = "crate::cloud::millis")]
     pub boot: Duration,
-    /// From stop to stopped.
+    /// From stop to `stopped`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub stop: Duration,
-    /// From terminate to terminated.
+    /// From terminate to `terminated`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub terminate: Duration,
-    /// From running until the status checks pass.
+    /// From `running` until the status checks pass. Default 100 ms; EC2 takes minutes.
     #[serde(with = "crate::cloud::millis")]
     pub checks: Duration,
-    /// From CreateImage until the image is available.
+    /// From CreateImage until the image is `available`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub image: Duration,
-    /// For how long a terminated instance is still described.
+    /// How long a terminated instance is still described. Default one hour, as EC2 documents.
     #[serde(with = "crate::cloud::millis")]
     pub terminated_visible: Duration,
-    /// For how long a client token is remembered after its instances are terminated.
+    /// How long a client token is remembered after its instances are terminated. Default one day.
     #[serde(with = "crate::cloud::millis")]
     pub token_retention: Duration,
 }
 
 impl Timing {
-    /// Every transition takes `duration`; what is remembered is remembered as long as by default.
+    /// Sets the duration of every transition. How long things are remembered keeps its default.
     pub fn all(duration: Duration) -> Self {
         Self {
             boot: duration,
@@ -139,8 +167,7 @@ impl Timing {
 }
 
 impl Default for Timing {
-    /// A tenth of a second for what EC2 takes seconds for, an hour for terminated instances and a day
-    /// for tokens.
+    /// A tenth of a second for transitions, an hour for terminated instances, and a day for tokens.
     fn default() -> Self {
         let tenth = Duration::from_millis(100);
         Self {

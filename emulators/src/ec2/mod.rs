@@ -1,19 +1,23 @@
-//! An EC2 that anybody's client accepts: the query protocol, version 2016-11-15.
+//! An emulator of EC2: the query protocol, version 2016-11-15.
+//!
+//! Start an [`Ec2Emulator`], point a client at it, inject faults, and check the true state:
 //!
 //! ```
 //! use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, Knobs, Phase};
 //!
 //! let emulator = Ec2Emulator::start(Knobs::default())?;
 //! println!("aws --endpoint-url {} ec2 describe-instances", emulator.endpoint());
+//!
+//! // The response to the first RunInstances is lost; the instances are launched.
 //! let lost = Fault::Lost { phase: Phase::After };
 //! emulator.add_fault(FaultRule::nth(Action::RunInstances, 1, lost));
 //! assert_eq!(emulator.oracle().instances.len(), 0);
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A request walks: `server` (sockets) → `cloud` (faults, throttling) → `actions` (parameters and
-//! shapes) → `engine` (what happens). Beside it, [`Ec2Emulator`]'s methods and the control endpoint turn
-//! [`Knobs`], add [`Fault`]s, let somebody else [`ExternalAction`] and ask the [`Oracle`].
+//! The path of a request: `server` (sockets) → `cloud` (faults, throttling) → `actions` (parameters
+//! and shapes) → `engine` (state). The methods of [`Ec2Emulator`] and the control endpoint change
+//! [`Knobs`], add [`Fault`]s, perform [`ExternalAction`]s and read the [`Oracle`].
 
 mod actions;
 mod catalog;

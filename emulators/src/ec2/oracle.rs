@@ -1,4 +1,4 @@
-//! The truth, out of band: no lag, no filter, no page.
+//! The true state, read past the API: without lag, filters or pages.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
@@ -10,35 +10,36 @@ use super::{
     knobs::Market,
 };
 
-/// Everything that is there, and what was asked so far.
+/// The true state of the cloud, and the calls so far.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Oracle {
-    /// Every instance, terminated ones until they disappear, in the order of launch.
+    /// All instances in the order of launch; terminated ones until they are no longer described.
     pub instances: Vec<OracleInstance>,
-    /// Every volume.
+    /// All volumes.
     pub volumes: Vec<OracleVolume>,
-    /// Every network interface.
+    /// All network interfaces.
     pub network_interfaces: Vec<OracleNetworkInterface>,
-    /// Every image, the catalog's first.
+    /// All images, those of the catalog first.
     pub images: Vec<OracleImage>,
-    /// How many calls of each action arrived.
+    /// The number of calls by action.
     pub calls: BTreeMap<String, u64>,
-    /// How many records reads have looked at.
+    /// The number of records that calls have read, to prove that a call does not scan the whole
+    /// fleet.
     pub records_read: u64,
-    /// The fault rules that have not struck yet.
+    /// The fault rules that were never applied.
     pub unused_faults: Vec<FaultRule>,
 }
 
-/// An instance as it is.
+/// The true state of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleInstance {
     /// Its id.
     pub id: String,
-    /// EC2's name of its state.
+    /// EC2's name of its state, for example `running`.
     pub state: String,
-    /// The code of its state reason.
+    /// The code of its state reason, for example `Client.UserInitiatedShutdown`.
     pub reason: Option<String>,
     /// The client token that it was launched with.
     pub client_token: Option<String>,
@@ -48,7 +49,7 @@ pub struct OracleInstance {
     pub image: String,
     /// Its zone.
     pub zone: String,
-    /// How it is paid for.
+    /// The market that it was launched on.
     pub market: Market,
     /// Its private address, until it is terminated.
     pub private_ip: Option<Ipv4Addr>,
@@ -62,15 +63,15 @@ pub struct OracleInstance {
     pub volumes: Vec<String>,
     /// The network interfaces that are attached to it.
     pub network_interfaces: Vec<String>,
-    /// Whether it holds a machine.
+    /// Whether it uses a machine.
     pub holds_machine: bool,
-    /// How often it has booted, reboots among it.
+    /// How often it has booted, including reboots.
     pub boots: u64,
-    /// Whether somebody else launched it.
+    /// Whether an external actor launched it.
     pub foreign: bool,
 }
 
-/// A volume as it is.
+/// The true state of a volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleVolume {
@@ -78,7 +79,7 @@ pub struct OracleVolume {
     pub id: String,
     /// The instance that it is attached to.
     pub attached_to: Option<String>,
-    /// Whether it goes with its instance.
+    /// Whether it is deleted with its instance.
     pub delete_on_termination: bool,
     /// Its size.
     pub gib: u32,
@@ -86,7 +87,7 @@ pub struct OracleVolume {
     pub tags: BTreeMap<String, String>,
 }
 
-/// A network interface as it is.
+/// The true state of a network interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleNetworkInterface {
@@ -100,7 +101,7 @@ pub struct OracleNetworkInterface {
     pub tags: BTreeMap<String, String>,
 }
 
-/// An image as it is.
+/// The true state of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleImage {
@@ -108,7 +109,7 @@ pub struct OracleImage {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// The instance that it was made of, if it was made here.
+    /// The instance that it was created from; `None` for images of the catalog.
     pub source: Option<String>,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
@@ -132,7 +133,7 @@ impl Oracle {
                 .map(|volume| OracleVolume {
                     id: volume.id.clone(),
                     attached_to: volume.attached_to.clone(),
-                    delete_on_termination: volume.device.goes_with_instance,
+                    delete_on_termination: volume.device.delete_on_termination,
                     gib: volume.device.gib,
                     tags: volume.tags.clone(),
                 })

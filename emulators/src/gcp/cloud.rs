@@ -1,4 +1,4 @@
-//! Compute Engine as the shared machinery sees it: access token, method, reply.
+//! Implements [`Cloud`] for Compute Engine: parsing, execution and encoding of calls.
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
@@ -23,13 +23,13 @@ use crate::{
     server::{BodyError, HttpRequest, HttpResponse},
 };
 
-/// A Compute Engine on a socket of this process. Dropping it closes every connection and stops it.
+/// A running emulator of Compute Engine. Dropping it closes every connection and stops it.
 pub type GcpEmulator = Emulator<Gcp>;
 
-/// A fault and the calls of a method that it strikes, as the control endpoint reads it.
+/// A fault, and the calls of a method that it is injected into.
 pub type FaultRule = fault::FaultRule<Method>;
 
-/// Compute Engine, among the clouds that can be emulated.
+/// The type that stands for Compute Engine in [`Emulator`] and [`Cloud`].
 #[derive(Debug)]
 pub enum Gcp {}
 
@@ -45,7 +45,7 @@ impl Cloud for Gcp {
     type Output = String;
 
     fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Method, Call), Refusal> {
-        let call = understand(request, &engine.core.knobs)?;
+        let call = parse_call(request, &engine.core.knobs)?;
         Ok((call.method, call))
     }
 
@@ -146,22 +146,19 @@ impl RefusalInfo for Refusal {
     }
 }
 
-fn understand(request: &HttpRequest, knobs: &Knobs) -> Result<Call, Refusal> {
+fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<Call, Refusal> {
     let (method, target) = route::find(&request.method, request.uri.path())?;
     check_token(request, knobs)?;
-    let body = request
-        .body
-        .as_ref()
-        .map_err(|unreadable| match unreadable {
-            BodyError::TooLarge => {
-                let message = "Request payload size exceeds the limit.";
-                Refusal::new(413, "uploadTooLarge", message)
-            }
-            BodyError::Incomplete => {
-                let message = "The request did not arrive in time.";
-                Refusal::new(408, "requestTimeout", message)
-            }
-        })?;
+    let body = request.body.as_ref().map_err(|error| match error {
+        BodyError::TooLarge => {
+            let message = "Request payload size exceeds the limit.";
+            Refusal::new(413, "uploadTooLarge", message)
+        }
+        BodyError::Incomplete => {
+            let message = "The request did not arrive in time.";
+            Refusal::new(408, "requestTimeout", message)
+        }
+    })?;
     let query = Query::read(method, request.uri.query().unwrap_or_default())?;
     Ok(Call {
         method,

@@ -1,13 +1,13 @@
 //! Compute Engine's refusals: status, reason, words.
 //!
-//! Owns the constructors of what more than one place answers, and the envelope. It decides nothing: who
-//! refuses says why. A client has to go by the reason: 403 alone means anything.
+//! Owns the constructors of what more than one place answers, and the envelope. It decides nothing:
+//! who refuses says why. A client has to go by the reason: 403 alone means anything.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-/// Why a request was refused.
+/// An error response of the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -15,14 +15,14 @@ pub struct Refusal {
     pub status: u16,
     /// Google's reason, such as `notFound`.
     pub reason: Cow<'static, str>,
-    /// What a human reads.
+    /// The message for humans.
     pub message: String,
     /// Google's canonical name of the status, which only the front end gives.
     pub canonical: Option<&'static str>,
 }
 
 impl Refusal {
-    /// A refusal with a status of its own.
+    /// Creates a refusal with a status.
     pub fn new(
         status: u16,
         reason: impl Into<Cow<'static, str>>,

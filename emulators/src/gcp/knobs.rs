@@ -1,7 +1,9 @@
-//! The knobs of the emulated Compute Engine: what a test turns to make it slow, scarce, strict or late.
+//! The knobs of the emulated Compute Engine, with which a test makes it slow, scarce, strict or
+//! inconsistent.
 //!
-//! Owns only values. The same document is the program's `--knobs` file and the body of the control
-//! endpoint's `knobs`; durations there are milliseconds, and what is left out keeps its value.
+//! Owns only values. The same JSON document is the program's `--knobs` file and the body of the
+//! control endpoint's `/_emulator/knobs`; durations are milliseconds there. Fields that a file
+//! leaves out have their defaults; fields that a `PATCH` leaves out keep their values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,62 +20,87 @@ pub use crate::cloud::{
     lag::Lag,
 };
 
-/// Everything that can be turned. [`Knobs::default`] is a well-behaved cloud that answers at once.
+/// The settings of the emulated Compute Engine. [`Knobs::default`] is a cloud without lag, limits
+/// or failures.
+///
+/// ```
+/// use fleetwright_emulators::gcp::{Capacity, GcpEmulator, Knobs, LimitCheck};
+///
+/// let mut knobs = Knobs::default();
+/// // No machines at all, and a quota that the operation reports.
+/// knobs.capacity = vec![Capacity::of(0)];
+/// knobs.cpu_quota = Some(8);
+/// knobs.quota_check = LimitCheck::InOperation;
+/// GcpEmulator::start(knobs)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Knobs {
-    /// Where all chance comes from: ids, lags. Counts from the next reset.
+    /// The seed of all random choices: ids and lags. Default 0. A change takes effect at the next
+    /// reset.
     pub seed: u64,
-    /// The projects that exist, besides those of the images; empty, any name does.
+    /// The projects that exist, besides those of the images. Default: empty, which accepts any
+    /// name.
     pub projects: BTreeSet<String>,
-    /// The access tokens that are known; empty, any or none does.
+    /// The access tokens that are accepted. Default: empty, which accepts any token or none.
     pub access_tokens: BTreeSet<String>,
-    /// How long things take.
+    /// How long transitions take, and how long things are remembered.
     pub timing: Timing,
-    /// How far reads and writes trail behind.
+    /// Eventual consistency of reads and writes. Default: none.
     pub lag: Lag,
-    /// The most that a page holds, whatever the client asks for.
+    /// The maximum number of items on a page, whatever the client requests. Default 500, as
+    /// documented.
     pub page_size: NonZeroU32,
-    /// The most vCPUs of a region that run at once, but for spot.
+    /// The maximum number of vCPUs that run at once in a region, without spot instances (`CPUS`).
+    /// Default: no limit.
     pub cpu_quota: Option<u64>,
-    /// The most vCPUs of a region that run at once as spot.
+    /// The maximum number of vCPUs of spot instances that run at once in a region
+    /// (`PREEMPTIBLE_CPUS`). Default: no limit.
     pub spot_cpu_quota: Option<u64>,
-    /// The most instances of a region, running or not.
+    /// The maximum number of instances in a region, running or not (`INSTANCES`). Default: no
+    /// limit.
     pub instance_quota: Option<u64>,
-    /// Where a quota is found to be used up.
+    /// When an exhausted quota is reported. Default: immediately, 403 `quotaExceeded`; in the
+    /// operation it is `QUOTA_EXCEEDED`.
     pub quota_check: LimitCheck,
-    /// How many machines there are; none said, no limit.
+    /// How many machines there are. Default: no rule, so there is no limit.
     pub capacity: Vec<Capacity>,
-    /// Where it is found that there are no machines.
+    /// When missing capacity is reported. Default: in the operation; immediately it is a 503.
     pub stockout_check: LimitCheck,
-    /// The code of an operation that finds no machines.
+    /// The error code of an operation without capacity. Default `ZONE_RESOURCE_POOL_EXHAUSTED`;
+    /// Google also uses `ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS`.
     pub stockout_code: String,
-    /// Launches and starts that are accepted and fail before they run.
+    /// Inserts and starts that are accepted and whose operation fails. Default: none.
     pub late_failures: Vec<LateFailure>,
-    /// Token buckets by method; `*` is shared by all methods that have none of their own.
+    /// Token buckets by method. All methods without their own bucket share the bucket `*`. Default:
+    /// none.
     pub throttle: BTreeMap<String, Throttle>,
-    /// The status of a refusal for too many calls: 403 or 429.
+    /// The HTTP status of `rateLimitExceeded`: 403, the default, or 429. Google documents both.
     pub throttle_status: u16,
-    /// A stop's operation is done while the instance is still stopping.
+    /// Whether the operation of a stop is done while the instance is still `STOPPING`. Default
+    /// false.
     pub stop_done_early: bool,
-    /// How many deletes of an instance that is being deleted are still accepted.
+    /// How many more deletes of an instance are accepted while it is being deleted. Default 1.
     pub repeated_deletes: u32,
-    /// The zones; a region is there because of its zones.
+    /// The zones. A region exists if it has a zone. Default: four zones of `us-central1`, two of
+    /// `europe-west1`.
     pub zones: Vec<String>,
-    /// Zones that do not answer.
+    /// The zones that are unreachable: their lists fail with 503. Default: none.
     pub unreachable_zones: BTreeSet<String>,
-    /// Lists of all zones leave out those that do not answer and name them, even if nobody asks for a
-    /// part: newer clients have no word for it.
+    /// Whether aggregated lists skip and name unreachable zones even without
+    /// `returnPartialSuccess`, which newer clients cannot send. Default false: such a list fails.
     pub partial_by_default: bool,
-    /// Operations are listed the newest first where nobody asks for an order. The reference has them by
-    /// name, which begins with the time: a client must not care.
+    /// Whether operations are listed newest first without `orderBy`. Default true. The reference
+    /// sorts them by name, which begins with the time; a client must work with both.
     pub newest_operations_first: bool,
-    /// The subnetworks; the first of a region is its default.
+    /// The subnetworks; the first one of a region is its default.
     pub subnetworks: Vec<Subnetwork>,
-    /// The images that nobody made here.
+    /// The images of public projects. Default: some of `debian-cloud`, `ubuntu-os-cloud` and
+    /// `windows-cloud`.
     pub images: Vec<Image>,
-    /// The machine types.
+    /// The machine types, in every zone. Default: ten common ones.
     pub machine_types: Vec<MachineType>,
 }
 
@@ -119,51 +146,51 @@ impl Default for Knobs {
 
 impl_common_knobs!(Knobs);
 
-/// How long things take, in milliseconds.
+/// How long transitions take, and how long things are remembered. In JSON, milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Timing {
-    /// For how long an operation is PENDING. What it does has begun by then.
+    /// How long an operation is `PENDING`. Its work begins at once. Default 10 ms.
     #[serde(with = "crate::cloud::millis")]
     pub pending: Duration,
-    /// From insert or start to STAGING.
+    /// From insert or start to `STAGING`. Default 50 ms.
     #[serde(with = "crate::cloud::millis")]
     pub provision: Duration,
-    /// From STAGING to RUNNING.
+    /// From `STAGING` to `RUNNING`. Default 50 ms.
     #[serde(with = "crate::cloud::millis")]
     pub stage: Duration,
-    /// From stop to TERMINATED.
+    /// From stop to `TERMINATED`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub stop: Duration,
-    /// From suspend to SUSPENDED.
+    /// From suspend to `SUSPENDED`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub suspend: Duration,
-    /// From delete until nothing is there.
+    /// From delete until the instance is removed. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub delete: Duration,
-    /// What a change of labels, metadata or machine type takes, and a reset.
+    /// The duration of a reset, and of a change of labels, metadata or machine type. Default 20 ms.
     #[serde(with = "crate::cloud::millis")]
     pub change: Duration,
-    /// From REPAIRING to RUNNING.
+    /// From `REPAIRING` to `RUNNING`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub repair: Duration,
-    /// From an image's insert until it is READY.
+    /// From the insert of an image until it is `READY`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub image: Duration,
-    /// The longest that a call of `wait` waits.
+    /// The maximum duration of a call of `wait`. Default two minutes, as documented.
     #[serde(with = "crate::cloud::millis")]
     pub wait: Duration,
-    /// For how long an operation is remembered after it is done.
+    /// How long an operation is kept after it is done. Default two weeks, as documented.
     #[serde(with = "crate::cloud::millis")]
     pub operation_retention: Duration,
-    /// For how long a request id is remembered, as long as its operation is.
+    /// How long a request id is remembered, at most as long as its operation. Default one day.
     #[serde(with = "crate::cloud::millis")]
     pub request_retention: Duration,
 }
 
 impl Timing {
-    /// Every step takes `duration`; what is remembered is remembered as long as by default.
+    /// Sets the duration of every step. How long things are remembered keeps its default.
     pub fn all(duration: Duration) -> Self {
         Self {
             pending: duration,
@@ -181,8 +208,8 @@ impl Timing {
 }
 
 impl Default for Timing {
-    /// A tenth of a second for what takes many seconds there; two minutes for `wait`, and two weeks
-    /// for operations, as documented; a day for request ids, which is not.
+    /// A tenth of a second for transitions; two minutes for `wait` and two weeks for operations, as
+    /// documented; a day for request ids, which is not documented.
     fn default() -> Self {
         let half = Duration::from_millis(50);
         let day = Duration::from_secs(24 * 3600);

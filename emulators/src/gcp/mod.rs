@@ -1,19 +1,24 @@
-//! A Compute Engine that anybody's client accepts: the REST API, version v1.
+//! An emulator of Compute Engine: the REST API, version v1.
+//!
+//! Start a [`GcpEmulator`], point a client at it, inject faults, and check the true state:
 //!
 //! ```
 //! use fleetwright_emulators::gcp::{Fault, FaultRule, GcpEmulator, Knobs, Method, Phase};
 //!
 //! let emulator = GcpEmulator::start(Knobs::default())?;
 //! println!("{}/compute/v1/projects/p/zones/us-central1-a/instances", emulator.endpoint());
+//!
+//! // The response to the first insert is lost; the instance is created.
 //! let lost = Fault::Lost { phase: Phase::After };
 //! emulator.add_fault(FaultRule::nth(Method::InstancesInsert, 1, lost));
 //! assert_eq!(emulator.oracle().instances.len(), 0);
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A request walks: `server` (sockets) → `cloud` (faults, throttling) → `methods` (paths, queries and
-//! bodies) → `engine` (what happens) → `views` (documents). Beside it, [`GcpEmulator`]'s methods and the
-//! control endpoint turn [`Knobs`], add [`Fault`]s, let somebody else [`ExternalAction`] and ask the [`Oracle`].
+//! The path of a request: `server` (sockets) → `cloud` (faults, throttling) → `methods` (paths,
+//! queries and bodies) → `engine` (state) → `views` (documents). The methods of [`GcpEmulator`] and
+//! the control endpoint change [`Knobs`], add [`Fault`]s, perform [`ExternalAction`]s and read the
+//! [`Oracle`].
 
 mod catalog;
 mod cloud;

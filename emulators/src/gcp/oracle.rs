@@ -1,4 +1,4 @@
-//! The truth, out of band: no lag, no filter, no page.
+//! The true state, read past the API: without lag, filters or pages.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::cloud::{fault::Failure, knobs::Market};
 
-/// Everything that is there, and what was asked so far.
+/// The true state of the cloud, and the calls so far.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Oracle {
@@ -18,19 +18,20 @@ pub struct Oracle {
     pub instances: Vec<OracleInstance>,
     /// Every disk.
     pub disks: Vec<OracleDisk>,
-    /// Every image, the catalog's first.
+    /// All images, those of the catalog first.
     pub images: Vec<OracleImage>,
     /// Every operation that is remembered, the oldest first.
     pub operations: Vec<OracleOperation>,
-    /// How many calls of each method arrived.
+    /// The number of calls by method.
     pub calls: BTreeMap<String, u64>,
-    /// How many records reads have looked at.
+    /// The number of records that calls have read, to prove that a call does not scan the whole
+    /// fleet.
     pub records_read: u64,
-    /// The fault rules that have not struck yet.
+    /// The fault rules that were never applied.
     pub unused_faults: Vec<FaultRule>,
 }
 
-/// An instance as it is.
+/// The true state of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 #[expect(
@@ -68,11 +69,11 @@ pub struct OracleInstance {
     pub nat_ip: Option<Ipv4Addr>,
     /// Whether Compute Engine may take its machine back.
     pub spot: bool,
-    /// Whether it holds a machine.
+    /// Whether it uses a machine.
     pub holds_machine: bool,
     /// How many times it has booted: at first, by each start and by each reset.
     pub boots: u64,
-    /// Whether somebody else made it.
+    /// Whether an external actor created it.
     pub foreign: bool,
     /// Whether it is protected from being deleted.
     pub deletion_protection: bool,
@@ -80,7 +81,7 @@ pub struct OracleInstance {
     pub request_id: Option<String>,
 }
 
-/// A disk as it is.
+/// The true state of a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleDisk {
@@ -92,7 +93,7 @@ pub struct OracleDisk {
     pub zone: String,
     /// The name of the instance that has it.
     pub attached_to: Option<String>,
-    /// Whether it goes with its instance.
+    /// Whether it is deleted with its instance.
     pub auto_delete: bool,
     /// Its size.
     pub gib: u32,
@@ -100,7 +101,7 @@ pub struct OracleDisk {
     pub labels: BTreeMap<String, String>,
 }
 
-/// An image as it is.
+/// The true state of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleImage {
@@ -114,7 +115,7 @@ pub struct OracleImage {
     pub labels: BTreeMap<String, String>,
 }
 
-/// An operation as it is.
+/// The true state of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OracleOperation {

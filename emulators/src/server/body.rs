@@ -14,8 +14,8 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use super::{BodyError, MAX_BODY_BYTES, READ_TIMEOUT};
 
-/// How many bytes of a body that is too large are still read, because clients read no response before
-/// they have sent everything. Beyond this the connection is closed.
+/// How many bytes of a body that is too large are still read, because clients read no response
+/// before they have sent everything. Beyond this the connection is closed.
 const MAX_DISCARDED_BYTES: usize = 16 * MAX_BODY_BYTES;
 
 /// Long enough for the first half to be sent before the connection is reset.

@@ -1,8 +1,10 @@
-//! The HTTP server of an emulator: sockets, requests, responses, and responses that are not delivered.
+//! The HTTP server of an emulator: sockets, requests, responses, and responses that are not
+//! delivered.
 //!
-//! Knows no cloud. A [`Handler`] turns a request into an [`HttpResponse`], and the server delivers it as the
-//! response says (complete, cut off, or never). The server has its own thread and runtime, so a test may
-//! pause its clock or have no runtime at all; dropping [`RunningServer`] closes every connection.
+//! Knows no cloud. A [`Handler`] turns a request into an [`HttpResponse`], and the server delivers
+//! it as the response says (complete, cut off, or never). The server has its own thread and
+//! runtime, so a test may pause its clock or have no runtime at all; dropping [`RunningServer`]
+//! closes every connection.
 
 mod body;
 mod connection;

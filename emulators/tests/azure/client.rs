@@ -19,7 +19,8 @@ pub(crate) const VERSION: &str = "api-version=2024-11-01";
 
 pub(crate) const AUTHORIZATION: &str = "Authorization: Bearer token\r\n";
 
-/// A virtual machine that is asked for, with all that is needed, and an interface that goes with it.
+/// A virtual machine that is asked for, with all that is needed, and an interface that goes with
+/// it.
 pub(crate) fn body() -> Value {
     let subnet = format!("{GROUP}/Microsoft.Network/virtualNetworks/vnet/subnets/default");
     let address = json!({ "name": "ip", "properties": { "subnet": { "id": subnet } } });

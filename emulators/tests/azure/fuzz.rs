@@ -1,5 +1,5 @@
-//! Whatever a client sends, it gets Azure's answer or Azure's error, and the next client is context as if
-//! nothing had happened.
+//! Whatever a client sends, it gets Azure's answer or Azure's error, and the next client is context
+//! as if nothing had happened.
 
 use std::sync::LazyLock;
 

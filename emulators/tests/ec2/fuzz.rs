@@ -1,5 +1,5 @@
-//! Whatever a client sends, it gets EC2's answer or EC2's error, in well-formed XML, and the next client
-//! is context as if nothing had happened.
+//! Whatever a client sends, it gets EC2's answer or EC2's error, in well-formed XML, and the next
+//! client is context as if nothing had happened.
 
 use std::sync::LazyLock;
 

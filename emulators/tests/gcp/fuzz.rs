@@ -1,5 +1,5 @@
-//! Whatever a client sends, it gets an answer or Google's error, in well-formed JSON, and the next client
-//! is context as if nothing had happened.
+//! Whatever a client sends, it gets an answer or Google's error, in well-formed JSON, and the next
+//! client is context as if nothing had happened.
 
 use std::sync::LazyLock;
 

@@ -1,9 +1,9 @@
 //! From a request to the engine and back to a document, operation by operation.
 //!
-//! Owns no state and no rule of the cloud: it reads parameters and documents, calls the engine, and has
-//! `shapes` write what came of it.
+//! Owns no state and no rule of the cloud: it reads parameters and documents, calls the engine, and
+//! has `shapes` write what came of it.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! | --- | --- |
 //! | `vms` | virtual machines, their power and their views |
 //! | `parts` | disks, images, interfaces, public addresses |

@@ -1,7 +1,7 @@
 //! What of a virtual machine never changes.
 //!
-//! A document that would change it is refused; what a document leaves out stays, and what it repeats is
-//! no change.
+//! A document that would change it is refused; what a document leaves out stays, and what it
+//! repeats is no change.
 
 use super::{Engine, vm::Vm};
 use crate::azure::{

@@ -1,4 +1,4 @@
-//! What holds after every call, whatever the calls were. For tests only.
+//! Invariants that hold after every call. For tests only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ impl Engine {
             *existing.entry(place).or_insert(0) += 1;
             match vm.power {
                 Some(Power::Running | Power::Stopping | Power::Stopped) => {
-                    assert!(vm.allocated)
+                    assert!(vm.allocated);
                 }
                 Some(Power::Deallocated) => assert!(!vm.allocated),
                 Some(Power::Starting | Power::Deallocating) | None => {}

@@ -1,10 +1,10 @@
 //! The emulated subscriptions themselves: virtual machines, what belongs to them, operations, time.
 //!
-//! Owns the truth. Everything here is synchronous and happens at one moment; requests, faults and lost
-//! replies are the wire's. Operations end as events in a queue, carried out at their due times whenever
-//! somebody calls, so nothing runs in the background and a call's cost does not grow with the fleet.
+//! Owns the true state. Everything here is synchronous; the wire handles requests, faults and lost
+//! responses. Operations end as events in a queue. The next call processes those that are due, so
+//! nothing runs in the background, and the cost of a call does not grow with the fleet.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! | --- | --- |
 //! | `resource_table` | resources of one kind, and the versions of them that a lagging read may still see |
 //! | `vm`, `order`, `plan`, `disk_plan` | a virtual machine, what its creation asks for, what that needs |
@@ -13,7 +13,7 @@
 //! | `nic`, `nic_put`, `attach`, `public_ip` | interfaces, by themselves and of virtual machines; public addresses |
 //! | `disk`, `image` | disks, images |
 //! | `limits`, `tags` | capacity and quota; what tags may be |
-//! | `operator` | what others do, past the wire |
+//! | `operator` | external actions, past the wire |
 
 mod attach;
 pub(crate) mod create;
@@ -81,12 +81,12 @@ pub struct Engine {
     pools: BTreeMap<String, AddressPool>,
 }
 
-/// Something that happens at its due time.
+/// An event in the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     /// An operation ends.
     End(u64),
-    /// An operation is forgotten.
+    /// An operation expires.
     Forget(u64),
 }
 
@@ -137,23 +137,23 @@ impl Engine {
         self.core.next_seq()
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub(crate) const fn now(&self) -> Duration {
         self.core.now()
     }
 
-    /// What the calendar says at a moment.
+    /// Returns the calendar date at a time.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
         self.core.date(moment)
     }
 
-    /// The same, as Azure writes it.
+    /// Returns the date at a time as Azure writes it.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
         let date = self.date(moment);
         date.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
     }
 
-    /// The moment that a read made now sees; nothing where that is before the beginning.
+    /// Returns the time whose state a read returns, or `None` if that is before the start.
     pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
         self.core

@@ -33,7 +33,7 @@ pub enum ExternalAction {
         /// Their names are this and a number.
         #[serde(default)]
         prefix: Option<String>,
-        /// How many.
+        /// How many; by default 1.
         count: u32,
         /// Their tags.
         #[serde(default)]
@@ -97,11 +97,11 @@ pub enum ExternalAction {
 }
 
 impl Engine {
-    /// Carries an act out, and answers the ids of what it was about.
+    /// Performs an external action and returns the ids of the resources.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
         let result = self.carry_out(action);
-        self.core.resume_observation(paused);
+        self.core.resume_observation(&paused);
         result
     }
 

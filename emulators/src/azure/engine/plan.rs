@@ -22,7 +22,7 @@ use crate::{
     cloud::index::Seq,
 };
 
-/// An order whose every name is known.
+/// A launch request with all its names resolved.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) location: String,

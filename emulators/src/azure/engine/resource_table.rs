@@ -1,4 +1,5 @@
-//! Resources of one kind: found by id, listed by scope, and still seen for a while by reads that lag.
+//! Resources of one kind: found by id, listed by scope, and still seen for a while by reads that
+//! lag.
 //!
 //! Owns the versions of each resource. A listing touches what is on its page and nothing else; a
 //! resource that is gone stays for as long as a lagging read may see it.
@@ -61,7 +62,7 @@ struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// The truth.
+    /// Returns the current version.
     fn current(&self) -> Option<&T> {
         self.versions.current().as_deref()
     }
@@ -131,7 +132,7 @@ impl<T: Clone> ResourceTable<T> {
             .map(|entry| entry.versions.created_at())
     }
 
-    /// What a read sees that looks at `moment`.
+    /// Returns the version at a time.
     pub(crate) fn seen(&self, id: &Id, moment: Option<Duration>) -> Option<Arc<T>> {
         let entry = self.entries.get(&self.seq(id)?)?;
         entry.versions.at(moment)?.clone()

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::azure::{error::Refusal, wire::body::Tags};
 
-/// The most tags of a resource.
+/// The maximum number of tags of a resource.
 const MOST: usize = 50;
 
 /// The longest name of a tag.

@@ -1,4 +1,5 @@
-//! Changing a virtual machine: what may change, what never does, and what only while it is put away.
+//! Changing a virtual machine: what may change, what never does, and what only while it is put
+//! away.
 
 use std::sync::Arc;
 
@@ -24,8 +25,8 @@ use crate::{
 };
 
 impl Engine {
-    /// Puts a virtual machine that is there: the same again changes nothing, while it is being made it
-    /// is answered with the operation that makes it, and where that failed it is tried again.
+    /// Puts a virtual machine that is there: the same again changes nothing, while it is being made
+    /// it is answered with the operation that makes it, and where that failed it is tried again.
     pub(crate) fn replace_vm(&mut self, seq: Seq, body: &VmBody) -> Result<u64, Refusal> {
         let Some(vm) = self.vms.get(seq) else {
             return Err(Refusal::internal());
@@ -113,8 +114,8 @@ impl Engine {
         Ok(self.begin_small(&id, &location.unwrap_or_default(), Work::UpdateVm(seq)))
     }
 
-    /// The other size that a virtual machine is to have, if it is another and can be had. It must be
-    /// put away for it.
+    /// The other size that a virtual machine is to have, if it is another and can be had. It must
+    /// be put away for it.
     fn new_size(&mut self, seq: Seq, size: &str) -> Result<Option<SizeSpec>, Refusal> {
         let Some(vm) = self.vms.get(seq).filter(|vm| !same(&vm.size, size)) else {
             return Ok(None);

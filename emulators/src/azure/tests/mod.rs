@@ -189,8 +189,8 @@ fn request(text: &str, body: Value) -> Request {
     }
 }
 
-/// An order that can be carried out: one interface with a public address, and all of it goes with the
-/// machine.
+/// An order that can be carried out: one interface with a public address, and all of it goes with
+/// the machine.
 fn order() -> Value {
     json!({
         "location": "eastus",

@@ -1,8 +1,8 @@
-//! The documents that requests carry: those of disks, images, interfaces and addresses, and how any of
-//! them is read.
+//! The documents that requests carry: those of disks, images, interfaces and addresses, and how any
+//! of them is read.
 //!
-//! A member is honoured or refused. Only what Azure itself writes into its answers is passed over, so
-//! that a document that was read can be sent back.
+//! A member is honoured or refused. Only what Azure itself writes into its answers is passed over,
+//! so that a document that was read can be sent back.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! What Azure Resource Manager speaks: paths, queries, JSON documents, and headers that lead on.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! | --- | --- |
 //! | `operation` | the operations, with their methods and paths |
 //! | `id` | resource ids |

@@ -1,7 +1,7 @@
 //! The operations that are spoken, each with its name, its method and its path.
 //!
-//! One table says it all: names are Azure's operation ids, and requests are routed by it. A `{}` in a
-//! path takes any segment; letters of the others may be of either case, as Azure has it.
+//! One table says it all: names are Azure's operation ids, and requests are routed by it. A `{}` in
+//! a path takes any segment; letters of the others may be of either case, as Azure has it.
 
 use serde::{Deserialize, Serialize};
 
@@ -153,8 +153,8 @@ const ROUTES: [Route; 52] = [
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// To an operation, with what its path takes: the subscription first, the group second if it has
-    /// one.
+    /// To an operation, with what its path takes: the subscription first, the group second if it
+    /// has one.
     Operation(Operation, Vec<String>),
     /// To something that knows other methods.
     OtherMethod,

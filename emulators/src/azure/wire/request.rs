@@ -1,7 +1,7 @@
 //! A request that was understood: who asks, for what, with which document.
 //!
-//! Owns everything that is refused before it counts as a call: no token, no version, no such path, no
-//! JSON.
+//! Owns everything that is refused before it counts as a call: no token, no version, no such path,
+//! no JSON.
 
 use std::collections::BTreeMap;
 
@@ -99,7 +99,8 @@ impl Request {
         self.param("api-version").unwrap_or_default()
     }
 
-    /// Its parameters as its record shows them: path, query, and the document's leaves by their paths.
+    /// Its parameters as its record shows them: path, query, and the document's leaves by their
+    /// paths.
     pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
         let mut shown = self.query.clone();
         shown.insert("path".to_owned(), self.path.clone());

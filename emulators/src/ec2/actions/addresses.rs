@@ -1,4 +1,4 @@
-//! DescribeAddresses: there are no elastic addresses here, and clients that ask are told so.
+//! DescribeAddresses. There are no elastic addresses, so the list is always empty.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ struct Reply {
     addresses_set: Set<()>,
 }
 
-/// An elastic address. None is ever made.
+/// An elastic address. There is never one.
 #[derive(Debug)]
 enum Address {}
 

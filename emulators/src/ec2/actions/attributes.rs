@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
-use super::{Call, order, view};
+use super::{Call, launch_request, view};
 use crate::ec2::{
     engine::{Engine, change::Attribute, launch::ShutdownBehavior},
     error::Refusal,
@@ -32,7 +32,7 @@ pub(super) fn modify(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         changes.push(Attribute::InstanceType(name));
     }
     if let Some(data) = value("UserData", "userData") {
-        changes.push(Attribute::UserData(order::user_data(Some(data))?));
+        changes.push(Attribute::UserData(launch_request::user_data(Some(data))?));
     }
     if let Some(on) = value("DisableApiTermination", "disableApiTermination") {
         changes.push(Attribute::Protected(flag(&on)?));
@@ -155,7 +155,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
                     volume_id: volume.id.clone(),
                     status: "attached",
                     attach_time: engine.stamp(volume.created),
-                    delete_on_termination: volume.device.goes_with_instance,
+                    delete_on_termination: volume.device.delete_on_termination,
                 },
             };
             let volumes = engine.volumes_of(&record.fixed.id);

@@ -1,4 +1,4 @@
-//! What several actions read and write alike.
+//! What several actions share: ids, filters, pages, tags, responses.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::ec2::{
     wire::{params::Scope, xml},
 };
 
-/// The fewest that a client may ask of a page, and the most that it gets.
+/// The smallest page that a client may request, and the largest that it gets.
 const PAGE: (usize, usize) = (5, 1000);
 
-/// A reply that says only that it was done.
+/// A response that only reports success.
 #[derive(Debug, Serialize)]
 pub(super) struct Done {
     #[serde(rename = "return")]
@@ -28,30 +28,30 @@ pub(super) struct Done {
 }
 
 impl Call<'_> {
-    /// The parameters, to be read.
+    /// Returns the parameters.
     pub(super) fn root(&self) -> Scope<'_> {
         self.params.root()
     }
 
-    /// All parameters are read: refuses the rest.
+    /// Refuses parameters that were not read.
     pub(super) fn finish(&self) -> Result<(), Refusal> {
         self.params.finish()
     }
 
-    /// Whether the call is only a try.
+    /// Returns whether the call is a dry run.
     pub(super) fn mode(&self) -> Result<Mode, Refusal> {
         let dry = self.root().flag("DryRun")?.unwrap_or(false);
         Ok(if dry { Mode::DryRun } else { Mode::Execute })
     }
 
-    /// For an action that changes nothing: a try succeeds, and says so.
+    /// As [`Call::finish`], for an action that changes nothing: its dry run always succeeds.
     pub(super) fn finish_read(&self) -> Result<(), Refusal> {
         let mode = self.mode()?;
         self.finish()?;
         mode.check_dry_run()
     }
 
-    /// The ids under a name, at least one.
+    /// Returns the ids under a name, at least one.
     pub(super) fn ids(&self, name: &str) -> Result<Vec<String>, Refusal> {
         let ids = self.root().list(name);
         if ids.is_empty() {
@@ -61,7 +61,7 @@ impl Call<'_> {
         }
     }
 
-    /// The filters.
+    /// Returns the filters.
     pub(super) fn filters(&self) -> Result<Vec<Filter>, Refusal> {
         let filter = |scope: &Scope<'_>| {
             let name = scope.required("Name")?;
@@ -71,7 +71,7 @@ impl Call<'_> {
         self.root().groups("Filter").iter().map(filter).collect()
     }
 
-    /// Which page is asked for, and whether the client said anything about pages.
+    /// Returns the requested page, and whether the client used page parameters.
     pub(super) fn paging(&self, engine: &Engine) -> Result<(PageRequest, bool), Refusal> {
         let root = self.root();
         let most: Option<usize> = root.number("MaxResults")?;
@@ -95,22 +95,22 @@ impl Call<'_> {
         Ok((paging, most.is_some() || token.is_some()))
     }
 
-    /// The token of the page after this one.
+    /// Returns the token of the next page.
     pub(super) fn next_token(&self, next: Option<PagePosition>) -> Option<String> {
         next.map(|place| place.token(self.action.name()))
     }
 
-    /// The document.
+    /// Returns the response document.
     pub(super) fn reply<T: Serialize>(&self, body: &T) -> Result<String, Refusal> {
         xml::reply(self.action, &self.context.request_id, body)
     }
 
-    /// The document of an action that only says that it was done.
+    /// Returns the response of an action without a result.
     pub(super) fn done(&self) -> Result<String, Refusal> {
         self.reply(&Done { done: true })
     }
 
-    /// The tags of `TagSpecification`, by type of resource.
+    /// Returns the tags of `TagSpecification`, by resource type.
     pub(super) fn tag_specifications(
         &self,
         allowed: &[&str],
@@ -139,7 +139,7 @@ impl Call<'_> {
     }
 }
 
-/// The tags `Tag.1`, `Tag.2` and so on.
+/// Returns the tags `Tag.1`, `Tag.2` and so on.
 pub(super) fn tags_of(scope: &Scope<'_>) -> Result<Tags, Refusal> {
     let mut tags = Tags::new();
     for tag in scope.groups("Tag") {
@@ -154,7 +154,7 @@ pub(super) fn tags_of(scope: &Scope<'_>) -> Result<Tags, Refusal> {
     Ok(tags)
 }
 
-/// A page of a list that fits in memory whole.
+/// Returns a page of a list that is completely in memory.
 pub(super) fn page_of<T>(
     items: Vec<T>,
     paging: &PageRequest,

@@ -18,7 +18,7 @@ struct Reply {
 pub(super) fn output(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let id = root.required("InstanceId")?;
-    // What an instance wrote is known at once here, so the latest is no different.
+    // The console output is always current here, so `Latest` makes no difference.
     let _latest = root.flag("Latest")?;
     call.finish_read()?;
     let found = engine.find(std::slice::from_ref(&id))?;

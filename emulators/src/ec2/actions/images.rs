@@ -7,7 +7,7 @@ use crate::ec2::{
     engine::{
         Engine,
         filter::Filter,
-        image::{AMAZON, ImageOrder, ImageRecord, no_image},
+        image::{AMAZON, ImageRecord, ImageRequest, no_image},
         read::check_ids,
     },
     error::Refusal,
@@ -27,17 +27,17 @@ struct Created {
 pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let mut tags = call.tag_specifications(&["image", "snapshot"])?;
-    let order = ImageOrder {
+    let request = ImageRequest {
         instance: root.required("InstanceId")?,
         name: root.required("Name")?,
         description: root.text("Description").unwrap_or_default(),
         tags: tags.remove("image").unwrap_or_default(),
     };
-    // The instance is not seen to reboot here either way.
+    // The instance does not reboot here in either case.
     let _no_reboot = root.flag("NoReboot")?;
     let mode = call.mode()?;
     call.finish()?;
-    let image_id = engine.create_image(&order, mode)?;
+    let image_id = engine.create_image(&request, mode)?;
     call.reply(&Created { image_id })
 }
 
@@ -53,7 +53,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let root = call.root();
     let ids = root.list("ImageId");
     let owners = root.list("Owner");
-    // Everything here may be launched by everybody.
+    // Every account may launch every image here.
     let _users = root.list("ExecutableBy");
     let _deprecated = (
         root.flag("IncludeDeprecated")?,

@@ -1,6 +1,7 @@
-//! What each action means: parameters into a request to the engine, the engine's answer into shapes.
+//! The actions: each parses its parameters, calls the engine, and turns the result into shapes.
 //!
-//! An action reads every parameter it knows, refuses the rest, and only then acts. It keeps no state.
+//! An action reads every parameter that it knows, refuses the rest, and only then calls the engine.
+//! It keeps no state.
 
 mod addresses;
 mod attributes;
@@ -8,8 +9,8 @@ mod common;
 mod console;
 mod describe;
 mod images;
+mod launch_request;
 mod networks;
-mod order;
 mod power;
 mod run;
 mod status;
@@ -27,7 +28,7 @@ use super::{
 };
 use crate::cloud::inject::CallContext;
 
-/// Carries out an action and answers its document.
+/// Executes an action and returns its document.
 pub(crate) fn execute(
     action: Action,
     params: &Params,

@@ -25,7 +25,7 @@ pub(super) fn change(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         call.finish()?;
         engine.start(&ids, mode)?
     } else if call.action == Action::StopInstances {
-        // A stop is never refused by a guest here, so force makes no difference.
+        // A guest never refuses to stop here, so `Force` makes no difference.
         let _force = root.flag("Force")?;
         let hibernate = root.flag("Hibernate")?.unwrap_or(false);
         call.finish()?;

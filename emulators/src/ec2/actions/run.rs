@@ -1,25 +1,25 @@
 //! RunInstances.
 
-use super::{Call, order, view};
+use super::{Call, launch_request, view};
 use crate::ec2::{
     engine::{Engine, record::Reason},
     error::Refusal,
 };
 
 pub(super) fn run(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
-    let order = order::order(call, engine)?;
+    let request = launch_request::parse(call, engine)?;
     let mode = call.mode()?;
     call.finish()?;
     let planned_failures = call.context.planned_failures.first();
     let planned_failures =
         planned_failures.map(|failure| Reason::new(&failure.code, &failure.message));
-    let launched = engine.launch(&order, planned_failures.as_ref(), mode)?;
+    let launched = engine.launch(&request, planned_failures.as_ref(), mode)?;
     let seen: Vec<_> = launched
         .iter()
         .filter_map(|seq| Some((*seq, engine.instances.get(seq)?.current().clone())))
         .collect();
     let reservations = view::reservations(engine, &seen, call.context.state.as_deref());
-    // A replay whose every instance was forgotten never gets here: its token is spent.
+    // A replay whose instances have all expired does not get here: its token is spent.
     let reservation = reservations
         .into_iter()
         .next()

@@ -24,7 +24,7 @@ struct Reply {
     next_token: Option<String>,
 }
 
-/// The filters that it knows, of those for instances and of its own.
+/// The filter names: those of instances, and those of the status.
 const FILTERS: [&str; 5] = [
     "availability-zone",
     "instance-state-code",

@@ -49,7 +49,7 @@ pub(super) fn volumes(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
     })
 }
 
-/// Ids as a filter; they are not to be mixed with pages.
+/// Turns ids into a filter. Ids cannot be combined with page parameters.
 fn by_ids(
     filters: &mut Vec<Filter>,
     name: &str,
@@ -100,7 +100,7 @@ fn shown(engine: &Engine, volume: Volume) -> shape::Volume {
                 device: device.name.clone(),
                 status: "attached",
                 attach_time: stamp.clone(),
-                delete_on_termination: device.goes_with_instance,
+                delete_on_termination: device.delete_on_termination,
             })
             .collect(),
         tag_set: tag_set(&tags),

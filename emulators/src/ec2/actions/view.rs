@@ -1,4 +1,4 @@
-//! Instances as EC2 shows them.
+//! Instances as EC2 returns them.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
-/// Instances in their reservations; `word` stands in for every state's name.
+/// Returns instances in their reservations; `word` replaces every state name if given.
 pub(super) fn reservations(
     engine: &Engine,
     seen: &[(Seq, Version)],
@@ -52,7 +52,7 @@ pub(super) fn reservations(
     reservations
 }
 
-/// A state's number and name.
+/// Returns a state as number and name.
 pub(super) fn state(state: State, word: Option<&str>) -> InstanceState {
     InstanceState {
         code: state.code(),
@@ -137,7 +137,7 @@ fn instance(
                     volume_id: volume.id.clone(),
                     status: "attached",
                     attach_time: engine.stamp(volume.created),
-                    delete_on_termination: volume.device.goes_with_instance,
+                    delete_on_termination: volume.device.delete_on_termination,
                 },
             })
             .collect(),
@@ -203,7 +203,7 @@ fn state_reason(version: &Version) -> Option<shape::StateReason> {
     }
 }
 
-/// Groups by id and name.
+/// Returns groups by id and name.
 pub(super) fn groups(engine: &Engine, ids: &[String]) -> Set<Group> {
     let name = |id: &String| {
         engine

@@ -1,4 +1,4 @@
-//! Network interfaces as EC2 shows them.
+//! Network interfaces as EC2 returns them.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use crate::ec2::{
     },
 };
 
-/// Where a network interface is shown: the two have different elements.
+/// The document that a network interface is part of: the two have different elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     InInstance,
@@ -57,7 +57,7 @@ pub(super) fn network_interface(
             device_index: 0,
             status: "attached",
             attach_time: engine.stamp(nic.created),
-            delete_on_termination: nic.goes_with_instance,
+            delete_on_termination: nic.delete_on_termination,
             network_card_index: 0,
         }),
         association: association.clone(),

@@ -20,7 +20,7 @@ struct Zones {
     availability_zone_info: Set<shape::Zone>,
 }
 
-/// A zone as filters see it.
+/// A zone that can be filtered.
 #[derive(Debug)]
 struct Zone<'a> {
     name: &'a str,
@@ -81,7 +81,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     })
 }
 
-/// The id of a zone: the same for everybody, unlike its name.
+/// Returns the id of a zone, which is the same in all accounts, unlike its name.
 pub(super) fn zone_id(engine: &Engine, zone: &str) -> String {
     let number = engine
         .core

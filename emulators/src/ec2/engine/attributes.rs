@@ -1,14 +1,14 @@
-//! What filters can ask of instances, volumes and network interfaces.
+//! The filter values of instances, volumes and network interfaces.
 
 use super::{
     filter::Filtered,
-    read::Seen,
+    read::ReadInstance,
     record::{State, Tags},
     storage::{Nic, Volume},
 };
 use crate::ec2::catalog::VPC;
 
-impl Filtered for Seen<'_> {
+impl Filtered for ReadInstance<'_> {
     const NAMES: &'static [&'static str] = &[
         "architecture",
         "availability-zone",
@@ -91,7 +91,7 @@ impl Filtered for Volume {
         let optional = |value: Option<String>| value.into_iter().collect();
         match name {
             "attachment.delete-on-termination" => {
-                optional(attached.map(|_| self.device.goes_with_instance.to_string()))
+                optional(attached.map(|_| self.device.delete_on_termination.to_string()))
             }
             "attachment.device" => optional(attached.map(|_| self.device.name.clone())),
             "attachment.instance-id" => optional(attached.cloned()),

@@ -1,11 +1,11 @@
-//! Changing what an instance is: its type, its user data, its protection.
+//! Changes attributes of an instance: type, user data, protection.
 
 use std::sync::Arc;
 
 use super::{Engine, Mode, launch::ShutdownBehavior, record::State};
 use crate::ec2::error::Refusal;
 
-/// One attribute's new value.
+/// An attribute with its new value.
 #[derive(Clone, Debug)]
 pub(crate) enum Attribute {
     InstanceType(String),
@@ -16,7 +16,7 @@ pub(crate) enum Attribute {
 }
 
 impl Attribute {
-    /// Whether the instance must be stopped for it.
+    /// Whether the change requires a stopped instance.
     const fn needs_stop(&self) -> bool {
         match self {
             Self::InstanceType(_) | Self::UserData(_) | Self::EbsOptimized(_) => true,

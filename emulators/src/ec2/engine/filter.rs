@@ -1,9 +1,9 @@
-//! EC2's filters: names, values with wildcards, and what they are compared with.
+//! EC2's filters: names, values with wildcards, and the comparison with a resource.
 
 use super::record::Tags;
 use crate::ec2::error::Refusal;
 
-/// The most values in the filters of one request.
+/// The maximum number of values in the filters of one request.
 const MOST_VALUES: usize = 200;
 
 /// One filter: its values are ORed, filters are ANDed.
@@ -13,19 +13,19 @@ pub(crate) struct Filter {
     pub(crate) values: Vec<String>,
 }
 
-/// A resource as filters see it.
+/// A resource that can be filtered.
 pub(crate) trait Filtered {
-    /// The filters it knows besides `tag:KEY` and `tag-key`.
+    /// The names of its filters besides `tag:KEY` and `tag-key`.
     const NAMES: &'static [&'static str];
 
-    /// What it has under one of [`Self::NAMES`]; several values mean any of them.
+    /// Returns the values under one of [`Self::NAMES`]; a filter matches if any of them does.
     fn values(&self, name: &str) -> Vec<String>;
 
     /// Its tags.
     fn tags(&self) -> Option<&Tags>;
 }
 
-/// Refuses filters that a resource does not know.
+/// Refuses filters that the resource does not have.
 pub(crate) fn check<T: Filtered>(filters: &[Filter]) -> Result<(), Refusal> {
     for Filter { name, values } in filters {
         let known = T::NAMES.contains(&name.as_str()) || name == "tag-key" || is_tag(name);
@@ -74,35 +74,35 @@ pub(crate) fn passes<T: Filtered>(resource: &T, filters: &[Filter]) -> bool {
     })
 }
 
-/// Whether a value asks for exactly one text, so that an index can find it.
+/// Whether a filter value has no wildcard, so that an index can find it.
 pub(crate) fn is_plain(value: &str) -> bool {
     !value.contains(['*', '?', '\\'])
 }
 
-/// EC2's wildcards: `*` any text, `?` any character, `\` makes the next one plain. Takes time in
-/// proportion to the product of the lengths at worst.
+/// Matches EC2's wildcards: `*` is any text, `?` any character, `\` escapes the next one. Takes
+/// time in proportion to the product of the lengths at worst.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let pattern = parse(pattern);
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);
-    // Where to go on after the last `*` swallowed one more character.
+    // Where to continue after the last `*` has matched one more character.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {
-            Some(Glyph::Many) => {
+            Some(PatternToken::Many) => {
                 star = Some((p + 1, t));
                 p += 1;
                 continue;
             }
-            Some(Glyph::One) => {
+            Some(PatternToken::One) => {
                 (p, t) = (p + 1, t + 1);
                 continue;
             }
-            Some(Glyph::Plain(c)) if *c == text[t] => {
+            Some(PatternToken::Plain(c)) if *c == text[t] => {
                 (p, t) = (p + 1, t + 1);
                 continue;
             }
-            Some(Glyph::Plain(_)) | None => {}
+            Some(PatternToken::Plain(_)) | None => {}
         }
         let Some((after, swallowed)) = star else {
             return false;
@@ -112,24 +112,24 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     }
     pattern[p..]
         .iter()
-        .all(|glyph| matches!(glyph, Glyph::Many))
+        .all(|glyph| matches!(glyph, PatternToken::Many))
 }
 
-enum Glyph {
+enum PatternToken {
     Plain(char),
     One,
     Many,
 }
 
-fn parse(pattern: &str) -> Vec<Glyph> {
+fn parse(pattern: &str) -> Vec<PatternToken> {
     let mut glyphs = Vec::new();
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
         glyphs.push(match c {
-            '*' => Glyph::Many,
-            '?' => Glyph::One,
-            '\\' => Glyph::Plain(chars.next().unwrap_or('\\')),
-            c => Glyph::Plain(c),
+            '*' => PatternToken::Many,
+            '?' => PatternToken::One,
+            '\\' => PatternToken::Plain(chars.next().unwrap_or('\\')),
+            c => PatternToken::Plain(c),
         });
     }
     glyphs

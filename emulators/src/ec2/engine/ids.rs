@@ -1,8 +1,8 @@
-//! ResourceIds and hardware addresses, in EC2's form.
+//! Generates ids and hardware addresses in EC2's form.
 
 use crate::cloud::ids::IdGenerator;
 
-/// Hands out ids that are never given twice.
+/// Generates ids that never repeat.
 #[derive(Debug)]
 pub(crate) struct ResourceIds(IdGenerator);
 
@@ -11,12 +11,12 @@ impl ResourceIds {
         Self(IdGenerator::new(seed))
     }
 
-    /// The next id of a kind, such as `i-0123456789abcdef0`: 17 digits, as EC2's.
+    /// Returns the next id with a prefix, for example `i-0123456789abcdef0`: 17 digits, as EC2's.
     pub(crate) fn next(&mut self, prefix: &str) -> String {
         format!("{prefix}-0{:016x}", self.0.number())
     }
 
-    /// A hardware address that nobody else has: locally administered.
+    /// Returns a unique, locally administered hardware address.
     pub(crate) fn mac(&mut self) -> String {
         let [_, _, _, a, b, c, d, e] = self.0.count().to_be_bytes();
         format!("02:{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}")

@@ -1,4 +1,4 @@
-//! Images: the catalog's, and those made of instances.
+//! Images: those of the catalog, and those created from instances.
 
 use std::time::Duration;
 
@@ -25,34 +25,34 @@ pub(crate) struct ImageRecord {
     pub(crate) snapshot: String,
     pub(crate) tags: Tags,
     pub(crate) created: Duration,
-    /// The instance it was made of.
+    /// The instance that it was created from.
     pub(crate) source: Option<String>,
-    /// From when on it can be launched.
+    /// The time from which it can be launched.
     pub(crate) available: Duration,
     pub(crate) is_available: bool,
 }
 
-/// What CreateImage asks for.
+/// The parameters of CreateImage.
 #[derive(Clone, Debug)]
-pub(crate) struct ImageOrder {
+pub(crate) struct ImageRequest {
     pub(crate) instance: String,
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) tags: Tags,
 }
 
-/// Amazon's own account, as DescribeImages shows it.
+/// Amazon's own account, as DescribeImages returns it.
 pub(crate) const AMAZON: &str = "137112412989";
 
 impl Engine {
-    /// Makes an image of an instance.
+    /// Creates an image of an instance.
     pub(crate) fn create_image(
         &mut self,
-        order: &ImageOrder,
+        request: &ImageRequest,
         mode: Mode,
     ) -> Result<String, Refusal> {
-        let found = self.find(std::slice::from_ref(&order.instance))?;
-        check_name(&order.name)?;
+        let found = self.find(std::slice::from_ref(&request.instance))?;
+        check_name(&request.name)?;
         let Some(instance) = found.first().and_then(|seq| self.instances.get(seq)) else {
             return Err(Refusal::internal());
         };
@@ -61,7 +61,7 @@ impl Engine {
             State::Pending | State::ShuttingDown | State::Terminated => {
                 let message = format!(
                     "The instance '{}' is not in a state from which an image can be made.",
-                    order.instance
+                    request.instance
                 );
                 return Err(Refusal::wrong_state(message));
             }
@@ -69,11 +69,11 @@ impl Engine {
         if let Some(other) = self
             .images
             .values()
-            .find(|image| image.name == order.name && image.owner == self.core.knobs.account)
+            .find(|image| image.name == request.name && image.owner == self.core.knobs.account)
         {
             let message = format!(
                 "AMI name {} is already in use by AMI {}",
-                order.name, other.id
+                request.name, other.id
             );
             return Err(Refusal::client("InvalidAMIName.Duplicate", message));
         }
@@ -88,14 +88,14 @@ impl Engine {
             root_gib: root.map_or(8, |volume| volume.device.gib),
             id: self.ids.next("ami"),
             snapshot: self.ids.next("snap"),
-            name: order.name.clone(),
-            description: order.description.clone(),
+            name: request.name.clone(),
+            description: request.description.clone(),
             owner: self.core.knobs.account.clone(),
             architecture: fixed.architecture.clone(),
             root_device: fixed.root_device.clone(),
-            tags: order.tags.clone(),
+            tags: request.tags.clone(),
             created: self.now(),
-            source: Some(order.instance.clone()),
+            source: Some(request.instance.clone()),
             available: self.now().saturating_add(self.core.knobs.timing.image),
             is_available: false,
         };
@@ -104,8 +104,8 @@ impl Engine {
         Ok(id)
     }
 
-    /// Takes the images of the knobs in, and those out that the knobs no longer name.
-    pub(crate) fn adopt_images(&mut self) {
+    /// Adds the images of the knobs, and removes those that the knobs no longer name.
+    pub(crate) fn load_catalog_images(&mut self) {
         let listed = self.core.knobs.images.clone();
         let gone: Vec<(Seq, String)> = self
             .images
@@ -121,7 +121,7 @@ impl Engine {
         }
         for image in listed {
             if !self.image_ids.contains_key(&image.id) {
-                let record = self.adopted(image);
+                let record = self.image_record(image);
                 self.add_image(record);
             }
         }
@@ -133,7 +133,7 @@ impl Engine {
         self.images.insert(seq, image);
     }
 
-    fn adopted(&self, image: Image) -> ImageRecord {
+    fn image_record(&self, image: Image) -> ImageRecord {
         ImageRecord {
             snapshot: format!("snap-{}", image.id.trim_start_matches("ami-")),
             owner: if image.owner.is_empty() {
@@ -155,7 +155,7 @@ impl Engine {
         }
     }
 
-    /// An image by its id.
+    /// Returns an image by its id.
     pub(crate) fn image(&self, id: &str) -> Option<ImageRecord> {
         let mut image = self.images.get(self.image_ids.get(id)?)?.clone();
         image.is_available = image.available <= self.now();
@@ -172,7 +172,7 @@ impl Engine {
         Err(Refusal::client("InvalidAMIID.Unavailable", message))
     }
 
-    /// A page of images.
+    /// Returns a page of images.
     pub(crate) fn images_page(
         &mut self,
         filters: &[Filter],

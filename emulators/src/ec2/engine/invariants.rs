@@ -1,4 +1,4 @@
-//! What holds after every call, whatever the calls were. For tests only.
+//! Invariants that hold after every call. For tests only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::{
 use crate::{cloud::records::Record as _, ec2::knobs::Market};
 
 impl Engine {
-    /// Panics where the region contradicts itself.
+    /// Panics if the state of the region is inconsistent.
     pub(crate) fn check_invariants(&self) {
         self.check_index();
         self.check_machines();
@@ -54,7 +54,7 @@ impl Engine {
                     assert!(instance.holds_machine);
                 }
                 State::Stopped | State::Terminated => assert!(!instance.holds_machine),
-                // It has one, unless it was stopped before.
+                // It has a machine, unless it was stopped before.
                 State::ShuttingDown => {}
             }
             if instance.holds_machine {
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     fn check_tokens(&self) {
-        for (key, (alive, instances)) in self.tokens_kept() {
+        for (key, (alive, instances)) in self.known_tokens() {
             let living = instances.iter().filter_map(|seq| self.instances.get(seq));
             let living = living.filter(|i| i.current().state != State::Terminated);
             assert_eq!(alive, living.count(), "{key:?}");

@@ -1,4 +1,4 @@
-//! Launching: from an order to instances with their volumes and network interfaces.
+//! Launches instances with their volumes and network interfaces.
 
 use std::{net::Ipv4Addr, sync::Arc};
 
@@ -15,13 +15,13 @@ use crate::{
     ec2::{catalog::Subnet, error::Refusal, knobs::Market},
 };
 
-/// What RunInstances asks for.
+/// The parameters of RunInstances.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a parameter that EC2 has as a bool"
 )]
-pub(crate) struct Order {
+pub(crate) struct LaunchRequest {
     pub(crate) image: String,
     pub(crate) instance_type: String,
     pub(crate) min: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Order {
     pub(crate) instance_tags: Tags,
     pub(crate) volume_tags: Tags,
     pub(crate) nic_tags: Tags,
-    pub(crate) devices: Vec<DeviceOrder>,
+    pub(crate) devices: Vec<DeviceRequest>,
     pub(crate) public_address: Option<bool>,
     pub(crate) nic_description: String,
     pub(crate) nic_stays: bool,
@@ -51,9 +51,9 @@ pub(crate) struct Order {
     pub(crate) foreign: bool,
 }
 
-/// A block device mapping: what it leaves out is the image's, or the default.
+/// A block device mapping. Fields that are not set come from the image or are EC2's defaults.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DeviceOrder {
+pub(crate) struct DeviceRequest {
     pub(crate) name: String,
     pub(crate) absent: bool,
     pub(crate) gib: Option<u32>,
@@ -61,10 +61,10 @@ pub(crate) struct DeviceOrder {
     pub(crate) snapshot: Option<String>,
     pub(crate) iops: Option<u32>,
     pub(crate) encrypted: bool,
-    pub(crate) goes_with_instance: Option<bool>,
+    pub(crate) delete_on_termination: Option<bool>,
 }
 
-/// How the metadata service of an instance behaves.
+/// The options of an instance's metadata service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MetadataOptions {
     pub(crate) tokens_required: bool,
@@ -84,7 +84,7 @@ impl Default for MetadataOptions {
     }
 }
 
-/// What becomes of an instance that shuts itself down.
+/// What happens to an instance whose guest shuts down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ShutdownBehavior {
     #[default]
@@ -92,7 +92,7 @@ pub(crate) enum ShutdownBehavior {
     Terminate,
 }
 
-/// What becomes of a spot request after its instance.
+/// What happens to a spot request after its instance ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SpotKind {
     #[default]
@@ -101,34 +101,35 @@ pub(crate) enum SpotKind {
 }
 
 impl Engine {
-    /// Launches, or answers what the token launched before. `planned_failures` makes it fail late.
+    /// Launches instances, or returns those that the token launched before. With `planned_failures`
+    /// they fail late.
     pub(crate) fn launch(
         &mut self,
-        order: &Order,
+        request: &LaunchRequest,
         planned_failures: Option<&Reason>,
         mode: Mode,
     ) -> Result<Vec<Seq>, Refusal> {
-        let token = order
+        let token = request
             .token
             .as_ref()
-            .map(|(token, digest)| ((token.clone(), self.token_zone(order)), *digest));
+            .map(|(token, digest)| ((token.clone(), self.token_zone(request)), *digest));
         if let Some((key, digest)) = &token {
             if let Some(before) = self.replay(key, *digest)? {
                 return mode.check_dry_run().map(|()| before);
             }
         }
-        let plan = self.plan(order)?;
+        let plan = self.plan(request)?;
         mode.check_dry_run()?;
-        let (subnet, count) = self.place(order, &plan)?;
+        let (subnet, count) = self.place(request, &plan)?;
         let reservation = self.ids.next("r");
         let mut launched = Vec::new();
         for number in 0..count {
-            let Some(address) = self.take_address(&subnet) else {
+            let Some(address) = self.take_private_ip(&subnet) else {
                 break;
             };
             let batch = (reservation.as_str(), number);
             let key = token.as_ref().map(|(key, _)| key.clone());
-            let seq = self.make(order, &plan, &subnet, batch, address);
+            let seq = self.make(request, &plan, &subnet, batch, address);
             if let Some(instance) = self.instances.get_mut(&seq) {
                 instance.token_key = key;
                 instance.planned_failures = instance
@@ -144,18 +145,19 @@ impl Engine {
         Ok(launched)
     }
 
-    /// The zone in which a token counts, if it is named by itself or by its subnet.
-    fn token_zone(&self, order: &Order) -> Option<String> {
-        match &order.subnet {
+    /// Returns the zone of a zonal token: the zone that the request names, directly or by its
+    /// subnet.
+    fn token_zone(&self, request: &LaunchRequest) -> Option<String> {
+        match &request.subnet {
             Some(id) => self.subnet(id).ok().map(|subnet| subnet.zone.clone()),
-            None => order.zone.clone(),
+            None => request.zone.clone(),
         }
     }
 
-    /// Makes one instance, pending.
+    /// Creates one pending instance.
     fn make(
         &mut self,
-        order: &Order,
+        request: &LaunchRequest,
         plan: &Plan,
         subnet: &Subnet,
         (reservation, launch_index): (&str, u32),
@@ -163,30 +165,30 @@ impl Engine {
     ) -> Seq {
         let seq = self.next_seq();
         let id = self.ids.next("i");
-        let spot = match order.market {
-            Market::Spot => Some((self.ids.next("sir"), order.spot_kind)),
+        let spot = match request.market {
+            Market::Spot => Some((self.ids.next("sir"), request.spot_kind)),
             Market::OnDemand => None,
         };
         let fixed = Fixed {
             id: id.clone(),
             reservation: reservation.to_owned(),
             launch_index,
-            token: order.token.as_ref().map(|(token, _)| token.clone()),
+            token: request.token.as_ref().map(|(token, _)| token.clone()),
             image: plan.image.id.clone(),
             architecture: plan.image.architecture.clone(),
             root_device: plan.image.root_device.clone(),
             zone: subnet.zone.clone(),
             subnet: subnet.id.clone(),
             groups: plan.groups.clone(),
-            key_name: order.key_name.clone(),
-            profile: order.profile.clone(),
-            market: order.market,
+            key_name: request.key_name.clone(),
+            profile: request.profile.clone(),
+            market: request.market,
             spot,
-            metadata: order.metadata.clone(),
-            public_address: order.public_address.unwrap_or(subnet.public),
+            metadata: request.metadata.clone(),
+            public_address: request.public_address.unwrap_or(subnet.public),
             private_ip,
-            monitoring: order.monitoring,
-            foreign: order.foreign,
+            monitoring: request.monitoring,
+            foreign: request.foreign,
         };
         let version = Version {
             state: State::Pending,
@@ -196,16 +198,16 @@ impl Engine {
             running_since: None,
             public_ip: None,
             instance_type: plan.spec.name.clone(),
-            tags: Arc::new(order.instance_tags.clone()),
-            user_data: order.user_data.clone(),
-            protected: order.protected,
-            shutdown: order.shutdown,
-            ebs_optimized: order.ebs_optimized,
+            tags: Arc::new(request.instance_tags.clone()),
+            user_data: request.user_data.clone(),
+            protected: request.protected,
+            shutdown: request.shutdown,
+            ebs_optimized: request.ebs_optimized,
         };
         let over_quota = self.volume_quota_exceeded(plan.devices.len());
         let devices: &[Device] = if over_quota { &[] } else { &plan.devices };
-        let volumes = self.attach_volumes(&id, &subnet.zone, devices, &order.volume_tags);
-        let nic = self.attach_nic(&fixed, order);
+        let volumes = self.attach_volumes(&id, &subnet.zone, devices, &request.volume_tags);
+        let nic = self.attach_nic(&fixed, request);
         let mut instance = Instance {
             seq,
             fixed: Arc::new(fixed),
@@ -225,11 +227,11 @@ impl Engine {
         self.by_id.insert(id, seq);
         self.instances.add(seq, instance);
         self.take_machine(seq);
-        self.after(self.core.knobs.timing.boot, Event::Settle(seq, 0));
+        self.after(self.core.knobs.timing.boot, Event::FinishTransition(seq, 0));
         seq
     }
 
-    fn take_address(&mut self, subnet: &Subnet) -> Option<Ipv4Addr> {
+    fn take_private_ip(&mut self, subnet: &Subnet) -> Option<Ipv4Addr> {
         self.pool(subnet).take()
     }
 }

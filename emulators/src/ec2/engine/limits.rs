@@ -1,8 +1,8 @@
-//! Capacity and quota: how many machines there are, and how many this account may have.
+//! Capacity and quota: how many machines there are, and how many this account may use.
 
 use super::{
     Engine, Seq,
-    launch::Order,
+    launch::LaunchRequest,
     plan::Plan,
     record::{Instance, Reason},
 };
@@ -15,18 +15,22 @@ use crate::{
     },
 };
 
-/// The first and the last addresses of a subnet that EC2 keeps.
+/// How many of the first and the last addresses of a subnet EC2 reserves.
 const KEPT: (u32, u32) = (4, 1);
 
 impl Engine {
-    /// Where an order is carried out, and how many of it: as many as can be had, at least the fewest
-    /// that are wanted.
-    pub(super) fn place(&mut self, order: &Order, plan: &Plan) -> Result<(Subnet, u32), Refusal> {
-        let (least, most) = (u64::from(order.min), u64::from(order.max));
-        let most = self.within_quota(&plan.spec, order.market, least, most)?;
+    /// Returns the subnet of a launch and the number of instances: as many as possible, and at
+    /// least the requested minimum.
+    pub(super) fn place(
+        &mut self,
+        request: &LaunchRequest,
+        plan: &Plan,
+    ) -> Result<(Subnet, u32), Refusal> {
+        let (least, most) = (u64::from(request.min), u64::from(request.max));
+        let most = self.within_quota(&plan.spec, request.market, least, most)?;
         let mut best: Option<(u64, &Subnet)> = None;
         for subnet in &plan.places {
-            let machines = self.free_machines(&plan.spec.name, &subnet.zone, order.market);
+            let machines = self.free_machines(&plan.spec.name, &subnet.zone, request.market);
             let fits = machines.min(self.pool(subnet).free()).min(most);
             if best.is_none_or(|(most_so_far, _)| fits > most_so_far) {
                 best = Some((fits, subnet));
@@ -36,9 +40,9 @@ impl Engine {
             return Err(Refusal::internal());
         };
         if fits >= least {
-            return Ok((subnet.clone(), u32::try_from(fits).unwrap_or(order.max)));
+            return Ok((subnet.clone(), u32::try_from(fits).unwrap_or(request.max)));
         }
-        let machines = self.free_machines(&plan.spec.name, &subnet.zone, order.market);
+        let machines = self.free_machines(&plan.spec.name, &subnet.zone, request.market);
         if machines >= least {
             let message = format!(
                 "There are not enough free addresses in subnet '{}' to satisfy the requested number of instances.",
@@ -52,7 +56,7 @@ impl Engine {
         Err(Refusal::capacity(&plan.spec.name, &subnet.zone))
     }
 
-    /// How many of `most` the quotas leave, or the quota that leaves fewer than `least`.
+    /// Returns how many of `most` the quotas allow, or the quota that allows fewer than `least`.
     fn within_quota(
         &self,
         spec: &TypeSpec,
@@ -91,7 +95,7 @@ impl Engine {
         Ok(fits)
     }
 
-    /// vCPUs in use on a market.
+    /// Returns the vCPUs in use on a market.
     fn vcpus(&self, market: Market) -> u64 {
         let of = |name: &str| self.core.knobs.types.iter().find(|spec| spec.name == name);
         let used = self
@@ -103,13 +107,13 @@ impl Engine {
             .sum()
     }
 
-    /// How many machines of a kind are free.
+    /// Returns how many machines of a kind are free.
     fn free_machines(&self, instance_type: &str, zone: &str, market: Market) -> u64 {
         let kind = (instance_type.to_owned(), zone.to_owned(), market);
         self.core.usage.free(&self.core.knobs.capacity, &kind)
     }
 
-    /// Whether a stopped instance can have a machine again.
+    /// Refuses the start of a stopped instance if there is no machine for it.
     pub(super) fn check_machine(&self, seq: Seq) -> Result<(), Refusal> {
         let Some(instance) = self.instances.get(&seq) else {
             return Ok(());
@@ -156,7 +160,7 @@ impl Engine {
         quota.is_some_and(|quota| self.volumes.len() as u64 + more as u64 > quota)
     }
 
-    /// Why a launch fails late, as the knobs say.
+    /// Returns why a launch fails late, if the knobs say so.
     pub(super) fn late_failure(&self, instance: &Instance) -> Option<Reason> {
         let (name, zone) = (&instance.current().instance_type, &instance.fixed.zone);
         let mut rules = self.core.knobs.late_failures.iter();
@@ -164,7 +168,7 @@ impl Engine {
         Some(Reason::new(&rule.code, &rule.message))
     }
 
-    /// The addresses of a subnet.
+    /// Returns the addresses of a subnet.
     pub(super) fn pool(&mut self, subnet: &Subnet) -> &mut AddressPool {
         let pools = &mut self.subnet_pools;
         pools
@@ -172,7 +176,7 @@ impl Engine {
             .or_insert_with(|| AddressPool::subnet(subnet.cidr, KEPT))
     }
 
-    /// How many addresses of a subnet are free.
+    /// Returns how many addresses of a subnet are free.
     pub(crate) fn free_addresses(&mut self, subnet: &Subnet) -> u64 {
         self.pool(subnet).free()
     }
@@ -180,7 +184,7 @@ impl Engine {
 
 #[cfg(test)]
 impl Engine {
-    /// CapacityUsage in use, by type, zone and market.
+    /// Returns the machines in use, by type, zone and market.
     pub(super) fn machines_in_use(
         &self,
     ) -> std::collections::BTreeMap<crate::cloud::capacity::Kind, u64> {

@@ -1,20 +1,20 @@
-//! The emulated region itself: instances, what is attached to them, and time.
+//! The engine of the emulated region: instances, their volumes and interfaces, and time.
 //!
-//! Owns the truth. Everything here is synchronous and happens at one moment; requests, faults and lost
-//! replies are the wire's. Transitions are events in a queue, carried out at their due times whenever
-//! somebody calls, so nothing runs in the background and a call's cost does not grow with the fleet.
+//! Owns the true state. Everything here is synchronous; the wire handles requests, faults and lost
+//! responses. Transitions are events in a queue. The next call processes those that are due, so
+//! nothing runs in the background, and the cost of a call does not grow with the fleet.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! | --- | --- |
-//! | `record` | an instance and the versions of it that a lagging read may still see |
-//! | `launch`, `plan`, `token` | launching, what a launch needs, client tokens |
-//! | `power`, `transition` | stop, start, reboot, terminate; how a transition begins and ends |
+//! | `record` | an instance and the versions that a lagging read may still return |
+//! | `launch`, `plan`, `token` | launching, the checked plan of a launch, client tokens |
+//! | `power`, `transition` | stop, start, reboot, terminate; the begin and the end of a transition |
 //! | `change`, `tags`, `tag_list` | attributes, tags, the list of tags |
-//! | `storage`, `image` | volumes and network interfaces; images made of instances |
+//! | `storage`, `image` | volumes and network interfaces; images created from instances |
 //! | `read`, `filter`, `attributes` | describing |
 //! | `limits` | capacity and quota |
-//! | `names` | ids |
-//! | `operator` | what others do to the account, past the wire |
+//! | `ids` | ids |
+//! | `operator` | external actions on the account, past the wire |
 
 mod attributes;
 pub(crate) mod change;
@@ -54,7 +54,7 @@ use record::{Instance, Version};
 use storage::{Nic, Volume};
 use token::{TokenEntry, TokenKey};
 
-/// The whole account in one region.
+/// The state of one account in one region.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) core: EngineCore<Knobs, Event>,
@@ -71,29 +71,30 @@ pub struct Engine {
     subnet_pools: BTreeMap<String, AddressPool>,
 }
 
-/// Something that happens at its due time.
+/// An event in the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// A transition ends, unless another one has begun since (the number tells).
-    Settle(Seq, u64),
-    /// A version of an instance can no longer be seen by a lagging read.
+    /// The end of a transition. It is ignored if another transition, with a higher number, has
+    /// begun since.
+    FinishTransition(Seq, u64),
+    /// No lagging read can return an old version of an instance any longer.
     Prune(Seq),
-    /// A terminated instance vanishes.
+    /// A terminated instance is no longer described.
     Remove(Seq),
-    /// A token whose instances are terminated is forgotten.
+    /// A spent token expires.
     Forget(TokenKey),
 }
 
-/// Whether a call is to have its effect.
+/// Whether a call is executed or is a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Execute,
-    /// Only to be told whether it would succeed.
+    /// Only checks whether the call would succeed.
     DryRun,
 }
 
 impl Mode {
-    /// Goes on, or ends a try: success is a refusal then.
+    /// Ends a dry run: EC2 reports its success as the refusal `DryRunOperation`.
     pub(crate) fn check_dry_run(self) -> Result<(), Refusal> {
         match self {
             Self::Execute => Ok(()),
@@ -121,13 +122,13 @@ impl cloud::CloudEngine for Engine {
             subnet_pools: BTreeMap::new(),
             core: EngineCore::new(knobs, clock),
         };
-        engine.adopt_images();
+        engine.load_catalog_images();
         engine
     }
 
     fn set_knobs(&mut self, knobs: Knobs) {
         self.core.knobs = knobs;
-        self.adopt_images();
+        self.load_catalog_images();
     }
 
     fn catch_up(&mut self) {
@@ -148,7 +149,7 @@ impl cloud::CloudEngine for Engine {
 impl Engine {
     fn handle_event(&mut self, event: Event) {
         match event {
-            Event::Settle(seq, transition) => self.settle(seq, transition),
+            Event::FinishTransition(seq, transition) => self.finish_transition(seq, transition),
             Event::Prune(seq) => self.prune(seq),
             Event::Remove(seq) => self.remove_expired(seq),
             Event::Forget(key) => self.forget(&key),
@@ -163,23 +164,23 @@ impl Engine {
         self.core.next_seq()
     }
 
-    /// What the calendar says at a moment.
+    /// Returns the calendar date at a time.
     pub(crate) fn date(&self, moment: Duration) -> DateTime<Utc> {
         self.core.date(moment)
     }
 
-    /// The same, as EC2 writes it.
+    /// Returns the date at a time as EC2 writes it.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
         self.date(moment)
             .to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub(crate) const fn now(&self) -> Duration {
         self.core.now()
     }
 
-    /// Gives an instance a new version as of now.
+    /// Adds a version to an instance.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         if self.instances.revise(seq, (now, window), change) {
@@ -192,19 +193,19 @@ impl Engine {
         self.instances.prune(seq, oldest);
     }
 
-    /// A terminated instance is forgotten.
+    /// Removes a terminated instance.
     fn remove_expired(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.remove(seq) {
             self.by_id.remove(&instance.fixed.id);
         }
     }
 
-    /// The truth about some instances that a call is to change; one that is not there fails all.
+    /// Finds the instances that a call changes. One missing id fails the whole call.
     pub(crate) fn find(&mut self, ids: &[String]) -> Result<Vec<Seq>, Refusal> {
         read::check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
         let now = self.now();
         let (mut found, mut missing) = (Vec::new(), Vec::new());
-        // An id that is named twice is one instance.
+        // An id that is given twice is one instance.
         let mut named = BTreeSet::new();
         for id in ids.iter().filter(|id| named.insert(id.as_str())) {
             self.core.records_read += 1;

@@ -1,40 +1,40 @@
-//! What others do to the account: foreign objects, guests that shut down, a cloud that wants a machine
-//! back. None of it passes the wire, so none of it is counted, throttled or late.
+//! External actions: resources of others, guests that shut down, spot machines that EC2 takes back.
+//! They do not pass the wire, so they are not counted, throttled or delayed.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     Engine, Mode,
-    launch::{MetadataOptions, Order, ShutdownBehavior, SpotKind},
+    launch::{LaunchRequest, MetadataOptions, ShutdownBehavior, SpotKind},
     record::{Reason, State, Tags},
     storage::Device,
 };
 use crate::ec2::{error::Refusal, knobs::Market};
 
-/// Something that somebody else does.
+/// Something that an external actor does to the account, past the API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ExternalAction {
-    /// Launches instances that no client of ours asked for.
+    /// Launches instances that the tested client did not launch.
     LaunchForeign {
-        /// The image; the first one unless given.
+        /// The image; by default the first one.
         #[serde(default)]
         image: Option<String>,
-        /// The type; the first that fits the image unless given.
+        /// The instance type; by default the first one with the image's architecture.
         #[serde(default)]
         instance_type: Option<String>,
-        /// The zone; any unless given.
+        /// The zone; by default any.
         #[serde(default)]
         zone: Option<String>,
-        /// How many.
+        /// How many; by default 1.
         #[serde(default = "one")]
         count: u32,
         /// Their tags.
         #[serde(default)]
         tags: Tags,
     },
-    /// Makes a volume that is attached to nothing.
+    /// Creates a volume that is not attached.
     CreateForeignVolume {
         /// Its zone.
         zone: String,
@@ -44,31 +44,31 @@ pub enum ExternalAction {
         #[serde(default)]
         tags: Tags,
     },
-    /// Stops an instance, as from the console.
+    /// Stops an instance, as from the AWS console.
     Stop {
         /// The instance.
         id: String,
     },
-    /// Terminates an instance, protected or not.
+    /// Terminates an instance, even a protected one.
     Terminate {
         /// The instance.
         id: String,
     },
-    /// The guest shuts itself down, and stops or terminates as the instance's attribute says.
+    /// The guest shuts down; the instance stops or terminates, as its shutdown behaviour says.
     GuestShutdown {
         /// The instance.
         id: String,
     },
-    /// EC2 takes a spot machine back.
+    /// EC2 interrupts a spot instance.
     InterruptSpot {
         /// The instance.
         id: String,
     },
-    /// Sets an instance's tags, all of them.
+    /// Replaces all tags of an instance.
     SetTags {
         /// The instance.
         id: String,
-        /// What it has from now on.
+        /// The new tags.
         tags: Tags,
     },
 }
@@ -78,11 +78,11 @@ const fn one() -> u32 {
 }
 
 impl Engine {
-    /// Carries an act out, and answers the ids of what it was about.
+    /// Performs an external action and returns the ids of the resources.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
         let result = self.carry_out(action);
-        self.core.resume_observation(paused);
+        self.core.resume_observation(&paused);
         result
     }
 
@@ -95,8 +95,9 @@ impl Engine {
                 count,
                 tags,
             } => {
-                let order = self.foreign_order(image, instance_type, zone, count, tags)?;
-                let launched = self.launch(&order, None, Mode::Execute)?;
+                let request =
+                    self.external_launch_request(image, instance_type, zone, count, tags)?;
+                let launched = self.launch(&request, None, Mode::Execute)?;
                 let ids = launched.iter().filter_map(|seq| self.instances.get(seq));
                 Ok(ids.map(|instance| instance.fixed.id.clone()).collect())
             }
@@ -112,12 +113,12 @@ impl Engine {
             ExternalAction::Stop { id } => self
                 .stop(&[id], Mode::Execute)
                 .map(|changes| changes.into_iter().map(|c| c.id).collect()),
-            ExternalAction::Terminate { id } => self.kill(
+            ExternalAction::Terminate { id } => self.terminate_externally(
                 id,
                 "Client.UserInitiatedShutdown",
                 "User initiated shutdown",
             ),
-            ExternalAction::InterruptSpot { id } => self.kill(
+            ExternalAction::InterruptSpot { id } => self.terminate_externally(
                 id,
                 "Server.SpotInstanceTermination",
                 "Spot instance termination",
@@ -134,7 +135,12 @@ impl Engine {
         }
     }
 
-    fn kill(&mut self, id: String, code: &str, words: &str) -> Result<Vec<String>, Refusal> {
+    fn terminate_externally(
+        &mut self,
+        id: String,
+        code: &str,
+        words: &str,
+    ) -> Result<Vec<String>, Refusal> {
         for seq in self.find(std::slice::from_ref(&id))? {
             self.begin_terminate(seq, &Reason::new(code, words));
         }
@@ -162,14 +168,14 @@ impl Engine {
         Ok(vec![id])
     }
 
-    fn foreign_order(
+    fn external_launch_request(
         &self,
         image: Option<String>,
         instance_type: Option<String>,
         zone: Option<String>,
         count: u32,
         tags: Tags,
-    ) -> Result<Order, Refusal> {
+    ) -> Result<LaunchRequest, Refusal> {
         let first = self.images.values().next().map(|image| image.id.clone());
         let image = image.or(first).ok_or_else(|| Refusal::missing("ImageId"))?;
         let fits = self.image(&image).map(|image| image.architecture);
@@ -180,7 +186,7 @@ impl Engine {
             .iter()
             .find(|spec| Some(&spec.architecture) == fits.as_ref());
         let instance_type = instance_type.or_else(|| fitting.map(|spec| spec.name.clone()));
-        Ok(Order {
+        Ok(LaunchRequest {
             image,
             instance_type: instance_type.unwrap_or_default(),
             min: count,

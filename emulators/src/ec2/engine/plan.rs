@@ -1,9 +1,9 @@
-//! What a launch needs, looked up and checked before anything is made.
+//! The plan of a launch: everything it needs, looked up and checked before anything is created.
 
 use super::{
     Engine,
     image::ImageRecord,
-    launch::{DeviceOrder, Order},
+    launch::{DeviceRequest, LaunchRequest},
     read,
     storage::Device,
 };
@@ -12,21 +12,21 @@ use crate::ec2::{
     error::Refusal,
 };
 
-/// An order whose every name is known.
+/// A launch request with all its names resolved.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) image: ImageRecord,
     pub(crate) spec: TypeSpec,
-    /// Where it may be launched; never empty.
+    /// The subnets that are possible; never empty.
     pub(crate) places: Vec<Subnet>,
     pub(crate) groups: Vec<String>,
     pub(crate) devices: Vec<Device>,
 }
 
 impl Engine {
-    pub(super) fn plan(&self, order: &Order) -> Result<Plan, Refusal> {
-        let image = self.image_for_launch(&order.image)?.clone();
-        let spec = self.spec(&order.instance_type)?.clone();
+    pub(super) fn plan(&self, request: &LaunchRequest) -> Result<Plan, Refusal> {
+        let image = self.image_for_launch(&request.image)?.clone();
+        let spec = self.spec(&request.instance_type)?.clone();
         if spec.architecture != image.architecture {
             return Err(Refusal::invalid(format!(
                 "The architecture '{}' of the specified instance type does not match the architecture '{}' of the \
@@ -34,38 +34,38 @@ impl Engine {
                 spec.architecture, image.architecture
             )));
         }
-        self.check_key(order.key_name.as_deref())?;
-        self.check_profile(order.profile.as_deref())?;
+        self.check_key(request.key_name.as_deref())?;
+        self.check_profile(request.profile.as_deref())?;
         Ok(Plan {
-            places: self.places(order, &spec)?,
-            groups: self.groups(&order.groups)?,
-            devices: devices(&image, &order.devices)?,
+            places: self.places(request, &spec)?,
+            groups: self.groups(&request.groups)?,
+            devices: devices(&image, &request.devices)?,
             image,
             spec,
         })
     }
 
-    /// A type of the catalog.
+    /// Returns an instance type of the catalog.
     pub(super) fn spec(&self, name: &str) -> Result<&TypeSpec, Refusal> {
         let known = self.core.knobs.types.iter().find(|spec| spec.name == name);
         known.ok_or_else(|| Refusal::invalid(format!("Invalid value '{name}' for InstanceType.")))
     }
 
-    /// The subnets in which an order may be carried out, the preferred first.
-    fn places(&self, order: &Order, spec: &TypeSpec) -> Result<Vec<Subnet>, Refusal> {
+    /// Returns the subnets that are possible for a launch, the preferred one first.
+    fn places(&self, request: &LaunchRequest, spec: &TypeSpec) -> Result<Vec<Subnet>, Refusal> {
         let subnets = &self.core.knobs.subnets;
-        let asked: Vec<&Subnet> = if let Some(id) = &order.subnet {
+        let asked: Vec<&Subnet> = if let Some(id) = &request.subnet {
             vec![self.subnet(id)?]
         } else {
             let zones = &self.core.knobs.zones;
-            if let Some(zone) = order.zone.as_ref().filter(|zone| !zones.contains(zone)) {
+            if let Some(zone) = request.zone.as_ref().filter(|zone| !zones.contains(zone)) {
                 return Err(Refusal::invalid(format!(
                     "Invalid availability zone: [{zone}]"
                 )));
             }
             let wanted = zones
                 .iter()
-                .filter(|zone| order.zone.as_ref().is_none_or(|only| only == *zone));
+                .filter(|zone| request.zone.as_ref().is_none_or(|only| only == *zone));
             wanted
                 .filter_map(|zone| subnets.iter().find(|subnet| subnet.zone == *zone))
                 .collect()
@@ -74,7 +74,7 @@ impl Engine {
             let message = "No default subnet for availability zone: 'null'.";
             return Err(Refusal::client("MissingInput", message));
         };
-        if let Some(zone) = order.zone.as_ref().filter(|zone| first.zone != **zone) {
+        if let Some(zone) = request.zone.as_ref().filter(|zone| first.zone != **zone) {
             return Err(Refusal::invalid(format!(
                 "The subnet '{}' is not in the zone '{zone}'.",
                 first.id
@@ -107,7 +107,7 @@ impl Engine {
         known.ok_or_else(|| Refusal::not_found("InvalidSubnetID.NotFound", "subnet", &[id]))
     }
 
-    /// The ids of groups, or the default group if none is asked for.
+    /// Returns the ids of the requested groups, or of the default group.
     fn groups(&self, asked: &[String]) -> Result<Vec<String>, Refusal> {
         let known = &self.core.knobs.security_groups;
         if asked.is_empty() {
@@ -157,8 +157,8 @@ impl Engine {
     }
 }
 
-/// The image's root volume, changed as asked, and what is asked for besides.
-fn devices(image: &ImageRecord, orders: &[DeviceOrder]) -> Result<Vec<Device>, Refusal> {
+/// Returns the image's root volume with the requested changes, and the further volumes.
+fn devices(image: &ImageRecord, orders: &[DeviceRequest]) -> Result<Vec<Device>, Refusal> {
     let bad = |message: String| Err(Refusal::client("InvalidBlockDeviceMapping", message));
     let mut devices = vec![Device {
         name: image.root_device.clone(),
@@ -167,36 +167,36 @@ fn devices(image: &ImageRecord, orders: &[DeviceOrder]) -> Result<Vec<Device>, R
         snapshot: Some(image.snapshot.clone()),
         iops: None,
         encrypted: false,
-        goes_with_instance: true,
+        delete_on_termination: true,
     }];
-    for (number, order) in orders.iter().enumerate() {
-        let name = &order.name;
+    for (number, request) in orders.iter().enumerate() {
+        let name = &request.name;
         if orders.iter().take(number).any(|other| other.name == *name) {
             return bad(format!(
                 "The device '{name}' is used in more than one block-device mapping"
             ));
         }
         if *name == image.root_device {
-            if order.absent {
+            if request.absent {
                 return bad(format!("The root device '{name}' can not be left out"));
             }
-            if let Some(gib) = order.gib.filter(|gib| *gib < image.root_gib) {
+            if let Some(gib) = request.gib.filter(|gib| *gib < image.root_gib) {
                 return bad(format!(
                     "Volume of size {gib}GB is smaller than snapshot '{}', expect size >= {}GB",
                     image.snapshot, image.root_gib
                 ));
             }
             if let Some(root) = devices.first_mut() {
-                root.change(order);
+                root.change(request);
             }
-        } else if !order.absent {
-            let Some(gib) = order.gib else {
+        } else if !request.absent {
+            let Some(gib) = request.gib else {
                 return bad(format!(
                     "The device '{name}' needs a size or a snapshot of this account"
                 ));
             };
             let mut device = Device::new(name, gib);
-            device.change(order);
+            device.change(request);
             devices.push(device);
         }
     }

@@ -1,4 +1,4 @@
-//! Stop, start, reboot, terminate: what they ask of an instance, all or nothing.
+//! Stop, start, reboot, terminate: the checks of the instances' states, all or nothing.
 
 use super::{
     Engine, Mode, Seq,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::ec2::error::Refusal;
 
-/// An instance before and after a command.
+/// The states of an instance before and after a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) id: String,
@@ -51,7 +51,7 @@ impl Engine {
         let mut taken = Vec::new();
         let ready = found
             .iter()
-            .try_for_each(|seq| self.ready_to_start(*seq, &mut taken));
+            .try_for_each(|seq| self.reserve_machine_to_start(*seq, &mut taken));
         if let Err(refusal) = ready.and_then(|()| mode.check_dry_run()) {
             for seq in taken {
                 self.release_machine(seq);
@@ -61,8 +61,8 @@ impl Engine {
         Ok(self.each(&found, Self::begin_start))
     }
 
-    /// Takes a machine for an instance that needs one to start.
-    fn ready_to_start(&mut self, seq: Seq, taken: &mut Vec<Seq>) -> Result<(), Refusal> {
+    /// Reserves a machine for an instance that needs one to start.
+    fn reserve_machine_to_start(&mut self, seq: Seq, taken: &mut Vec<Seq>) -> Result<(), Refusal> {
         let Some(instance) = self.instances.get(&seq) else {
             return Ok(());
         };
@@ -104,8 +104,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Terminates instances. A protected one fails the call and spares the others of its zone; those of
-    /// other zones are terminated all the same, as EC2 does it.
+    /// Terminates instances. A protected one fails the call, and no instance of its zone is
+    /// terminated; those of other zones are terminated nevertheless, as EC2 documents.
     pub(crate) fn terminate(&mut self, ids: &[String], mode: Mode) -> Result<Vec<Change>, Refusal> {
         let found = self.find(ids)?;
         let protected = |seq: &&Seq| {

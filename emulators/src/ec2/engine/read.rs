@@ -1,4 +1,4 @@
-//! Describing, as a read sees things that may lag behind the truth.
+//! Reads, which may lag behind the true state.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::{
 };
 use crate::ec2::error::Refusal;
 
-/// An instance as a read sees it.
+/// An instance as a read returns it.
 #[derive(Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct ReadInstance<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) version: &'a Version,
 }
@@ -38,7 +38,7 @@ pub(crate) fn check_ids(ids: &[String], prefix: &str, code: &'static str) -> Res
 }
 
 impl Engine {
-    /// The moment that a read made now sees; nothing where that is before the beginning.
+    /// Returns the time whose state a read returns, or `None` if that is before the start.
     pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
         self.core
@@ -47,12 +47,13 @@ impl Engine {
             .read_time(now, read_lag, &mut self.core.rng)
     }
 
-    /// The truth about an instance, uncounted.
+    /// Returns the true state of an instance, without counting the read.
     pub(crate) fn instance(&self, id: &str) -> Option<&Instance> {
         self.instances.get(self.by_id.get(id)?)
     }
 
-    /// The instances of these ids, in the order of launch; one that is not seen fails all.
+    /// Returns the instances with these ids, in the order of launch. One missing id fails the whole
+    /// call.
     pub(crate) fn instances_by_id(
         &mut self,
         ids: &[String],
@@ -60,7 +61,7 @@ impl Engine {
         read_lag: ReadLag,
     ) -> Result<Vec<(Seq, Version)>, Refusal> {
         check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
-        filter::check::<Seen<'_>>(filters)?;
+        filter::check::<ReadInstance<'_>>(filters)?;
         let moment = self.moment(read_lag);
         self.core.records_read += ids.len() as u64;
         let (mut seen, mut missing) = (Vec::new(), Vec::new());
@@ -70,7 +71,7 @@ impl Engine {
                 .and_then(|instance| Some((instance, instance.version_at(moment)?)));
             match found {
                 Some((instance, version)) => {
-                    if filter::passes(&Seen { instance, version }, filters) {
+                    if filter::passes(&ReadInstance { instance, version }, filters) {
                         seen.push((instance.seq, version.clone()));
                     }
                 }
@@ -89,25 +90,25 @@ impl Engine {
         Ok(seen)
     }
 
-    /// A page of what the filters select. Touches what the most selective filter that an index knows
-    /// leaves, and nothing else.
+    /// Returns a page of the instances that the filters select. Reads only the instances that the
+    /// most selective indexed filter selects.
     pub(crate) fn instances_page(
         &mut self,
         filters: &[Filter],
         paging: &PageRequest,
         read_lag: ReadLag,
     ) -> Result<Page<(Seq, Version)>, Refusal> {
-        filter::check::<Seen<'_>>(filters)?;
+        filter::check::<ReadInstance<'_>>(filters)?;
         let moment = self.moment(read_lag);
         let show = |seq: Seq| {
             let seen = self.instances.get(&seq).and_then(|instance| {
                 let version = instance.version_at(moment)?;
-                let seen = Seen { instance, version };
+                let seen = ReadInstance { instance, version };
                 filter::passes(&seen, filters).then(|| (seq, version.clone()))
             });
             (seq, seen)
         };
-        let (page, records_read) = match self.ids_asked_for(filters) {
+        let (page, records_read) = match self.ids_in_filter(filters) {
             Some(seqs) => paging.take(
                 seqs.into_iter()
                     .filter(|seq| *seq > paging.position.after)
@@ -115,7 +116,7 @@ impl Engine {
             ),
             None => paging.take(
                 self.instances
-                    .find(&self.best_keys(filters), paging.position.after)
+                    .find(&self.most_selective_keys(filters), paging.position.after)
                     .map(show),
             ),
         };
@@ -123,8 +124,8 @@ impl Engine {
         Ok(page)
     }
 
-    /// The instances that an `instance-id` filter names, if there is one without wildcards.
-    fn ids_asked_for(&self, filters: &[Filter]) -> Option<Vec<Seq>> {
+    /// Returns the instances that an `instance-id` filter without wildcards names.
+    fn ids_in_filter(&self, filters: &[Filter]) -> Option<Vec<Seq>> {
         let ids = named(filters, "instance-id")?.iter();
         let mut seqs: Vec<Seq> = ids.filter_map(|id| self.by_id.get(id).copied()).collect();
         seqs.sort_unstable();
@@ -132,14 +133,14 @@ impl Engine {
         Some(seqs)
     }
 
-    /// The keys of the filter under which the fewest instances stand.
-    fn best_keys(&self, filters: &[Filter]) -> Vec<Key> {
+    /// Returns the index keys of the filter that selects the fewest instances.
+    fn most_selective_keys(&self, filters: &[Filter]) -> Vec<Key> {
         let choices = filters.iter().filter_map(keys_of);
         let best = choices.min_by_key(|keys| self.instances.size(keys));
         best.unwrap_or_else(|| vec![Key::All])
     }
 
-    /// A page of volumes.
+    /// Returns a page of volumes.
     pub(crate) fn volumes_page(
         &mut self,
         filters: &[Filter],
@@ -172,7 +173,7 @@ impl Engine {
         Ok(page)
     }
 
-    /// A page of network interfaces.
+    /// Returns a page of network interfaces.
     pub(crate) fn nics_page(
         &mut self,
         filters: &[Filter],
@@ -205,12 +206,12 @@ impl Engine {
         Ok(page)
     }
 
-    /// A volume by its id.
+    /// Returns a volume by its id.
     pub(crate) fn volume(&self, id: &str) -> Option<&Volume> {
         self.volumes.get(self.volume_ids.get(id)?)
     }
 
-    /// A network interface by its id.
+    /// Returns a network interface by its id.
     pub(crate) fn nic(&self, id: &str) -> Option<&Nic> {
         self.nics.get(self.nic_ids.get(id)?)
     }
@@ -235,7 +236,7 @@ fn keys_of(filter: &Filter) -> Option<Vec<Key>> {
     )
 }
 
-/// The values of a filter, if it is there and has no wildcards.
+/// Returns the values of a filter, if it is present without wildcards.
 fn named<'a>(filters: &'a [Filter], name: &str) -> Option<&'a [String]> {
     let filter = filters.iter().find(|filter| filter.name == name)?;
     filter

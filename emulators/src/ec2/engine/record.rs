@@ -1,4 +1,4 @@
-//! An instance, and the versions of it that a lagging read may still see.
+//! An instance, and the versions that a lagging read may still return.
 
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -12,10 +12,10 @@ use crate::{
     ec2::knobs::Market,
 };
 
-/// What an instance is found under.
+/// The index keys of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
-    /// Every instance.
+    /// All instances.
     All,
     State(State),
     Tag(String, String),
@@ -68,13 +68,13 @@ impl State {
         }
     }
 
-    /// Whether nothing can be done with it any more.
+    /// Whether the instance is terminating or terminated.
     pub(crate) const fn is_ending(self) -> bool {
         matches!(self, Self::ShuttingDown | Self::Terminated)
     }
 }
 
-/// What of an instance never changes.
+/// The properties of an instance that never change.
 #[derive(Debug)]
 pub(crate) struct Fixed {
     pub(crate) id: String,
@@ -95,7 +95,7 @@ pub(crate) struct Fixed {
     pub(crate) public_address: bool,
     pub(crate) private_ip: Ipv4Addr,
     pub(crate) monitoring: bool,
-    /// Launched past the wire, by somebody else.
+    /// Launched by an external actor.
     pub(crate) foreign: bool,
 }
 
@@ -107,14 +107,14 @@ pub(crate) struct Instance {
     pub(crate) token_key: Option<TokenKey>,
     pub(crate) volumes: Vec<Seq>,
     pub(crate) nics: Vec<Seq>,
-    /// Whether a machine is taken by it.
+    /// Whether it uses a machine.
     pub(crate) holds_machine: bool,
-    /// Why its launch is going to fail.
+    /// Why its launch will fail.
     pub(crate) planned_failures: Option<Reason>,
     pub(crate) console: Vec<String>,
-    /// How often it has booted, reboots among it.
+    /// How often it has booted, including reboots.
     pub(crate) boots: u64,
-    /// Counts transitions, so that the end of an overtaken one is ignored.
+    /// The number of the current transition; the end of an earlier one is ignored.
     pub(crate) transition: u64,
     pub(crate) versions: History<Version>,
 }
@@ -135,16 +135,16 @@ impl Reason {
     }
 }
 
-/// What of an instance changes.
+/// The properties of an instance that change.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) state: State,
     pub(crate) reason: Option<Reason>,
-    /// In EC2's words, with the date.
+    /// EC2's text, with the date.
     pub(crate) transition_reason: String,
     /// When it was launched or last started.
     pub(crate) launched: Duration,
-    /// Since when it runs.
+    /// The time since when it runs.
     pub(crate) running_since: Option<Duration>,
     pub(crate) public_ip: Option<Ipv4Addr>,
     pub(crate) instance_type: String,
@@ -156,12 +156,12 @@ pub(crate) struct Version {
 }
 
 impl Instance {
-    /// The truth.
+    /// Returns the current version.
     pub(crate) fn current(&self) -> &Version {
         self.versions.current()
     }
 
-    /// What a read sees that looks at `moment`.
+    /// Returns the version at a time.
     pub(crate) fn version_at(&self, moment: Option<Duration>) -> Option<&Version> {
         self.versions.at(moment)
     }

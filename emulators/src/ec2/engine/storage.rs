@@ -1,14 +1,14 @@
-//! What is attached to instances: volumes and network interfaces, and what becomes of them.
+//! Volumes and network interfaces: how they are attached, and what happens to them on termination.
 
 use std::{net::Ipv4Addr, time::Duration};
 
 use super::{
     Engine, Seq,
-    launch::{DeviceOrder, Order},
+    launch::{DeviceRequest, LaunchRequest},
     record::{Fixed, Tags},
 };
 
-/// A volume to make.
+/// The properties of a new volume.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub(crate) name: String,
@@ -17,11 +17,11 @@ pub(crate) struct Device {
     pub(crate) snapshot: Option<String>,
     pub(crate) iops: Option<u32>,
     pub(crate) encrypted: bool,
-    pub(crate) goes_with_instance: bool,
+    pub(crate) delete_on_termination: bool,
 }
 
 impl Device {
-    /// A further volume: it outlives its instance unless asked otherwise.
+    /// A further volume. By default it outlives its instance.
     pub(super) fn new(name: &str, gib: u32) -> Self {
         Self {
             name: name.to_owned(),
@@ -30,21 +30,23 @@ impl Device {
             snapshot: None,
             iops: None,
             encrypted: false,
-            goes_with_instance: false,
+            delete_on_termination: false,
         }
     }
 
-    /// Takes over what a mapping says.
-    pub(super) fn change(&mut self, order: &DeviceOrder) {
-        self.gib = order.gib.unwrap_or(self.gib);
-        if let Some(kind) = &order.kind {
+    /// Applies a block device mapping.
+    pub(super) fn change(&mut self, request: &DeviceRequest) {
+        self.gib = request.gib.unwrap_or(self.gib);
+        if let Some(kind) = &request.kind {
             self.kind.clone_from(kind);
         }
-        self.iops = order.iops.or(self.iops);
-        self.encrypted |= order.encrypted;
-        self.goes_with_instance = order.goes_with_instance.unwrap_or(self.goes_with_instance);
-        if order.snapshot.is_some() {
-            self.snapshot.clone_from(&order.snapshot);
+        self.iops = request.iops.or(self.iops);
+        self.encrypted |= request.encrypted;
+        self.delete_on_termination = request
+            .delete_on_termination
+            .unwrap_or(self.delete_on_termination);
+        if request.snapshot.is_some() {
+            self.snapshot.clone_from(&request.snapshot);
         }
     }
 }
@@ -73,7 +75,7 @@ pub(crate) struct Nic {
     pub(crate) private_ip: Ipv4Addr,
     pub(crate) created: Duration,
     pub(crate) tags: Tags,
-    pub(crate) goes_with_instance: bool,
+    pub(crate) delete_on_termination: bool,
     pub(crate) attached_to: Option<String>,
 }
 
@@ -110,7 +112,7 @@ impl Engine {
         seq
     }
 
-    pub(super) fn attach_nic(&mut self, instance: &Fixed, order: &Order) -> Seq {
+    pub(super) fn attach_nic(&mut self, instance: &Fixed, request: &LaunchRequest) -> Seq {
         let (seq, id) = (self.next_seq(), self.ids.next("eni"));
         self.nic_ids.insert(id.clone(), seq);
         let nic = Nic {
@@ -120,19 +122,20 @@ impl Engine {
             subnet: instance.subnet.clone(),
             zone: instance.zone.clone(),
             groups: instance.groups.clone(),
-            description: order.nic_description.clone(),
+            description: request.nic_description.clone(),
             private_ip: instance.private_ip,
             created: self.now(),
-            tags: order.nic_tags.clone(),
-            goes_with_instance: !order.nic_stays,
+            tags: request.nic_tags.clone(),
+            delete_on_termination: !request.nic_stays,
             attached_to: Some(instance.id.clone()),
         };
         self.nics.insert(seq, nic);
         seq
     }
 
-    /// An instance is terminated: what goes with it goes, the rest is left behind, unattached.
-    pub(super) fn cascade(&mut self, seq: Seq) {
+    /// Deletes the volumes and interfaces of a terminated instance, or detaches those that outlive
+    /// it.
+    pub(super) fn release_attachments(&mut self, seq: Seq) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
@@ -146,7 +149,7 @@ impl Engine {
         }
         for nic in nics {
             if self.release_nic(nic) {
-                self.give_back_private(&fixed);
+                self.release_private_ip(&fixed);
             }
         }
     }
@@ -155,7 +158,7 @@ impl Engine {
         let Some(volume) = self.volumes.get_mut(&seq) else {
             return;
         };
-        if volume.device.goes_with_instance {
+        if volume.device.delete_on_termination {
             let id = volume.id.clone();
             self.volume_ids.remove(&id);
             self.volumes.remove(&seq);
@@ -164,12 +167,12 @@ impl Engine {
         }
     }
 
-    /// Whether its address is free again.
+    /// Returns whether its address became free.
     fn release_nic(&mut self, seq: Seq) -> bool {
         let Some(nic) = self.nics.get_mut(&seq) else {
             return false;
         };
-        if !nic.goes_with_instance {
+        if !nic.delete_on_termination {
             nic.attached_to = None;
             return false;
         }
@@ -179,7 +182,7 @@ impl Engine {
         true
     }
 
-    fn give_back_private(&mut self, fixed: &Fixed) {
+    fn release_private_ip(&mut self, fixed: &Fixed) {
         let subnets = &self.core.knobs.subnets;
         if let Some(subnet) = subnets
             .iter()
@@ -190,7 +193,7 @@ impl Engine {
         }
     }
 
-    /// The volumes of an instance.
+    /// Returns the volumes of an instance.
     pub(crate) fn volumes_of(&self, instance: &str) -> Vec<(Seq, &Volume)> {
         let attached = self
             .instance(instance)
@@ -201,7 +204,7 @@ impl Engine {
             .collect()
     }
 
-    /// The network interfaces of an instance.
+    /// Returns the network interfaces of an instance.
     pub(crate) fn nics_of(&self, instance: &str) -> Vec<(Seq, &Nic)> {
         let attached = self.instance(instance).map(|found| found.nics.as_slice());
         let attached = attached.unwrap_or_default().iter();

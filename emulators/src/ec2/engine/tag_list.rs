@@ -19,7 +19,7 @@ pub(crate) struct TagRow {
 }
 
 impl Engine {
-    /// A page of tags, of instances first, then volumes, interfaces and images.
+    /// Returns a page of tags: of instances first, then of volumes, interfaces and images.
     pub(crate) fn tags_page(
         &mut self,
         filters: &[Filter],
@@ -72,7 +72,7 @@ impl Engine {
         Ok(page)
     }
 
-    /// The resources of a kind from `from` on; only the named one where a filter names one.
+    /// Returns the resources of a kind from `from` on, or only the one that a filter names.
     fn tagged<'a>(
         &'a self,
         kind: Kind,
@@ -123,7 +123,7 @@ impl Engine {
     }
 }
 
-/// Where in the list of tags a position is: the kind, the resource and the number of its tag.
+/// A position in the list of tags: the kind, the resource and the number of its tag.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     rank: u64,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{Engine, Mode, Seq, read::check_ids, record::Tags};
 use crate::ec2::error::Refusal;
 
-/// The most tags of a resource.
+/// The maximum number of tags of a resource.
 const MOST: usize = 50;
 
-/// What a tag is on.
+/// The kind of a tagged resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Instance,
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// Refuses tags that EC2 does not take.
+/// Refuses tags that EC2 does not accept.
 pub(crate) fn check(tags: &Tags) -> Result<(), Refusal> {
     for (key, value) in tags {
         if key.is_empty() || key.chars().count() > 128 {
@@ -84,7 +84,7 @@ impl Engine {
         self.set_tags(changes, mode)
     }
 
-    /// Removes tags: by key and value where a value is given, all of them where `which` is empty.
+    /// Removes tags: by key, and by value if one is given; all tags if `which` is empty.
     pub(crate) fn delete_tags(
         &mut self,
         ids: &[String],
@@ -130,7 +130,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What ids stand for; one that is of nothing fails all.
+    /// Finds the resources with these ids. One missing id fails the whole call.
     fn resources(&mut self, ids: &[String]) -> Result<Vec<(Kind, Seq)>, Refusal> {
         let mut found = Vec::new();
         for id in ids {

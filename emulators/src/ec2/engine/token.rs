@@ -1,17 +1,18 @@
-//! Client tokens: the same token and parameters give the same instances, and nothing else does.
+//! Client tokens: a launch with the same token and parameters returns the same instances.
 //!
-//! A token is zonal where the request names a zone or a subnet, and regional otherwise, as EC2 defines
-//! it: the same token in another zone launches again. What failed with no effect is not remembered.
+//! A token is zonal where the request names a zone or a subnet, and regional otherwise, as EC2
+//! defines it: the same token in another zone launches again. A launch that failed without effect
+//! frees its token.
 
 use uuid::Uuid;
 
 use super::{Engine, Event, Seq};
 use crate::ec2::error::Refusal;
 
-/// A token, and its zone where it is zonal.
+/// A token, with its zone if it is zonal.
 pub(crate) type TokenKey = (String, Option<String>);
 
-/// What a token stands for.
+/// The launch of a token.
 #[derive(Debug)]
 pub(crate) struct TokenEntry {
     digest: Uuid,
@@ -20,7 +21,7 @@ pub(crate) struct TokenEntry {
 }
 
 impl Engine {
-    /// The instances that a token has launched already, if it has.
+    /// Returns the instances that a token has already launched.
     pub(super) fn replay(&self, key: &TokenKey, digest: Uuid) -> Result<Option<Vec<Seq>>, Refusal> {
         let Some(entry) = self.tokens.get(key) else {
             return Ok(None);
@@ -48,8 +49,8 @@ impl Engine {
         self.tokens.insert(key, entry);
     }
 
-    /// One of a token's instances is terminated.
-    pub(super) fn spend(&mut self, key: Option<TokenKey>) {
+    /// Counts a terminated instance of a token; the token is spent when all are terminated.
+    pub(super) fn count_terminated(&mut self, key: Option<TokenKey>) {
         let Some(key) = key else { return };
         let Some(entry) = self.tokens.get_mut(&key) else {
             return;
@@ -67,8 +68,8 @@ impl Engine {
 
 #[cfg(test)]
 impl Engine {
-    /// Every token with the number of its instances that live, and all of them.
-    pub(super) fn tokens_kept(&self) -> impl Iterator<Item = (&TokenKey, (usize, &[Seq]))> {
+    /// Returns every token with the number of its live instances, and all its instances.
+    pub(super) fn known_tokens(&self) -> impl Iterator<Item = (&TokenKey, (usize, &[Seq]))> {
         self.tokens
             .iter()
             .map(|(key, entry)| (key, (entry.alive, entry.instances.as_slice())))

@@ -1,4 +1,4 @@
-//! Transitions: how one begins, and what happens when time ends it.
+//! Transitions: how one begins, and what happens at its end.
 //!
 //! ```text
 //! pending ──► running ──► stopping ──► stopped ──► pending
@@ -15,12 +15,12 @@ use super::{
 };
 
 impl Engine {
-    /// The true state of an instance.
+    /// Returns the true state of an instance.
     pub(super) fn state(&self, seq: Seq) -> Option<State> {
         Some(self.instances.get(&seq)?.current().state)
     }
 
-    /// Begins to stop what runs.
+    /// Begins to stop a running instance.
     pub(super) fn begin_stop(&mut self, seq: Seq, reason: &Reason) {
         if self.state(seq) == Some(State::Running) {
             self.release_public(seq);
@@ -33,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// Begins to boot what is stopped, on the machine that was taken for it.
+    /// Begins to boot a stopped instance, on the machine that was reserved for it.
     pub(super) fn begin_start(&mut self, seq: Seq) {
         if self.state(seq) == Some(State::Stopped) {
             let now = self.now();
@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// Begins to end what is not ending already.
+    /// Begins to terminate an instance, unless it is terminating already.
     pub(super) fn begin_terminate(&mut self, seq: Seq, reason: &Reason) {
         if self.state(seq).is_some_and(|state| !state.is_ending()) {
             self.release_public(seq);
@@ -73,11 +73,11 @@ impl Engine {
         };
         instance.transition += 1;
         let transition = instance.transition;
-        self.after(takes, Event::Settle(seq, transition));
+        self.after(takes, Event::FinishTransition(seq, transition));
     }
 
-    /// A transition ends.
-    pub(super) fn settle(&mut self, seq: Seq, transition: u64) {
+    /// Ends a transition.
+    pub(super) fn finish_transition(&mut self, seq: Seq, transition: u64) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
@@ -118,11 +118,11 @@ impl Engine {
         self.booted(seq, "booted");
     }
 
-    /// An instance is terminated, with all that goes with it.
+    /// Terminates an instance and deletes the volumes and interfaces that belong to it.
     fn end(&mut self, seq: Seq, late: Option<Reason>) {
         self.release_machine(seq);
         self.release_public(seq);
-        self.cascade(seq);
+        self.release_attachments(seq);
         self.revise(seq, |version| {
             version.state = State::Terminated;
             version.running_since = None;
@@ -135,7 +135,7 @@ impl Engine {
             .instances
             .get(&seq)
             .and_then(|instance| instance.token_key.clone());
-        self.spend(key);
+        self.count_terminated(key);
         self.after(
             self.core.knobs.timing.terminated_visible,
             Event::Remove(seq),
@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// An instance has booted, which its console tells.
+    /// Counts a boot, and writes it to the console.
     pub(super) fn booted(&mut self, seq: Seq, what: &str) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.boots += 1;

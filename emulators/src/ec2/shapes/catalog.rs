@@ -45,7 +45,7 @@ pub(crate) struct Subnet {
     pub(crate) tag_set: Set<Tag>,
 }
 
-/// How the instances of a subnet are named.
+/// The DNS name options of a subnet's instances.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DnsOptions {
@@ -55,7 +55,7 @@ pub(crate) struct DnsOptions {
     pub(crate) enable_resource_name_dns_aaaa_record: bool,
 }
 
-/// A security group. Nothing is filtered here, so it has the rule that every new one has.
+/// A security group. No packets are filtered, so it has the rule of every new group.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SecurityGroup {
@@ -70,7 +70,7 @@ pub(crate) struct SecurityGroup {
     pub(crate) tag_set: Set<Tag>,
 }
 
-/// What a group lets pass.
+/// A rule of a security group.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Permission {
@@ -86,7 +86,7 @@ pub(crate) struct IpRange {
 }
 
 impl Permission {
-    /// Everything to everywhere.
+    /// Allows all traffic to all destinations.
     pub(crate) fn everything() -> Self {
         Self {
             ip_protocol: "-1",

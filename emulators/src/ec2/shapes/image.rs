@@ -43,7 +43,7 @@ pub(crate) struct ImageDevice {
     pub(crate) ebs: ImageVolume,
 }
 
-/// The volume that a device begins as.
+/// The initial volume of a device.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ImageVolume {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{Group, Tag, storage::NetworkInterface};
 use crate::ec2::wire::xml::Set;
 
-/// A reservation: what one RunInstances launched.
+/// A reservation: the instances of one RunInstances call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Reservation {
@@ -29,7 +29,7 @@ pub(crate) struct StateReason {
     pub(crate) message: String,
 }
 
-/// Where an instance is.
+/// The placement of an instance.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Placement {
@@ -38,7 +38,7 @@ pub(crate) struct Placement {
     pub(crate) tenancy: &'static str,
 }
 
-/// Something that is only a state.
+/// An element with only a state.
 #[derive(Debug, Serialize)]
 pub(crate) struct Monitoring {
     pub(crate) state: &'static str,
@@ -81,7 +81,7 @@ pub(crate) struct Metadata {
     pub(crate) instance_metadata_tags: &'static str,
 }
 
-/// Its processors.
+/// The processors of an instance.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CpuOptions {
@@ -142,7 +142,7 @@ pub(crate) struct Instance {
     pub(crate) usage_operation: &'static str,
 }
 
-/// An instance before and after a command.
+/// The states of an instance before and after a call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StateChange {
@@ -151,7 +151,7 @@ pub(crate) struct StateChange {
     pub(crate) previous_state: InstanceState,
 }
 
-/// How an instance is doing.
+/// The status of an instance.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InstanceStatus {

@@ -1,6 +1,7 @@
 //! EC2's structures as XML elements: names and order only, no decisions.
 //!
-//! Every element is one of the service model's; `emulators/peers/run` checks each reply against it.
+//! Every element is in botocore's service model; `emulators/peers/run` checks each response against
+//! it.
 
 pub(crate) mod catalog;
 pub(crate) mod image;

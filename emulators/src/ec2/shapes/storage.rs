@@ -24,7 +24,7 @@ pub(crate) struct Volume {
     pub(crate) multi_attach_enabled: bool,
 }
 
-/// What a volume is attached to.
+/// The attachment of a volume.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VolumeAttachment {
@@ -36,7 +36,7 @@ pub(crate) struct VolumeAttachment {
     pub(crate) delete_on_termination: bool,
 }
 
-/// A network interface, as it is described and as a part of an instance.
+/// A network interface, in its own list and as part of an instance.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NetworkInterface {
@@ -65,7 +65,7 @@ pub(crate) struct NetworkInterface {
     pub(crate) interface_type: &'static str,
 }
 
-/// What a network interface is attached to.
+/// The attachment of a network interface.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NicAttachment {

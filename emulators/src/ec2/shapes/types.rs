@@ -32,14 +32,14 @@ pub(crate) struct InstanceType {
     pub(crate) auto_recovery_supported: bool,
 }
 
-/// What it computes with.
+/// The processor of an instance type.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Processor {
     pub(crate) supported_architectures: Set<String>,
 }
 
-/// How many processors.
+/// The number of virtual processors.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cpus {
@@ -48,14 +48,14 @@ pub(crate) struct Cpus {
     pub(crate) default_threads_per_core: u32,
 }
 
-/// How much memory.
+/// The memory of an instance type.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Memory {
     pub(crate) size_in_mi_b: u64,
 }
 
-/// How it uses volumes.
+/// The EBS support of an instance type.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ebs {
@@ -64,7 +64,7 @@ pub(crate) struct Ebs {
     pub(crate) nvme_support: &'static str,
 }
 
-/// How it uses networks.
+/// The network support of an instance type.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Network {

@@ -1,4 +1,5 @@
-//! Eventual consistency: reads that trail behind, and calls that do not find what was just launched.
+//! Eventual consistency: reads that trail behind, and calls that do not find what was just
+//! launched.
 
 use super::{Lab, all};
 use crate::{cloud::inject::CallContext, ec2::engine::ReadLag};

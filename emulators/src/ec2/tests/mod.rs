@@ -95,7 +95,7 @@ impl Lab {
         self.engine.catch_up();
     }
 
-    /// The true state of an instance.
+    /// Returns the true state of an instance.
     fn state(&self, id: &str) -> &'static str {
         self.engine
             .instance(id)

@@ -1,4 +1,4 @@
-//! The actions that are spoken.
+//! The actions that the emulator supports.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl Action {
         Self::TerminateInstances,
     ];
 
-    /// Its name on the wire, which fault rules and counts go by.
+    /// Returns the name on the wire, which fault rules and call counts use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CreateImage => "CreateImage",
@@ -86,7 +86,7 @@ impl Action {
         }
     }
 
-    /// The action of that name.
+    /// Returns the action with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|action| action.name() == name)
     }

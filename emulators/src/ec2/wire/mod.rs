@@ -1,11 +1,12 @@
 //! EC2's query protocol: parameters in, XML out, signatures checked for their form.
 //!
-//! Owns the protocol and no behaviour: what an action means is in `actions`, what happens in `engine`.
+//! Owns the protocol and no behaviour: what an action means is in `actions`, what happens in
+//! `engine`.
 
 pub(crate) mod action;
 pub(crate) mod params;
 pub(crate) mod sigv4;
 pub(crate) mod xml;
 
-/// The version of the API that is spoken.
+/// The API version that the emulator supports.
 pub(crate) const VERSION: &str = "2016-11-15";

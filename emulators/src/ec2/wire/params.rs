@@ -1,7 +1,7 @@
-//! Parameters of a request: flat names such as `Filter.1.Value.2`, read as lists and groups.
+//! The parameters of a request: flat names such as `Filter.1.Value.2`, parsed as lists and groups.
 //!
-//! Whatever an action has not read when it has read all it knows is refused: a parameter is honoured
-//! or refused, never ignored.
+//! Parameters that an action does not read are refused: the emulator honours or refuses a
+//! parameter, and never ignores one.
 
 use std::{
     cell::RefCell,
@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use crate::ec2::error::Refusal;
 
-/// The most parameters of one request.
+/// The maximum number of parameters of one request.
 const MOST: usize = 20_000;
 
-/// What belongs to the protocol and not to an action.
+/// Parameters of the protocol, which no action reads.
 const PROTOCOL: [&str; 15] = [
     "Action",
     "Version",
@@ -35,7 +35,7 @@ const PROTOCOL: [&str; 15] = [
     "X-Amz-Signature",
 ];
 
-/// The parameters of a request, and which of them were read.
+/// The parameters of a request, with a mark on those that were read.
 #[derive(Debug, Default)]
 pub struct Params {
     values: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Reads the query and the form; where both name a parameter, the form counts.
+    /// Parses the query and the form. If both have a parameter, the form wins.
     pub(crate) fn parse(query: &str, form: &[u8]) -> Result<Self, Refusal> {
         let mut values = BTreeMap::new();
         for source in [query.as_bytes(), form] {
@@ -63,17 +63,17 @@ impl Params {
         Ok(Self { values, read })
     }
 
-    /// One value, unread.
+    /// Returns a value without marking it as read.
     pub(crate) fn peek(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
 
-    /// How many values there are under a numbered name.
+    /// Returns the number of values under a numbered name.
     pub(crate) fn count(&self, name: &str) -> u32 {
         u32::try_from(self.root().numbers(name).len()).unwrap_or(u32::MAX)
     }
 
-    /// All of them, for an action to read.
+    /// Returns all parameters for an action to read.
     pub(crate) fn root(&self) -> Scope<'_> {
         Scope {
             params: self,
@@ -81,7 +81,7 @@ impl Params {
         }
     }
 
-    /// Refuses what nobody has read.
+    /// Refuses parameters that were not read.
     pub(crate) fn finish(&self) -> Result<(), Refusal> {
         let read = self.read.borrow();
         match self.values.keys().find(|name| !read.contains(*name)) {
@@ -93,7 +93,7 @@ impl Params {
         }
     }
 
-    /// What distinguishes one request from another under the same client token.
+    /// Returns a digest of the parameters, to compare two requests with the same client token.
     pub(crate) fn digest(&self, except: &[&str]) -> Uuid {
         let mut text = String::new();
         for (name, value) in &self.values {
@@ -104,7 +104,7 @@ impl Params {
         Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
     }
 
-    /// Everything but secrets, for the log of calls.
+    /// Returns all parameters except secrets, for the call record.
     pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
         let asked = |name: &String| !PROTOCOL.contains(&name.as_str());
         let shown = self.values.iter().filter(|(name, _)| asked(name));
@@ -114,7 +114,7 @@ impl Params {
     }
 }
 
-/// Whether XML can carry a character. What form decoding could not read is none.
+/// Whether XML can contain a character. The replacement character of form decoding is excluded.
 fn is_xml(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffc}' | '\u{10000}'..)
 }
@@ -135,7 +135,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A value, if it is given.
+    /// Returns a value, if present.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let full = self.full(name);
         let value = self.params.values.get(&full).cloned();
@@ -145,13 +145,13 @@ impl<'a> Scope<'a> {
         value
     }
 
-    /// A value that must be given.
+    /// Returns a required value.
     pub(crate) fn required(&self, name: &str) -> Result<String, Refusal> {
         let value = self.text(name).filter(|value| !value.is_empty());
         value.ok_or_else(|| Refusal::missing(&self.full(name)))
     }
 
-    /// `true` or `false`, if it is given.
+    /// Returns a boolean, if present.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         let Some(value) = self.text(name) else {
             return Ok(None);
@@ -163,7 +163,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A number, if it is given.
+    /// Returns a number, if present.
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
         let Some(value) = self.text(name) else {
             return Ok(None);
@@ -174,7 +174,7 @@ impl<'a> Scope<'a> {
         Ok(Some(number))
     }
 
-    /// One of a few words, if it is given.
+    /// Returns one of several words, if present.
     pub(crate) fn choice<T: Copy>(
         &self,
         name: &str,
@@ -191,7 +191,7 @@ impl<'a> Scope<'a> {
             .ok_or_else(|| self.bad(name, &value, &why))
     }
 
-    /// The values `name.1`, `name.2` and so on.
+    /// Returns the values `name.1`, `name.2` and so on.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let numbered = |number: u32| self.text(&format!("{name}.{number}"));
         self.numbers(name)
@@ -200,13 +200,13 @@ impl<'a> Scope<'a> {
             .collect()
     }
 
-    /// The groups `name.1.…`, `name.2.…` and so on.
+    /// Returns the groups `name.1.…`, `name.2.…` and so on.
     pub(crate) fn groups(&self, name: &str) -> Vec<Self> {
         let numbered = |number: u32| self.scope(&format!("{name}.{number}"));
         self.numbers(name).into_iter().map(numbered).collect()
     }
 
-    /// The group `name.…`.
+    /// Returns the group `name.…`.
     pub(crate) fn scope(&self, name: &str) -> Self {
         Self {
             params: self.params,
@@ -214,14 +214,14 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether anything is given under this prefix.
+    /// Whether there is any parameter under this prefix.
     pub(crate) fn is_given(&self) -> bool {
         let prefix = format!("{}.", self.prefix);
         let next = self.params.values.range(prefix.clone()..).next();
         next.is_some_and(|(name, _)| name.starts_with(&prefix))
     }
 
-    /// Refuses a value.
+    /// Creates the refusal of a value.
     pub(crate) fn bad(&self, name: &str, value: &str, why: &str) -> Refusal {
         let full = self.full(name);
         Refusal::invalid(format!(
@@ -229,7 +229,7 @@ impl<'a> Scope<'a> {
         ))
     }
 
-    /// The numbers that are given after `name`, in order.
+    /// Returns the numbers after `name`, in order.
     fn numbers(&self, name: &str) -> BTreeSet<u32> {
         let prefix = format!("{}.", self.full(name));
         let under = self
@@ -241,7 +241,7 @@ impl<'a> Scope<'a> {
             .map_while(|name| name.strip_prefix(prefix.as_str()))
             .filter_map(|rest| {
                 let digits = rest.split('.').next().unwrap_or_default();
-                // `01` and `+1` are not numbers here: reading them as 1 would leave them unread.
+                // `01` and `+1` are not numbers here: parsed as 1 they would stay unread.
                 let number: u32 = digits.parse().ok()?;
                 (number.to_string() == digits).then_some(number)
             })

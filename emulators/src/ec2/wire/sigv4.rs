@@ -1,5 +1,5 @@
-//! The form of a signature (version 4), in a header or in the query. The signature itself is not
-//! computed: any secret will do, because a secret in a test proves nothing.
+//! Checks the form of a signature (version 4), in a header or in the query. The signature itself is
+//! not computed: any secret is accepted, because a secret in a test proves nothing.
 
 use hyper::{HeaderMap, header};
 
@@ -8,7 +8,7 @@ use crate::ec2::{error::Refusal, knobs::Knobs};
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// Checks that a request is signed, by a key that is known, for this region and service.
+/// Checks that a request is signed with a known key id, for this region and service.
 pub(crate) fn check(headers: &HeaderMap, params: &Params, knobs: &Knobs) -> Result<(), Refusal> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if headers.contains_key(header::AUTHORIZATION) {
@@ -82,7 +82,7 @@ impl Signed<'_> {
                 "Credential is not of the form key/date/region/service/aws4_request.",
             ));
         }
-        // The older `Date` header has another form; only the newer one carries the scope's day.
+        // The older `Date` header has another form; only `X-Amz-Date` has the day of the scope.
         if date.ends_with('Z') && !date.starts_with(day) {
             return Err(incomplete(
                 "Date in Credential scope does not match the request's date.",

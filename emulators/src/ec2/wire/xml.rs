@@ -1,4 +1,4 @@
-//! Documents: replies and refusals as EC2 writes them.
+//! XML documents: responses and refusals as EC2 writes them.
 
 use quick_xml::{SeError, se};
 use serde::Serialize;
@@ -44,7 +44,7 @@ struct Document<'a, T> {
     body: T,
 }
 
-/// A reply to an action.
+/// Encodes the response to an action.
 pub(crate) fn reply<T: Serialize>(
     action: Action,
     request_id: &str,
@@ -82,7 +82,7 @@ struct ErrorItem<'a> {
     message: &'a str,
 }
 
-/// A refusal in EC2's envelope.
+/// Encodes a refusal in EC2's envelope.
 pub(crate) fn refusal(refusal: &Refusal, request_id: &str) -> String {
     let document = Errors {
         errors: ErrorList {
@@ -101,7 +101,7 @@ fn render<T: Serialize>(root: &str, document: &T) -> Result<String, SeError> {
     let mut serializer = se::Serializer::with_root(&mut text, Some(root))?;
     serializer.set_quote_level(se::QuoteLevel::Partial);
     document.serialize(serializer)?;
-    // A reader turns a bare carriage return into a line feed; markup has none of its own.
+    // XML readers turn a bare carriage return into a line feed, so it is escaped.
     Ok(text.replace('\r', "&#13;"))
 }
 

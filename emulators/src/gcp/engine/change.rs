@@ -1,7 +1,7 @@
 //! Changing what an instance is: its labels, its metadata, its machine type.
 //!
-//! A fingerprint is compared when the call is made and again when the change takes effect, so of two
-//! changes that began from the same labels one fails.
+//! A fingerprint is compared when the call is made and again when the change takes effect, so of
+//! two changes that began from the same labels one fails.
 
 use std::sync::Arc;
 

@@ -142,8 +142,8 @@ impl Engine {
         (seq, gib)
     }
 
-    /// An instance is gone: its disks go with it or are left, as asked. One that never ran leaves none
-    /// that were made for it.
+    /// An instance is gone: its disks go with it or are left, as asked. One that never ran leaves
+    /// none that were made for it.
     pub(super) fn part_from_disks(&mut self, seq: Seq, never_ran: bool) {
         let now = self.now();
         let Some(instance) = self.instances.get_mut(&seq) else {

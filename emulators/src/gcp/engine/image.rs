@@ -56,7 +56,7 @@ pub(crate) struct ImageOrder {
 
 impl Engine {
     /// Adds the catalog's images that are not there yet.
-    pub(super) fn adopt_images(&mut self) {
+    pub(super) fn load_catalog_images(&mut self) {
         for image in self.core.knobs.images.clone() {
             if self.image(&image.project, &image.name).is_some() {
                 continue;

@@ -1,12 +1,12 @@
 //! The emulated cloud itself: instances, disks, images, operations, and time.
 //!
-//! Owns the truth. Everything here is synchronous and happens at one moment; requests, faults and lost
-//! replies are the wire's. Steps are events in a queue, carried out at their due times whenever
-//! somebody calls, so nothing runs in the background and a call's cost does not grow with the fleet.
+//! Owns the true state. Everything here is synchronous; the wire handles requests, faults and lost
+//! responses. Steps are events in a queue. The next call processes those that are due, so nothing
+//! runs in the background, and the cost of a call does not grow with the fleet.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! | --- | --- |
-//! | `record` | an instance and the versions of it that a lagging read may still see |
+//! | `record` | an instance and the versions that a lagging read may still return |
 //! | `order`, `insert`, `bulk` | what is asked for; making one instance, or many |
 //! | `power`, `transition` | stop, start, reset, suspend, resume, delete; how a step begins and ends |
 //! | `change` | labels, metadata, machine type |
@@ -15,7 +15,7 @@
 //! | `read` | what a read sees |
 //! | `limits` | capacity, quota, addresses |
 //! | `rules` | what labels and metadata may be, and their fingerprints |
-//! | `operator` | what others do to a project, past the wire |
+//! | `operator` | external actions on a project, past the wire |
 
 pub(crate) mod bulk;
 mod change;
@@ -77,22 +77,23 @@ pub struct Engine {
     pools: BTreeMap<(String, String), AddressPool>,
 }
 
-/// Something that happens at its due time.
+/// An event in the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     /// An operation is no longer pending.
     Begin(Seq),
     /// An operation has done its work.
     Finish(Seq),
-    /// A step of an instance ends, unless another one has begun since (the number tells).
+    /// The end of an instance's step. It is ignored if another step, with a higher number, has
+    /// begun since.
     Settle(Seq, u64),
-    /// A version of an instance can no longer be seen by a lagging read.
+    /// No lagging read can return an old version of an instance any longer.
     Prune(Seq),
-    /// A deleted instance can no longer be seen by a lagging read.
+    /// No lagging read can return a deleted instance any longer.
     Remove(Seq),
-    /// An operation is forgotten.
+    /// An operation expires.
     Forget(Seq),
-    /// A request is forgotten.
+    /// A request id expires.
     ForgetRequest(RequestKey),
 }
 
@@ -115,13 +116,13 @@ impl cloud::CloudEngine for Engine {
             pools: BTreeMap::new(),
             core: EngineCore::new(knobs, clock),
         };
-        engine.adopt_images();
+        engine.load_catalog_images();
         engine
     }
 
     fn set_knobs(&mut self, knobs: Knobs) {
         self.core.knobs = knobs;
-        self.adopt_images();
+        self.load_catalog_images();
     }
 
     fn catch_up(&mut self) {
@@ -165,12 +166,12 @@ impl Engine {
         self.ids.number()
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub(crate) const fn now(&self) -> Duration {
         self.core.now()
     }
 
-    /// What the calendar says at a moment, as Compute Engine writes it: in the time of its home.
+    /// Returns the date at a time as Compute Engine writes it: in Pacific time.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
         let date = self.core.date(moment);
         match FixedOffset::west_opt(8 * 3600) {
@@ -181,12 +182,12 @@ impl Engine {
         }
     }
 
-    /// The same, in thousandths of a second since 1970.
+    /// Returns the date at a time in milliseconds since 1970.
     fn unix_millis(&self, moment: Duration) -> i64 {
         self.core.date(moment).timestamp_millis()
     }
 
-    /// Gives an instance a new version as of now.
+    /// Adds a version to an instance.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         if self.instances.revise(seq, (now, window), change) {
@@ -199,7 +200,7 @@ impl Engine {
         self.instances.prune(seq, oldest);
     }
 
-    /// A deleted instance is forgotten.
+    /// Removes a deleted instance.
     fn remove_expired(&mut self, seq: Seq) {
         let Some(instance) = self.instances.remove(seq) else {
             return;

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Something that somebody else does.
+/// Something that an external actor does to the account, past the API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -43,7 +43,7 @@ pub enum ExternalAction {
         /// The machine type; the first unless given.
         #[serde(default)]
         machine_type: Option<String>,
-        /// How many.
+        /// How many; by default 1.
         #[serde(default = "one")]
         count: u32,
         /// Their labels.
@@ -67,7 +67,7 @@ pub enum ExternalAction {
         #[serde(default)]
         labels: BTreeMap<String, String>,
     },
-    /// Stops an instance, as from the console.
+    /// Stops an instance, as from the AWS console.
     Stop {
         /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
         instance: String,
@@ -101,14 +101,14 @@ pub enum ExternalAction {
     SetLabels {
         /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
         instance: String,
-        /// What it has from now on.
+        /// The new tags.
         labels: BTreeMap<String, String>,
     },
     /// Sets an instance's metadata, all of it.
     SetMetadata {
         /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
         instance: String,
-        /// What it has from now on.
+        /// The new tags.
         metadata: BTreeMap<String, String>,
     },
     /// Deletes an image.
@@ -155,11 +155,11 @@ const fn one() -> u32 {
 }
 
 impl Engine {
-    /// Carries an act out, and answers the ids of what it was about.
+    /// Performs an external action and returns the ids of the resources.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
         let result = self.carry_out(action);
-        self.core.resume_observation(paused);
+        self.core.resume_observation(&paused);
         result
     }
 

@@ -1,4 +1,5 @@
-//! What a read sees of instances, which may lag behind the truth; and finding what a call is to change.
+//! What a read sees of instances, which may lag behind the truth; and finding what a call is to
+//! change.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::{
     },
 };
 
-/// An instance as a read sees it.
+/// An instance as a read returns it.
 #[derive(Debug)]
 pub(crate) struct Seen<'a> {
     pub(crate) instance: &'a Instance,
@@ -27,7 +28,7 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Engine {
-    /// The moment that a read made now sees; nothing where that is before the beginning.
+    /// Returns the time whose state a read returns, or `None` if that is before the start.
     pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
         self.core
@@ -83,7 +84,7 @@ impl Engine {
         Err(Refusal::not_found(&target.path("instances")))
     }
 
-    /// An instance as a read sees it.
+    /// An instance as a read returns it.
     pub(crate) fn see(&mut self, target: &Target, read_lag: ReadLag) -> Result<Seen<'_>, Refusal> {
         self.core.records_read += 1;
         let moment = self.moment(read_lag);
@@ -96,8 +97,8 @@ impl Engine {
         seen.ok_or_else(|| Refusal::not_found(&target.path("instances")))
     }
 
-    /// A page of the instances under any of `keys` that `show` makes something of. Touches those and
-    /// nothing else.
+    /// A page of the instances under any of `keys` that `show` makes something of. Touches those
+    /// and nothing else.
     pub(crate) fn instances_page<T>(
         &mut self,
         keys: &[Key],

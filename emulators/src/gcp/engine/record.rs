@@ -1,4 +1,4 @@
-//! An instance, and the versions of it that a lagging read may still see.
+//! An instance, and the versions that a lagging read may still return.
 
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::cloud::{
 /// Labels of a resource.
 pub(crate) type Labels = BTreeMap<String, String>;
 
-/// What an instance is found under.
+/// The index keys of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     /// Every instance of a project.
@@ -143,7 +143,7 @@ pub(crate) struct Attached {
     pub(crate) gib: u32,
 }
 
-/// What of an instance never changes.
+/// The properties of an instance that never change.
 #[derive(Debug)]
 pub(crate) struct Fixed {
     pub(crate) id: u64,
@@ -222,7 +222,7 @@ pub(crate) enum Doing {
     Repair,
 }
 
-/// What of an instance changes.
+/// The properties of an instance that change.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) status: Status,
@@ -236,7 +236,7 @@ pub(crate) struct Version {
 }
 
 impl Instance {
-    /// The truth.
+    /// Returns the current version.
     pub(crate) fn current(&self) -> &Version {
         self.versions.current()
     }

@@ -1,7 +1,8 @@
-//! Requests that are one and the same: an id, a method and a target give one operation, and no second.
+//! Requests that are one and the same: an id, a method and a target give one operation, and no
+//! second.
 //!
-//! Google's reference gives no time for which an id is remembered; here it is a knob, and never longer
-//! than the operation is. What failed with no effect is not remembered.
+//! Google's reference gives no time for which an id is remembered; here it is a knob, and never
+//! longer than the operation is. What failed with no effect is not remembered.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Engine {
-    /// The true state of an instance.
+    /// Returns the true state of an instance.
     pub(super) fn status(&self, seq: Seq) -> Option<Status> {
         Some(self.instances.get(&seq)?.current().status)
     }
@@ -118,7 +118,7 @@ impl Engine {
         let planned_failures = std::mem::take(&mut instance.planned_failures);
         match (status, doing) {
             (Status::Provisioning, _) if !planned_failures.is_empty() => {
-                self.fail(seq, doing, planned_failures)
+                self.fail(seq, doing, planned_failures);
             }
             (Status::Provisioning, _) => self.stage(seq),
             (Status::Staging, _) => self.run(seq, doing != Doing::Resume),

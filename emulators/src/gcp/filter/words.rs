@@ -55,8 +55,8 @@ fn comes_regular(words: &[Word]) -> bool {
     matches!(words.last(), Some(Word::Plain(word)) if is_regular(word))
 }
 
-/// A word in quotation marks. A backslash makes the next character plain; in a regular expression it
-/// is the expression's own, but before a quotation mark.
+/// A word in quotation marks. A backslash makes the next character plain; in a regular expression
+/// it is the expression's own, but before a quotation mark.
 fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Word, usize), String> {
     let mut text = String::new();
     let mut escaped = false;
@@ -77,8 +77,8 @@ fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Word, usize), Strin
     Err("A quotation mark is missing.".to_owned())
 }
 
-/// A word without quotation marks. A regular expression goes on over signs, and over brackets that it
-/// opened itself.
+/// A word without quotation marks. A regular expression goes on over signs, and over brackets that
+/// it opened itself.
 fn plain(rest: &str, words: &[Word]) -> (Word, usize) {
     let regular = comes_regular(words);
     let value = matches!(words.last(), Some(Word::Sign(_)));

@@ -41,7 +41,8 @@ pub(super) enum Order {
     NewestFirst,
 }
 
-/// What a list is of: its kind, what it is called in a list of all scopes, and the fields of an item.
+/// What a list is of: its kind, what it is called in a list of all scopes, and the fields of an
+/// item.
 #[derive(Debug)]
 pub(super) struct Of {
     pub(super) kind: &'static str,
@@ -118,8 +119,8 @@ impl Listing {
             .is_none_or(|filter| filter.passes(document))
     }
 
-    /// A page of what has positions of its own, which come after the wanted one; also tells how many
-    /// it records_read.
+    /// A page of what has positions of its own, which come after the wanted one; also tells how
+    /// many it records_read.
     pub(super) fn take(&self, items: impl Iterator<Item = (u64, Item)>) -> (Page<Item>, u64) {
         let passing = |(position, item): (u64, Item)| {
             let passes = self.passes(&item.1);

@@ -1,8 +1,8 @@
-//! What each method means: a path, a query and a body into a request to the engine, the engine's answer
-//! into documents.
+//! What each method means: a path, a query and a body into a request to the engine, the engine's
+//! answer into documents.
 //!
-//! A method reads every parameter and field it knows, refuses the rest, and only then acts. It keeps no
-//! state.
+//! A method reads every parameter and field it knows, refuses the rest, and only then acts. It
+//! keeps no state.
 
 mod bulk;
 mod catalog;
@@ -171,7 +171,8 @@ impl Call {
         show(engine, operation)
     }
 
-    /// The same for what can be made to fail: then nothing happens but an operation with the errors.
+    /// The same for what can be made to fail: then nothing happens but an operation with the
+    /// errors.
     fn once_or_fail(
         &self,
         engine: &mut Engine,
@@ -219,8 +220,8 @@ fn show(engine: &Engine, operation: Seq) -> Result<Value, Refusal> {
     Ok(views::operation(engine, operation))
 }
 
-/// A body without the order in which its fields were written: a client that repeats itself may write
-/// them in another one.
+/// A body without the order in which its fields were written: a client that repeats itself may
+/// write them in another one.
 fn canonical(body: &[u8]) -> String {
     match serde_json::from_slice::<Value>(body) {
         Ok(mut document) => {

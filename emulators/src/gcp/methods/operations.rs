@@ -123,8 +123,8 @@ pub(super) fn aggregated(
     Ok(listing.aggregate(call, engine, &OPERATIONS, &scopes, page))
 }
 
-/// A page of operations, which come oldest first. Positions grow along a list, so where the newest is
-/// first it has the smallest.
+/// A page of operations, which come oldest first. Positions grow along a list, so where the newest
+/// is first it has the smallest.
 fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
     let newest_first = match listing.order {
         Order::Made => engine.core.knobs.newest_operations_first,

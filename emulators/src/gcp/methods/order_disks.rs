@@ -1,4 +1,5 @@
-//! The disks of an instance's body: new ones, old ones, local ones, and the images they are made of.
+//! The disks of an instance's body: new ones, old ones, local ones, and the images they are made
+//! of.
 
 use serde_json::{Map, Value};
 

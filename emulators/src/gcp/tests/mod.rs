@@ -163,7 +163,7 @@ impl Lab {
         instances.into_iter().find(|instance| instance.name == name)
     }
 
-    /// The true state of an instance.
+    /// Returns the true state of an instance.
     fn status(&self, name: &str) -> String {
         self.truth(name)
             .map_or_else(|| "gone".to_owned(), |instance| instance.status)

@@ -1,4 +1,5 @@
-//! What is there before anybody makes anything: `Zone`, `Region`, `MachineType`, `Network` and so on.
+//! What is there before anybody makes anything: `Zone`, `Region`, `MachineType`, `Network` and so
+//! on.
 
 use serde_json::{Value, json};
 

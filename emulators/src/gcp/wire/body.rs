@@ -1,7 +1,7 @@
 //! Bodies: JSON that fits a schema, or the front end's refusal.
 //!
-//! After [`read`] a body has only fields that its schema knows, of the right types: no nulls, no output
-//! fields, 64-bit numbers as text. What is known and not emulated is refused, never dropped.
+//! After [`read`] a body has only fields that its schema knows, of the right types: no nulls, no
+//! output fields, 64-bit numbers as text. What is known and not emulated is refused, never dropped.
 
 use serde_json::{Map, Value};
 

@@ -18,8 +18,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Reads a whole or a partial link: with a host, from `projects` on, or below the project. A bare
-    /// name is none.
+    /// Reads a whole or a partial link: with a host, from `projects` on, or below the project. A
+    /// bare name is none.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let below = match text.split_once("://") {
             Some((_, rest)) => rest.split_once("/compute/v1/")?.1,

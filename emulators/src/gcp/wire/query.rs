@@ -41,7 +41,8 @@ impl Query {
                 name if path::parameters(method).contains(&name) => {
                     known.insert(name.to_owned(), value.into_owned());
                 }
-                // libcloud leaves it in the queries that follow a list, and Compute Engine takes it.
+                // libcloud leaves it in the queries that follow a list, and Compute Engine takes
+                // it.
                 "maxResults" => {}
                 name => {
                     return Err(Refusal::payload(format!(

@@ -1,4 +1,4 @@
-//! RunInstances' parameters as an order.
+//! Parses the parameters of RunInstances.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use super::Call;
 use crate::ec2::{
     engine::{
         Engine,
-        launch::{DeviceOrder, MetadataOptions, Order, ShutdownBehavior, SpotKind},
+        launch::{DeviceRequest, LaunchRequest, MetadataOptions, ShutdownBehavior, SpotKind},
     },
     error::Refusal,
     knobs::Market,
     wire::params::Scope,
 };
 
-/// The most bytes of user data, before they are encoded.
+/// The maximum size of user data in bytes, before encoding.
 const MOST_USER_DATA: usize = 16 * 1024;
 
-/// What does not count when a client token is used again.
+/// Parameters that may differ when a client token is used again.
 const NOT_COMPARED: [&str; 3] = ["ClientToken", "DryRun", "Placement.AvailabilityZone"];
 
-/// What EC2 can tag in the call that makes it.
+/// The resource types that RunInstances can tag.
 const TAGGABLE: [&str; 4] = [
     "instance",
     "volume",
@@ -29,7 +29,7 @@ const TAGGABLE: [&str; 4] = [
     "spot-instances-request",
 ];
 
-pub(super) fn order(call: &Call<'_>, engine: &Engine) -> Result<Order, Refusal> {
+pub(super) fn parse(call: &Call<'_>, engine: &Engine) -> Result<LaunchRequest, Refusal> {
     let root = call.root();
     let (min, max) = counts(&root)?;
     let mut tags = call.tag_specifications(&TAGGABLE)?;
@@ -47,7 +47,7 @@ pub(super) fn order(call: &Call<'_>, engine: &Engine) -> Result<Order, Refusal> 
     }
     groups.extend(nic.groups);
     let profile = root.scope("IamInstanceProfile");
-    let order = Order {
+    let request = LaunchRequest {
         image: root.required("ImageId")?,
         instance_type: root
             .text("InstanceType")
@@ -79,7 +79,7 @@ pub(super) fn order(call: &Call<'_>, engine: &Engine) -> Result<Order, Refusal> 
         monitoring: root.scope("Monitoring").flag("Enabled")?.unwrap_or(false),
         foreign: false,
     };
-    Ok(order)
+    Ok(request)
 }
 
 fn counts(root: &Scope<'_>) -> Result<(u32, u32), Refusal> {
@@ -120,12 +120,12 @@ fn token(call: &Call<'_>) -> Result<Option<(String, uuid::Uuid)>, Refusal> {
     Ok(Some((token, call.params.digest(&NOT_COMPARED))))
 }
 
-/// Decodes user data; nothing given and nothing in it are the same.
+/// Decodes user data. Empty user data is the same as none.
 pub(super) fn user_data(encoded: Option<String>) -> Result<Option<Arc<[u8]>>, Refusal> {
     let Some(encoded) = encoded.filter(|encoded| !encoded.is_empty()) else {
         return Ok(None);
     };
-    // Clients break lines of long texts.
+    // Some clients wrap long base64 texts.
     let plain: String = encoded
         .chars()
         .filter(|c| !c.is_ascii_whitespace())
@@ -171,7 +171,7 @@ fn groups_by_name(root: &Scope<'_>, engine: &Engine) -> Result<Vec<String>, Refu
     root.list("SecurityGroup").into_iter().map(id_of).collect()
 }
 
-fn devices(root: &Scope<'_>) -> Result<Vec<DeviceOrder>, Refusal> {
+fn devices(root: &Scope<'_>) -> Result<Vec<DeviceRequest>, Refusal> {
     let kinds = ["gp2", "gp3", "io1", "io2", "sc1", "st1", "standard"].map(|kind| (kind, kind));
     let device = |scope: &Scope<'_>| {
         let ebs = scope.scope("Ebs");
@@ -179,7 +179,7 @@ fn devices(root: &Scope<'_>) -> Result<Vec<DeviceOrder>, Refusal> {
         if let Some(size) = gib.filter(|gib| !(1..=65_536).contains(gib)) {
             return Err(ebs.bad("VolumeSize", &size.to_string(), "Expected 1 to 65536."));
         }
-        Ok(DeviceOrder {
+        Ok(DeviceRequest {
             name: scope.required("DeviceName")?,
             absent: scope.text("NoDevice").is_some(),
             gib,
@@ -187,7 +187,7 @@ fn devices(root: &Scope<'_>) -> Result<Vec<DeviceOrder>, Refusal> {
             snapshot: ebs.text("SnapshotId"),
             iops: ebs.number("Iops")?,
             encrypted: ebs.flag("Encrypted")?.unwrap_or(false),
-            goes_with_instance: ebs.flag("DeleteOnTermination")?,
+            delete_on_termination: ebs.flag("DeleteOnTermination")?,
         })
     };
     root.groups("BlockDeviceMapping")
@@ -196,9 +196,9 @@ fn devices(root: &Scope<'_>) -> Result<Vec<DeviceOrder>, Refusal> {
         .collect()
 }
 
-/// The one network interface that an order may describe.
+/// The one network interface that a launch may describe.
 #[derive(Debug, Default)]
-struct NicOrder {
+struct NicRequest {
     given: bool,
     stays: bool,
     subnet: Option<String>,
@@ -207,17 +207,17 @@ struct NicOrder {
     description: String,
 }
 
-fn nic(root: &Scope<'_>) -> Result<NicOrder, Refusal> {
+fn nic(root: &Scope<'_>) -> Result<NicRequest, Refusal> {
     let scopes = root.groups("NetworkInterface");
     let Some(scope) = scopes.first() else {
-        return Ok(NicOrder::default());
+        return Ok(NicRequest::default());
     };
     if scopes.len() > 1 || scope.number("DeviceIndex")?.unwrap_or(0_u32) != 0 {
         return Err(Refusal::unsupported(
             "Only one network interface, with device index 0, is emulated.",
         ));
     }
-    Ok(NicOrder {
+    Ok(NicRequest {
         given: true,
         stays: scope.flag("DeleteOnTermination")? == Some(false),
         subnet: scope.text("SubnetId"),
@@ -238,7 +238,7 @@ fn market(root: &Scope<'_>) -> Result<(Market, SpotKind), Refusal> {
         ("persistent", SpotKind::Persistent),
     ];
     let kind = spot.choice("SpotInstanceType", &kinds)?.unwrap_or_default();
-    // What it costs and what an interruption does to it make no difference here.
+    // Price and interruption behaviour make no difference here.
     let _price = spot.text("MaxPrice");
     spot.choice(
         "InstanceInterruptionBehavior",
