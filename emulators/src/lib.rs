@@ -1,14 +1,24 @@
-//! Clouds on loopback, for the clients of any language.
+//! Emulators of EC2, Compute Engine and Azure on a local port, for clients of any language.
 //!
-//! An emulator speaks a cloud's own protocol over HTTP and behaves as that cloud does where it
-//! hurts: reads that lag, launches that fail late, tokens, capacity, quota, throttling, pages, lost
-//! replies. A test starts one in its process and drops it; the program of the same name serves
-//! other languages.
+//! An emulator speaks a cloud's own HTTP protocol and has the behaviour that is hard to test elsewhere:
+//! stale reads, launches that fail late, client tokens, capacity, quota, throttling, pages, lost
+//! responses. A test starts one in its process and drops it; the program `fleetwright-emulators` serves
+//! tests in other languages.
 //!
-//! The crate depends on no provider and not on the core, so that it shares no misunderstanding with
-//! them. Its judges are the vendors' clients: see `emulators/peers/run`.
+//! The crate depends on no provider and not on the core, so it does not share their misunderstandings.
+//! Clients of other projects check it: see `emulators/peers/run`.
 //!
-//! Each cloud is behind its feature: `azure`, `ec2`, `gcp`.
+//! | you want to | use |
+//! | --- | --- |
+//! | start an emulator | `Emulator::start`, by the alias of a cloud |
+//! | make it slow, scarce or inconsistent | the cloud's `Knobs` |
+//! | lose or break one call | `FaultRule` with a `Fault`, `Emulator::add_fault` |
+//! | act as somebody else in the account | the cloud's `ExternalAction`, `Emulator::perform_external` |
+//! | let time pass | `Emulator::advance` |
+//! | see the true state | `Emulator::oracle` |
+//! | see what a client sent | `Emulator::calls` |
+//!
+//! Each cloud has a feature: `azure`, `ec2`, `gcp`.
 #![cfg_attr(feature = "azure", doc = "")]
 #![cfg_attr(
     feature = "azure",
@@ -44,7 +54,7 @@ pub use cloud::{
     fault::{Fault, FaultRule, Phase},
 };
 
-/// The README's code compiles.
+/// Compiles the code in the README.
 #[cfg(all(doctest, feature = "azure", feature = "ec2", feature = "gcp"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

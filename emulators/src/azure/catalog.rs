@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_is_offered_where_it_says() {
+    fn size_is_offered_in_its_zones() {
         let mut size = SizeSpec::new("a", "f", 1, 1);
         assert!(size.is_in(None) && size.is_in(Some("1")));
         size.zones = vec!["2".to_owned()];
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_location_is_written_in_many_ways() {
+    fn location_names_are_normalized() {
         assert_eq!(plain_location("East US"), "eastus");
     }
 }

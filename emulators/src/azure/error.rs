@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_two_words_for_what_is_not_there_differ() {
+    fn not_found_codes_of_provider_and_manager_differ() {
         let manager = Refusal::no_resource("Microsoft.Compute/virtualMachines", "a", "rg");
         let provider = Refusal::no_entity();
         assert_eq!((manager.status, provider.status), (404, 404));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_a_property_names_it() {
+    fn property_refusals_have_a_target() {
         assert_eq!(
             Refusal::missing("location").target.as_deref(),
             Some("location")

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_about_what_it_asks_for_or_names() {
+    fn resource_count_is_what_a_call_creates_or_names() {
         assert_eq!(resources("MaxCount=3"), 3);
         assert_eq!(resources("InstanceId.1=a&InstanceId.2=b"), 2);
         assert_eq!(resources("ResourceId.1=a"), 1);

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_and_several_ids_are_told_apart() {
+    fn messages_differ_for_one_and_several_ids() {
         let code = "InvalidInstanceID.NotFound";
         let one = Refusal::not_found(code, "instance", &["i-1"]);
         assert_eq!(one.message, "The instance ID 'i-1' does not exist");

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_read_up_to_its_limit() {
+    fn body_is_read_up_to_the_limit() {
         let all = |size: usize| run(read(Full::new(Bytes::from(vec![7; size]))));
         assert_eq!(all(3), Ok(Bytes::from_static(&[7; 3])));
         assert_eq!(all(MAX_BODY_BYTES).map(|b| b.len()), Ok(MAX_BODY_BYTES));

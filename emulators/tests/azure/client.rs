@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::shared::http::exchange;
-pub(crate) use crate::shared::http::{Reply, open};
+pub(crate) use crate::shared::http::{Response, open};
 use fleetwright_emulators::azure::AzureEmulator;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(crate) fn body() -> Value {
     })
 }
 
-impl Reply {
+impl Response {
     /// The document.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
@@ -65,11 +65,11 @@ impl Reply {
     }
 }
 
-pub(crate) fn put(emulator: &AzureEmulator, name: &str) -> io::Result<Reply> {
+pub(crate) fn put(emulator: &AzureEmulator, name: &str) -> io::Result<Response> {
     send(emulator, "PUT", &format!("{VMS}/{name}"), &body())
 }
 
-pub(crate) fn get(emulator: &AzureEmulator, path: &str) -> io::Result<Reply> {
+pub(crate) fn get(emulator: &AzureEmulator, path: &str) -> io::Result<Response> {
     send(emulator, "GET", path, &Value::Null)
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn send(
     method: &str,
     path: &str,
     body: &Value,
-) -> io::Result<Reply> {
+) -> io::Result<Response> {
     let body = text(body);
     let path = if path.contains('?') {
         path.to_owned()
@@ -96,7 +96,7 @@ pub(crate) fn send(
 }
 
 /// Asks for a URL that a reply has told.
-pub(crate) fn follow(emulator: &AzureEmulator, url: &str) -> io::Result<Reply> {
+pub(crate) fn follow(emulator: &AzureEmulator, url: &str) -> io::Result<Response> {
     let path = url.strip_prefix(&emulator.endpoint()).unwrap();
     get(emulator, path)
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::client::{AUTHORIZATION, Reply, VERSION, VMS, follow, get, open, put, send};
+use crate::client::{AUTHORIZATION, Response, VERSION, VMS, follow, get, open, put, send};
 use fleetwright_emulators::azure::{
     AzureEmulator, Failure, Fault, FaultRule, Knobs, Operation, Phase, RetryAfter, Throttle,
 };
@@ -22,7 +22,7 @@ fn struck_by(fault: Fault, operation: Operation) -> AzureEmulator {
 }
 
 /// Puts a virtual machine under a fault: what came back, and how many there are.
-fn put_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
+fn put_under(fault: Fault) -> (std::io::Result<Response>, usize) {
     let emulator = struck_by(fault, PUT);
     let reply = put(&emulator, "vm");
     assert!(emulator.unused_faults().is_empty());
@@ -34,7 +34,7 @@ fn put_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
 }
 
 #[test]
-fn a_lost_call_leaves_no_byte_and_its_phase_decides() {
+fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
     for (phase, made) in PHASES {
         let (reply, found) = put_under(Fault::Lost { phase });
         assert_eq!((reply.is_err(), found), (true, made));
@@ -44,7 +44,7 @@ fn a_lost_call_leaves_no_byte_and_its_phase_decides() {
 }
 
 #[test]
-fn a_document_is_cut_or_is_none() {
+fn truncated_and_malformed_documents_are_sent() {
     for (fault, begins) in [(Fault::Truncated, '{'), (Fault::Malformed, '<')] {
         let (reply, made) = put_under(fault);
         let body = reply.unwrap().body;
@@ -90,7 +90,7 @@ fn refusals_have_their_codes_and_no_effect() {
 }
 
 #[test]
-fn the_time_to_come_back_may_be_a_date() {
+fn retry_after_can_be_a_date() {
     let emulator = AzureEmulator::start(Knobs::default()).unwrap();
     let mut knobs = emulator.knobs();
     knobs.retry_after = RetryAfter::Date;
@@ -111,7 +111,7 @@ fn the_time_to_come_back_may_be_a_date() {
 }
 
 #[test]
-fn a_call_takes_longer_or_never_ends() {
+fn delay_and_hang_faults_apply() {
     for (phase, made) in PHASES {
         let by = Duration::from_millis(30);
         let (reply, found) = put_under(Fault::Delay { phase, by });
@@ -132,7 +132,7 @@ fn a_call_takes_longer_or_never_ends() {
 }
 
 #[test]
-fn an_operation_ends_with_a_code_or_is_forgotten() {
+fn operation_faults_apply() {
     let late = Fault::LateFailure {
         code: "AllocationFailed".to_owned(),
         message: "no machine".to_owned(),
@@ -163,7 +163,7 @@ fn an_operation_ends_with_a_code_or_is_forgotten() {
 }
 
 #[test]
-fn lists_and_reads_are_tricked() {
+fn page_and_read_faults_apply() {
     let emulator = AzureEmulator::start(Knobs::default()).unwrap();
     put(&emulator, "vm").unwrap();
     let list = Operation::VirtualMachinesList;
@@ -177,7 +177,7 @@ fn lists_and_reads_are_tricked() {
     for (nth, fault) in (1..).zip(faults) {
         emulator.add_fault(FaultRule::nth(list, nth, fault));
     }
-    let page = |reply: Reply| {
+    let page = |reply: Response| {
         let page = reply.json();
         let link = page["nextLink"].as_str().map(str::to_owned);
         (page["value"].as_array().unwrap().clone(), link)

@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use crate::{
-    client::{AUTHORIZATION, GROUP, Reply, VERSION, VMS, body, get, send},
-    shared::http::{exchange, throw},
+    client::{AUTHORIZATION, GROUP, Response, VERSION, VMS, body, get, send},
+    shared::http::{exchange, send_raw},
 };
 use fleetwright_emulators::azure::{AzureEmulator, Knobs, Operation};
 use proptest::prelude::*;
@@ -98,7 +98,7 @@ static PLACES: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 /// A success, or an error with a code; never a fault of the emulator's own.
-fn judge(reply: &Reply) -> Result<(), TestCaseError> {
+fn judge(reply: &Response) -> Result<(), TestCaseError> {
     if reply.status < 300 {
         let empty = matches!(reply.status, 200 | 202 | 204) && reply.body.is_empty();
         prop_assert!(empty || serde_json::from_str::<Value>(&reply.body).is_ok());
@@ -152,7 +152,7 @@ proptest! {
 
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        throw(EMULATOR.address(), &bytes).unwrap();
+        send_raw(EMULATOR.address(), &bytes).unwrap();
         for method in ["PUT", "PATCH", "POST"] {
             let path = format!("{VMS}/vm/start?{VERSION}").replace("/start", if method == "POST" { "/start" } else { "" });
             judge(&exchange(EMULATOR.address(), method, &path, AUTHORIZATION, &bytes).unwrap())?;

@@ -1,17 +1,17 @@
-//! The program: it says where it listens, and refuses what it should.
+//! The program: it prints its address, and refuses invalid arguments.
 
 use crate::{
     client::VERSION,
     shared::{
         http::exchange,
-        program::{complains_as_it_should, listening},
+        program::{check_refused_arguments, start_listening},
     },
 };
 
 #[test]
-fn it_says_where_it_listens_and_answers_there() {
+fn program_prints_its_address_and_serves() {
     let options = ["--seed", "7", "--token", "mine", "--subscription", "s"];
-    let (_program, address) = listening("azure", &options);
+    let (_program, address) = start_listening("azure", &options);
     for (token, subscription, status) in
         [("mine", "s", 200), ("mine", "t", 404), ("other", "s", 401)]
     {
@@ -25,6 +25,6 @@ fn it_says_where_it_listens_and_answers_there() {
 }
 
 #[test]
-fn it_listens_on_loopback_unless_told_otherwise() {
-    complains_as_it_should("azure");
+fn only_loopback_is_allowed_by_default() {
+    check_refused_arguments("azure");
 }

@@ -15,7 +15,7 @@ fn start() -> AzureEmulator {
 }
 
 #[test]
-fn what_is_no_request_of_azure_gets_its_error() {
+fn invalid_request_gets_azures_error() {
     let emulator = start();
     let list = format!("{VMS}?{VERSION}");
     let large = vec![b'a'; (1 << 20) + 1];
@@ -147,7 +147,7 @@ fn paths_are_of_any_case_and_names_are_decoded() {
 }
 
 #[test]
-fn a_name_in_a_race_is_made_once() {
+fn concurrent_creations_of_a_name_create_one() {
     let emulator = start();
     let statuses: Vec<u16> = thread::scope(|scope| {
         let racers: Vec<_> = (0..16)
@@ -227,7 +227,7 @@ fn the_console_needs_no_token() {
 }
 
 #[test]
-fn control_turns_knobs_lets_others_act_and_resets() {
+fn control_endpoint_changes_knobs_acts_and_resets() {
     let emulator = start();
     let control = |method: &str, path: &str, body: &Value| {
         let body = text(body);

@@ -13,7 +13,7 @@ fn slow() -> AzureEmulator {
 }
 
 #[test]
-fn a_creation_is_followed_to_its_end_by_absolute_urls() {
+fn creation_is_polled_by_absolute_urls() {
     let emulator = slow();
     let reply = put(&emulator, "vm").unwrap();
     assert_eq!(
@@ -36,7 +36,7 @@ fn a_creation_is_followed_to_its_end_by_absolute_urls() {
 }
 
 #[test]
-fn a_deletion_is_followed_by_its_location_until_there_is_nothing() {
+fn deletion_is_polled_by_its_location_until_not_found() {
     let emulator = slow();
     put(&emulator, "vm").unwrap();
     emulator.advance(Duration::from_secs(3600));
@@ -63,7 +63,7 @@ fn a_deletion_is_followed_by_its_location_until_there_is_nothing() {
 }
 
 #[test]
-fn what_is_missing_is_deleted_without_a_body() {
+fn deleting_a_missing_resource_has_no_body() {
     let emulator = slow();
     let reply = send(&emulator, "DELETE", &format!("{VMS}/none"), &Value::Null).unwrap();
     assert_eq!((reply.status, reply.body.as_str()), (204, ""));

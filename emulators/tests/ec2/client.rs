@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr};
 
 use crate::shared::http::exchange;
-pub(crate) use crate::shared::http::{Reply, open};
+pub(crate) use crate::shared::http::{Response, open};
 use fleetwright_emulators::ec2::Ec2Emulator;
 
 pub(crate) const LAUNCH: &str =
@@ -12,7 +12,7 @@ pub(crate) const LAUNCH: &str =
 pub(crate) const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/ec2/aws4_request, \
     SignedHeaders=host;x-amz-date, Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-impl Reply {
+impl Response {
     /// The texts of all elements of a name.
     pub(crate) fn all(&self, name: &str) -> Vec<String> {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
@@ -28,7 +28,7 @@ impl Reply {
 }
 
 /// Posts a form with the version, signed.
-pub(crate) fn post(emulator: &Ec2Emulator, form: &str) -> io::Result<Reply> {
+pub(crate) fn post(emulator: &Ec2Emulator, form: &str) -> io::Result<Response> {
     let form = format!("Version=2016-11-15&{form}");
     request(emulator, "POST", "/", AUTHORIZATION, form.as_bytes())
 }
@@ -39,7 +39,7 @@ pub(crate) fn request(
     path: &str,
     authorization: &str,
     body: &[u8],
-) -> io::Result<Reply> {
+) -> io::Result<Response> {
     ask(emulator.address(), method, path, authorization, body)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn ask(
     path: &str,
     authorization: &str,
     body: &[u8],
-) -> io::Result<Reply> {
+) -> io::Result<Response> {
     let signed = if authorization.is_empty() {
         String::new()
     } else {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::client::{AUTHORIZATION, LAUNCH, Reply, open, post, request};
+use crate::client::{AUTHORIZATION, LAUNCH, Response, open, post, request};
 use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, Knobs, Phase};
 
 const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
@@ -18,7 +18,7 @@ fn struck_by(fault: Fault, action: Action) -> Ec2Emulator {
 }
 
 /// Launches under a fault: what came back, and how many instances there are.
-fn launch_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
+fn launch_under(fault: Fault) -> (std::io::Result<Response>, usize) {
     let emulator = struck_by(fault, Action::RunInstances);
     let reply = post(&emulator, LAUNCH);
     assert!(emulator.unused_faults().is_empty());
@@ -30,7 +30,7 @@ fn launch_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
 }
 
 #[test]
-fn a_lost_call_gets_no_byte_and_its_phase_decides_the_effect() {
+fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
     for (phase, made) in PHASES {
         let (reply, found) = launch_under(Fault::Lost { phase });
         assert!(reply.is_err());
@@ -39,7 +39,7 @@ fn a_lost_call_gets_no_byte_and_its_phase_decides_the_effect() {
 }
 
 #[test]
-fn a_lost_call_is_in_the_log_with_what_it_asked() {
+fn lost_call_is_recorded_with_its_parameters() {
     for (phase, made) in PHASES {
         let emulator = struck_by(Fault::Lost { phase }, Action::RunInstances);
         let form = format!("{LAUNCH}&ClientToken=kept");
@@ -58,7 +58,7 @@ fn a_lost_call_is_in_the_log_with_what_it_asked() {
 }
 
 #[test]
-fn a_reply_breaks_off_in_its_middle() {
+fn response_is_reset_in_the_middle() {
     let (reply, made) = launch_under(Fault::Reset);
     assert!(reply.is_err());
     assert_eq!(made, 1);
@@ -110,7 +110,7 @@ fn refusals_have_their_codes_and_no_effect() {
 }
 
 #[test]
-fn an_internal_error_may_come_after_the_effect() {
+fn internal_error_can_come_after_the_effect() {
     let (reply, made) = launch_under(Fault::ServerError {
         phase: Phase::After,
     });
@@ -118,7 +118,7 @@ fn an_internal_error_may_come_after_the_effect() {
 }
 
 #[test]
-fn a_delayed_call_is_carried_out_and_arrives() {
+fn delayed_call_is_executed_and_delivered() {
     for (phase, _) in PHASES {
         let by = Duration::from_millis(20);
         let (reply, made) = launch_under(Fault::Delay { phase, by });
@@ -127,7 +127,7 @@ fn a_delayed_call_is_carried_out_and_arrives() {
 }
 
 #[test]
-fn a_hanging_call_never_ends_and_its_phase_decides_the_effect() {
+fn hang_phase_decides_the_effect() {
     for (phase, made) in PHASES {
         let emulator = struck_by(Fault::Hang { phase }, Action::RunInstances);
         let mut stream = open(emulator.address()).unwrap();
@@ -153,7 +153,7 @@ fn a_hanging_call_never_ends_and_its_phase_decides_the_effect() {
 }
 
 #[test]
-fn a_launch_fails_late() {
+fn launch_fails_late() {
     let fault = Fault::LateFailure {
         code: "Server.InsufficientInstanceCapacity".to_owned(),
         message: "Insufficient capacity".to_owned(),
@@ -171,7 +171,7 @@ fn a_launch_fails_late() {
 }
 
 #[test]
-fn a_state_that_nobody_knows_is_shown_and_not_kept() {
+fn unknown_state_is_returned_and_not_stored() {
     let fault = Fault::UnknownState {
         state: "hibernating".to_owned(),
     };
@@ -188,7 +188,7 @@ fn a_state_that_nobody_knows_is_shown_and_not_kept() {
 }
 
 #[test]
-fn a_stale_read_sees_the_past() {
+fn stale_read_returns_the_past() {
     let emulator = struck_by(Fault::StaleRead, Action::DescribeInstances);
     let mut knobs = emulator.knobs();
     knobs.lag.reads = Duration::from_secs(3600);
@@ -203,7 +203,7 @@ fn a_stale_read_sees_the_past() {
 }
 
 #[test]
-fn a_page_is_empty_or_its_token_repeats() {
+fn page_faults_apply() {
     let emulator = struck_by(Fault::EmptyPage, Action::DescribeInstances);
     let form = LAUNCH.replace("MinCount=1&MaxCount=1", "MinCount=7&MaxCount=7");
     post(&emulator, &form).unwrap();
@@ -227,7 +227,7 @@ fn a_page_is_empty_or_its_token_repeats() {
 }
 
 #[test]
-fn a_rule_without_a_number_strikes_every_call_of_every_action() {
+fn rule_without_number_applies_to_every_call() {
     let emulator = Ec2Emulator::start(Knobs::default()).unwrap();
     emulator.add_fault(FaultRule::always_any(Fault::Throttled {
         retry_after_secs: None,
@@ -240,7 +240,7 @@ fn a_rule_without_a_number_strikes_every_call_of_every_action() {
 }
 
 #[test]
-fn throttling_may_say_when_to_come_back() {
+fn throttling_can_send_retry_after() {
     for (retry_after_secs, header) in [(None, false), (Some(7), true)] {
         let (reply, made) = launch_under(Fault::Throttled { retry_after_secs });
         let reply = reply.unwrap();
@@ -251,7 +251,7 @@ fn throttling_may_say_when_to_come_back() {
 }
 
 #[test]
-fn a_fault_of_operations_means_nothing_here() {
+fn operation_faults_are_not_supported() {
     let emulator = struck_by(Fault::OperationExpired, Action::RunInstances);
     assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
     assert_eq!(emulator.unused_faults().len(), 1);

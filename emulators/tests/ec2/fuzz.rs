@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use crate::{
-    client::{AUTHORIZATION, Reply, request},
-    shared::http::throw,
+    client::{AUTHORIZATION, Response, request},
+    shared::http::send_raw,
 };
 use fleetwright_emulators::ec2::{Action, Ec2Emulator, Knobs};
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ fn parameter() -> impl Strategy<Value = (String, String)> {
 }
 
 /// An answer or an error, well-formed either way.
-fn judge(reply: &Reply) -> Result<(), TestCaseError> {
+fn judge(reply: &Response) -> Result<(), TestCaseError> {
     let mut reader = Reader::from_str(&reply.body);
     loop {
         match reader.read_event() {
@@ -169,7 +169,7 @@ proptest! {
     #[test]
     fn any_bytes_on_the_wire(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         // What is no HTTP may be hung up on at any time; it only must not hurt.
-        throw(EMULATOR.address(), &bytes).unwrap();
+        send_raw(EMULATOR.address(), &bytes).unwrap();
         let form = b"Version=2016-11-15&Action=DescribeAvailabilityZones";
         prop_assert_eq!(request(&EMULATOR, "POST", "/", AUTHORIZATION, form).unwrap().status, 200);
     }

@@ -1,13 +1,13 @@
-//! The program: it says where it listens, and refuses what it should.
+//! The program: it prints its address, and refuses invalid arguments.
 
 use crate::{
     client::{AUTHORIZATION, ask},
-    shared::program::{complains_as_it_should, listening},
+    shared::program::{check_refused_arguments, start_listening},
 };
 
 #[test]
-fn it_says_where_it_listens_and_answers_there() {
-    let (_program, address) = listening("ec2", &["--access-key", "mine", "--seed", "7"]);
+fn program_prints_its_address_and_serves() {
+    let (_program, address) = start_listening("ec2", &["--access-key", "mine", "--seed", "7"]);
     let form = b"Version=2016-11-15&Action=DescribeInstances";
     for key in ["test", "mine"] {
         let authorization = AUTHORIZATION.replace("=test/", &format!("={key}/"));
@@ -19,6 +19,6 @@ fn it_says_where_it_listens_and_answers_there() {
 }
 
 #[test]
-fn it_listens_on_loopback_unless_told_otherwise() {
-    complains_as_it_should("ec2");
+fn only_loopback_is_allowed_by_default() {
+    check_refused_arguments("ec2");
 }

@@ -30,7 +30,7 @@ fn get_and_post_are_the_same() {
 }
 
 #[test]
-fn what_is_no_request_of_ec2_gets_its_error() {
+fn invalid_request_gets_ec2s_error() {
     let emulator = start();
     let describe = b"Action=DescribeInstances&Version=2016-11-15";
     let other_key = AUTHORIZATION.replace("Credential=test", "Credential=AKIASOMEBODY");
@@ -124,7 +124,7 @@ fn one_connection_carries_many_requests() {
 }
 
 #[test]
-fn a_client_that_stalls_holds_up_nobody() {
+fn stalled_client_does_not_block_others() {
     let emulator = start();
     let mut stalled = Vec::new();
     for piece in [
@@ -160,7 +160,7 @@ fn the_same_seed_gives_the_same_replies_to_the_byte() {
 }
 
 #[test]
-fn a_token_in_a_race_launches_once() {
+fn concurrent_launches_with_one_token_launch_once() {
     let emulator = start();
     let form = format!("{LAUNCH}&ClientToken=race");
     let ids: Vec<Vec<String>> = thread::scope(|scope| {
@@ -177,7 +177,7 @@ fn a_token_in_a_race_launches_once() {
 }
 
 #[test]
-fn a_bucket_is_refilled_by_its_clock() {
+fn token_bucket_is_refilled_by_the_clock() {
     let clock = Arc::new(ManualClock::new());
     let mut knobs = Knobs::default();
     let throttle = Throttle::new(Duration::from_secs(1), NonZeroU32::MIN);
@@ -201,7 +201,7 @@ fn control(emulator: &Ec2Emulator, method: &str, path: &str, body: &Value) -> (u
 }
 
 #[test]
-fn the_control_endpoint_has_the_power_of_the_handle() {
+fn control_endpoint_matches_the_handle() {
     let clock = Arc::new(ManualClock::new());
     let emulator =
         Ec2Emulator::start_on(([127, 0, 0, 1], 0).into(), Knobs::default(), clock).unwrap();
@@ -288,7 +288,7 @@ fn the_control_endpoint_has_the_power_of_the_handle() {
 }
 
 #[test]
-fn bad_control_is_told_why_and_changes_nothing() {
+fn invalid_control_request_is_refused_and_changes_nothing() {
     let emulator = start();
     let before = emulator.knobs();
     for (method, path, body, status) in [
@@ -319,7 +319,7 @@ fn bad_control_is_told_why_and_changes_nothing() {
 }
 
 #[test]
-fn the_log_of_calls_shows_tokens_and_no_signature() {
+fn call_records_have_tokens_and_no_signature() {
     let emulator = start();
     post(&emulator, &format!("{LAUNCH}&ClientToken=abc")).unwrap();
     let calls = emulator.calls();
@@ -329,7 +329,7 @@ fn the_log_of_calls_shows_tokens_and_no_signature() {
 }
 
 #[test]
-fn a_dropped_emulator_closes_its_port_and_its_connections() {
+fn dropped_emulator_closes_its_port_and_connections() {
     let emulator = start();
     let address = emulator.address();
     let mut idle = open(address).unwrap();

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::shared::http::exchange;
-pub(crate) use crate::shared::http::{Reply, open};
+pub(crate) use crate::shared::http::{Response, open};
 use fleetwright_emulators::gcp::GcpEmulator;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(crate) fn body(name: &str) -> Value {
     })
 }
 
-impl Reply {
+impl Response {
     /// The document.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
@@ -37,11 +37,11 @@ impl Reply {
     }
 }
 
-pub(crate) fn insert(emulator: &GcpEmulator, name: &str) -> io::Result<Reply> {
+pub(crate) fn insert(emulator: &GcpEmulator, name: &str) -> io::Result<Response> {
     post(emulator, INSTANCES, &body(name))
 }
 
-pub(crate) fn post(emulator: &GcpEmulator, path: &str, body: &Value) -> io::Result<Reply> {
+pub(crate) fn post(emulator: &GcpEmulator, path: &str, body: &Value) -> io::Result<Response> {
     let body = if body.is_null() {
         String::new()
     } else {
@@ -50,7 +50,7 @@ pub(crate) fn post(emulator: &GcpEmulator, path: &str, body: &Value) -> io::Resu
     send(emulator, "POST", path, body.as_bytes())
 }
 
-pub(crate) fn get(emulator: &GcpEmulator, path: &str) -> io::Result<Reply> {
+pub(crate) fn get(emulator: &GcpEmulator, path: &str) -> io::Result<Response> {
     send(emulator, "GET", path, b"")
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn send(
     method: &str,
     path: &str,
     body: &[u8],
-) -> io::Result<Reply> {
+) -> io::Result<Response> {
     let headers = "Authorization: Bearer token\r\nContent-Type: application/json\r\n";
     exchange(emulator.address(), method, path, headers, body)
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::client::{INSTANCES, Reply, get, insert, open, post};
+use crate::client::{INSTANCES, Response, get, insert, open, post};
 use fleetwright_emulators::gcp::{
     Failure, Fault, FaultRule, GcpEmulator, Knobs, Method, Phase, Timing,
 };
@@ -20,7 +20,7 @@ fn struck_by(fault: Fault, method: Method) -> GcpEmulator {
 }
 
 /// Inserts under a fault: what came back, and how many instances there are.
-fn insert_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
+fn insert_under(fault: Fault) -> (std::io::Result<Response>, usize) {
     let emulator = struck_by(fault, Method::InstancesInsert);
     let reply = insert(&emulator, "vm");
     assert!(emulator.unused_faults().is_empty());
@@ -32,7 +32,7 @@ fn insert_under(fault: Fault) -> (std::io::Result<Reply>, usize) {
 }
 
 #[test]
-fn a_lost_call_gets_no_byte_and_its_phase_decides_the_effect() {
+fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
     for (phase, made) in PHASES {
         let (reply, found) = insert_under(Fault::Lost { phase });
         assert!(reply.is_err());
@@ -41,7 +41,7 @@ fn a_lost_call_gets_no_byte_and_its_phase_decides_the_effect() {
 }
 
 #[test]
-fn a_reply_breaks_off_or_is_something_else() {
+fn broken_responses_are_sent() {
     let (reply, made) = insert_under(Fault::Reset);
     assert!(reply.is_err() && made == 1);
     let (reply, made) = insert_under(Fault::Truncated);
@@ -90,7 +90,7 @@ fn refusals_have_their_reasons_and_no_effect() {
 }
 
 #[test]
-fn a_call_takes_longer_or_never_ends() {
+fn delay_and_hang_faults_apply() {
     for (phase, made) in PHASES {
         let by = Duration::from_millis(30);
         let (reply, found) = insert_under(Fault::Delay { phase, by });
@@ -113,7 +113,7 @@ fn a_call_takes_longer_or_never_ends() {
 }
 
 #[test]
-fn an_operation_ends_with_errors_or_is_forgotten() {
+fn operation_faults_apply() {
     let errors = vec![Failure::new("ONE", "first"), Failure::new("TWO", "second")];
     let late = Fault::LateFailure {
         code: "ONE".to_owned(),
@@ -141,7 +141,7 @@ fn an_operation_ends_with_errors_or_is_forgotten() {
 }
 
 #[test]
-fn lists_and_reads_are_tricked() {
+fn page_and_read_faults_apply() {
     let emulator = GcpEmulator::start(Knobs::default()).unwrap();
     insert(&emulator, "vm").unwrap();
     let list = Method::InstancesList;
@@ -171,7 +171,7 @@ fn lists_and_reads_are_tricked() {
 }
 
 #[test]
-fn waiting_waits_and_gives_up() {
+fn wait_returns_after_the_timeout() {
     let mut knobs = Knobs::default();
     knobs.timing = Timing::all(Duration::from_secs(3600));
     knobs.timing.wait = Duration::from_millis(20);

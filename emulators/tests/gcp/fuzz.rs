@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use crate::{
-    client::{Reply, body, get, send},
-    shared::http::throw,
+    client::{Response, body, get, send},
+    shared::http::send_raw,
 };
 use fleetwright_emulators::gcp::{GcpEmulator, Knobs};
 use proptest::prelude::*;
@@ -118,7 +118,7 @@ const NAMES: [&str; 24] = [
 ];
 
 /// An answer or an error, well-formed either way.
-fn judge(reply: &Reply) -> Result<(), TestCaseError> {
+fn judge(reply: &Response) -> Result<(), TestCaseError> {
     let document: Result<Value, _> = serde_json::from_str(&reply.body);
     prop_assert!(document.is_ok(), "{}", reply.body);
     let document = document.unwrap();
@@ -202,7 +202,7 @@ proptest! {
 
     #[test]
     fn any_bytes_on_the_wire(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        throw(EMULATOR.address(), &bytes).unwrap();
+        send_raw(EMULATOR.address(), &bytes).unwrap();
         prop_assert_eq!(get(&EMULATOR, ZONES).unwrap().status, 200);
     }
 }

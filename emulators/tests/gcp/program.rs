@@ -1,14 +1,14 @@
-//! The program: it says where it listens, and refuses what it should.
+//! The program: it prints its address, and refuses invalid arguments.
 
 use crate::shared::{
     http::exchange,
-    program::{complains_as_it_should, listening},
+    program::{check_refused_arguments, start_listening},
 };
 
 #[test]
-fn it_says_where_it_listens_and_answers_there() {
+fn program_prints_its_address_and_serves() {
     let options = ["--seed", "7", "--access-token", "mine", "--project", "p"];
-    let (_program, address) = listening("gcp", &options);
+    let (_program, address) = start_listening("gcp", &options);
     for (token, project, status) in [("mine", "p", 200), ("mine", "q", 404), ("other", "p", 401)] {
         let path = format!("/compute/v1/projects/{project}/zones");
         let headers = format!("Authorization: Bearer {token}\r\n");
@@ -20,6 +20,6 @@ fn it_says_where_it_listens_and_answers_there() {
 }
 
 #[test]
-fn it_listens_on_loopback_unless_told_otherwise() {
-    complains_as_it_should("gcp");
+fn only_loopback_is_allowed_by_default() {
+    check_refused_arguments("gcp");
 }

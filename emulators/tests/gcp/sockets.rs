@@ -15,7 +15,7 @@ fn start() -> GcpEmulator {
 }
 
 #[test]
-fn an_instance_lives_and_dies() {
+fn instance_lifecycle() {
     let emulator = start();
     assert!(emulator.address().ip().is_loopback());
     let operation = insert(&emulator, "vm").unwrap();
@@ -39,7 +39,7 @@ fn an_instance_lives_and_dies() {
 }
 
 #[test]
-fn what_clients_add_to_a_query_is_taken() {
+fn client_query_additions_are_accepted() {
     let emulator = start();
     for query in [
         "alt=json",
@@ -57,7 +57,7 @@ fn what_clients_add_to_a_query_is_taken() {
 }
 
 #[test]
-fn what_is_no_request_gets_an_error() {
+fn invalid_request_gets_an_error() {
     let emulator = start();
     let large = vec![b' '; (1 << 20) + 1];
     for (method, path, body, status) in [
@@ -82,7 +82,7 @@ fn what_is_no_request_gets_an_error() {
 }
 
 #[test]
-fn tokens_are_checked_if_any_are_known() {
+fn tokens_are_checked_if_configured() {
     let mut knobs = Knobs::default();
     knobs.access_tokens.insert("secret".to_owned());
     let emulator = GcpEmulator::start(knobs).unwrap();
@@ -126,7 +126,7 @@ fn too_many_calls_are_refused() {
 }
 
 #[test]
-fn the_record_of_a_call_shows_what_it_asked() {
+fn call_record_has_the_parameters() {
     let emulator = start();
     let id = "11111111-1111-4111-8111-111111111111";
     let path = format!("{INSTANCES}?requestId={id}");
@@ -145,7 +145,7 @@ fn the_record_of_a_call_shows_what_it_asked() {
 }
 
 #[test]
-fn control_does_what_the_handle_does() {
+fn control_endpoint_matches_the_handle() {
     let emulator = start();
     let control = |method: &str, path: &str, body: &Value| {
         let body = if body.is_null() {

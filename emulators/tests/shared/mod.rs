@@ -1,4 +1,4 @@
-//! What the tests of every cloud need: a client in a few lines, and the program.
+//! What the tests of every cloud share: a minimal HTTP client, and the program.
 
 pub(crate) mod http;
 pub(crate) mod program;

@@ -1,4 +1,4 @@
-//! The program, ended with the test.
+//! Runs the program `fleetwright-emulators`, and kills it with the test.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -23,32 +23,32 @@ fn start(cloud: &str, arguments: &[&str]) -> Program {
     Program(command.spawn().unwrap())
 }
 
-/// Starts a cloud on a free port, and reads where it listens.
-pub(crate) fn listening(cloud: &str, arguments: &[&str]) -> (Program, SocketAddr) {
+/// Starts a cloud on a free port, and returns the address that the program prints.
+pub(crate) fn start_listening(cloud: &str, arguments: &[&str]) -> (Program, SocketAddr) {
     let arguments = [&["--listen", "127.0.0.1:0"], arguments].concat();
     let mut program = start(cloud, &arguments);
     let mut line = String::new();
     let stdout = program.0.stdout.take().unwrap();
     BufReader::new(stdout).read_line(&mut line).unwrap();
-    let said = format!("{cloud} listens at http://");
-    let address: SocketAddr = line.trim().strip_prefix(&said).unwrap().parse().unwrap();
+    let prefix = format!("{cloud} listens at http://");
+    let address: SocketAddr = line.trim().strip_prefix(&prefix).unwrap().parse().unwrap();
     assert!(address.ip().is_loopback());
     (program, address)
 }
 
-/// What it says before it gives up.
-fn complaint(cloud: &str, arguments: &[&str]) -> String {
+/// Returns the error output of a program that must fail.
+fn error_output(cloud: &str, arguments: &[&str]) -> String {
     let mut program = start(cloud, arguments);
-    let mut said = String::new();
+    let mut output = String::new();
     let stderr = program.0.stderr.as_mut().unwrap();
-    stderr.read_to_string(&mut said).unwrap();
+    stderr.read_to_string(&mut output).unwrap();
     assert!(!program.0.wait().unwrap().success());
-    said
+    output
 }
 
-/// It refuses to listen where others can reach it, and says what is wrong with its arguments.
-pub(crate) fn complains_as_it_should(cloud: &str) {
-    assert!(complaint(cloud, &["--listen", "0.0.0.0:0"]).contains("--allow-remote"));
-    assert!(complaint(cloud, &["--listen", "nowhere"]).contains("invalid value"));
-    assert!(complaint(cloud, &["--knobs", "no-such-file.json"]).contains("no-such-file.json"));
+/// Checks that the program refuses a public address and reports what is wrong with its arguments.
+pub(crate) fn check_refused_arguments(cloud: &str) {
+    assert!(error_output(cloud, &["--listen", "0.0.0.0:0"]).contains("--allow-remote"));
+    assert!(error_output(cloud, &["--listen", "nowhere"]).contains("invalid value"));
+    assert!(error_output(cloud, &["--knobs", "no-such-file.json"]).contains("no-such-file.json"));
 }

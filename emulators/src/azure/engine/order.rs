@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_must_be_able_to_log_in() {
+    fn a_login_method_is_required() {
         let keys =
             json!({ "ssh": { "publicKeys": [{ "path": "/x", "keyData": "ssh-rsa AAAA" }] } });
         assert_eq!(

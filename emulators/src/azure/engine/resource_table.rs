@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_still_seen_by_reads_that_lag() {
+    fn stale_read_returns_a_deleted_resource() {
         let at = Duration::from_secs;
         let window = at(10);
         let mut resource_table = ResourceTable::default();

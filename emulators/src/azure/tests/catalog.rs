@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn groups_places_sizes_and_networks_are_told() {
+fn catalog_can_be_listed() {
     let mut lab = Lab::with(|knobs| knobs.sizes[1].restricted = true);
     let compute = "/subscriptions/s/providers/Microsoft.Compute";
     let count = |document: &Value| document["value"].as_array().unwrap().len();
@@ -93,7 +93,7 @@ fn groups_places_sizes_and_networks_are_told() {
 }
 
 #[test]
-fn what_is_used_of_a_quota_is_told() {
+fn quota_usage_is_reported() {
     let mut lab = Lab::with(|knobs| knobs.vcpu_quota = Some(10));
     lab.running("a");
     lab.put("b", order_with("/properties/priority", json!("Spot")));

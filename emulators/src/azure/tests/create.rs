@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn one_put_makes_a_machine_with_all_that_belongs_to_it() {
+fn one_put_creates_a_machine_with_its_resources() {
     let mut lab = Lab::new();
     let answer = lab.put("a", order());
     assert_eq!(answer.status, 201);
@@ -37,7 +37,7 @@ fn one_put_makes_a_machine_with_all_that_belongs_to_it() {
 }
 
 #[test]
-fn a_name_can_be_had_again_and_the_guid_is_another() {
+fn reused_name_gets_a_new_guid() {
     let mut lab = Lab::new();
     lab.running("a");
     let first = lab.vm("a").vm_id;
@@ -47,7 +47,7 @@ fn a_name_can_be_had_again_and_the_guid_is_another() {
 }
 
 #[test]
-fn the_same_again_while_it_is_made_leads_to_the_same_operation() {
+fn repeated_put_during_creation_returns_the_same_operation() {
     let mut lab = Lab::new();
     let first = lab.put("a", order());
     let again = lab.put("a", order());
@@ -64,7 +64,7 @@ fn the_same_again_while_it_is_made_leads_to_the_same_operation() {
 }
 
 #[test]
-fn a_precondition_keeps_what_is_there() {
+fn preconditions_protect_existing_resources() {
     let mut lab = Lab::new();
     let mut wanted = request(&format!("PUT {VMS}/a"), order());
     wanted.if_none_match = Some("*".to_owned());
@@ -91,7 +91,7 @@ fn a_precondition_keeps_what_is_there() {
 }
 
 #[test]
-fn what_can_not_be_made_is_refused_and_nothing_is() {
+fn invalid_insert_is_refused_and_creates_nothing() {
     let mut lab = Lab::new();
     let storage = "/properties/storageProfile";
     let system = "/properties/osProfile";
@@ -267,7 +267,7 @@ fn what_can_not_be_made_is_refused_and_nothing_is() {
 }
 
 #[test]
-fn a_disk_that_is_there_is_not_made_again() {
+fn existing_disk_is_not_created_again() {
     let mut lab = Lab::new();
     let named = order_with("/properties/storageProfile/osDisk/name", json!("system"));
     lab.put("a", named.clone());
@@ -278,7 +278,7 @@ fn a_disk_that_is_there_is_not_made_again() {
 }
 
 #[test]
-fn identity_zone_spot_and_the_rest_are_told_back() {
+fn properties_are_returned_as_sent() {
     let mut lab = Lab::new();
     let mut wanted = order_with("/properties/priority", json!("Spot"));
     wanted["properties"]["evictionPolicy"] = json!("Delete");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_goes_with_a_machine_goes_and_the_rest_is_left_behind() {
+fn delete_options_are_applied() {
     let mut lab = Lab::new();
     lab.running("a");
     let mut kept = order_with(
@@ -40,7 +40,7 @@ fn what_goes_with_a_machine_goes_and_the_rest_is_left_behind() {
 }
 
 #[test]
-fn what_is_not_there_is_deleted() {
+fn deleting_a_missing_resource_succeeds() {
     let mut lab = Lab::new();
     let delete = |lab: &mut Lab, path: &str| lab.call(&format!("DELETE {path}"), Value::Null);
     for kind in [
@@ -61,7 +61,7 @@ fn what_is_not_there_is_deleted() {
 }
 
 #[test]
-fn a_second_delete_joins_the_first() {
+fn second_delete_returns_the_first_operation() {
     let mut lab = Lab::new();
     lab.running("a");
     let first = lab
@@ -81,7 +81,7 @@ fn a_second_delete_joins_the_first() {
 }
 
 #[test]
-fn there_are_two_words_for_what_is_gone() {
+fn deleted_resource_has_two_not_found_codes() {
     let mut lab = Lab::new();
     let get = format!("GET {VMS}/a");
     let never = (404, "ResourceNotFound".to_owned());

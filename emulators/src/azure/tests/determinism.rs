@@ -40,7 +40,7 @@ fn tell(seed: u64) -> Vec<String> {
 }
 
 #[test]
-fn chance_comes_from_the_seed_alone() {
+fn randomness_comes_only_from_the_seed() {
     assert_eq!(tell(7), tell(7));
     assert_ne!(tell(7), tell(8));
 }

@@ -11,7 +11,7 @@ fn doomed(code: &str) -> CallContext {
 }
 
 #[test]
-fn a_creation_that_fails_keeps_its_name_its_interface_and_its_disk() {
+fn failed_creation_keeps_name_interface_and_disk() {
     let mut lab = Lab::new();
     let text = format!("PUT {VMS}/a");
     let answer = lab
@@ -48,7 +48,7 @@ fn a_creation_that_fails_keeps_its_name_its_interface_and_its_disk() {
 }
 
 #[test]
-fn a_guest_that_does_not_report_runs_all_the_same() {
+fn guest_that_does_not_report_still_runs() {
     let mut lab = Lab::with(|knobs| {
         knobs.late_failures = vec![LateFailure::new("OSProvisioningTimedOut", "slow")];
     });
@@ -78,7 +78,7 @@ fn order_with_nic() -> Value {
 }
 
 #[test]
-fn an_interface_is_reserved_for_the_machine_that_failed_with_it() {
+fn interface_is_reserved_for_the_failed_machine() {
     let mut lab = lab_with_nic();
     let big = "/properties/hardwareProfile/vmSize";
     let mut wanted = order_with_nic();
@@ -165,7 +165,7 @@ fn any_operation_can_fail_in_the_end() {
 }
 
 #[test]
-fn the_same_put_again_tries_a_failed_creation_again() {
+fn repeated_put_retries_a_failed_creation() {
     let mut lab = Lab::new();
     let text = format!("PUT {VMS}/a");
     lab.call_as(&text, order(), &doomed("AllocationFailed"))

@@ -8,7 +8,7 @@ fn of_vm(name: &str) -> Value {
 }
 
 #[test]
-fn a_generalized_machine_becomes_an_image_and_machines_are_made_of_it() {
+fn image_of_a_generalized_machine_can_be_launched() {
     let mut lab = Lab::new();
     lab.running("a");
     let path = format!("{COMPUTE}/images/golden");
@@ -54,7 +54,7 @@ fn a_generalized_machine_becomes_an_image_and_machines_are_made_of_it() {
 }
 
 #[test]
-fn a_disk_becomes_an_image_while_its_machine_runs() {
+fn image_of_a_disk_in_use_can_be_created() {
     let mut lab = Lab::new();
     lab.running("a");
     let disk = lab.vm("a").disks.remove(0);

@@ -12,7 +12,7 @@ fn stale(lab: &mut Lab, path: &str) -> Result<ApiResponse, Refusal> {
 }
 
 #[test]
-fn a_stale_read_sees_the_past() {
+fn stale_read_returns_the_past() {
     let mut lab = Lab::with(|knobs| knobs.lag.reads = Duration::from_secs(10));
     lab.pass(10_000);
     lab.put("a", order());
@@ -39,14 +39,14 @@ fn a_stale_read_sees_the_past() {
 }
 
 #[test]
-fn without_lag_a_stale_read_is_no_other() {
+fn stale_read_without_lag_is_current() {
     let mut lab = Lab::new();
     lab.put("a", order());
     assert!(stale(&mut lab, &format!("{VMS}/a")).is_ok());
 }
 
 #[test]
-fn a_call_may_not_find_what_was_just_made() {
+fn new_resource_may_not_be_found() {
     let mut lab = Lab::with(|knobs| {
         knobs.lag.writes = Duration::from_secs(1000);
         knobs.seed = 7;

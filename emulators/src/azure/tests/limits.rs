@@ -8,7 +8,7 @@ fn spot() -> Value {
 }
 
 #[test]
-fn each_quota_has_its_words() {
+fn quota_messages_differ() {
     let mut lab = Lab::with(|knobs| {
         knobs.spot_vcpu_quota = Some(0);
         knobs.family_quota = [("standardBSFamily".to_owned(), 2)].into();
@@ -49,7 +49,7 @@ fn the_number_of_machines_has_a_quota_too() {
 }
 
 #[test]
-fn a_quota_may_be_found_in_the_operation() {
+fn quota_can_be_reported_in_the_operation() {
     let mut lab = Lab::with(|knobs| {
         knobs.vcpu_quota = Some(0);
         knobs.quota_check = LimitCheck::InOperation;
@@ -62,7 +62,7 @@ fn a_quota_may_be_found_in_the_operation() {
 }
 
 #[test]
-fn machines_run_out_in_the_operation() {
+fn capacity_is_checked_in_the_operation() {
     let mut lab = Lab::with(|knobs| {
         let mut zone = Capacity::of(0);
         zone.zone = Some("2".to_owned());
@@ -103,7 +103,7 @@ fn machines_run_out_in_the_operation() {
 }
 
 #[test]
-fn machines_may_be_found_missing_at_once() {
+fn capacity_can_be_checked_immediately() {
     let mut lab = Lab::with(|knobs| {
         let mut none = Capacity::of(0);
         none.market = Some(Market::Spot);
@@ -138,7 +138,7 @@ fn a_size_may_be_restricted_or_offered_in_some_zones() {
 }
 
 #[test]
-fn a_subnet_can_be_full() {
+fn full_subnet_refuses_launches() {
     let mut lab = Lab::with(|knobs| {
         knobs.virtual_networks[0].subnets[0].cidr = "10.0.0.0/29".parse().unwrap();
     });

@@ -87,7 +87,7 @@ fn pages_cover_a_list_and_scopes_are_kept_apart() {
 }
 
 #[test]
-fn the_states_of_all_are_listed_without_the_rest() {
+fn status_only_list_omits_the_profiles() {
     let mut lab = lab_of(3);
     lab.post("vm1", "deallocate");
     let path = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines?statusOnly=true";
@@ -104,7 +104,7 @@ fn the_states_of_all_are_listed_without_the_rest() {
 }
 
 #[test]
-fn a_page_may_be_empty_or_lead_in_circles() {
+fn page_faults_apply() {
     let mut lab = lab_of(3);
     let mut page_fault = |page_fault, path: &str| {
         let context = CallContext {
@@ -130,7 +130,7 @@ fn a_page_may_be_empty_or_lead_in_circles() {
 }
 
 #[test]
-fn a_link_is_of_one_list_and_may_lead_elsewhere() {
+fn page_link_is_bound_to_its_list_and_origin() {
     let mut lab = lab_of(3);
     let link = lab.get(VMS)["nextLink"].as_str().unwrap().to_owned();
     let token = link.split("skiptoken=").nth(1).unwrap();

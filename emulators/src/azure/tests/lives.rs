@@ -99,7 +99,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_done_nothing_contradicts_itself(steps in proptest::collection::vec(step(), 1..40)) {
+    fn state_is_always_consistent(steps in proptest::collection::vec(step(), 1..40)) {
         let mut lab = Lab::with(|knobs| {
             knobs.capacity = vec![Capacity::of(2)];
             knobs.timing.update = Duration::from_millis(20);

@@ -12,7 +12,7 @@ fn act(lab: &mut Lab, act: Value) -> Result<Vec<String>, Refusal> {
 }
 
 #[test]
-fn others_make_machines_and_disks() {
+fn external_actor_creates_machines_and_disks() {
     let mut lab = Lab::new();
     let ids = act(
         &mut lab,
@@ -40,7 +40,7 @@ fn others_make_machines_and_disks() {
 }
 
 #[test]
-fn others_stop_delete_tag_and_break_machines() {
+fn external_actor_stops_deletes_tags_and_fails_machines() {
     let mut lab = Lab::with(|knobs| knobs.lag.writes = Duration::from_secs(3600));
     lab.running("a");
     let id = format!("{VMS}/a");
@@ -75,7 +75,7 @@ fn others_stop_delete_tag_and_break_machines() {
 }
 
 #[test]
-fn a_spot_machine_is_taken_back_as_its_policy_says() {
+fn spot_machine_is_evicted_by_its_policy() {
     let mut lab = Lab::new();
     let mut wanted = order_with("/properties/priority", json!("Spot"));
     lab.put("a", wanted.clone());

@@ -111,7 +111,7 @@ fn disks_are_attached_and_detached() {
 }
 
 #[test]
-fn a_machine_is_made_with_further_disks_that_stay_or_go() {
+fn machine_is_created_with_data_disks_and_delete_options() {
     let mut lab = Lab::new();
     let disks = json!([
         { "lun": 0, "createOption": "Empty", "diskSizeGB": 4, "deleteOption": "Delete" },
@@ -151,7 +151,7 @@ fn a_machine_is_made_with_further_disks_that_stay_or_go() {
 }
 
 #[test]
-fn the_console_is_read_by_whoever_has_its_url() {
+fn console_url_needs_no_token() {
     let mut lab = Lab::new();
     lab.running("a");
     let ask = format!("POST {VMS}/a/retrieveBootDiagnosticsData");
@@ -180,7 +180,7 @@ fn the_console_is_read_by_whoever_has_its_url() {
 }
 
 #[test]
-fn what_is_not_emulated_is_refused_and_nothing_is_taken() {
+fn unsupported_member_is_refused_without_effect() {
     let mut lab = Lab::with(|knobs| {
         knobs.virtual_networks[0].subnets[0].cidr = "10.0.0.0/29".parse().unwrap();
     });
@@ -230,7 +230,7 @@ fn what_is_not_emulated_is_refused_and_nothing_is_taken() {
 }
 
 #[test]
-fn whatever_was_read_can_be_put_back() {
+fn document_that_was_read_can_be_sent_back() {
     let mut lab = Lab::new();
     lab.running("a");
     let vm = lab.vm("a");

@@ -8,7 +8,7 @@ fn power(lab: &Lab) -> (String, bool) {
 }
 
 #[test]
-fn what_is_powered_off_stays_allocated_and_what_is_deallocated_does_not() {
+fn power_off_keeps_the_allocation_and_deallocate_releases_it() {
     let mut lab = Lab::new();
     lab.running("a");
     lab.ok(
@@ -32,7 +32,7 @@ fn what_is_powered_off_stays_allocated_and_what_is_deallocated_does_not() {
 }
 
 #[test]
-fn what_is_as_it_is_to_be_stays_so() {
+fn call_in_the_target_state_changes_nothing() {
     let mut lab = Lab::new();
     lab.running("a");
     lab.post("a", "start");
@@ -46,7 +46,7 @@ fn what_is_as_it_is_to_be_stays_so() {
 }
 
 #[test]
-fn what_does_not_run_is_not_restarted_and_what_is_put_away_not_powered_off() {
+fn restart_and_power_off_need_the_right_state() {
     let mut lab = Lab::new();
     lab.running("a");
     lab.post("a", "deallocate");
@@ -71,7 +71,7 @@ fn what_does_not_run_is_not_restarted_and_what_is_put_away_not_powered_off() {
 }
 
 #[test]
-fn a_dynamic_address_goes_with_deallocation_and_a_static_one_stays() {
+fn deallocation_releases_a_dynamic_address_and_keeps_a_static_one() {
     let mut lab = Lab::new();
     lab.running("a");
     let public = format!("{NIC}/ipConfigurations/0/properties/publicIPAddressConfiguration");
@@ -98,7 +98,7 @@ fn a_dynamic_address_goes_with_deallocation_and_a_static_one_stays() {
 }
 
 #[test]
-fn a_later_operation_overtakes_an_earlier_one() {
+fn later_operation_preempts_an_earlier_one() {
     let mut lab = Lab::new();
     lab.running("a");
     let started = lab
@@ -118,7 +118,7 @@ fn a_later_operation_overtakes_an_earlier_one() {
 }
 
 #[test]
-fn states_are_told_by_their_codes() {
+fn states_have_their_codes() {
     let mut lab = Lab::new();
     let codes = |lab: &mut Lab| -> Vec<String> {
         let view = lab.get(&format!("{VMS}/a/instanceView"));
@@ -155,7 +155,7 @@ fn states_are_told_by_their_codes() {
 }
 
 #[test]
-fn a_state_nobody_knows_is_shown_and_not_kept() {
+fn unknown_state_is_returned_and_not_stored() {
     let mut lab = Lab::new();
     lab.running("a");
     let context = CallContext {

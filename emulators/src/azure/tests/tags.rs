@@ -17,7 +17,7 @@ fn tags_are_kept_exactly_and_a_patch_replaces_them_all() {
 }
 
 #[test]
-fn a_put_without_tags_takes_them_away() {
+fn put_without_tags_removes_them() {
     let mut lab = Lab::new();
     lab.running("a");
     lab.put("a", order_with("/tags", Value::Null));

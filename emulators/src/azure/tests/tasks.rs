@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_operation_is_told_by_its_state_and_by_its_location() {
+fn operation_is_polled_by_status_and_location() {
     let mut lab = Lab::new();
     let made = lab.put("a", order());
     assert!(header_of(&made, "location").is_none());
@@ -29,7 +29,7 @@ fn an_operation_is_told_by_its_state_and_by_its_location() {
 }
 
 #[test]
-fn an_operation_is_forgotten() {
+fn operation_expires() {
     let mut lab = Lab::with(|knobs| {
         knobs.timing.operation_retention = Duration::from_secs(1);
     });
@@ -43,7 +43,7 @@ fn an_operation_is_forgotten() {
 }
 
 #[test]
-fn an_operation_may_be_forgotten_by_a_fault() {
+fn operation_expires_by_a_fault() {
     let mut lab = Lab::new();
     let made = lab.put("a", order());
     let url = header_of(&made, "azure-asyncoperation").unwrap();
@@ -72,7 +72,7 @@ fn an_operation_is_of_a_subscription_and_a_provider() {
 }
 
 #[test]
-fn urls_may_lead_to_another_host_and_may_say_when_to_come_back() {
+fn operation_urls_follow_the_knobs() {
     let mut lab = Lab::with(|knobs| {
         knobs.polling_origin = Some("https://elsewhere.example".to_owned());
         knobs.poll_after_secs = Some(7);

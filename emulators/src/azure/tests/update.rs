@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_never_changes_is_refused_and_what_is_left_out_stays() {
+fn immutable_properties_are_refused_and_omitted_ones_stay() {
     let mut lab = Lab::new();
     lab.running("a");
     let keys = "/properties/osProfile/linuxConfiguration/ssh/publicKeys";
@@ -84,7 +84,7 @@ fn what_never_changes_is_refused_and_what_is_left_out_stays() {
 }
 
 #[test]
-fn a_document_that_was_read_can_be_put_back() {
+fn document_that_was_read_can_be_sent_back() {
     let mut lab = Lab::new();
     lab.running("a");
     let shown = lab.get(&format!("{VMS}/a?$expand=instanceView"));
@@ -95,7 +95,7 @@ fn a_document_that_was_read_can_be_put_back() {
 }
 
 #[test]
-fn the_size_changes_while_the_machine_is_put_away() {
+fn size_changes_only_while_deallocated() {
     let mut lab = Lab::new();
     lab.running("a");
     let bigger = json!({ "properties": { "hardwareProfile": { "vmSize": "Standard_B2s" } } });
@@ -142,7 +142,7 @@ fn quota_counts_a_resized_machine_once() {
 }
 
 #[test]
-fn a_change_waits_for_what_goes_on() {
+fn change_during_an_operation_is_a_conflict() {
     let mut lab = Lab::new();
     lab.put("a", order());
     let tags = json!({ "tags": { "x": "y" } });
@@ -160,7 +160,7 @@ fn a_change_waits_for_what_goes_on() {
 }
 
 #[test]
-fn what_becomes_of_disks_and_interfaces_can_be_changed() {
+fn delete_options_can_be_changed() {
     let mut lab = Lab::new();
     lab.running("a");
     let nic = lab.vm("a").nics.remove(0);

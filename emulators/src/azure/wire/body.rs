@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_honoured_or_refused_and_azures_own_are_passed_over() {
+    fn members_are_honoured_or_refused_and_read_only_ones_ignored() {
         let body = json!({ "id": "/x", "location": "eastus", "tags": null,
                            "properties": { "provisioningState": "Succeeded" } });
         let read_back: IpBody = read(&request(body)).unwrap();

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn records_show_leaves_and_no_password() {
+    fn call_records_have_no_password() {
         let mut request = Request::default();
         let profile = json!({ "adminPassword": "secret", "adminUsername": "me" });
         request.body = Some(json!({ "tags": { "a": "b" }, "zones": ["1"], "p": profile }));

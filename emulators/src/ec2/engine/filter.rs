@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_matches_itself_escaped(text in "[a-c*?\\\\]{0,12}", tail in "[a-c]{0,4}") {
+        fn escaped_text_matches_itself(text in "[a-c*?\\\\]{0,12}", tail in "[a-c]{0,4}") {
             let escaped: String = text.chars().flat_map(|c| ['\\', c]).collect();
             prop_assert!(matches(&escaped, &text));
             let starred = format!("{escaped}*");

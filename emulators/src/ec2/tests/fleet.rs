@@ -40,7 +40,7 @@ fn cost(lab: &mut Lab, call: &str) -> (String, usize) {
 #[test]
 fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
     let mut lab = fleet();
-    every_page_touches_what_it_holds(&mut lab);
+    each_page_reads_only_its_items(&mut lab);
     let (first, records_read) = cost(&mut lab, "DescribeInstances&MaxResults=500");
     assert_eq!(
         (all(&first, "amiLaunchIndex").len(), records_read),
@@ -88,7 +88,7 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
 }
 
 /// Follows the whole list, without the documents: making those is work of another kind.
-fn every_page_touches_what_it_holds(lab: &mut Lab) {
+fn each_page_reads_only_its_items(lab: &mut Lab) {
     let (mut place, mut seen) = (PagePosition::default(), 0);
     loop {
         let paging = PageRequest {

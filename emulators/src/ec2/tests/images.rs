@@ -67,7 +67,7 @@ fn a_bad_image_is_refused() {
 }
 
 #[test]
-fn images_come_and_go_with_the_knobs() {
+fn catalog_images_follow_the_knobs() {
     let mut lab = Lab::new();
     let mut knobs = lab.engine.core.knobs.clone();
     knobs.images[0].id = "ami-0000000a".to_owned();

@@ -21,7 +21,7 @@ fn lagging() -> Lab {
 }
 
 #[test]
-fn a_read_may_not_see_what_was_just_launched() {
+fn stale_read_may_miss_a_new_instance() {
     let mut lab = lagging();
     let id = lab.launch(1, "&ClientToken=t").remove(0);
     let by_id = format!("DescribeInstances&InstanceId.1={id}");
@@ -46,7 +46,7 @@ fn a_read_may_not_see_what_was_just_launched() {
 }
 
 #[test]
-fn a_read_may_see_an_older_state_and_older_tags() {
+fn stale_read_may_return_older_state_and_tags() {
     let mut lab = lagging();
     let id = lab.running("");
     lab.pass(5_000);
@@ -87,7 +87,7 @@ fn a_read_may_see_an_older_state_and_older_tags() {
 }
 
 #[test]
-fn by_chance_a_read_sees_any_moment_of_the_window() {
+fn reads_return_random_times_of_the_window() {
     let mut lab = lagging();
     let id = lab.launch(1, "").remove(0);
     lab.pass(500);
@@ -112,7 +112,7 @@ fn versions_that_no_read_can_see_are_dropped() {
 }
 
 #[test]
-fn a_call_may_not_find_what_was_just_launched_but_the_token_always_does() {
+fn new_instance_may_not_be_found_by_id_but_always_by_token() {
     let mut lab = Lab::with(|knobs| knobs.lag.writes = Duration::from_secs(3600));
     let id = lab.launch(1, "&ClientToken=t").remove(0);
     for call in [
@@ -128,7 +128,7 @@ fn a_call_may_not_find_what_was_just_launched_but_the_token_always_does() {
 }
 
 #[test]
-fn no_lag_asks_no_dice() {
+fn no_lag_means_no_random_draw() {
     let mut lab = Lab::new();
     let id = lab.running("");
     let reply = lab

@@ -3,7 +3,7 @@
 use super::{LAUNCH, Lab, all};
 
 #[test]
-fn a_launch_is_pending_then_runs_and_then_has_a_public_address() {
+fn launch_is_pending_then_running_with_a_public_address() {
     let mut lab = Lab::new();
     let reply = lab.ok(&format!("{LAUNCH}&MinCount=1&MaxCount=1&KeyName=default"));
     let id = all(&reply, "instanceId").remove(0);
@@ -22,7 +22,7 @@ fn a_launch_is_pending_then_runs_and_then_has_a_public_address() {
 }
 
 #[test]
-fn a_bad_launch_is_refused_with_its_code_and_makes_nothing() {
+fn invalid_launch_is_refused_with_its_code_and_creates_nothing() {
     let mut lab = Lab::new();
     let image = "RunInstances&ImageId=ami-00000000000000001&MinCount=1&MaxCount=1";
     for (call, code) in [
@@ -139,7 +139,7 @@ fn a_bad_launch_is_refused_with_its_code_and_makes_nothing() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_have_happened_and_does_nothing() {
+fn dry_run_reports_the_outcome_and_changes_nothing() {
     let mut lab = Lab::new();
     let call = format!("{LAUNCH}&MinCount=1&MaxCount=1&DryRun=true");
     let refusal = lab.call(&call).unwrap_err();
@@ -221,7 +221,7 @@ fn user_data_is_kept_to_the_byte_up_to_its_limit() {
 }
 
 #[test]
-fn what_is_asked_for_is_shown() {
+fn requested_properties_are_returned() {
     let mut lab = Lab::new();
     let id = lab.running(
         "&SubnetId=subnet-00000000000000002&IamInstanceProfile.Name=web&MetadataOptions.HttpTokens=required\
@@ -243,7 +243,7 @@ fn what_is_asked_for_is_shown() {
 }
 
 #[test]
-fn a_network_interface_may_be_described_and_may_refuse_a_public_address() {
+fn interface_options_are_honoured() {
     let mut lab = Lab::new();
     let id = lab.running(
         "&NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.SubnetId=subnet-00000000000000003\

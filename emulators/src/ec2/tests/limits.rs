@@ -17,7 +17,7 @@ fn launch(min: u32, max: u32, more: &str) -> String {
 }
 
 #[test]
-fn capacity_is_by_type_and_zone_and_answers_500() {
+fn capacity_is_by_type_and_zone_and_returns_500() {
     let mut lab = Lab::with(|knobs| {
         knobs.capacity = vec![
             capacity(Some("m5.large"), Some("us-east-1a"), 1),
@@ -38,7 +38,7 @@ fn capacity_is_by_type_and_zone_and_answers_500() {
 }
 
 #[test]
-fn fewer_than_the_most_are_launched_but_never_fewer_than_the_least() {
+fn partial_launch_respects_min_count() {
     let mut lab = Lab::with(|knobs| knobs.capacity = vec![capacity(None, None, 3)]);
     assert_eq!(lab.code(&launch(4, 9, "")), "InsufficientInstanceCapacity");
     let reply = lab.ok(&launch(2, 9, ""));
@@ -47,7 +47,7 @@ fn fewer_than_the_most_are_launched_but_never_fewer_than_the_least() {
 }
 
 #[test]
-fn a_stopped_instance_gives_its_machine_back_and_may_not_get_it_again() {
+fn stopped_instance_releases_its_machine() {
     let mut lab = Lab::with(|knobs| knobs.capacity = vec![capacity(None, None, 1)]);
     let id = lab.running("");
     lab.ok(&format!("StopInstances&InstanceId.1={id}"));
@@ -65,7 +65,7 @@ fn a_stopped_instance_gives_its_machine_back_and_may_not_get_it_again() {
 }
 
 #[test]
-fn a_batch_starts_whole_or_not_at_all() {
+fn batch_starts_completely_or_not_at_all() {
     let mut lab = Lab::with(|knobs| knobs.capacity = vec![capacity(None, None, 2)]);
     let ids = lab.launch(2, "");
     lab.pass(100);
@@ -139,7 +139,7 @@ fn only_machines_of_the_same_kind_count() {
 }
 
 #[test]
-fn a_market_has_its_own_machines() {
+fn capacity_is_separate_for_each_market() {
     let mut lab = Lab::with(|knobs| {
         let mut spot = capacity(None, None, 0);
         spot.market = Some(Market::Spot);
@@ -231,7 +231,7 @@ fn only_the_named_kind_fails_late() {
 }
 
 #[test]
-fn a_volume_too_many_fails_late() {
+fn volume_quota_fails_late() {
     let mut lab = Lab::with(|knobs| knobs.volume_quota = Some(1));
     let ids = lab.launch(2, "");
     lab.pass(100);

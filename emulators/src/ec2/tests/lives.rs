@@ -50,7 +50,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_region_never_contradicts_itself(
+    fn state_is_always_consistent(
         seed: u64, lag in 0_u64..300, machines in 3_u64..12,
         steps in proptest::collection::vec((0_u8..14, 0_usize..9, 0_u64..150), 1..60),
     ) {

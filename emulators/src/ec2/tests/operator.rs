@@ -11,7 +11,7 @@ fn act(lab: &mut Lab, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn foreign_objects_are_there_and_nobody_touched_anything() {
+fn external_resources_exist_without_reads() {
     let mut lab = Lab::new();
     let ids = act(
         &mut lab,
@@ -36,7 +36,7 @@ fn foreign_objects_are_there_and_nobody_touched_anything() {
 }
 
 #[test]
-fn a_guest_shuts_down_as_its_attribute_says() {
+fn guest_shutdown_follows_the_attribute() {
     let mut lab = Lab::new();
     let stops = lab.running("");
     let ends = lab.running("&InstanceInitiatedShutdownBehavior=terminate");
@@ -62,7 +62,7 @@ fn a_guest_shuts_down_as_its_attribute_says() {
 }
 
 #[test]
-fn others_stop_tag_interrupt_and_terminate_even_what_is_protected() {
+fn external_actor_stops_tags_interrupts_and_terminates() {
     let mut lab = Lab::new();
     let id = lab.running("&DisableApiTermination=true");
     let spot = lab.running("&InstanceMarketOptions.MarketType=spot");

@@ -79,7 +79,7 @@ fn pages_cover_every_list_once_and_in_order() {
 }
 
 #[test]
-fn a_knob_makes_pages_smaller_than_any_client_may_ask() {
+fn page_size_knob_can_be_smaller_than_the_api_minimum() {
     let mut lab = Lab::with(|knobs| knobs.page_size = NonZeroU32::MIN);
     let ids = lab.launch(3, "");
     assert_eq!(
@@ -107,7 +107,7 @@ fn a_knob_makes_pages_smaller_than_any_client_may_ask() {
 }
 
 #[test]
-fn a_reservation_may_be_split_and_a_list_may_grow_meanwhile() {
+fn reservation_can_be_split_between_pages_of_a_growing_list() {
     let mut lab = Lab::new();
     let first = lab.launch(7, "");
     let reply = lab.ok("DescribeInstances&MaxResults=5");
@@ -164,7 +164,7 @@ fn page_parameters_are_checked() {
 }
 
 #[test]
-fn a_page_may_be_empty_or_lead_in_circles() {
+fn page_faults_apply() {
     let mut lab = Lab::new();
     let ids = lab.launch(7, "");
     let tricked = |page_fault| CallContext {

@@ -13,7 +13,7 @@ fn states(reply: &str) -> (String, String) {
 }
 
 #[test]
-fn a_life_from_launch_to_oblivion() {
+fn lifecycle_from_launch_to_expiry() {
     let mut lab = Lab::new();
     let id = lab.running("");
     let tell = |before: &str, after: &str| (before.to_owned(), after.to_owned());
@@ -153,7 +153,7 @@ fn one_bad_id_fails_the_batch() {
 }
 
 #[test]
-fn an_id_that_is_named_twice_is_one_instance() {
+fn duplicate_id_is_one_instance() {
     let mut lab = Lab::new();
     let id = lab.running("");
     let reply = lab.ok(&format!(
@@ -163,7 +163,7 @@ fn an_id_that_is_named_twice_is_one_instance() {
 }
 
 #[test]
-fn a_protected_instance_spares_its_zone_and_no_other() {
+fn protected_instance_protects_its_zone_only() {
     let mut lab = Lab::new();
     let protected =
         lab.running("&DisableApiTermination=true&Placement.AvailabilityZone=us-east-1a");
@@ -186,7 +186,7 @@ fn a_protected_instance_spares_its_zone_and_no_other() {
 }
 
 #[test]
-fn a_one_time_spot_instance_can_not_be_stopped() {
+fn one_time_spot_instance_cannot_be_stopped() {
     let mut lab = Lab::new();
     let spot = "&InstanceMarketOptions.MarketType=spot";
     let id = lab.running(spot);
@@ -217,7 +217,7 @@ fn a_stopped_instance_has_no_public_address_and_starts_with_another() {
 }
 
 #[test]
-fn terminate_overtakes_a_stop_and_a_boot() {
+fn terminate_preempts_a_stop_and_a_boot() {
     let mut lab = Lab::new();
     let id = lab.running("");
     lab.ok(&on("StopInstances", &id));
@@ -234,7 +234,7 @@ fn terminate_overtakes_a_stop_and_a_boot() {
 }
 
 #[test]
-fn a_try_changes_nothing() {
+fn dry_run_changes_nothing() {
     let mut lab = Lab::new();
     let id = lab.running("");
     for action in [

@@ -3,7 +3,7 @@
 use super::{Lab, all};
 
 #[test]
-fn ids_must_exist_but_an_id_filter_takes_what_there_is() {
+fn ids_must_exist_but_the_id_filter_ignores_missing_ones() {
     let mut lab = Lab::new();
     let id = lab.running("");
     let missing = "i-00000000000000bad";
@@ -147,7 +147,7 @@ fn filters_that_are_not_known_are_refused() {
 }
 
 #[test]
-fn status_shows_running_instances_unless_asked_for_all() {
+fn status_lists_running_instances_by_default() {
     let mut lab = Lab::new();
     let (up, down) = (lab.running(""), lab.running(""));
     lab.ok(&format!("StopInstances&InstanceId.1={down}"));
@@ -184,7 +184,7 @@ fn status_shows_running_instances_unless_asked_for_all() {
 }
 
 #[test]
-fn the_console_tells_of_boots_and_reboots() {
+fn console_shows_boots_and_reboots() {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let mut lab = Lab::new();
     let id = lab.launch(1, "").remove(0);

@@ -10,7 +10,7 @@ const DEVICES: &str = "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMap
                        &BlockDeviceMapping.4.DeviceName=/dev/sdh&BlockDeviceMapping.4.NoDevice=";
 
 #[test]
-fn a_volume_goes_with_its_instance_or_is_left_behind() {
+fn volume_is_deleted_with_its_instance_or_remains() {
     let mut lab = Lab::new();
     let id = lab.running(DEVICES);
     let of_instance =
@@ -37,7 +37,7 @@ fn a_volume_goes_with_its_instance_or_is_left_behind() {
 }
 
 #[test]
-fn a_stop_keeps_everything() {
+fn stop_keeps_everything() {
     let mut lab = Lab::new();
     let id = lab.running(DEVICES);
     let before = all(&lab.ok("DescribeVolumes"), "volumeId");
@@ -51,7 +51,7 @@ fn a_stop_keeps_everything() {
 }
 
 #[test]
-fn a_network_interface_goes_with_its_instance_unless_it_is_to_stay() {
+fn interface_is_deleted_with_its_instance_unless_kept() {
     let mut lab = Lab::new();
     let id = lab.running("");
     let staying = lab
@@ -113,7 +113,7 @@ fn volumes_and_interfaces_are_filtered() {
 }
 
 #[test]
-fn a_volume_is_as_it_was_asked_for() {
+fn volume_has_the_requested_properties() {
     let mut lab = Lab::new();
     // A root volume may be just as large as its image's.
     lab.running(

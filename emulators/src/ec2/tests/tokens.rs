@@ -44,7 +44,7 @@ fn other_parameters_are_a_mismatch() {
 }
 
 #[test]
-fn a_token_is_zonal_where_a_zone_or_subnet_is_named() {
+fn token_is_zonal_if_a_zone_or_subnet_is_named() {
     let mut lab = Lab::new();
     let zone =
         |zone: &str| with_token("t", &format!("&Placement.AvailabilityZone=us-east-1{zone}"));
@@ -64,7 +64,7 @@ fn a_token_is_zonal_where_a_zone_or_subnet_is_named() {
 }
 
 #[test]
-fn a_token_whose_instance_is_terminated_launches_nothing_until_it_is_forgotten() {
+fn spent_token_launches_nothing_until_it_expires() {
     let mut lab = Lab::with(|knobs| knobs.timing.token_retention = Duration::from_secs(7200));
     let id = lab.running("&ClientToken=t");
     lab.ok(&format!("TerminateInstances&InstanceId.1={id}"));
@@ -89,7 +89,7 @@ fn a_token_whose_instance_is_terminated_launches_nothing_until_it_is_forgotten()
 }
 
 #[test]
-fn a_batch_stands_while_one_of_it_lives() {
+fn token_of_a_batch_is_valid_while_one_instance_lives() {
     let mut lab = Lab::new();
     let ids = lab.launch(2, "&ClientToken=t");
     lab.ok(&format!("TerminateInstances&InstanceId.1={}", ids[0]));
@@ -103,7 +103,7 @@ fn a_batch_stands_while_one_of_it_lives() {
 }
 
 #[test]
-fn a_launch_that_failed_frees_its_token() {
+fn failed_launch_frees_its_token() {
     let mut lab = Lab::with(|knobs| {
         knobs.capacity = vec![Capacity {
             instance_type: None,
@@ -122,7 +122,7 @@ fn a_launch_that_failed_frees_its_token() {
 }
 
 #[test]
-fn a_dry_run_takes_no_token() {
+fn dry_run_does_not_use_the_token() {
     let mut lab = Lab::new();
     assert_eq!(
         lab.code(&with_token("t", "&DryRun=true")),
@@ -137,7 +137,7 @@ fn a_dry_run_takes_no_token() {
 }
 
 #[test]
-fn a_token_is_honoured_although_the_image_is_gone() {
+fn token_is_honoured_after_its_image_is_deleted() {
     let mut lab = Lab::new();
     let first = lab.ok(&with_token("t", ""));
     let mut knobs = lab.engine.core.knobs.clone();

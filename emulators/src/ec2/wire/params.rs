@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_what_they_should_be_or_refused() {
+    fn values_are_parsed_or_refused() {
         let given = params("A=1&B=x&C=false&Z=&Id.01=a");
         let root = given.root();
         assert_eq!(root.number::<u32>("A"), Ok(Some(1)));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_xml_can_not_carry_is_refused() {
+    fn characters_outside_xml_are_refused() {
         for bad in ["A=%00", "A=%FF", "%01=a", "A=%EF%BF%BF"] {
             assert_eq!(
                 Params::parse("", bad.as_bytes()).unwrap_err().code,
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_of_what_an_action_asks() {
+    fn digest_covers_the_action_parameters() {
         let digest = |text: &str| params(text).digest(&["ClientToken"]);
         assert_eq!(
             digest("A=1&B=2&ClientToken=x"),

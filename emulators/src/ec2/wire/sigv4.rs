@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_checked_for_its_form_scope_and_key() {
+    fn signature_form_scope_and_key_are_checked() {
         let date = "20260102T030405Z";
         let good = "test/20260102/us-east-1/ec2/aws4_request";
         for (credential, names, signature, expected) in [
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_may_be_signed_and_nothing_at_all_is_refused() {
+    fn query_signature_is_accepted_and_none_is_refused() {
         let mut headers = HeaderMap::new();
         headers.insert("host", "127.0.0.1".parse().unwrap());
         let query = format!(

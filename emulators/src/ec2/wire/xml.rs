@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_has_its_namespace_its_id_and_its_items() {
+    fn response_has_namespace_request_id_and_items() {
         let body = Body {
             tags: ["a<b".to_owned(), " c\r".to_owned()].into_iter().collect(),
             next: None,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_has_its_envelope() {
+    fn refusal_has_the_error_envelope() {
         let text = refusal(&Refusal::invalid("a & b"), "r");
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>InvalidParameterValue</Code>\
                         <Message>a &amp; b</Message></Error></Errors><RequestID>r</RequestID></Response>";

@@ -39,7 +39,7 @@ impl Engine {
         let (mut made, mut errors) = (Vec::new(), planned_failures.to_vec());
         let names = self.bulk_names(order);
         if errors.is_empty() {
-            (made, errors) = self.orders_that_fit(order, &names)?;
+            (made, errors) = self.valid_disk_names(order, &names)?;
         }
         let enough = made.len() >= order.least;
         let work = if enough {
@@ -73,7 +73,7 @@ impl Engine {
     }
 
     /// Which of the orders can be carried out together, and why the others can not.
-    fn orders_that_fit(
+    fn valid_disk_names(
         &mut self,
         order: &BulkOrder,
         names: &[String],

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_told_what_must_hold() {
+    fn filters_yield_index_keys() {
         let shape = |text: &str| -> Vec<usize> {
             let filter = Filter::read(text, &FIELDS).unwrap();
             filter.conjuncts().iter().map(Vec::len).collect()

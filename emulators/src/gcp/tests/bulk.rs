@@ -24,7 +24,7 @@ fn few(lab: &mut Lab, machines: u64) {
 }
 
 #[test]
-fn many_are_made_with_names_that_are_free() {
+fn bulk_insert_uses_free_names() {
     let mut lab = Lab::new();
     lab.running("vm-02");
     let answered = lab.ok(BULK, &bulk(3, 3));
@@ -62,7 +62,7 @@ fn names_may_be_given() {
 }
 
 #[test]
-fn fewer_than_wanted_are_made_but_never_fewer_than_the_least() {
+fn partial_bulk_insert_respects_min_count() {
     let mut lab = Lab::new();
     few(&mut lab, 2);
     let enough = lab.ok(BULK, &bulk(3, 2));
@@ -87,7 +87,7 @@ fn fewer_than_wanted_are_made_but_never_fewer_than_the_least() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_values_are_refused() {
     let mut lab = Lab::new();
     let mut cases = Vec::new();
     for (field, value) in [

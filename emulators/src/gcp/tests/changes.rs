@@ -8,7 +8,7 @@ fn instance(lab: &mut Lab) -> Value {
 }
 
 #[test]
-fn labels_are_replaced_by_whoever_has_seen_them() {
+fn labels_are_replaced_with_the_current_fingerprint() {
     let mut lab = Lab::new();
     lab.running("vm");
     let print = instance(&mut lab)["labelFingerprint"].clone();
@@ -46,7 +46,7 @@ fn labels_are_replaced_by_whoever_has_seen_them() {
 }
 
 #[test]
-fn metadata_is_replaced_by_whoever_has_seen_it() {
+fn metadata_is_replaced_with_the_current_fingerprint() {
     let mut lab = Lab::new();
     lab.running("vm");
     let print = instance(&mut lab)["metadata"]["fingerprint"].clone();

@@ -33,7 +33,7 @@ fn story(seed: u64) -> Vec<String> {
 }
 
 #[test]
-fn a_story_repeats_by_its_seed() {
+fn same_seed_repeats_the_run() {
     let told = story(7);
     assert_eq!(told, story(7));
     assert_ne!(told, story(8));

@@ -4,7 +4,7 @@ use super::{Lab, ZONE, body, names, reason};
 use serde_json::{Value, json};
 
 #[test]
-fn a_disk_goes_with_its_instance_or_is_left() {
+fn disk_is_deleted_with_its_instance_or_remains() {
     let mut lab = Lab::new();
     let mut asked = body("vm");
     asked["disks"][0]["autoDelete"] = json!(false);

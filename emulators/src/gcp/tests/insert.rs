@@ -61,7 +61,7 @@ fn an_instance_passes_its_states_and_its_operation_follows() {
 }
 
 #[test]
-fn what_is_asked_for_is_there() {
+fn requested_properties_are_returned() {
     let mut lab = Lab::new();
     let mut asked = body("vm");
     asked["labels"] = json!({ "owner": "me", "empty": "" });
@@ -115,7 +115,7 @@ fn links_are_taken_in_every_form() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_makes_nothing() {
+fn invalid_creation_is_refused_and_creates_nothing() {
     let mut lab = Lab::new();
     let image = "projects/debian-cloud/global/images/none";
     let initialize = "/disks/0/initializeParams";
@@ -293,7 +293,7 @@ fn places_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn a_name_is_one_of_its_zone() {
+fn names_are_unique_in_a_zone() {
     let mut lab = Lab::new();
     lab.insert(&body("vm"));
     assert_eq!(
@@ -319,7 +319,7 @@ fn a_name_is_one_of_its_zone() {
 }
 
 #[test]
-fn spot_is_taken_with_what_it_needs() {
+fn spot_requires_its_scheduling_options() {
     let mut lab = Lab::new();
     let mut spot = body("spot");
     spot["scheduling"] = json!({

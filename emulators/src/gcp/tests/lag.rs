@@ -19,7 +19,7 @@ fn lagging() -> Lab {
 }
 
 #[test]
-fn a_stale_read_sees_what_was() {
+fn stale_read_returns_the_past() {
     let mut lab = lagging();
     lab.insert(&body("vm"));
     let get = format!("GET {ZONE}/instances/vm");
@@ -63,7 +63,7 @@ fn a_stale_read_sees_what_was() {
 }
 
 #[test]
-fn a_name_that_is_used_again_is_seen_as_it_was() {
+fn stale_read_of_a_reused_name_returns_the_old_instance() {
     let mut lab = lagging();
     lab.insert(&body("vm"));
     lab.pass(2_000);
@@ -85,7 +85,7 @@ fn a_name_that_is_used_again_is_seen_as_it_was() {
 }
 
 #[test]
-fn a_call_may_not_find_what_was_just_made() {
+fn new_resource_may_not_be_found() {
     let mut lab = Lab::with(|knobs| knobs.lag.writes = Duration::from_secs(60));
     lab.insert(&body("vm"));
     lab.pass(200);

@@ -13,7 +13,7 @@ fn few(machines: u64) -> Vec<Capacity> {
 }
 
 #[test]
-fn a_stockout_is_found_in_the_operation() {
+fn stockout_is_reported_in_the_operation() {
     let mut lab = Lab::with(|knobs| knobs.capacity = few(1));
     lab.running("one");
     let late = lab.insert(&body("two"));
@@ -43,7 +43,7 @@ fn a_stockout_is_found_in_the_operation() {
 }
 
 #[test]
-fn a_stockout_may_be_found_at_once_or_have_details() {
+fn stockout_can_be_immediate_or_have_details() {
     let mut lab = Lab::with(|knobs| {
         knobs.capacity = few(0);
         knobs.stockout_code = "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS".to_owned();
@@ -79,7 +79,7 @@ fn capacity_is_by_market() {
 }
 
 #[test]
-fn a_quota_is_refused_at_once_or_in_the_operation() {
+fn quota_is_reported_immediately_or_in_the_operation() {
     let mut lab = Lab::with(|knobs| knobs.cpu_quota = Some(3));
     lab.running("one");
     assert_eq!(

@@ -92,7 +92,7 @@ fn pages_cover_a_list() {
 }
 
 #[test]
-fn a_page_may_be_empty_or_lead_in_circles() {
+fn page_faults_apply() {
     let mut lab = fleet();
     let tricked = |page_fault| CallContext {
         page_fault,
@@ -145,7 +145,7 @@ fn orders_are_by_name_or_the_newest_first() {
 }
 
 #[test]
-fn a_list_of_all_zones_names_each() {
+fn aggregated_list_names_every_zone() {
     let mut lab = fleet();
     let all = lab.get("aggregated/instances?maxResults=6");
     let zones = all["items"].as_object().unwrap();
@@ -184,7 +184,7 @@ fn a_list_of_all_zones_names_each() {
 }
 
 #[test]
-fn a_zone_that_does_not_answer_fails_a_list_or_is_named() {
+fn unreachable_zone_fails_a_list_or_is_named() {
     let mut lab = fleet();
     lab.engine
         .core
@@ -249,7 +249,7 @@ fn the_catalog_can_be_listed_and_looked_at() {
 }
 
 #[test]
-fn a_state_that_nobody_knows_is_shown_and_not_filtered_by() {
+fn unknown_state_is_returned_and_not_filtered_by() {
     let mut lab = fleet();
     let context = CallContext {
         state: Some("PONDERING".to_owned()),

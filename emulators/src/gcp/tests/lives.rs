@@ -124,7 +124,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_counted_stays_true(steps in proptest::collection::vec(step(), 1..60)) {
+    fn counts_stay_consistent(steps in proptest::collection::vec(step(), 1..60)) {
         let mut lab = Lab::with(|knobs| knobs.capacity = vec![Capacity::of(3)]);
         for step in &steps {
             take(&mut lab, step);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 #[test]
-fn filters_find_what_they_are_about_and_orders_hold() {
+fn filters_and_orders_apply() {
     let mut lab = Lab::new();
     lab.running("vm");
     lab.running("other");
@@ -101,7 +101,7 @@ fn an_operation_is_of_its_scope() {
 }
 
 #[test]
-fn waiting_ends_with_the_operation_or_with_patience() {
+fn wait_ends_with_the_operation_or_the_timeout() {
     let mut lab = Lab::with(|knobs| knobs.timing.wait = Duration::from_millis(60));
     let insert = lab.insert(&body("vm"));
     let name = insert["name"].as_str().unwrap();
@@ -131,7 +131,7 @@ fn waiting_ends_with_the_operation_or_with_patience() {
 }
 
 #[test]
-fn an_insert_that_fails_is_seen_until_it_does() {
+fn failing_insert_is_listed_until_it_fails() {
     let mut lab = Lab::new();
     let context = CallContext {
         planned_failures: vec![Failure::new("ONE", "first"), Failure::new("TWO", "second")],
@@ -158,7 +158,7 @@ fn an_insert_that_fails_is_seen_until_it_does() {
 }
 
 #[test]
-fn whatever_is_begun_can_be_made_to_fail() {
+fn every_operation_can_fail_by_a_fault() {
     let mut lab = Lab::new();
     lab.stopped("vm");
     let context = CallContext {

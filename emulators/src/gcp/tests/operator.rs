@@ -23,7 +23,7 @@ fn last_kind(lab: &Lab) -> String {
 }
 
 #[test]
-fn somebody_else_makes_instances_and_leaves_disks() {
+fn external_actor_creates_instances_and_disks() {
     let mut lab = Lab::new();
     let launch = json!({
         "action": "launch_foreign", "project": "p", "zone": "us-central1-b", "name": "theirs", "count": 2,
@@ -48,7 +48,7 @@ fn somebody_else_makes_instances_and_leaves_disks() {
 }
 
 #[test]
-fn somebody_else_stops_suspends_repairs_and_deletes() {
+fn external_actor_stops_suspends_repairs_and_deletes() {
     let mut lab = Lab::new();
     lab.running("vm");
     act(&mut lab, &on("stop")).unwrap();
@@ -82,7 +82,7 @@ fn somebody_else_stops_suspends_repairs_and_deletes() {
 }
 
 #[test]
-fn a_spot_machine_is_taken_back() {
+fn spot_machine_is_preempted() {
     let mut lab = Lab::new();
     for (action, after) in [("STOP", "TERMINATED"), ("DELETE", "gone")] {
         let mut spot = body("vm");
@@ -112,7 +112,7 @@ fn a_spot_machine_is_taken_back() {
 }
 
 #[test]
-fn somebody_else_changes_labels_metadata_and_images() {
+fn external_actor_changes_labels_metadata_and_images() {
     let mut lab = Lab::new();
     lab.running("vm");
     let mut labels = on("set_labels");

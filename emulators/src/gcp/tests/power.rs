@@ -8,7 +8,7 @@ fn post(verb: &str) -> String {
 }
 
 #[test]
-fn a_stop_keeps_all_but_the_machine_and_the_outer_address() {
+fn stop_releases_only_the_machine_and_external_address() {
     let mut lab = Lab::new();
     lab.running("vm");
     let before = lab.truth("vm").unwrap();
@@ -35,7 +35,7 @@ fn a_stop_keeps_all_but_the_machine_and_the_outer_address() {
 }
 
 #[test]
-fn what_is_so_already_is_an_operation_that_does_nothing() {
+fn call_in_the_target_state_is_an_operation_without_effect() {
     let mut lab = Lab::new();
     lab.running("vm");
     let start = lab.post(&post("start"));
@@ -53,7 +53,7 @@ fn what_is_so_already_is_an_operation_that_does_nothing() {
 }
 
 #[test]
-fn what_is_not_ready_is_refused() {
+fn resource_that_is_not_ready_is_refused() {
     let mut lab = Lab::new();
     lab.insert(&body("vm"));
     for verb in ["stop", "suspend", "reset"] {
@@ -141,7 +141,7 @@ fn a_reset_boots_again() {
 }
 
 #[test]
-fn what_becomes_of_local_disks_must_be_said() {
+fn local_ssd_requires_discard_option() {
     let mut lab = Lab::new();
     let mut asked = body("vm");
     let local = json!({
@@ -170,7 +170,7 @@ fn what_becomes_of_local_disks_must_be_said() {
 }
 
 #[test]
-fn a_deleted_instance_is_stopping_and_then_nowhere() {
+fn deleted_instance_is_stopping_and_then_not_found() {
     let mut lab = Lab::new();
     lab.running("vm");
     let delete = format!("DELETE {ZONE}/instances/vm");
@@ -208,7 +208,7 @@ fn protection_holds() {
 }
 
 #[test]
-fn a_delete_overtakes_what_goes_on() {
+fn delete_preempts_a_running_operation() {
     let mut lab = Lab::new();
     let insert = lab.insert(&body("vm"));
     lab.ok(&format!("DELETE {ZONE}/instances/vm"), &Value::Null);
@@ -227,7 +227,7 @@ fn a_delete_overtakes_what_goes_on() {
 }
 
 #[test]
-fn a_stop_may_be_done_before_the_instance_is() {
+fn stop_operation_can_end_before_the_instance_stops() {
     let mut lab = Lab::with(|knobs| knobs.stop_done_early = true);
     lab.running("vm");
     let stop = lab.post(&post("stop"));

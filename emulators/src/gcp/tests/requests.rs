@@ -55,7 +55,7 @@ fn another_body_is_refused_and_another_target_is_another_request() {
 }
 
 #[test]
-fn what_failed_at_once_is_not_remembered() {
+fn immediately_refused_request_is_not_remembered() {
     let mut lab = Lab::new();
     lab.running("vm");
     assert_eq!(
@@ -87,7 +87,7 @@ fn requests_are_forgotten_and_never_outlive_their_operation() {
 }
 
 #[test]
-fn a_request_that_comes_again_is_remembered_from_then() {
+fn request_id_is_remembered_from_its_last_use() {
     let mut lab = Lab::with(|knobs| {
         knobs.timing.request_retention = Duration::from_millis(1_000);
         knobs.timing.operation_retention = Duration::from_millis(300);

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_left_with_what_counts() {
+    fn irrelevant_members_are_removed_from_a_body() {
         let text = r#"{"name":"n","id":5,"gpu":{},"labels":{"a":"b"},"mode":null,"count":3,
             "disks":[{"size":7,"boot":true},{"size":"8"}]}"#;
         let body = read(text.as_bytes(), OUTER).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn schema_violations_name_the_field() {
         let unknown = r#"{"disks":[{},{"sise":1}]}"#;
         assert!(refused(unknown).contains("Unknown name \"sise\" at 'resource.disks[1]'"));
         assert!(refused(r#"{"disks":[{"size":"x"}]}"#).contains("resource.disks[0].size"));

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_something_has_a_request_id() {
+    fn mutating_methods_have_a_request_id() {
         for method in Method::ALL {
             let reads = template(method).starts_with("GET") || template(method).ends_with("/wait");
             assert_eq!(

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_add_is_taken_and_the_rest_is_refused() {
+    fn client_additions_are_accepted_and_others_refused() {
         let query = read("alt=json&$alt=json&prettyPrint=false&requestId=&discardLocalSsd=true");
         let query = query.unwrap();
         assert_eq!(query.request_id(), Ok(None));

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_leads_to_its_method() {
+    fn every_path_has_its_method() {
         for method in Method::ALL {
             let mut parts = template(method).split([' ', '/']);
             let verb = Verb::from_bytes(parts.next().unwrap().as_bytes()).unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn unknown_path_is_refused() {
         for path in [
             "",
             "/",
