@@ -1,12 +1,12 @@
 //! Emulators of EC2, Compute Engine and Azure on a local port, for clients of any language.
 //!
-//! An emulator speaks a cloud's own HTTP protocol and has the behaviour that is hard to test elsewhere:
-//! stale reads, launches that fail late, client tokens, capacity, quota, throttling, pages, lost
-//! responses. A test starts one in its process and drops it; the program `fleetwright-emulators` serves
-//! tests in other languages.
+//! An emulator speaks a cloud's own HTTP protocol and has the behaviour that is hard to test
+//! elsewhere: stale reads, launches that fail late, client tokens, capacity, quota, throttling,
+//! pages, lost responses. A test starts one in its process and drops it; the program
+//! `fleetwright-emulators` serves tests in other languages.
 //!
-//! The crate depends on no provider and not on the core, so it does not share their misunderstandings.
-//! Clients of other projects check it: see `emulators/peers/run`.
+//! The crate depends on no provider and not on the core, so it does not share their
+//! misunderstandings. Clients of other projects check it: see `emulators/peers/run`.
 //!
 //! | you want to | use |
 //! | --- | --- |

@@ -1,6 +1,6 @@
 //! What a subscription offers before anybody makes anything: locations, sizes, images, networks.
 //!
-//! Owns plain values and their defaults. What clients make is the engine's.
+//! Owns plain values and their defaults. The engine owns what clients create.
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};

@@ -21,7 +21,7 @@ pub struct Oracle {
     pub nics: Vec<OracleNic>,
     /// Every public address.
     pub public_ips: Vec<OraclePublicIp>,
-    /// Every disk.
+    /// All disks.
     pub disks: Vec<OracleDisk>,
     /// Every image that was made here.
     pub images: Vec<OracleImage>,

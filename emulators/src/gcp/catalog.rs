@@ -1,6 +1,6 @@
-//! What is there before anybody makes anything: machine types, public images, subnetworks.
+//! The catalog: machine types, public images, subnetworks.
 //!
-//! Owns plain values and their defaults. What clients make is the engine's.
+//! Owns plain values and their defaults. The engine owns what clients create.
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct MachineType {
     /// `X86_64` or `ARM64`.
     #[serde(default = "x86_64")]
     pub architecture: String,
-    /// The zones that have it; empty, all of them.
+    /// The zones that offer it; if empty, all zones do.
     #[serde(default)]
     pub zones: Vec<String>,
 }
@@ -177,7 +177,7 @@ pub(crate) fn default_subnetworks() -> Vec<Subnetwork> {
         .into()
 }
 
-/// The region of a zone: its name without the last part.
+/// Returns the region of a zone: its name without the last part.
 pub(crate) fn region_of(zone: &str) -> &str {
     zone.rsplit_once('-').map_or(zone, |(region, _)| region)
 }

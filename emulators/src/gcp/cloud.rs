@@ -168,7 +168,7 @@ fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<Call, Refusal> {
     })
 }
 
-/// Refuses tokens that are not known, if any are.
+/// Refuses unknown tokens, if the knobs name any.
 fn check_token(request: &HttpRequest, knobs: &Knobs) -> Result<(), Refusal> {
     let header = request.headers.get(AUTHORIZATION);
     let given = header.and_then(|value| value.to_str().ok());

@@ -1,7 +1,7 @@
-//! Compute Engine's refusals: status, reason, words.
+//! Compute Engine's refusals: status, reason, message.
 //!
-//! Owns the constructors of what more than one place answers, and the envelope. It decides nothing:
-//! who refuses says why. A client has to go by the reason: 403 alone means anything.
+//! Owns the constructors of refusals that more than one place returns, and the envelope. It decides
+//! nothing: the caller decides. A client must use the reason: status 403 alone is ambiguous.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
-    /// Google's reason, such as `notFound`.
+    /// Google's reason, for example `notFound`.
     pub reason: Cow<'static, str>,
     /// The message for humans.
     pub message: String,
@@ -36,7 +36,7 @@ impl Refusal {
         }
     }
 
-    /// One that the front end gives, before Compute Engine sees the request.
+    /// Creates a refusal of the front end.
     fn front(status: u16, reason: &'static str, canonical: &'static str, message: String) -> Self {
         Self {
             canonical: Some(canonical),
@@ -67,7 +67,7 @@ impl Refusal {
         Self::new(400, "notSupported", message)
     }
 
-    /// A body or a query that does not even fit the API.
+    /// The refusal of a body or a query that does not match the API.
     pub(crate) fn payload(message: impl Into<String>) -> Self {
         Self::front(400, "badRequest", "INVALID_ARGUMENT", message.into())
     }
@@ -113,7 +113,7 @@ impl Refusal {
         Self::new(503, "ZONE_RESOURCE_POOL_EXHAUSTED", message)
     }
 
-    /// One call too many, as Compute Engine says it or as its front end does.
+    /// The refusal of too many calls, by Compute Engine or by its front end.
     pub(crate) fn throttled(status: u16) -> Self {
         let message = "Rate Limit Exceeded".to_owned();
         if status == 429 {
@@ -138,7 +138,7 @@ impl Refusal {
         Self::new(500, "backendError", message)
     }
 
-    /// A zone that does not answer.
+    /// The refusal of an unreachable zone.
     pub(crate) fn unreachable(zone_path: &str) -> Self {
         let message =
             format!("The resource '{zone_path}' is currently unreachable. Please try again.");

@@ -14,13 +14,13 @@ use crate::cloud::{fault::Failure, knobs::Market};
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Oracle {
-    /// Every instance, in the order in which they were made. What is deleted is not there.
+    /// All instances, in the order of creation, without deleted ones.
     pub instances: Vec<OracleInstance>,
-    /// Every disk.
+    /// All disks.
     pub disks: Vec<OracleDisk>,
     /// All images, those of the catalog first.
     pub images: Vec<OracleImage>,
-    /// Every operation that is remembered, the oldest first.
+    /// All operations that have not expired, the oldest first.
     pub operations: Vec<OracleOperation>,
     /// The number of calls by method.
     pub calls: BTreeMap<String, u64>,
@@ -47,7 +47,7 @@ pub struct OracleInstance {
     pub project: String,
     /// Its zone.
     pub zone: String,
-    /// Compute Engine's name of its state.
+    /// Compute Engine's name of its state, for example `RUNNING`.
     pub status: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
@@ -57,7 +57,7 @@ pub struct OracleInstance {
     pub network_tags: Vec<String>,
     /// The name of its machine type.
     pub machine_type: String,
-    /// The path of the image that its boot disk was made of.
+    /// The path of the image that its boot disk was created from.
     pub image: Option<String>,
     /// The size of its boot disk.
     pub boot_disk_gib: Option<u32>,
@@ -67,17 +67,17 @@ pub struct OracleInstance {
     pub internal_ip: Option<Ipv4Addr>,
     /// Its external address, while it runs.
     pub nat_ip: Option<Ipv4Addr>,
-    /// Whether Compute Engine may take its machine back.
+    /// Whether it is a spot instance, which Compute Engine may preempt.
     pub spot: bool,
     /// Whether it uses a machine.
     pub holds_machine: bool,
-    /// How many times it has booted: at first, by each start and by each reset.
+    /// How many times it has booted: by its creation, by each start and by each reset.
     pub boots: u64,
     /// Whether an external actor created it.
     pub foreign: bool,
-    /// Whether it is protected from being deleted.
+    /// Whether it is protected against deletion.
     pub deletion_protection: bool,
-    /// The id of the request that made it.
+    /// The id of the request that created it.
     pub request_id: Option<String>,
 }
 
@@ -109,7 +109,7 @@ pub struct OracleImage {
     pub project: String,
     /// Its name.
     pub name: String,
-    /// The path of the disk that it was made of, if it was made here.
+    /// The path of the disk that it was created from; `None` for public images.
     pub source: Option<String>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,

@@ -132,7 +132,7 @@ pub(crate) struct Vm {
     pub(crate) console: Arc<Vec<String>>,
     /// The operation that goes on.
     pub(crate) task: Option<u64>,
-    /// Made past the wire, by somebody else.
+    /// Created by an external actor.
     pub(crate) foreign: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What others do.
+//! External actions.
 
 use super::*;
 use crate::azure::engine::operator::ExternalAction;

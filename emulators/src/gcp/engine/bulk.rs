@@ -1,4 +1,4 @@
-//! Making many instances in one call: all of them, or at least so many.
+//! Creates many instances in one call: all of them, or at least a minimum.
 
 use super::{
     Engine,
@@ -10,7 +10,7 @@ use crate::{
     gcp::{error::Refusal, wire::route::Scope},
 };
 
-/// Many instances that are asked for.
+/// The parameters of a bulkInsert.
 #[derive(Debug)]
 pub(crate) struct BulkOrder {
     /// What they have in common.
@@ -29,7 +29,7 @@ pub(crate) enum BulkNames {
 }
 
 impl Engine {
-    /// Begins to make many, and answers the operation that they have in common.
+    /// Begins to create many instances, and returns their common operation.
     pub(crate) fn bulk_insert(
         &mut self,
         order: &BulkOrder,

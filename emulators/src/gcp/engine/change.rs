@@ -1,7 +1,7 @@
-//! Changing what an instance is: its labels, its metadata, its machine type.
+//! Changes of labels, metadata and machine type.
 //!
-//! A fingerprint is compared when the call is made and again when the change takes effect, so of
-//! two changes that began from the same labels one fails.
+//! A fingerprint is compared at the call and again when the change takes effect, so of
+//! two concurrent changes of the same labels one fails.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Engine {
         Ok(self.change_later(about, work))
     }
 
-    /// Begins to change the machine type of what is stopped.
+    /// Begins to change the machine type of a stopped instance.
     pub(crate) fn set_machine_type(&mut self, target: &Target, name: &str) -> Result<Seq, Refusal> {
         let seq = self.find(target)?;
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
@@ -107,7 +107,7 @@ impl Engine {
         Vec::new()
     }
 
-    /// A new operation that changes something.
+    /// Creates an operation that changes something.
     pub(super) fn change_later(&mut self, about: About, work: Work) -> Seq {
         self.open_for(about, self.core.knobs.timing.change, work)
     }

@@ -1,4 +1,4 @@
-//! Disks: they are made with an instance, and go with it or are left behind.
+//! Disks: created with an instance, and deleted with it or left behind.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Disk {
 }
 
 impl Engine {
-    /// A disk by its name.
+    /// Returns a disk by its name.
     pub(crate) fn disk(&self, project: &str, zone: &str, name: &str) -> Option<(Seq, &Disk)> {
         let address = (project.to_owned(), zone.to_owned(), name.to_owned());
         let seq = *self.disk_names.get(&address)?;
@@ -70,7 +70,7 @@ impl Engine {
         }
     }
 
-    /// Refuses a disk that is not there or that another instance has.
+    /// Refuses a disk that does not exist or that another instance uses.
     pub(super) fn check_attachable(&self, order: &Order, name: &str) -> Result<(), Refusal> {
         let Order { project, zone, .. } = order;
         let Some((_, disk)) = self.disk(project, zone, name) else {
@@ -83,7 +83,7 @@ impl Engine {
         }
     }
 
-    /// Makes a disk for an instance.
+    /// Creates a disk for an instance.
     pub(super) fn make_disk(
         &mut self,
         order: &Order,
@@ -123,7 +123,7 @@ impl Engine {
         seq
     }
 
-    /// Attaches a disk that is there, and answers its size.
+    /// Attaches an existing disk, and returns its size.
     pub(super) fn attach_disk(
         &mut self,
         order: &Order,
@@ -142,7 +142,7 @@ impl Engine {
         (seq, gib)
     }
 
-    /// An instance is gone: its disks go with it or are left, as asked. One that never ran leaves
+    /// Deletes or detaches the disks of a removed instance, as requested. One that never ran leaves
     /// none that were made for it.
     pub(super) fn part_from_disks(&mut self, seq: Seq, never_ran: bool) {
         let now = self.now();
@@ -170,7 +170,7 @@ impl Engine {
         }
     }
 
-    /// Begins to delete a disk that no instance has.
+    /// Begins to delete a disk that is not attached.
     pub(crate) fn delete_disk(&mut self, target: &Target) -> Result<Seq, Refusal> {
         let Scope::Zone(zone) = &target.scope else {
             return Err(Refusal::no_such_path());

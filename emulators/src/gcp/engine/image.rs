@@ -1,4 +1,4 @@
-//! Images: public ones, and those that are made of disks.
+//! Images: public ones, and those created from disks.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) struct ImageRecord {
     /// The path and the id of the disk that it was made of, if it was made here.
     pub(crate) source: Option<(String, u64)>,
     pub(crate) created: Duration,
-    /// From when it can be used.
+    /// The time from which it can be used.
     pub(crate) ready: Duration,
 }
 
@@ -40,7 +40,7 @@ impl ImageRecord {
     }
 }
 
-/// An image that is asked for.
+/// The requested properties of an image.
 #[derive(Debug)]
 pub(crate) struct ImageOrder {
     pub(crate) project: String,
@@ -50,12 +50,12 @@ pub(crate) struct ImageOrder {
     pub(crate) labels: Labels,
     /// Project, zone and name of the disk.
     pub(crate) disk: super::Address,
-    /// Even of a disk that a running instance has.
+    /// Also of a disk that a running instance uses.
     pub(crate) force: bool,
 }
 
 impl Engine {
-    /// Adds the catalog's images that are not there yet.
+    /// Adds the images of the catalog that are missing.
     pub(super) fn load_catalog_images(&mut self) {
         for image in self.core.knobs.images.clone() {
             if self.image(&image.project, &image.name).is_some() {
@@ -79,7 +79,7 @@ impl Engine {
         }
     }
 
-    /// An image by its name.
+    /// Returns an image by its name.
     pub(crate) fn image(&self, project: &str, name: &str) -> Option<(Seq, &ImageRecord)> {
         let of = |(_, image): &(&Seq, &ImageRecord)| image.project == project && image.name == name;
         self.images
@@ -88,7 +88,7 @@ impl Engine {
             .map(|(seq, image)| (*seq, image))
     }
 
-    /// The newest image of a family.
+    /// Returns the newest image of a family.
     pub(crate) fn image_of_family(&self, project: &str, family: &str) -> Option<&ImageRecord> {
         let of = |image: &&ImageRecord| {
             image.project == project && image.family.as_deref() == Some(family)
@@ -96,7 +96,7 @@ impl Engine {
         self.images.values().rev().find(of)
     }
 
-    /// Begins to make an image of a disk.
+    /// Begins to create an image of a disk.
     pub(crate) fn insert_image(&mut self, order: &ImageOrder) -> Result<Seq, Refusal> {
         if let Some((_, image)) = self.image(&order.project, &order.name) {
             return Err(Refusal::already_exists(&image.path()));

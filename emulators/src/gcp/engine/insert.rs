@@ -1,4 +1,4 @@
-//! Making an instance: from an order to an instance with its disks, and the operation that does it.
+//! Creates an instance with its disks, and the operation that does it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Begins to make an instance, and answers the operation. `planned_failures` makes that fail.
+    /// Begins to create an instance, and returns the operation. With `planned_failures` it fails.
     pub(crate) fn insert(
         &mut self,
         order: &Order,
@@ -53,7 +53,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes what an order says, PROVISIONING.
+    /// Creates an instance in PROVISIONING.
     pub(super) fn make(&mut self, order: &Order, planned_failures: Vec<Failure>) -> Seq {
         let (seq, id, now) = (self.next_seq(), self.next_id(), self.now());
         let disks = self.make_disks(order, seq);

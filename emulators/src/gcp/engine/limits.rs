@@ -1,4 +1,4 @@
-//! Capacity, quota and addresses: how much there is, and how much a project may have.
+//! Capacity, quota and addresses: how much there is, and how much a project may use.
 
 use std::net::Ipv4Addr;
 
@@ -15,7 +15,7 @@ use crate::{
 /// The first and the last addresses of a subnetwork that Compute Engine keeps.
 const KEPT: (u32, u32) = (2, 2);
 
-/// A limit that is reached.
+/// An exhausted limit.
 struct Reached {
     refused: LimitCheck,
     code: String,
@@ -23,7 +23,7 @@ struct Reached {
 }
 
 impl Engine {
-    /// Refuses an order for which something is used up, or answers why its operation fails.
+    /// Refuses an insert beyond a limit, or returns why its operation fails.
     pub(super) fn check_limits(&mut self, order: &Order) -> Result<Vec<Failure>, Refusal> {
         self.check_more_limits(order, 0)
     }
@@ -60,7 +60,7 @@ impl Engine {
         Ok(Vec::new())
     }
 
-    /// Refuses to start what there is no machine or quota for, or answers why its operation fails.
+    /// Refuses a start without a machine or quota, or returns why its operation fails.
     pub(super) fn check_start(&self, instance: &Instance) -> Result<Vec<Failure>, Refusal> {
         let kind = instance.machine();
         if let Some(failure) = self.late_failure(&kind.0, &kind.1) {
@@ -171,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// A machine type by its name.
+    /// Returns a machine type by its name.
     pub(crate) fn machine_type(&self, name: &str) -> Option<&MachineType> {
         self.core
             .knobs
@@ -180,7 +180,7 @@ impl Engine {
             .find(|spec| spec.name == name)
     }
 
-    /// An address for a new instance, unless none is left.
+    /// Takes an address for a new instance, unless none is free.
     pub(super) fn take_internal(&mut self, region: &str, subnetwork: &str) -> Option<Ipv4Addr> {
         self.internal_pool(region, subnetwork).take()
     }

@@ -1,4 +1,4 @@
-//! The emulated cloud itself: instances, disks, images, operations, and time.
+//! The engine of the emulated cloud: instances, disks, images, operations, and time.
 //!
 //! Owns the true state. Everything here is synchronous; the wire handles requests, faults and lost
 //! responses. Steps are events in a queue. The next call processes those that are due, so nothing
@@ -7,14 +7,14 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `record` | an instance and the versions that a lagging read may still return |
-//! | `order`, `insert`, `bulk` | what is asked for; making one instance, or many |
-//! | `power`, `transition` | stop, start, reset, suspend, resume, delete; how a step begins and ends |
+//! | `order`, `insert`, `bulk` | the parsed parameters; creating one instance, or many |
+//! | `power`, `transition` | stop, start, reset, suspend, resume, delete; the begin and the end of a step |
 //! | `change` | labels, metadata, machine type |
-//! | `operation`, `request` | operations, and requests that are one and the same |
+//! | `operation`, `request` | operations, and repeated requests |
 //! | `disk`, `image` | disks and images |
-//! | `read` | what a read sees |
+//! | `read` | reads |
 //! | `limits` | capacity, quota, addresses |
-//! | `rules` | what labels and metadata may be, and their fingerprints |
+//! | `rules` | the rules of labels and metadata, and their fingerprints |
 //! | `operator` | external actions on a project, past the wire |
 
 pub(crate) mod bulk;
@@ -60,7 +60,7 @@ use request::{Remembered, RequestKey};
 /// Project, zone and name of a zonal resource.
 pub(crate) type Address = (String, String, String);
 
-/// Everything in every project.
+/// The state of all projects.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) core: EngineCore<Knobs, Event>,
@@ -161,7 +161,7 @@ impl Engine {
         self.core.next_seq()
     }
 
-    /// A number for a resource, as its id: never given twice.
+    /// Returns a new resource id, which never repeats.
     fn next_id(&mut self) -> u64 {
         self.ids.number()
     }

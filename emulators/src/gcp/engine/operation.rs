@@ -1,4 +1,4 @@
-//! Operations: what a call began, and how it came out.
+//! Operations: the work that a call started, and its result.
 //!
 //! ```text
 //! PENDING ──► RUNNING ──► DONE, maybe with errors ──► forgotten
@@ -50,7 +50,7 @@ pub(crate) struct Operation {
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     Nothing,
-    /// It was going to fail from the beginning.
+    /// The step fails, as planned at its begin.
     Fail(Vec<Failure>),
     Reset(Seq),
     SetLabels(Seq, String, Arc<Labels>),
@@ -120,7 +120,7 @@ pub(crate) fn http_error(code: &str) -> (u16, &'static str) {
 }
 
 impl Engine {
-    /// A new operation, which nothing ends yet.
+    /// Creates an operation without an end.
     pub(super) fn open(&mut self, about: About) -> Seq {
         let (seq, id, now) = (self.next_seq(), self.next_id(), self.now());
         let (high, low) = (self.ids.number(), self.ids.number());
@@ -153,14 +153,14 @@ impl Engine {
         seq
     }
 
-    /// A new operation that does its work after a while.
+    /// Creates an operation whose work takes some time.
     pub(super) fn open_for(&mut self, about: About, takes: Duration, work: Work) -> Seq {
         let seq = self.open(about);
         self.do_later(seq, takes, work);
         seq
     }
 
-    /// Has an operation do its work after a while.
+    /// Schedules the work of an operation.
     pub(super) fn do_later(&mut self, seq: Seq, takes: Duration, work: Work) {
         if let Some(operation) = self.operations.get_mut(&seq) {
             operation.work = work;
@@ -181,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// Does what is left to do, and ends the operation.
+    /// Finishes the work of an operation, and ends it.
     pub(super) fn finish_work(&mut self, seq: Seq) {
         let Some(operation) = self.operations.get_mut(&seq) else {
             return;
@@ -234,7 +234,7 @@ impl Engine {
         }
     }
 
-    /// An operation by its name or its id.
+    /// Returns an operation by its name or its id.
     pub(crate) fn operation(&self, project: &str, scope: &Scope, name: &str) -> Option<&Operation> {
         let by_id = || {
             let id: u64 = name.parse().ok()?;

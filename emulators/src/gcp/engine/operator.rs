@@ -1,4 +1,4 @@
-//! What others do to a project, past the wire: no lag, no throttling, no protection.
+//! External actions on a project, past the wire: no lag, no throttling, no protection.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -30,17 +30,17 @@ use crate::{
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ExternalAction {
-    /// Makes instances that no client of ours asked for.
+    /// Creates instances that the tested client did not create.
     LaunchForeign {
         /// The project.
         project: String,
-        /// The zone; the first unless given.
+        /// The zone; by default the first one.
         #[serde(default)]
         zone: Option<String>,
-        /// The name, followed by a number if there are several; `foreign` unless given.
+        /// The name, followed by a number if there are several; by default `foreign`.
         #[serde(default)]
         name: Option<String>,
-        /// The machine type; the first unless given.
+        /// The machine type; by default the first one.
         #[serde(default)]
         machine_type: Option<String>,
         /// How many; by default 1.
@@ -53,7 +53,7 @@ pub enum ExternalAction {
         #[serde(default)]
         metadata: BTreeMap<String, String>,
     },
-    /// Makes a disk that no instance has.
+    /// Creates a disk that is not attached.
     AddDisk {
         /// The project.
         project: String,
@@ -67,46 +67,46 @@ pub enum ExternalAction {
         #[serde(default)]
         labels: BTreeMap<String, String>,
     },
-    /// Stops an instance, as from the AWS console.
+    /// Stops an instance, as from the cloud's console.
     Stop {
-        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// Deletes an instance, protected or not.
+    /// Deletes an instance, even a protected one.
     Delete {
-        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
     /// Suspends an instance.
     Suspend {
-        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// The guest shuts itself down.
+    /// The guest shuts down.
     GuestShutdown {
-        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// Compute Engine takes a spot machine back: the instance stops or goes, as it asked for.
+    /// Compute Engine preempts a spot instance: it is stopped or deleted, as its scheduling says.
     Preempt {
-        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// The machine breaks, and the instance is repaired.
+    /// The machine fails, and the instance is repaired.
     Repair {
-        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
     /// Sets an instance's labels, all of them.
     SetLabels {
-        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
         /// The new tags.
         labels: BTreeMap<String, String>,
     },
     /// Sets an instance's metadata, all of it.
     SetMetadata {
-        /// Its path, such as `projects/p/zones/z/instances/n`, or its link.
+        /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
         /// The new tags.
         metadata: BTreeMap<String, String>,
@@ -226,7 +226,7 @@ impl Engine {
                     return Err(Refusal::not_found(&path));
                 };
                 self.images.remove(&seq);
-                // Or it would come back with the next turn of the knobs.
+                // Otherwise the next change of the knobs would add it again.
                 let other = |image: &Image| image.project != project || image.name != name;
                 self.core.knobs.images.retain(other);
                 Ok(vec![id.to_string()])
@@ -234,7 +234,7 @@ impl Engine {
         }
     }
 
-    /// Does something to an instance, and answers its id.
+    /// Changes an instance, and returns its id.
     fn on(
         &mut self,
         instance: &str,
@@ -275,7 +275,7 @@ impl Engine {
         }
     }
 
-    /// An operation that only says what has happened.
+    /// Creates a finished operation that reports an event.
     fn tell(&mut self, seq: Seq, kind: &'static str) {
         if let Some(instance) = self.instances.get(&seq) {
             let about = About::instance(&instance.fixed.clone(), kind);

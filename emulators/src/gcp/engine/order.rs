@@ -1,4 +1,4 @@
-//! What an insert asks for, understood and complete.
+//! The parsed and complete parameters of an insert.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use super::{
     rules::Metadata,
 };
 
-/// An instance that is asked for.
+/// The requested properties of an instance.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) project: String,
@@ -33,7 +33,7 @@ pub(crate) struct Order {
     pub(crate) echo: Map<String, Value>,
 }
 
-/// A disk that is asked for.
+/// The requested properties of a disk.
 #[derive(Clone, Debug)]
 pub(crate) struct DiskOrder {
     /// Its name; the first is called like its instance unless given.
@@ -55,7 +55,7 @@ pub(crate) struct DiskOrder {
 pub(crate) enum Source {
     Blank,
     Image(ImageRecord),
-    /// A disk of this name that is there already.
+    /// Returns the existing disk with this name.
     Existing(String),
     /// The machine itself: it has no life of its own.
     Local,

@@ -1,4 +1,4 @@
-//! Stop, start, reset, suspend, resume, delete: what each asks of an instance before it begins.
+//! Stop, start, reset, suspend, resume, delete: the checks of the instance's state.
 
 use super::{
     Engine, Event,
@@ -10,7 +10,7 @@ use crate::{
     gcp::{error::Refusal, wire::route::Target},
 };
 
-/// How an instance stands that is to be changed.
+/// The state of an instance that a call changes.
 struct Standing {
     seq: Seq,
     status: Status,
@@ -48,7 +48,7 @@ impl Engine {
         })
     }
 
-    /// Begins to stop an instance; one that is stopped stays so.
+    /// Begins to stop an instance; a stopped one stays unchanged.
     pub(crate) fn stop(&mut self, target: &Target, discard: Option<bool>) -> Result<Seq, Refusal> {
         let found = self.standing(target)?;
         match found.status {
@@ -71,7 +71,8 @@ impl Engine {
         }
     }
 
-    /// Begins to start an instance; one that runs stays so. `planned_failures` makes that fail.
+    /// Begins to start an instance; a running one stays unchanged. With `planned_failures` it
+    /// fails.
     pub(crate) fn start(
         &mut self,
         target: &Target,
@@ -91,7 +92,7 @@ impl Engine {
         }
     }
 
-    /// Begins to resume a suspended instance; one that runs stays so.
+    /// Begins to resume a suspended instance; a running one stays unchanged.
     pub(crate) fn resume(
         &mut self,
         target: &Target,
@@ -132,7 +133,7 @@ impl Engine {
         Ok(operation)
     }
 
-    /// Begins to suspend an instance; one that is suspended stays so.
+    /// Begins to suspend an instance; a suspended one stays unchanged.
     pub(crate) fn suspend(
         &mut self,
         target: &Target,
@@ -194,7 +195,7 @@ impl Engine {
         Ok(operation)
     }
 
-    /// Begins nothing but an operation that is going to end with errors.
+    /// Creates an operation without work that fails with the given errors.
     pub(crate) fn fail_later(
         &mut self,
         target: &Target,
@@ -217,7 +218,7 @@ impl Engine {
         Ok(self.change_later(about, Work::Fail(errors.to_vec())))
     }
 
-    /// A new operation on an instance.
+    /// Creates an operation on an instance.
     pub(super) fn open_on(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let fixed = self
             .instances
@@ -229,7 +230,8 @@ impl Engine {
         }
     }
 
-    /// An operation for what is so already, or is on its way: it is done when that is.
+    /// Creates the operation of a call whose target state is reached or on its way; it ends with
+    /// that transition.
     fn go_along(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let operation = self.open_on(seq, kind);
         let timing = &self.core.knobs.timing;

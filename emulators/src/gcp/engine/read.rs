@@ -1,5 +1,5 @@
-//! What a read sees of instances, which may lag behind the truth; and finding what a call is to
-//! change.
+//! Reads of instances, which may lag behind; and finding the instance that a call
+//! changes.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Engine {
         seqs.rev().copied().collect()
     }
 
-    /// The truth about an instance that a call is to change.
+    /// Finds the instance that a call changes.
     pub(crate) fn find(&mut self, target: &Target) -> Result<Seq, Refusal> {
         self.core.records_read += 1;
         let now = self.now();
@@ -123,7 +123,7 @@ impl Engine {
         page
     }
 
-    /// Of several sets of keys, the one under which the fewest instances stand.
+    /// Returns the set of keys with the fewest instances.
     pub(crate) fn fewest(&self, choices: Vec<Vec<Key>>) -> Vec<Key> {
         let best = choices
             .into_iter()
@@ -134,7 +134,7 @@ impl Engine {
 
 /// What the catalog has, as names.
 impl Engine {
-    /// The regions, in the order of their zones.
+    /// Returns the regions, in the order of their zones.
     pub(crate) fn regions(&self) -> Vec<String> {
         let regions = self.core.knobs.zones.iter().map(|zone| region_of(zone));
         once_each(regions)

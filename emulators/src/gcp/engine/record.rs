@@ -16,9 +16,9 @@ pub(crate) type Labels = BTreeMap<String, String>;
 /// The index keys of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
-    /// Every instance of a project.
+    /// All instances of a project.
     Project(String),
-    /// Every instance of a zone of a project.
+    /// All instances of a zone of a project.
     Zone(String, String),
     Id(u64),
     Name(String),
@@ -39,7 +39,7 @@ pub(crate) enum Status {
     Suspending,
     Suspended,
     Repairing,
-    /// Nobody sees it, but for reads that lag behind.
+    /// Deleted; only lagging reads return it.
     Gone,
 }
 
@@ -130,10 +130,10 @@ impl Access {
     }
 }
 
-/// A disk as an instance has it.
+/// A disk that is attached to an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attached {
-    /// Nothing is there for a local one.
+    /// `None` for a local disk.
     pub(crate) disk: Option<Seq>,
     pub(crate) boot: bool,
     pub(crate) auto_delete: bool,
@@ -160,10 +160,10 @@ pub(crate) struct Fixed {
     pub(crate) can_ip_forward: bool,
     pub(crate) deletion_protection: bool,
     pub(crate) hostname: Option<String>,
-    /// The path of the image that its boot disk was made of.
+    /// The path of the image that its boot disk was created from.
     pub(crate) image: Option<String>,
     pub(crate) request_id: Option<Uuid>,
-    /// Made past the wire, by somebody else.
+    /// Created by an external actor.
     pub(crate) foreign: bool,
     /// What came with the insert and goes into every reply as it came.
     pub(crate) echo: Map<String, Value>,
@@ -198,13 +198,13 @@ pub(crate) struct Instance {
     /// Why what is going on is going to fail.
     pub(crate) planned_failures: Vec<Failure>,
     pub(crate) console: String,
-    /// Counts steps, so that the end of an overtaken one is ignored.
+    /// The number of the current step; the end of an earlier one is ignored.
     pub(crate) step: u64,
     /// What is going on.
     pub(crate) doing: Doing,
     /// The operation that it is done by.
     pub(crate) operation: Option<Seq>,
-    /// How many times it was asked to go while it was going.
+    /// How many deletes came during its deletion.
     pub(crate) repeated_deletes: u32,
     pub(crate) versions: History<Version>,
 }

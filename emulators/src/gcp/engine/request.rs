@@ -1,8 +1,8 @@
-//! Requests that are one and the same: an id, a method and a target give one operation, and no
+//! Repeated requests: a request id, a method and a target identify one operation. No
 //! second.
 //!
 //! Google's reference gives no time for which an id is remembered; here it is a knob, and never
-//! longer than the operation is. What failed with no effect is not remembered.
+//! longer than the operation. A request that failed without effect is not remembered.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl Engine {
 
     pub(super) fn forget_request(&mut self, key: &RequestKey) {
         let now = self.now();
-        // It may have come again since.
+        // The request may have been repeated since.
         if self.requests.get(key).is_some_and(|kept| kept.until <= now) {
             self.requests.remove(key);
         }

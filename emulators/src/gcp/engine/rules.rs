@@ -1,11 +1,11 @@
-//! What labels and metadata may be, and the fingerprints that a change must name.
+//! The rules of labels and metadata, and the fingerprints that a change must name.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 
 use super::record::Labels;
 use crate::gcp::error::Refusal;
 
-/// The most labels of a resource.
+/// The maximum number of labels of a resource.
 const MOST_LABELS: usize = 64;
 /// The longest key or value of a label, in characters.
 const LONGEST_LABEL: usize = 63;
@@ -20,7 +20,7 @@ const LARGEST_METADATA: usize = 512 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Metadata(pub(crate) Vec<(String, String)>);
 
-/// Refuses labels that Compute Engine does not take.
+/// Refuses labels that Compute Engine does not accept.
 pub(crate) fn check_labels(field: &str, labels: &Labels) -> Result<(), Refusal> {
     if labels.len() > MOST_LABELS {
         let why = format!("The number of labels must be at most {MOST_LABELS}.");
@@ -47,7 +47,7 @@ fn is_label(text: &str) -> bool {
     text.chars().count() <= LONGEST_LABEL && text.chars().all(ok)
 }
 
-/// Refuses metadata that Compute Engine does not take.
+/// Refuses metadata that Compute Engine does not accept.
 pub(crate) fn check_metadata(field: &str, metadata: &Metadata) -> Result<(), Refusal> {
     let mut size = 0;
     let mut seen = std::collections::BTreeSet::new();
@@ -102,7 +102,7 @@ pub(crate) fn in_our_alphabet(fingerprint: &str) -> String {
 
 /// Eight bytes that change with the texts.
 pub(crate) fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
-    // FNV-1a: every document has several, and nobody is to be kept from guessing one.
+    // FNV-1a: every document has several fingerprints, and they need not be unpredictable.
     let mut print = 0xcbf2_9ce4_8422_2325_u64;
     for text in texts {
         let length = (text.len() as u64).to_be_bytes();
@@ -110,7 +110,7 @@ pub(crate) fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a String>) -> St
             print = (print ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
-    // Bytes in Google's JSON are of the alphabet for URLs; its own clients refuse the other one.
+    // Google's JSON uses URL-safe base64; its own clients refuse the other alphabet.
     URL_SAFE.encode(print.to_be_bytes())
 }
 

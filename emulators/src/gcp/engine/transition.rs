@@ -1,4 +1,4 @@
-//! Steps: how one begins, and what happens when time ends it.
+//! Steps of an instance: how one begins, and what happens at its end.
 //!
 //! ```text
 //! PROVISIONING ──► STAGING ──► RUNNING ──► STOPPING ──► TERMINATED ──► PROVISIONING
@@ -41,7 +41,7 @@ impl Engine {
         self.begin(seq, Doing::Repair, Status::Repairing, None, takes);
     }
 
-    /// Begins to start or resume, on a machine unless it is going to fail.
+    /// Begins to start or resume an instance; it gets a machine unless it is going to fail.
     pub(super) fn begin_boot(
         &mut self,
         seq: Seq,
@@ -59,7 +59,7 @@ impl Engine {
         self.begin(seq, doing, Status::Provisioning, Some(operation), takes);
     }
 
-    /// Begins to delete. What else was going on ends here.
+    /// Begins to delete an instance. This ends its current step.
     pub(super) fn begin_delete(&mut self, seq: Seq, operation: Option<Seq>) {
         self.release_nat(seq);
         let takes = self.core.knobs.timing.delete;
@@ -85,7 +85,7 @@ impl Engine {
         self.after(takes, Event::Settle(seq, step));
     }
 
-    /// Ends the operation of what was going on: what was to run will not.
+    /// Ends the operation of the current step, which a later one preempts.
     fn overtake(&mut self, seq: Seq) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
@@ -106,7 +106,7 @@ impl Engine {
         self.finish(operation, errors);
     }
 
-    /// A step ends.
+    /// Ends a step.
     pub(super) fn settle(&mut self, seq: Seq, step: u64) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
@@ -185,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// A machine is no longer needed.
+    /// Releases a machine.
     fn rest(&mut self, seq: Seq, change: impl FnOnce(&mut super::Version)) {
         self.release_machine(seq);
         self.revise(seq, change);
@@ -224,7 +224,7 @@ impl Engine {
         }
     }
 
-    /// An instance is gone, with all that goes with it.
+    /// Removes an instance with the disks that are deleted with it.
     fn end(&mut self, seq: Seq, never_ran: bool) {
         self.release_machine(seq);
         self.release_nat(seq);

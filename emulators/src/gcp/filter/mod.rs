@@ -1,4 +1,4 @@
-//! The filters of lists: what Compute Engine documents, evaluated on the documents that are listed.
+//! The filters of lists, as Compute Engine documents them, evaluated on the listed documents.
 //!
 //! ```text
 //! filter     = choice {["AND"] choice}
@@ -7,7 +7,7 @@
 //! comparison = path ("=" | "!=" | "<" | "<=" | ">" | ">=" | ":") value | path ("eq" | "ne") expression
 //! ```
 //!
-//! OR binds tighter than AND, and the two forms of comparisons never meet in one filter.
+//! OR binds tighter than AND, and a filter cannot mix the two forms of comparisons.
 
 mod parse;
 mod words;

@@ -1,11 +1,11 @@
-//! From words to a filter.
+//! Parses a filter.
 
 use super::{
     Comparison, Filter, Operator,
     words::{Word, words},
 };
 
-/// So deep brackets go, and no deeper.
+/// The maximum depth of brackets.
 const DEEPEST: usize = 32;
 
 /// Reads a whole filter.

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// The most of one call.
+/// The maximum number of instances of one call.
 const MOST: usize = 1000;
 
 pub(super) fn insert(

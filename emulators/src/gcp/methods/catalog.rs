@@ -1,4 +1,4 @@
-//! What is there before anybody makes anything: zones, regions, machine types, networks, addresses.
+//! The catalog: zones, regions, machine types, networks, addresses.
 
 use serde_json::Value;
 
@@ -161,7 +161,7 @@ pub(super) fn all_machine_types(
     })
 }
 
-/// A list of all zones, of what each has.
+/// An aggregated list.
 fn of_all_zones(
     call: &Call,
     engine: &Engine,

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The most on a page.
+/// The maximum number of items on a page.
 const MOST: usize = 500;
 
 /// What a list is asked for.
@@ -35,7 +35,7 @@ pub(super) struct Listing {
 /// In which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// As they were made.
+    /// In the order of creation.
     Made,
     Name,
     NewestFirst,
@@ -51,7 +51,7 @@ pub(super) struct Of {
 }
 
 impl Listing {
-    /// Reads what a call asks for.
+    /// Parses the parameters of a call.
     pub(super) fn read(
         call: &Call,
         engine: &Engine,
@@ -219,7 +219,7 @@ impl Listing {
         document
     }
 
-    /// Refuses a list over all zones if one does not answer, unless a part will do.
+    /// Refuses an aggregated list if a zone is unreachable, unless a partial result is allowed.
     pub(super) fn check_all(&self, call: &Call, engine: &Engine) -> Result<(), Refusal> {
         let mut silent = engine.core.knobs.unreachable_zones.iter();
         match silent.find(|zone| engine.core.knobs.zones.contains(zone)) {

@@ -1,8 +1,8 @@
-//! What each method means: a path, a query and a body into a request to the engine, the engine's
-//! answer into documents.
+//! The methods: each parses path, query and body, calls the engine, and turns the result
+//! into documents.
 //!
-//! A method reads every parameter and field it knows, refuses the rest, and only then acts. It
-//! keeps no state.
+//! A method reads every parameter and field that it knows, refuses the rest, and only then calls
+//! the engine. It keeps no state.
 
 mod bulk;
 mod catalog;
@@ -47,7 +47,7 @@ pub struct Call {
     pub(crate) body: Bytes,
 }
 
-/// Carries out a call and answers its document.
+/// Executes a call and returns its document.
 pub(crate) fn execute(
     call: &Call,
     engine: &mut Engine,
@@ -111,7 +111,7 @@ pub(crate) fn execute(
     serde_json::to_string(&answer).map_err(|_unserializable| Refusal::internal())
 }
 
-/// Refuses projects, zones and regions that are not there, and zones that do not answer.
+/// Refuses missing projects, zones and regions, and unreachable zones.
 fn check_place(call: &Call, engine: &Engine) -> Result<(), Refusal> {
     let Target { project, scope, .. } = &call.target;
     let knobs = &engine.core.knobs;
@@ -144,7 +144,8 @@ impl Call {
         body::read(&self.body, fields)
     }
 
-    /// Begins something once, however often this very request comes, and answers its operation.
+    /// Starts the work of a request once, however often the request is repeated, and returns its
+    /// operation.
     fn once(
         &self,
         engine: &mut Engine,

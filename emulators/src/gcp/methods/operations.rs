@@ -1,4 +1,4 @@
-//! Operations: get, wait, list; of zones, of regions, of a whole project.
+//! Operations: get, wait, list; of zones, of regions, of a project.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ const OPERATIONS: Of = Of {
 /// The position of an operation that was made after all others.
 const NEWEST: u64 = 1 << 62;
 
-/// How much longer a call has to wait that began at `since`, if it is one that waits.
+/// Returns how much longer a call that began at `since` waits; `None` if it does not wait.
 pub(crate) fn remaining_wait(call: &Call, engine: &Engine, since: Duration) -> Option<Duration> {
     let waits = matches!(
         call.method,

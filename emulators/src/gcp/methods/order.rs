@@ -1,4 +1,4 @@
-//! From an instance's body to an order: everything is there, fits, and exists.
+//! Parses an instance's body and checks that everything it names exists.
 
 use serde_json::{Map, Value};
 

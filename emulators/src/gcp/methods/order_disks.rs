@@ -1,5 +1,5 @@
-//! The disks of an instance's body: new ones, old ones, local ones, and the images they are made
-//! of.
+//! Parses the disks of an instance's body: new, existing and local ones, and their
+//! images.
 
 use serde_json::{Map, Value};
 
@@ -132,7 +132,7 @@ impl Reader<'_> {
         let named = named.ok_or_else(|| Refusal::invalid(field, link, MALFORMED))?;
         let project = named.project.as_deref().unwrap_or(self.project);
         let image = match *named.parts() {
-            // gcloud asks for the image that is newest in the zone.
+            // gcloud requests the newest image in the zone.
             ["global", "images", "family", family] | ["zones", _, "imageFamilyViews", family] => {
                 let path = format!("projects/{project}/global/images/family/{family}");
                 let found = self.engine.image_of_family(project, family);
@@ -170,7 +170,7 @@ impl Reader<'_> {
     }
 }
 
-/// How large a disk is to be.
+/// Returns the size of a new disk.
 fn size(source: &Source, asked: Option<i64>, at: &str) -> Result<u32, Refusal> {
     let least = match source {
         Source::Local => return Ok(LOCAL_GIB),

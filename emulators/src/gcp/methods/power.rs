@@ -14,7 +14,7 @@ pub(super) fn change(
     context: &CallContext,
 ) -> Result<Value, Refusal> {
     let (target, planned_failures) = (&call.target, &context.planned_failures);
-    // A guest is never asked to end gracefully here, so this makes no difference.
+    // Guests never shut down gracefully here, so this makes no difference.
     let _abrupt = call.query.flag("noGracefulShutdown")?;
     let discard = call.query.given_flag("discardLocalSsd")?;
     if call.method == Method::InstancesStart {

@@ -1,4 +1,4 @@
-//! Who may interrupt an instance: what spot, accelerators and confidential computing ask for.
+//! The scheduling of an instance: what spot, accelerators and confidential computing require.
 
 use serde_json::{Map, Value};
 

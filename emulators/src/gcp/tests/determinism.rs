@@ -1,4 +1,4 @@
-//! The same seed and the same calls give the same answers, to the byte.
+//! The same seed and the same calls give the same responses, byte for byte.
 
 use super::{Lab, ZONE, body};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! instances.insert: what it makes, what it refuses.
+//! instances.insert: what it creates, and what it refuses.
 
 use super::{Lab, ZONE, body, names, reason};
 use serde_json::{Value, json};
@@ -288,7 +288,7 @@ fn places_that_are_not_there_are_refused() {
         lab.refused("GET regions/nowhere/addresses", &Value::Null),
         reason(400, "invalid")
     );
-    // Everybody may look at public images.
+    // Everyone can read public images.
     lab.get("/projects/debian-cloud/global/images");
 }
 

@@ -1,4 +1,4 @@
-//! Eventual consistency: reads that trail behind, and calls that do not find what was just made.
+//! Eventual consistency: reads that lag behind, and calls that do not find new resources.
 
 use super::{Lab, ZONE, body, names, reason};
 use crate::cloud::{inject::CallContext, lag::ReadLag};
@@ -39,7 +39,7 @@ fn stale_read_returns_the_past() {
     lab.pass(1_000);
     lab.ok(&format!("DELETE {ZONE}/instances/vm"), &Value::Null);
     lab.pass(500);
-    // It is gone, but a read may still see it.
+    // It is deleted, but a lagging read may still return it.
     assert_eq!(lab.status("vm"), "gone");
     assert_eq!(
         lab.call_as(&get, &Value::Null, &stale()).unwrap()["status"],

@@ -1,4 +1,4 @@
-//! Lists: pages, filters, orders, all zones at once, zones that do not answer.
+//! Lists: pages, filters, orders, aggregated lists, unreachable zones.
 
 use super::{Lab, ZONE, body, names, reason};
 use crate::cloud::{inject::CallContext, page::PageFault};

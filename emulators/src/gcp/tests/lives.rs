@@ -1,4 +1,4 @@
-//! Whatever is done in whatever order, what is counted stays true.
+//! Random calls in random order: the counts stay consistent.
 
 use std::collections::BTreeMap;
 

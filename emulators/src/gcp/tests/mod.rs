@@ -1,4 +1,4 @@
-//! What the engine does, method by method, on a clock that stands still.
+//! Tests of the engine, method by method, on a manual clock.
 
 mod bulk;
 mod changes;
@@ -41,7 +41,7 @@ struct Lab {
     engine: Engine,
 }
 
-/// An instance that is asked for, with all that is needed and nothing else.
+/// The minimal body of an insert.
 fn body(name: &str) -> Value {
     json!({
         "name": name,
@@ -157,7 +157,7 @@ impl Lab {
         Oracle::new(&self.engine, std::collections::BTreeMap::new(), Vec::new())
     }
 
-    /// The truth about an instance.
+    /// Returns the true state of an instance.
     fn truth(&self, name: &str) -> Option<OracleInstance> {
         let instances = self.oracle().instances;
         instances.into_iter().find(|instance| instance.name == name)

@@ -1,4 +1,4 @@
-//! Operations: get, list, wait, and how they end.
+//! Operations: get, list, wait, and their results.
 
 use super::{Lab, ZONE, body, codes, names, reason};
 use crate::{

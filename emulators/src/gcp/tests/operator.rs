@@ -1,4 +1,4 @@
-//! What others do.
+//! External actions.
 
 use super::{Lab, ZONE, body};
 use crate::{cloud::CloudEngine as _, gcp::ExternalAction};

@@ -1,4 +1,4 @@
-//! Request ids: the same request is done once.
+//! Request ids: the same request is executed once.
 
 use super::{Lab, ZONE, body, reason};
 use serde_json::Value;

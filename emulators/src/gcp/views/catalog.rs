@@ -55,7 +55,7 @@ pub(crate) fn region(engine: &Engine, project: &str, region: &str) -> Value {
     })
 }
 
-/// A quota that no knob sets is large.
+/// The limit of a quota that no knob sets.
 #[expect(
     clippy::cast_precision_loss,
     reason = "quotas are doubles on the wire, and far below 2^53"

@@ -1,4 +1,4 @@
-//! What a reply shows of each kind of resource: its document, as the discovery document has it.
+//! The documents of resources, as the discovery document defines them.
 
 mod catalog;
 mod disk;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::wire::link::link;
 
-/// Drops fields that say nothing, as Compute Engine leaves them out.
+/// Drops empty fields, as Compute Engine omits them.
 fn present(document: Value) -> Value {
     let Value::Object(fields) = document else {
         return document;

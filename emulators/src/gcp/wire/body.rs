@@ -1,7 +1,8 @@
-//! Bodies: JSON that fits a schema, or the front end's refusal.
+//! Parses bodies: JSON that matches a schema, or the front end's refusal.
 //!
 //! After [`read`] a body has only fields that its schema knows, of the right types: no nulls, no
-//! output fields, 64-bit numbers as text. What is known and not emulated is refused, never dropped.
+//! output fields, 64-bit numbers as text. A known field that is not emulated is refused, never
+//! dropped.
 
 use serde_json::{Map, Value};
 
@@ -26,13 +27,13 @@ pub(crate) enum Kind {
     /// Objects of one kind, by name.
     Each(&'static [Field]),
     Object(&'static [Field]),
-    /// Only in replies; taken and dropped, as Compute Engine does.
+    /// An output field: accepted and dropped, as Compute Engine does.
     Output,
-    /// Known to Compute Engine and not to this emulator.
+    /// A field of Compute Engine that the emulator does not support.
     NotEmulated,
 }
 
-/// Reads a body that is an object of these fields.
+/// Parses a body that is an object with these fields.
 pub(crate) fn read(bytes: &[u8], fields: &[Field]) -> Result<Map<String, Value>, Refusal> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Refusal::required("resource"));

@@ -1,4 +1,4 @@
-//! Links: how Compute Engine writes the address of a resource, and the forms it takes one in.
+//! Links: how Compute Engine writes the address of a resource, and the forms that it accepts.
 
 /// What every link begins with.
 const ROOT: &str = "https://www.googleapis.com/compute/v1/";

@@ -1,4 +1,4 @@
-//! The methods that are spoken, by the names of Google's discovery document.
+//! The methods that the emulator supports, by the names of Google's discovery document.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -62,7 +62,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Every method, in the order of their names.
+    /// All methods, sorted by name.
     pub const ALL: [Self; 52] = [
         Self::AddressesAggregatedList,
         Self::AddressesList,
@@ -118,7 +118,7 @@ impl Method {
         Self::ZonesList,
     ];
 
-    /// Its name, which fault rules, buckets and counts go by.
+    /// Returns the name, which fault rules, token buckets and call counts use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AddressesAggregatedList => "addresses.aggregatedList",
@@ -176,7 +176,7 @@ impl Method {
         }
     }
 
-    /// The method of that name.
+    /// Returns the method with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }

@@ -1,4 +1,4 @@
-//! Compute Engine's wire: methods, paths, queries, bodies, links.
+//! Compute Engine's protocol: methods, paths, queries, bodies, links.
 
 pub(crate) mod body;
 pub(crate) mod link;

@@ -1,6 +1,6 @@
 //! The path of each method below the project, and its query parameters.
 //!
-//! Owns the table, in the words of Google's discovery document, and nothing else.
+//! Owns the table, with the names of Google's discovery document, and nothing else.
 
 use super::method::Method;
 

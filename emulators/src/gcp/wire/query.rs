@@ -1,4 +1,4 @@
-//! The query of a request: read once, each parameter known to its method or refused.
+//! The query of a request: every parameter is known to its method or refused.
 
 use std::{collections::BTreeMap, str::FromStr};
 
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{method::Method, path};
 use crate::gcp::error::Refusal;
 
-/// Parameters of every method that change nothing in the reply's meaning.
+/// Parameters of every method that do not change the meaning of the response.
 const HARMLESS: [&str; 11] = [
     "$.xgafv",
     "$apiVersion",

@@ -1,6 +1,6 @@
-//! From a verb and a path to a method and what it names.
+//! Finds the method and the target of a verb and a path.
 //!
-//! Owns what a path may look like; which there are is `path`'s.
+//! Owns the parsing of paths; `path` has the list of them.
 
 use std::fmt;
 
@@ -53,7 +53,7 @@ impl Target {
     }
 }
 
-/// Finds the method that a request is for.
+/// Finds the method of a request.
 pub(crate) fn find(verb: &Verb, path: &str) -> Result<(Method, Target), Refusal> {
     let path = path.strip_prefix("/compute/v1").unwrap_or(path);
     let segments: Vec<String> = path.split('/').skip(1).map(decode).collect();
@@ -101,7 +101,7 @@ fn fit(template: &str, path: &[&str]) -> Option<(Scope, String)> {
     Some((scope, name))
 }
 
-/// Refuses names that are none, such as a URL in place of a zone.
+/// Refuses invalid names, for example a URL instead of a zone.
 fn check(target: &Target) -> Result<(), Refusal> {
     let (field, name) = match &target.scope {
         Scope::Global => return Ok(()),

@@ -68,7 +68,7 @@ pub(crate) const INSTANCE: &[Field] = &[
     Field("zone", OUTPUT),
 ];
 
-/// Fields of an instance that are kept and answered as they came.
+/// Fields of an instance that are stored and returned unchanged.
 pub(crate) const ECHOED: [&str; 8] = [
     "confidentialInstanceConfig",
     "description",
