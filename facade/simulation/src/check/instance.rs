@@ -60,7 +60,7 @@ impl Check<'_> {
         };
         let server = self.rules.server(instance.server).await;
         let server = server.ok_or("has no server")?;
-        let seen = server.current_observation();
+        let observed = server.current_observation();
         let status = &instance.status;
         let rules = [
             (
@@ -82,8 +82,8 @@ impl Check<'_> {
                 "still waits",
             ),
             (
-                status.private_ip == seen.and_then(|seen| seen.private_ip)
-                    && status.public_ip == seen.and_then(|seen| seen.public_ip),
+                status.private_ip == observed.and_then(|observed| observed.private_ip)
+                    && status.public_ip == observed.and_then(|observed| observed.public_ip),
                 "shows other addresses",
             ),
         ];

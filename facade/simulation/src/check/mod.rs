@@ -59,8 +59,8 @@ impl Check<'_> {
 
     /// Checks that everything is as requested, or returns what is not.
     pub async fn check_settled(&self) -> Result<(), String> {
-        let pulse = self.pulse().await.ok_or("there is no scan record")?;
-        if let Some(reason) = pulse.frozen {
+        let scan = self.scan().await.ok_or("there is no scan record")?;
+        if let Some(reason) = scan.frozen {
             return Err(format!("the monitor is frozen: {reason}"));
         }
         self.check_instances().await?;
@@ -137,7 +137,7 @@ impl Check<'_> {
     fn compare(&self, view: &ServerView, info: &InstanceInfo) -> Result<(), String> {
         let server = &view.server;
         let recorded = server.machine.as_ref().ok_or("does not name its machine")?;
-        let seen = server.current_observation().ok_or("was never observed")?;
+        let observed = server.current_observation().ok_or("was never observed")?;
         let wanted = match server.intent.power {
             Power::Running => CloudInstanceState::Running,
             Power::Stopped | Power::Deleted => CloudInstanceState::Stopped,
@@ -157,13 +157,16 @@ impl Check<'_> {
         let rules = [
             (recorded.id == info.id, "names another machine"),
             (info.state == wanted, "is not in the requested state"),
-            (seen.state == info.state, "was observed in another state"),
             (
-                seen.private_ip == info.private_ip,
+                observed.state == info.state,
+                "was observed in another state",
+            ),
+            (
+                observed.private_ip == info.private_ip,
                 "was observed with another address",
             ),
             (
-                seen.public_ip == info.public_ip,
+                observed.public_ip == info.public_ip,
                 "was observed with another public address",
             ),
             (
@@ -202,22 +205,18 @@ impl Check<'_> {
 
     async fn instance_view(&self, id: ServerId) -> Option<InstanceView> {
         let read = self.rules.instances.get(&id.key().ok()?).await.ok()??;
-        let pulse = self.pulse().await;
+        let scan = self.scan().await;
         let now = self.rules.clock.now();
-        Some(InstanceView::new(read, pulse.as_ref(), now))
+        Some(InstanceView::new(read, scan.as_ref(), now))
     }
 
     async fn server_view(&self, id: ServerId) -> Option<ServerView> {
         let read = self.rules.servers.get(&id.key().ok()?).await.ok()??;
-        let pulse = self.pulse().await;
-        Some(ServerView::new(
-            read,
-            pulse.as_ref(),
-            self.rules.clock.now(),
-        ))
+        let scan = self.scan().await;
+        Some(ServerView::new(read, scan.as_ref(), self.rules.clock.now()))
     }
 
-    async fn pulse(&self) -> Option<RegionScan> {
+    async fn scan(&self) -> Option<RegionScan> {
         let id = RecordId::new(RegionScan::KIND, constants::region().as_str());
         let record: Record = self.rules.store.get(&id.ok()?).await.ok()??;
         let read: Versioned<RegionScan> = Table::read(record).ok()?;
@@ -236,7 +235,7 @@ fn describe_server(server: &Server) -> String {
         server.generation,
         server
             .current_observation()
-            .map(|seen| (seen.state, seen.presence)),
+            .map(|observed| (observed.state, observed.presence)),
         events.join("; ")
     )
 }

@@ -22,13 +22,13 @@ pub struct MistakenDependencies {
 impl DependencyChecker for MistakenDependencies {
     async fn check(
         &self,
-        who: &Principal,
-        site: &ServerPlacement<'_>,
+        principal: &Principal,
+        placement: &ServerPlacement<'_>,
     ) -> Result<Vec<Check>, DependencyError> {
         let network = BTreeSet::from([Field::Network]);
-        if self.mistake == Mistake::NetworkNotChecked && site.changed == network {
+        if self.mistake == Mistake::NetworkNotChecked && placement.changed == network {
             return Ok(Vec::new());
         }
-        self.inner.check(who, site).await
+        self.inner.check(principal, placement).await
     }
 }

@@ -135,14 +135,15 @@ impl Rules {
 
     /// Checks an observation: a machine that is reported missing does not exist.
     fn check_observation(&self, point: FaultPoint, server: &Server) {
-        let Some(seen) = server.current_observation() else {
+        let Some(observed) = server.current_observation() else {
             return;
         };
-        let missing = matches!(seen.presence, Presence::Missing(_));
-        if point == FaultPoint::WriteObservation && missing && self.oracle.exists(&seen.machine) {
+        let missing = matches!(observed.presence, Presence::Missing(_));
+        if point == FaultPoint::WriteObservation && missing && self.oracle.exists(&observed.machine)
+        {
             self.report(format!(
                 "machine {} is reported missing although it exists",
-                seen.machine
+                observed.machine
             ));
         }
     }
