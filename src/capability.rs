@@ -11,7 +11,16 @@ use crate::{PlacementField, TagLimits};
 
 /// The capabilities and limits of a backend. The contract kit tests every field.
 ///
-/// A caller reads them to plan; a backend's author starts with [`Capabilities::new`] and sets the
+/// What callers read:
+///
+/// - [`consistency_window`](Self::consistency_window) before they conclude that an instance does not
+///   exist, and [`poll_interval`](Self::poll_interval) when they poll;
+/// - [`token_after_terminate`](Self::token_after_terminate) to decide whether the attempt of each slot
+///   must be stored;
+/// - [`verbs`](Self::verbs) and [`placement`](Self::placement) before they offer an optional feature;
+/// - [`tags`](Self::tags) and [`max_user_data_bytes`](Self::max_user_data_bytes) to check input early.
+///
+/// A backend's author starts with [`Capabilities::new`] and sets the
 /// fields in which the cloud does better.
 ///
 /// ```

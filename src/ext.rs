@@ -247,7 +247,30 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     ///
     /// Looks up the token of the batch, and if that finds nothing, the
     /// [item tokens](LaunchToken::item) of its instances, because some backends launch a batch item
-    /// by item.
+    /// by item. Like [`find_launch`](InstanceProvisioner::find_launch), it does not wait for the
+    /// consistency window.
+    ///
+    /// # Errors
+    /// The first error of a look-up. The outcome of the launch is then as unknown as before.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use fleetwright::prelude::*;
+    /// use fleetwright_memory::MemoryCloud;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provisioner = MemoryCloud::new().provisioner();
+    /// let (token, three) = (LaunchToken::new("pool-1")?, NonZeroU32::new(3).unwrap());
+    /// let config = InstanceConfig::builder("image-1", "small").launch_token(&token).build()?;
+    /// provisioner.launch_instances(&config, three).await?;
+    /// match provisioner.find_launches(&token, three).await? {
+    ///     LaunchRecord::Found(instances) => assert_eq!(instances.len(), 3),
+    ///     LaunchRecord::Terminated(_) | LaunchRecord::NotFound => unreachable!("they live"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     async fn find_launches(&self, token: &LaunchToken, count: NonZeroU32) -> Result<LaunchRecord> {
         let batch = self.find_launch(token).await?;
         if batch != LaunchRecord::NotFound {
@@ -326,6 +349,22 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// the provisioner and the filter, so that the stream can be moved to another task.
     ///
     /// No task is spawned. Dropping the stream ends the list.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use fleetwright::prelude::*;
+    /// use fleetwright_memory::MemoryCloud;
+    /// use futures_util::StreamExt as _;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provisioner = Arc::new(MemoryCloud::new().provisioner());
+    /// let items = provisioner.stream_owned(InstanceFilter::new());
+    /// let count = tokio::spawn(items.count()).await?;
+    /// assert_eq!(count, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     fn stream_owned(self: Arc<Self>, filter: InstanceFilter) -> BoxStream<'static, Result<ListItem>>
     where
         Self: 'static,

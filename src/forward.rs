@@ -2,6 +2,9 @@
 //!
 //! Forwards every method, also those with a default body, so that a backend's own version is used
 //! behind a pointer too.
+//!
+//! A function that takes `impl InstanceProvisioner` therefore also takes a reference or an
+//! `Arc<dyn InstanceProvisioner>`, and layers can wrap either.
 
 use std::{num::NonZeroU32, sync::Arc};
 

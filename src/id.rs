@@ -127,6 +127,8 @@ name_type! {
 }
 name_type! {
     /// A machine image: an AMI, a Compute Engine image, an Azure image reference.
+    ///
+    /// [`snapshot_image`](crate::InstanceProvisioner::snapshot_image) creates one from an instance.
     ImageId, "image"
 }
 name_type! {
@@ -134,7 +136,9 @@ name_type! {
     InstanceType, "instance type"
 }
 name_type! {
-    /// A zone inside the backend's region.
+    /// A zone inside the backend's region: `eu-west-1a`, `europe-west4-b`, `1`.
+    ///
+    /// Backends that support zones say so with [`PlacementField::Zone`](crate::PlacementField::Zone).
     Zone, "placement.zone"
 }
 name_type! {
@@ -142,7 +146,9 @@ name_type! {
     NetworkId, "placement.network"
 }
 name_type! {
-    /// A security group, firewall tag or network security group.
+    /// A security group, firewall tag or network security group, in the cloud's own terms.
+    ///
+    /// A config may have several; they are a set, so their order does not matter.
     SecurityGroupId, "placement.security_groups"
 }
 

@@ -85,6 +85,14 @@ impl InstanceInfo {
 }
 
 /// The part of an [`InstanceInfo`] that changes during the life of an instance, for polling.
+///
+/// ```
+/// use fleetwright::{CloudInstanceState, InstanceId, InstanceStatus};
+///
+/// let status = InstanceStatus::new(InstanceId::new("i-1")?, CloudInstanceState::Stopped);
+/// assert!(status.public_ip.is_none());
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InstanceStatus {

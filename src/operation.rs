@@ -19,27 +19,46 @@ use crate::OptionalVerb;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each is the trait's method of the same name")]
 pub enum Operation {
+    /// [`launch_instance`](crate::InstanceProvisioner::launch_instance): launches one instance. Idempotent with a token.
     LaunchInstance,
+    /// [`launch_instances`](crate::InstanceProvisioner::launch_instances): launches a batch. Idempotent with a token.
     LaunchInstances,
+    /// [`terminate_instance`](crate::InstanceProvisioner::terminate_instance): destroys one instance.
     TerminateInstance,
+    /// [`terminate_instances`](crate::InstanceProvisioner::terminate_instances): destroys many instances.
     TerminateInstances,
+    /// [`stop_instance`](crate::InstanceProvisioner::stop_instance): stops one instance.
     StopInstance,
+    /// [`stop_instances`](crate::InstanceProvisioner::stop_instances): stops many instances.
     StopInstances,
+    /// [`start_instance`](crate::InstanceProvisioner::start_instance): starts one instance.
     StartInstance,
+    /// [`start_instances`](crate::InstanceProvisioner::start_instances): starts many instances.
     StartInstances,
+    /// [`describe_instance`](crate::InstanceProvisioner::describe_instance): reads the status of one instance.
     DescribeInstance,
+    /// [`describe_instances`](crate::InstanceProvisioner::describe_instances): reads the status of many instances.
     DescribeInstances,
+    /// [`list_instances`](crate::InstanceProvisioner::list_instances): lists instances, complete or with an error.
     ListInstances,
+    /// [`stream_instances`](crate::InstanceProvisioner::stream_instances): lists instances page by page, with gaps.
     StreamInstances,
+    /// [`find_launch`](crate::InstanceProvisioner::find_launch): looks a launch up by its token.
     FindLaunch,
+    /// [`update_tags`](crate::InstanceProvisioner::update_tags): changes tags. Optional.
     UpdateTags,
+    /// [`reboot_instance`](crate::InstanceProvisioner::reboot_instance): reboots an instance. Optional, and not idempotent.
     RebootInstance,
+    /// [`resize_instance`](crate::InstanceProvisioner::resize_instance): changes the type of a stopped instance. Optional.
     ResizeInstance,
+    /// [`reimage_instance`](crate::InstanceProvisioner::reimage_instance): replaces the root disk. Optional.
     ReimageInstance,
+    /// [`console_output`](crate::InstanceProvisioner::console_output): reads the console output. Optional.
     ConsoleOutput,
+    /// [`console_session`](crate::InstanceProvisioner::console_session): opens a console session. Optional.
     ConsoleSession,
+    /// [`snapshot_image`](crate::InstanceProvisioner::snapshot_image): creates an image. Optional.
     SnapshotImage,
 }
 

@@ -72,6 +72,9 @@ pub enum PublicAddress {
 }
 
 /// The market on which the capacity is bought.
+///
+/// A spot instance that the cloud takes back is terminated or stopped with the cloud's reason in
+/// [`InstanceInfo::state_reason`](crate::InstanceInfo::state_reason).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Market {

@@ -162,6 +162,24 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     /// and stops at the first failure. [`find_launch`](Self::find_launch) then finds the items by
     /// their own tokens only, while a backend with its own body finds them by the batch's token.
     /// [`find_launches`](crate::InstanceProvisionerExt::find_launches) tries both.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use fleetwright::prelude::*;
+    /// use fleetwright_memory::MemoryCloud;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provisioner = MemoryCloud::new().provisioner();
+    /// let config = InstanceConfig::builder("image-1", "small").launch_token("pool-1").build()?;
+    /// let three = NonZeroU32::new(3).unwrap();
+    /// let first = provisioner.launch_instances(&config, three).await?;
+    /// let replay = provisioner.launch_instances(&config, three).await?;
+    /// assert_eq!(first.len(), 3);
+    /// assert_eq!(first[0].id, replay[0].id);
+    /// # Ok(())
+    /// # }
+    /// ```
     async fn launch_instances(
         &self,
         config: &InstanceConfig,
@@ -228,6 +246,30 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///
     /// # Contract
     /// Outside of its gaps the stream is complete (LIST-10, LIST-13). An `Err` ends it.
+    ///
+    /// Use it for accounts with many instances, or to work with the readable parts of a region while
+    /// another part has an outage. The default body streams the result of
+    /// [`list_instances`](Self::list_instances).
+    ///
+    /// ```
+    /// use fleetwright::prelude::*;
+    /// use fleetwright_memory::MemoryCloud;
+    /// use futures_util::StreamExt as _;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provisioner = MemoryCloud::new().provisioner();
+    /// let filter = InstanceFilter::new();
+    /// let mut items = provisioner.stream_instances(&filter);
+    /// while let Some(item) = items.next().await {
+    ///     match item? {
+    ///         ListItem::Instance(info) => println!("{} is {}", info.id, info.state),
+    ///         ListItem::Gap { scope, error } => println!("{scope} could not be read: {error}"),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
@@ -241,6 +283,10 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     }
 
     /// Changes the tags of an instance: all of `change`, or nothing. Optional (VERBS-01).
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) without the capability;
+    /// [`Invalid`](crate::ErrorKind::Invalid) if the new tags exceed the cloud's limits.
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let _ = (id, change);
         Err(unsupported(self, Operation::UpdateTags))
@@ -248,12 +294,20 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
 
     /// Reboots a running instance. Id, disk and addresses are kept. Not idempotent. Optional
     /// (VERBS-02).
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) without the capability;
+    /// [`WrongState`](crate::ErrorKind::WrongState) if the instance does not run.
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
         let _ = (id, how);
         Err(unsupported(self, Operation::RebootInstance))
     }
 
     /// Changes the type of a stopped instance. Id and disk are kept. Optional (VERBS-03).
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) without the capability;
+    /// [`WrongState`](crate::ErrorKind::WrongState) if the instance is not stopped.
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let _ = (id, to);
         Err(unsupported(self, Operation::ResizeInstance))
@@ -262,24 +316,38 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     /// Replaces the root disk of a running or stopped instance with a new image. Id and addresses are
     /// kept; **the data on the root disk is lost**. A running instance boots again. Optional
     /// (VERBS-04).
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) without the capability;
+    /// [`WrongState`](crate::ErrorKind::WrongState) if the instance is in another state.
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
         let _ = (id, image);
         Err(unsupported(self, Operation::ReimageInstance))
     }
 
-    /// Returns the console output of an instance. Optional (VERBS-05).
+    /// Returns the end of the console output of an instance. Optional (VERBS-05).
+    ///
+    /// Treat it as secret: instances print passwords and keys when they boot.
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         let _ = id;
         Err(unsupported(self, Operation::ConsoleOutput))
     }
 
     /// Opens a console session on a running instance. Optional (VERBS-06).
+    ///
+    /// The returned address grants access: treat it like a password.
     async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
         let _ = id;
         Err(unsupported(self, Operation::ConsoleSession))
     }
 
     /// Creates an image from a running or stopped instance. Optional (VERBS-07).
+    ///
+    /// A second request with the same name for the same instance returns the same image.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) without the capability;
+    /// [`Conflict`](crate::ErrorKind::Conflict) if the name belongs to another image.
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         let _ = (id, request);
         Err(unsupported(self, Operation::SnapshotImage))

@@ -137,7 +137,7 @@ fn field_of(key: &str) -> String {
     format!("tags[{:?}]", shown + cut)
 }
 
-/// An iterator over [`Tags`], ordered by key.
+/// An iterator over [`Tags`] as pairs of key and value, ordered by key. Created by [`Tags::iter`].
 #[derive(Clone, Debug)]
 pub struct Iter<'a>(btree_map::Iter<'a, String, String>);
 

@@ -14,6 +14,9 @@ use crate::{InvalidValue, Problem};
 /// The instance gets exactly these bytes, or the launch is refused. The backend encodes them for its
 /// cloud. Serialized as base64; `Debug` prints only the length.
 ///
+/// The size limit depends on the backend: see
+/// [`Capabilities::max_user_data_bytes`](crate::Capabilities::max_user_data_bytes).
+///
 /// ```
 /// use fleetwright::UserData;
 ///

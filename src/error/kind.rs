@@ -29,36 +29,71 @@ use crate::{InstanceId, InstanceType, Market, NetworkId, Zone};
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A value was refused. Change the config.
+    ///
+    /// Nothing was created. [`ProvisionError::invalid_value`](crate::ProvisionError::invalid_value)
+    /// has the field and the limit.
     Invalid,
     /// The cloud has no such instance or object.
+    ///
+    /// With a delay in the retry advice it may be a stale read: an instance that was just launched is
+    /// not visible yet. Without one, check the id and the account.
     NotFound,
     /// Another change is in progress, or the name is taken.
+    ///
+    /// Follow the retry advice: a change in progress ends, a taken name does not.
     Conflict,
     /// The instance's state does not allow the call.
+    ///
+    /// The message names the state and the one that the call needs.
     WrongState,
     /// The launch token was used with another config. That is a bug in the caller.
+    ///
+    /// Nothing was launched, and the instance of the token is not affected.
     TokenConflict,
     /// The launch token's instances are terminating or terminated. Launch with a new token.
+    ///
+    /// [`launch_next_attempt`](crate::InstanceProvisionerExt::launch_next_attempt) does that.
     TokenSpent,
     /// The cloud has no capacity for this offering now. Try another one, or try later.
+    ///
+    /// The scopes name the offering. [`layer::Fallback`](crate::layer::Fallback) tries alternatives.
     Capacity,
     /// A limit of the account is reached. Terminate instances or request a higher limit.
+    ///
+    /// Another offering does not help, unless the scopes say that the limit applies to one only.
     Quota,
     /// Too many calls. Send fewer.
+    ///
+    /// The retry advice has the delay that the cloud requests.
     Throttled,
     /// The credentials are missing, expired or wrong.
+    ///
+    /// A retry does not help until they are replaced.
     Unauthenticated,
     /// The credentials do not allow the call.
+    ///
+    /// A person must grant the permission.
     Forbidden,
     /// The backend does not support the call.
+    ///
+    /// [`Capabilities::supports`](crate::Capabilities::supports) says so in advance.
     Unsupported,
     /// A list could not read every part. The scopes name the missing ones.
+    ///
+    /// Never treat instances in those parts as terminated.
+    /// [`stream_instances`](crate::InstanceProvisioner::stream_instances) returns the other parts.
     Incomplete,
     /// No response within the timeout.
+    ///
+    /// The effect of a change is unknown; a read may be retried.
     Timeout,
     /// The cloud cannot be reached or cannot serve the call now.
+    ///
+    /// The effect says whether the call may have reached it.
     Unavailable,
     /// The backend does not understand the cloud's response.
+    ///
+    /// Report it to the backend's author, with the native code and the request id.
     Unexpected,
 }
 

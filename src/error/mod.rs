@@ -47,6 +47,33 @@ pub type Result<T, E = ProvisionError> = std::result::Result<T, E>;
 ///      [effect unknown, retry with the same token, request req-17]",
 /// );
 /// ```
+///
+/// A control loop decides with kind, effect and advice alone:
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::{Effect, ErrorKind, ProvisionError};
+///
+/// enum Next {
+///     SettleFirst,
+///     RetryAfter(Duration),
+///     NewToken,
+///     AnotherOffering,
+///     GiveUp,
+/// }
+///
+/// fn after_failed_launch(error: &ProvisionError) -> Next {
+///     match (error.effect(), error.kind(), error.retry().delay()) {
+///         (Effect::Unknown, ..) => Next::SettleFirst,
+///         (_, ErrorKind::TokenSpent, _) => Next::NewToken,
+///         (_, ErrorKind::Capacity, _) => Next::AnotherOffering,
+///         (_, _, Some(delay)) => Next::RetryAfter(delay),
+///         (_, _, None) => Next::GiveUp,
+///     }
+/// }
+/// # let error = fleetwright::Call::new("x", fleetwright::Operation::LaunchInstance).unsupported();
+/// # assert!(matches!(after_failed_launch(&error), Next::GiveUp));
+/// ```
 #[derive(Clone)]
 pub struct ProvisionError(Arc<Parts>);
 

@@ -89,13 +89,24 @@ impl CoalescePolicy {
 /// only when its last caller is.
 ///
 /// ```
-/// use fleetwright::{InstanceProvisioner, layer::{Coalesce, CoalescePolicy, RetryPolicy}};
+/// use fleetwright::{layer::{Coalesce, CoalescePolicy, RetryPolicy}, prelude::*};
 /// use fleetwright_memory::MemoryCloud;
+/// use futures_util::future::join_all;
 ///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cloud = MemoryCloud::new();
+/// let config = InstanceConfig::builder("image-1", "small").build()?;
+/// let hundred = std::num::NonZeroU32::new(100).unwrap();
+/// let instances = cloud.provisioner().launch_instances(&config, hundred).await?;
+///
 /// let combined = Coalesce::with_retry(
 ///     cloud.provisioner(), CoalescePolicy::default(), RetryPolicy::default());
-/// assert_eq!(combined.capabilities().provider, "memory");
+/// let before = cloud.oracle().total_calls();
+/// join_all(instances.iter().map(|info| combined.describe_instance(&info.id))).await;
+/// assert!(cloud.oracle().total_calls() - before < 10, "few calls for 100 callers");
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// [`describe_instance`]: InstanceProvisioner::describe_instance

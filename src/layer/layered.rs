@@ -17,6 +17,17 @@ use crate::{
 
 /// The provisioner `P` with the layer `L` around every call.
 ///
+/// | calls | method of the layer |
+/// | --- | --- |
+/// | `launch_instance`, `launch_instances` | [`launch`](Layer::launch) |
+/// | `terminate_instances`, `stop_instances`, `start_instances`, `describe_instances` | [`batch`](Layer::batch) |
+/// | `stream_instances` | [`stream`](Layer::stream) |
+/// | all others | [`call`](Layer::call) |
+/// | `capabilities` | none: those of the provisioner |
+///
+/// Layers nest: the outer one is called first. [`Stack`](super::Stack) nests all layers of this crate
+/// in the recommended order.
+///
 /// ```
 /// use fleetwright::{InstanceProvisioner, layer::{Layered, Retry, RetryPolicy}};
 /// use fleetwright_memory::MemoryCloud;

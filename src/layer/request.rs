@@ -16,6 +16,9 @@ use crate::{
 };
 
 /// The description of a call that passes through a layer.
+///
+/// It does not contain the arguments of the call, so that a layer cannot depend on them; a launch
+/// passes its config to [`Layer::launch`] in addition. `Debug` prints the number of ids only.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Request<'a> {

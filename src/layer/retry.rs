@@ -133,6 +133,12 @@ impl RetryPolicy {
 /// - Of a batch, the items whose errors allow it are retried, in one call.
 /// - A stream is opened again as long as no item was read from it.
 ///
+/// | call | is retried after an error with retry advice |
+/// | --- | --- |
+/// | reads, terminate, stop, start, tags, resize, reimage, console, snapshot | always |
+/// | launch with a token | always, with the same token |
+/// | launch without a token, reboot | only if the error had no effect |
+///
 /// The error of a call that finally failed is that of its last attempt, with the strongest effect and
 /// the survivors of all attempts.
 ///

@@ -3,6 +3,15 @@
 //! Owns their names, except those of whole calls, which [`Trace`](super::Trace) and
 //! [`Metrics`](super::Metrics) emit. Without the features `trace` and `metrics` these functions do
 //! nothing. They never change a result.
+//!
+//! | event | level | when |
+//! | --- | --- | --- |
+//! | `retrying call` | debug | a call failed and is sent again |
+//! | `call not retried: the retry budget is empty` | warn | a retry was allowed by all other limits |
+//! | `rate limit changed` | debug | the cloud throttled, or the rate recovered |
+//! | `alternative skipped: no capacity` | info | a launch goes on to the next alternative |
+//!
+//! All events have the target `fleetwright` and the field `operation`.
 
 #![cfg_attr(
     not(all(feature = "metrics", feature = "trace")),

@@ -159,6 +159,13 @@ fn unexpected<P: InstanceProvisioner + ?Sized>(provisioner: &P, message: &str) -
 }
 
 /// Why a wait failed.
+///
+/// | cause | what to do |
+/// | --- | --- |
+/// | [`Deadline`](Self::Deadline), [`PollLimit`](Self::PollLimit) | wait again, or terminate the instance |
+/// | [`Unreachable`](Self::Unreachable) | launch another instance |
+/// | [`Reverted`](Self::Reverted) | read the reason, then start the instance again or replace it |
+/// | [`Failed`](Self::Failed) | act on the kind of the error |
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WaitCause {
