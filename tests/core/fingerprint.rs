@@ -41,7 +41,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn fingerprints_are_equal_exactly_when_all_but_the_token_is(
+    fn fingerprints_are_equal_iff_configs_without_token_are(
         one in arbitrary::config(), other in arbitrary::config(),
         which: Index, several: [bool; 11], (n, m) in (count(), count()),
     ) {
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn no_field_runs_into_the_next_one(
+    fn adjacent_fields_have_different_fingerprints(
         words in "[a-z]{2,8}", cut: Index, other_cut: Index,
     ) {
         let at = |cut: &Index| 1 + cut.index(words.len() - 1);
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn tags_do_not_run_into_each_other(
+    fn adjacent_tags_have_different_fingerprints(
         one in btree_map("[a-c]{1,2}", "[a-c]{0,2}", 0..4),
         other in btree_map("[a-c]{1,2}", "[a-c]{0,2}", 0..4),
     ) {

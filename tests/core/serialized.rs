@@ -69,7 +69,7 @@ proptest! {
 }
 
 #[test]
-fn only_what_must_be_there_has_to_be_written() {
+fn optional_fields_may_be_left_out() {
     let config = InstanceConfig::builder("image-7", "small").build().unwrap();
     let least = json!({"image": "image-7", "instance_type": "small"});
     assert_eq!(from_value::<InstanceConfig>(least).unwrap(), config);
@@ -84,7 +84,7 @@ fn only_what_must_be_there_has_to_be_written() {
 }
 
 #[test]
-fn a_config_that_could_not_be_built_is_not_read() {
+fn invalid_config_is_not_deserialized() {
     let cases = [
         (json!({"image": ""}), "image: is empty"),
         (json!({"image": null}), "expected a string"),
@@ -127,7 +127,7 @@ fn a_config_that_could_not_be_built_is_not_read() {
 }
 
 #[test]
-fn what_a_backend_declares_is_read_whole_or_not_at_all() {
+fn capabilities_are_deserialized_completely_or_refused() {
     let error = from_value::<Capabilities>(json!({"provider": "x"})).unwrap_err();
     assert!(error.to_string().contains("missing field"), "{error}");
 }

@@ -26,7 +26,7 @@ fn looks(fake: &Fake) -> Vec<Duration> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_is_seen_is_settled_as_soon_as_it_is() {
+async fn launch_is_settled_as_soon_as_it_is_found() {
     let gone = LaunchRecord::Terminated(vec![InstanceInfo::new(id("i-1"), Terminated)]);
     for record in [found(), gone] {
         let not_yet = Ok(LaunchRecord::NotFound);
@@ -37,7 +37,7 @@ async fn a_launch_that_is_seen_is_settled_as_soon_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_is_not_seen_only_when_a_look_after_the_window_says_so() {
+async fn launch_is_not_found_only_after_the_window() {
     let mut fake = Fake::new(secs(5));
     fake.capabilities.poll_interval = secs(2);
     let settled = fake.settle_launch(&token()).await.unwrap();
@@ -46,13 +46,13 @@ async fn a_launch_is_not_seen_only_when_a_look_after_the_window_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_shows_at_the_end_of_the_window_is_seen() {
+async fn launch_visible_at_the_end_of_the_window_is_found() {
     let fake = Fake::new(secs(5)).finds([(5, Ok(found()))]);
     assert_eq!(fake.settle_launch(&token()).await.unwrap(), found());
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_reads_do_not_lag_one_look_settles_it() {
+async fn one_look_up_settles_with_consistent_reads() {
     let fake = Fake::new(secs(0));
     let settled = fake.settle_launch(&token()).await.unwrap();
     assert_eq!(settled, LaunchRecord::NotFound);
@@ -60,7 +60,7 @@ async fn where_reads_do_not_lag_one_look_settles_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_tick_time_still_passes() {
+async fn look_ups_are_spaced_without_poll_interval() {
     let millis = Duration::from_millis;
     let mut fake = Fake::new(millis(3));
     fake.capabilities.poll_interval = secs(0);
@@ -69,7 +69,7 @@ async fn without_a_tick_time_still_passes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_fails_for_good_is_answered_at_once() {
+async fn look_up_error_without_retry_is_returned_at_once() {
     let failed = call(Operation::FindLaunch).forbidden("no");
     let fake = Fake::new(secs(5)).finds([(0, Ok(LaunchRecord::NotFound)), (2, Err(failed))]);
     let error = fake.settle_launch(&token()).await.unwrap_err();
@@ -78,7 +78,7 @@ async fn a_look_that_fails_for_good_is_answered_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_may_be_repeated_is_repeated_within_the_window() {
+async fn look_up_is_retried_within_the_window() {
     let down = || Err(call(Operation::FindLaunch).unavailable(Effect::None, "down"));
     let fake = Fake::new(secs(5)).finds([(0, down()), (2, Ok(found()))]);
     assert_eq!(fake.settle_launch(&token()).await.unwrap(), found());
@@ -93,7 +93,7 @@ async fn a_look_that_may_be_repeated_is_repeated_within_the_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_found_by_its_own_token_or_by_those_of_its_items() {
+async fn batch_is_found_by_its_token_or_its_item_tokens() {
     let three = std::num::NonZeroU32::new(3).unwrap();
     let fake = Fake::new(secs(0)).finds([(0, Ok(found()))]);
     assert_eq!(fake.find_launches(&token(), three).await.unwrap(), found());
@@ -115,7 +115,7 @@ async fn a_batch_is_found_by_its_own_token_or_by_those_of_its_items() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_was_launched_one_by_one_is_found_item_by_item() {
+async fn batch_launched_item_by_item_is_found_by_item_tokens() {
     let cloud = fleetwright_memory::MemoryCloud::builder()
         .terminated_visible(secs(1))
         .build();

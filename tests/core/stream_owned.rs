@@ -40,7 +40,7 @@ fn word(item: &Result<ListItem>) -> String {
 }
 
 #[tokio::test]
-async fn it_can_be_sent_elsewhere_and_keeps_the_order() {
+async fn stream_can_be_moved_to_a_task_and_keeps_the_order() {
     let fake = streaming((0..100).map(instance));
     let stream = fake.stream_owned(InstanceFilter::new());
     let elsewhere = tokio::spawn(stream.collect::<Vec<_>>());
@@ -61,13 +61,13 @@ async fn gaps_and_errors_pass_through() {
 }
 
 #[tokio::test]
-async fn an_empty_one_ends() {
+async fn empty_stream_ends() {
     let mut stream = streaming([]).stream_owned(InstanceFilter::new());
     assert!(stream.next().await.is_none());
 }
 
 #[tokio::test]
-async fn it_reads_no_further_ahead_than_the_one_it_holds_and_the_one_it_offers() {
+async fn stream_reads_at_most_two_items_ahead() {
     let fake = streaming((0..50).map(instance));
     let mut stream = Arc::clone(&fake).stream_owned(InstanceFilter::new());
     assert_eq!(fake.read.load(Ordering::Relaxed), 0, "nothing was asked");
@@ -80,7 +80,7 @@ async fn it_reads_no_further_ahead_than_the_one_it_holds_and_the_one_it_offers()
 }
 
 #[tokio::test]
-async fn dropping_it_ends_it_and_lets_go_of_the_provisioner() {
+async fn dropping_the_stream_drops_the_provisioner() {
     let fake = streaming((0..50).map(instance));
     let kept = Arc::downgrade(&fake);
     let mut stream = fake.stream_owned(InstanceFilter::new());

@@ -54,7 +54,7 @@ fn launched_once(fake: &Fake) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_is_answered_when_it_runs_with_what_is_known_by_then() {
+async fn launch_and_wait_returns_the_running_instance_with_current_data() {
     for config in [config(), without_token()] {
         let fake = cloud();
         let info = fake.launch_and_wait(&config, &half_a_minute()).await;
@@ -68,7 +68,7 @@ async fn a_launch_is_answered_when_it_runs_with_what_is_known_by_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_fails_late_tells_why_and_leaves_nothing() {
+async fn late_launch_failure_has_the_reason_and_no_survivor() {
     let mut gone = InstanceStatus::new(id("i-1"), Terminated);
     gone.state_reason = Some("out of capacity".into());
     let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into()), (2, gone.into())]);
@@ -96,7 +96,7 @@ async fn a_launch_that_fails_late_tells_why_and_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_is_not_up_in_time_is_a_timeout_that_carries_it() {
+async fn launch_that_is_not_running_in_time_is_a_timeout_with_survivor() {
     let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into())]);
     fake.info = Ok(launched());
     for policy in [
@@ -124,7 +124,7 @@ async fn a_launch_that_is_not_up_in_time_is_a_timeout_that_carries_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_that_fails_for_good_carries_what_was_launched() {
+async fn failed_poll_error_carries_the_launched_instance() {
     let mut fake = Fake::new(secs(5)).shows("i-1", [(0, poll().forbidden("no").into())]);
     fake.info = Ok(launched());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
@@ -137,7 +137,7 @@ async fn a_poll_that_fails_for_good_carries_what_was_launched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_reply_is_settled_by_the_token_and_never_launched_again() {
+async fn lost_response_is_settled_by_token_without_a_second_launch() {
     let found = || Ok(LaunchRecord::Found(vec![launched()]));
     for seen_from in [0, 2, 5] {
         let mut fake = cloud().finds([(0, Ok(LaunchRecord::NotFound)), (seen_from, found())]);
@@ -153,7 +153,7 @@ async fn a_lost_reply_is_settled_by_the_token_and_never_launched_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_launch_that_is_never_seen_stays_an_error_once_the_window_has_passed() {
+async fn lost_launch_that_is_never_found_is_an_error_after_the_window() {
     let mut fake = cloud();
     fake.info = Err(lost());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
@@ -165,7 +165,7 @@ async fn a_lost_launch_that_is_never_seen_stays_an_error_once_the_window_has_pas
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_launch_of_which_nothing_is_left_is_an_error() {
+async fn lost_launch_without_living_instance_is_an_error() {
     let mut dead = launched();
     dead.state = Terminated;
     for record in [
@@ -183,7 +183,7 @@ async fn a_lost_launch_of_which_nothing_is_left_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_lost_launch_the_instance_that_lives_is_waited_for() {
+async fn living_instance_of_a_lost_launch_is_waited_for() {
     let mut dead = InstanceInfo::new(id("i-0"), Terminated);
     dead.state_reason = Some("of an earlier launch".into());
     let record = LaunchRecord::from_instances(vec![dead, launched()]);
@@ -208,7 +208,7 @@ async fn a_lost_launch_that_cannot_be_looked_up_stays_unknown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_token_a_lost_launch_is_an_error_at_once() {
+async fn lost_launch_without_token_is_an_error_at_once() {
     let mut fake = cloud().finds([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
     fake.info = Err(lost());
     let waited = fake
@@ -221,7 +221,7 @@ async fn without_a_token_a_lost_launch_is_an_error_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_was_refused_is_not_looked_up() {
+async fn refused_launch_is_not_looked_up() {
     let launch = call(Operation::LaunchInstance);
     for refusal in [launch.forbidden("no"), launch.timeout(Effect::Done)] {
         let mut fake = cloud().finds([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
@@ -234,7 +234,7 @@ async fn a_launch_that_was_refused_is_not_looked_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_somebody_ends_is_an_error_at_once() {
+async fn launch_terminated_by_another_actor_fails_at_once() {
     let mut fake = cloud().shows("i-1", [(0, Pending.into()), (1, Terminating.into())]);
     fake.info = Ok(launched());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
@@ -243,7 +243,7 @@ async fn a_launch_that_somebody_ends_is_an_error_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_vanishes_leaves_nothing() {
+async fn launch_that_disappears_has_no_survivor() {
     let mut fake = Fake::new(secs(5)).shows("i-1", [(0, poll().not_found(&id("i-1")).into())]);
     fake.info = Ok(launched());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;

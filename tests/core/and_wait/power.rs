@@ -20,7 +20,7 @@ fn started() -> InstanceInfo {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_is_answered_when_it_runs_with_the_addresses_of_then() {
+async fn start_and_wait_returns_the_current_addresses() {
     let mut fake = Fake::new(secs(5)).shows(
         "i-1",
         [
@@ -38,7 +38,7 @@ async fn a_start_is_answered_when_it_runs_with_the_addresses_of_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_turns_back_is_an_error_that_had_an_effect() {
+async fn reverted_start_is_an_error_with_effect() {
     let mut back = InstanceStatus::new(id("i-1"), Stopped);
     back.state_reason = Some("out of capacity".into());
     let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into()), (2, back.into())]);
@@ -67,7 +67,7 @@ async fn a_start_that_turns_back_is_an_error_that_had_an_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_fails_between_two_polls_is_told_when_the_window_has_passed() {
+async fn start_that_fails_between_polls_is_reported_after_the_window() {
     let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Stopped.into())]);
     fake.info = Ok(started());
     let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
@@ -76,7 +76,7 @@ async fn a_start_that_fails_between_two_polls_is_told_when_the_window_has_passed
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_whose_end_cannot_be_read_was_a_stop_all_the_same() {
+async fn unreadable_stop_had_an_effect() {
     let fake = Fake::new(secs(5)).shows("i-1", [(0, poll().forbidden("no").into())]);
     let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();
@@ -87,7 +87,7 @@ async fn a_stop_whose_end_cannot_be_read_was_a_stop_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_is_not_up_in_time_is_a_timeout() {
+async fn start_that_is_not_running_in_time_is_a_timeout() {
     let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into())]);
     fake.info = Ok(started());
     let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
@@ -100,7 +100,7 @@ async fn a_start_that_is_not_up_in_time_is_a_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_or_a_stop_that_is_refused_is_not_waited_for() {
+async fn refused_start_or_stop_is_not_waited_for() {
     let refusal = call(Operation::StartInstance).wrong_state(&id("i-1"), Terminated, "stopped");
     let fake = Fake::new(secs(5))
         .shows("i-1", [(0, Running.into())])
@@ -113,7 +113,7 @@ async fn a_start_or_a_stop_that_is_refused_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_is_answered_when_it_is_stopped() {
+async fn stop_and_wait_returns_when_stopped() {
     let fake = Fake::new(secs(5)).shows(
         "i-1",
         [
@@ -129,7 +129,7 @@ async fn a_stop_is_answered_when_it_is_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_that_fails_says_that_it_was_a_stop() {
+async fn failed_stop_names_the_stop() {
     let fake = Fake::new(secs(5)).shows("i-1", [(0, Stopping.into())]);
     let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();

@@ -10,7 +10,7 @@ use super::half_a_minute;
 use crate::fake::{Fake, call, id, ids, secs};
 
 #[tokio::test(start_paused = true)]
-async fn a_terminate_is_answered_when_it_is_gone() {
+async fn terminate_and_wait_returns_when_terminated() {
     let fake = Fake::new(secs(5)).shows(
         "i-1",
         [
@@ -26,7 +26,7 @@ async fn a_terminate_is_answered_when_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminate_is_answered_when_no_record_is_kept() {
+async fn terminate_and_wait_succeeds_without_a_record() {
     let fake = Fake::new(secs(5));
     let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
     let status = waited.unwrap();
@@ -35,7 +35,7 @@ async fn a_terminate_is_answered_when_no_record_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminate_that_is_refused_is_not_waited_for_and_one_that_hangs_is_a_timeout() {
+async fn refused_terminate_is_not_waited_for_and_hanging_one_times_out() {
     let refusal = call(Operation::TerminateInstance).not_found(&id("i-1"));
     let fake = Fake::new(secs(0)).refuses("i-1", refusal);
     let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
@@ -72,7 +72,7 @@ fn terminated(fake: &Fake) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_that_match_are_terminated_and_waited_for() {
+async fn matching_instances_are_terminated_and_waited_for() {
     let fake = three();
     let filter = InstanceFilter::tagged("fleet", "blue").unwrap();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
@@ -87,7 +87,7 @@ fn blue() -> InstanceFilter {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_filter_without_tags_is_refused_and_nothing_is_listed() {
+async fn filter_without_tags_is_refused_without_a_call() {
     let fake = three();
     let gone = fake
         .terminate_matching(&InstanceFilter::new(), &half_a_minute())
@@ -98,7 +98,7 @@ async fn a_filter_without_tags_is_refused_and_nothing_is_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_all_are_refused_nothing_was_done_and_what_is_unknown_stays_so() {
+async fn refusals_have_no_effect_and_unknown_stays_unknown() {
     let refusal = call(Operation::TerminateInstance).forbidden("protected");
     let lost = call(Operation::TerminateInstance).timeout(Effect::Unknown);
     let all = |last| {
@@ -121,7 +121,7 @@ async fn where_all_are_refused_nothing_was_done_and_what_is_unknown_stays_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nothing_matches_nothing_is_terminated() {
+async fn empty_selection_terminates_nothing() {
     let fake = Fake::new(secs(0));
     let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
@@ -130,7 +130,7 @@ async fn where_nothing_matches_nothing_is_terminated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_listed_is_not_terminated() {
+async fn failed_list_terminates_nothing() {
     let mut fake = three();
     fake.listed = Err(call(Operation::ListInstances).incomplete([]));
     let filter = blue();
@@ -140,7 +140,7 @@ async fn what_cannot_be_listed_is_not_terminated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_cannot_be_terminated_does_not_save_the_others() {
+async fn one_failed_terminate_does_not_affect_the_others() {
     let refusal = call(Operation::TerminateInstance).forbidden("protected");
     let fake = three().refuses("i-3", refusal.clone());
     let filter = blue();
@@ -164,7 +164,7 @@ async fn one_that_cannot_be_terminated_does_not_save_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_somebody_else_removed_counts_as_gone() {
+async fn instance_terminated_by_another_actor_counts_as_terminated() {
     let missing = call(Operation::TerminateInstance).not_found(&id("i-3"));
     let fake = three().refuses("i-3", missing);
     let filter = blue();
@@ -173,7 +173,7 @@ async fn one_that_somebody_else_removed_counts_as_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_does_not_go_in_time_is_a_timeout() {
+async fn slow_termination_is_a_timeout() {
     let fake = three().shows("i-2", [(0, Terminating.into())]);
     let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;

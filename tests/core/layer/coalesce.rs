@@ -29,7 +29,7 @@ pub(crate) fn sent(coalesce: &Coalesce<Script>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_alone_does_not_wait() {
+async fn single_caller_does_not_wait() {
     let policy = CoalescePolicy::default().window(secs(3600));
     let coalesce = over(Script::new([]).taking(millis(5)), policy);
     let one = id("i-1");
@@ -48,7 +48,7 @@ async fn who_is_alone_does_not_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_later_waits_for_the_first_or_for_the_window() {
+async fn later_callers_wait_for_the_first_call_or_the_window() {
     // The window of the first who waits ends before the call under way does.
     let policy = CoalescePolicy::default().window(millis(100));
     let coalesce = over(Script::new([]).taking(secs(1)), policy);
@@ -78,7 +78,7 @@ async fn who_comes_later_waits_for_the_first_or_for_the_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_batch_leaves_at_once() {
+async fn full_batch_is_sent_at_once() {
     for (most, takes) in [(3, 99), (99, 3)] {
         let policy = CoalescePolicy::default().max_size(size(most));
         let coalesce = over(Script::new([]).taking(secs(1)).batches_of(takes), policy);
@@ -95,7 +95,7 @@ async fn a_full_batch_leaves_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_of_one_instance_share_its_answer() {
+async fn callers_of_one_instance_share_its_result() {
     let gone = call(Operation::DescribeInstance).not_found(&id("i-1"));
     let script = Script::new([Answer::Good, items([("i-1", gone)])]).taking(secs(1));
     let coalesce = over(script, CoalescePolicy::default().max_size(size(3)));
@@ -107,7 +107,7 @@ async fn callers_of_one_instance_share_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_item_fails_its_callers_in_the_words_of_their_call() {
+async fn failed_item_error_names_the_single_call() {
     let operations = [
         Operation::DescribeInstance,
         Operation::StopInstance,
@@ -146,7 +146,7 @@ async fn a_failing_item_fails_its_callers_in_the_words_of_their_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_loses_count_fails_all_of_it() {
+async fn wrong_result_count_fails_the_whole_batch() {
     let script = Script::new([Answer::Good, Answer::Short]).taking(millis(1));
     let coalesce = over(script, CoalescePolicy::default());
     let answers = join_all(numbered(4).iter().map(|id| coalesce.stop_instance(id))).await;
@@ -162,7 +162,7 @@ async fn a_batch_that_loses_count_fails_all_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttled_batch_is_repeated_as_one_call() {
+async fn throttled_batch_is_retried_as_one_call() {
     let throttled = call(Operation::DescribeInstances).throttled(secs(5));
     let script = Script::new([Answer::Good, throttled.into()]).taking(millis(10));
     let retry = Layered::new(script, Retry::new(RetryPolicy::default()));

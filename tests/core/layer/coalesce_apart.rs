@@ -52,7 +52,7 @@ fn sent(coalesce: &Coalesce<Script>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_the_instance_that_does_not_exist() {
+async fn missing_instance_does_not_delay_other_callers() {
     let cloud = MemoryCloud::builder()
         .latency(millis(50))
         .read_lag(secs(10))
@@ -89,7 +89,7 @@ async fn nobody_waits_for_the_instance_that_does_not_exist() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_the_instance_that_is_still_stopping() {
+async fn stopping_instance_does_not_delay_other_callers() {
     let cloud = MemoryCloud::builder().latency(millis(50)).build();
     let handle = cloud.provisioner();
     let launched = handle.launch_instances(&plain(), many(3)).await.unwrap();
@@ -116,7 +116,7 @@ async fn nobody_waits_for_the_instance_that_is_still_stopping() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_alone_is_repeated_alone_and_no_more_than_it_may_be() {
+async fn failed_item_is_retried_alone_within_its_attempts() {
     let budget = RetryBudget::new(10, many(99));
     let failing = || items([("i-2", busy(5))]);
     let answers = [
@@ -144,7 +144,7 @@ async fn what_failed_alone_is_repeated_alone_and_no_more_than_it_may_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_asked_for_the_deadline_and_the_effect_are_kept() {
+async fn requested_delay_deadline_and_effect_are_respected() {
     let lost = call(Operation::StopInstances)
         .timeout(Effect::Unknown)
         .retry_after(secs(7));
@@ -176,7 +176,7 @@ async fn the_time_asked_for_the_deadline_and_the_effect_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_failed_together_are_gathered_again() {
+async fn callers_that_failed_together_share_the_next_batch() {
     let all = (10..60).map(|n| (format!("i-{n}"), busy(5)));
     let coalesce = over([Answer::Good, Answer::Items(all.collect())], retry());
     let answers = stop(&coalesce, 100).await;
@@ -186,7 +186,7 @@ async fn those_who_failed_together_are_gathered_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_of_which_nothing_came_through_is_repeated_as_one() {
+async fn batch_without_success_is_retried_as_one_call() {
     let gone = || call(Operation::StopInstances).not_found(&id("i-3"));
     let mut all: std::collections::BTreeMap<_, _> =
         (1..500).map(|n| (format!("i-{n}"), busy(5))).collect();
@@ -216,7 +216,7 @@ async fn a_call_of_which_nothing_came_through_is_repeated_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_calls_are_repeated_as_they_are_without_sharing() {
+async fn other_calls_are_retried_without_batching() {
     let down = || Answer::from(call(Operation::LaunchInstance).unavailable(Effect::None, "down"));
     for operation in Operation::ALL {
         let coalesce = over([down(), down()], retry());

@@ -18,7 +18,7 @@ use super::{
 use crate::fake::{id, secs};
 
 #[tokio::test(start_paused = true)]
-async fn five_hundred_callers_make_two_calls_and_ten_that_leave_change_nothing() {
+async fn five_hundred_callers_make_two_calls_even_if_ten_are_dropped() {
     for leaving in [None, Some(7), Some(0)] {
         let cloud = MemoryCloud::builder().latency(millis(50)).build();
         let launched = cloud
@@ -47,7 +47,7 @@ async fn five_hundred_callers_make_two_calls_and_ten_that_leave_change_nothing()
 }
 
 #[tokio::test(start_paused = true)]
-async fn tasks_share_calls_like_futures_of_one_task() {
+async fn tasks_share_batches() {
     let cloud = MemoryCloud::builder().latency(millis(50)).build();
     let launched = cloud
         .provisioner()
@@ -76,7 +76,7 @@ async fn tasks_share_calls_like_futures_of_one_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_leaves_at_any_point_changes_nothing_for_the_others() {
+async fn dropping_any_caller_does_not_affect_the_others() {
     for leaver in 0..4 {
         for polls in 0..60 {
             let script = Script::new([]).taking(millis(20));
@@ -108,7 +108,7 @@ async fn whoever_leaves_at_any_point_changes_nothing_for_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_before_it_was_sent_is_not_sent() {
+async fn caller_dropped_before_sending_is_not_sent() {
     let coalesce = over(
         Script::new([]).taking(millis(50)),
         CoalescePolicy::default(),
@@ -140,7 +140,7 @@ async fn what_was_given_up_before_it_was_sent_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_hangs_holds_later_callers_for_the_window_only() {
+async fn hanging_call_delays_later_callers_by_the_window_only() {
     let coalesce = over(Script::new([Answer::Hang]), CoalescePolicy::default());
     let names = numbered(3);
     let hung = coalesce
@@ -161,7 +161,7 @@ async fn a_call_that_hangs_holds_later_callers_for_the_window_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_keeps_a_backend_alive_that_nobody_holds() {
+async fn unused_backend_is_dropped() {
     let script = Arc::new(Script::always(Answer::Hang));
     let policy = CoalescePolicy::default().window(secs(9));
     let coalesce = Coalesce::new(Arc::clone(&script), policy);

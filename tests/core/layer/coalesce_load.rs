@@ -33,7 +33,7 @@ async fn load(stack: Stack, script: Arc<Script>, time: Duration) -> Vec<(Duratio
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_gathered_while_all_were_held_back_goes_in_few_calls() {
+async fn callers_delayed_by_throttling_share_few_calls() {
     let throttled = call(Operation::DescribeInstances).throttled(secs(30));
     let script = Arc::new(Script::new([Answer::Good, throttled.into()]).taking(millis(50)));
     let waits = load(Stack::default(), Arc::clone(&script), secs(60)).await;
@@ -49,7 +49,7 @@ async fn what_gathered_while_all_were_held_back_goes_in_few_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_are_slower_than_the_window_do_not_run_into_the_limit() {
+async fn slow_calls_do_not_pile_up_before_the_limit() {
     let policy =
         LimitPolicy::unlimited().with(&[Operation::DescribeInstance], Rate::every(secs(1)));
     let script = Arc::new(Script::new([]).taking(millis(300)));

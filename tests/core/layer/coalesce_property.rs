@@ -193,7 +193,7 @@ async fn ask(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller: &Caller
 
 proptest! {
     #[test]
-    fn nobody_is_lost_and_every_answer_is_ones_own(
+    fn every_caller_gets_its_own_result(
         callers in callers(), takes in vec(0_u64..30, 1..8), batch in 1_usize..6,
         window in 0_u64..20, failing in 0_usize..3, retrying in any::<bool>(),
     ) {
@@ -212,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn threads_lose_nobody_either() {
+fn every_caller_gets_its_result_on_many_threads() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(4)
         .enable_time()

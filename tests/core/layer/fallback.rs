@@ -70,7 +70,7 @@ pub(crate) fn sent(script: &Script) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_with_capacity_is_launched_and_says_which_it_is() {
+async fn first_alternative_with_capacity_is_launched_and_tagged() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b")]);
     let fallback = over(
         cloud.provisioner(),
@@ -95,7 +95,7 @@ async fn the_first_with_capacity_is_launched_and_says_which_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_list_is_the_whole_order_and_equal_ones_are_tried_once() {
+async fn only_listed_alternatives_are_tried_without_duplicates() {
     let alternatives = [
         Alternative::new("as asked"),
         Alternative::new("the same again"),
@@ -123,7 +123,7 @@ async fn the_list_is_the_whole_order_and_equal_ones_are_tried_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_but_capacity_falls_through() {
+async fn only_capacity_errors_fall_back() {
     let refusals = [
         (Refused::Quota, ErrorKind::Quota),
         (Refused::BadCredentials, ErrorKind::Unauthenticated),
@@ -163,7 +163,7 @@ async fn nothing_but_capacity_falls_through() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_passed_over_is_what_the_error_names() {
+async fn skipped_offerings_are_those_in_the_error_scope() {
     let alternatives = [
         Alternative::new("asked"),
         in_zone("a"),
@@ -212,7 +212,7 @@ async fn what_is_passed_over_is_what_the_error_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_config_without_a_zone_is_not_taken_for_every_zone() {
+async fn capacity_error_of_a_config_without_zone_does_not_apply_to_all_zones() {
     // Where no zone is named, this cloud launches in its first.
     let cloud = cloud([none_in("mem-a")]);
     let policy = FallbackPolicy::new([Alternative::new("as asked"), in_zone("mem-b")]);
@@ -225,7 +225,7 @@ async fn a_config_without_a_zone_is_not_taken_for_every_zone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_remembered_is_forgotten_in_time() {
+async fn shortages_are_forgotten_in_time() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b"), none_in("mem-c")]);
     let fallback = over(cloud.provisioner(), zones().remember_for(secs(100)));
     let error = fallback.launch_instance(&plain()).await.unwrap_err();
@@ -252,7 +252,7 @@ async fn what_is_remembered_is_forgotten_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_to_be_forgotten_is_the_time_to_come_back() {
+async fn retry_advice_is_the_end_of_the_first_shortage() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b"), none_in("mem-c")]);
     let fallback = over(cloud.provisioner(), zones().remember_for(secs(100)));
     let small = InstanceConfig::builder("image-1", "small").build().unwrap();
@@ -278,7 +278,7 @@ async fn no_time_is_too_long_to_remember() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_in_part_is_not_moved() {
+async fn partial_batch_does_not_fall_back() {
     let limits = Capacity::of(2).in_zone(Zone::new("mem-a").unwrap());
     let builder = MemoryCloud::builder()
         .batch_launch(BatchLaunch::Partial)
@@ -318,7 +318,7 @@ async fn a_batch_in_part_is_not_moved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_two_launches_find_is_remembered_once_and_as_far_as_it_reaches() {
+async fn shortage_of_two_launches_is_remembered_once() {
     let alternatives = || FallbackPolicy::new([Alternative::new("asked"), in_zone("b")]);
     // The first is told that there is no small one anywhere, the second only that there is none.
     let everywhere = lacks(offering(Some("small"), None, None));

@@ -50,7 +50,7 @@ async fn process_without(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replay_gives_the_same_instance_whatever_is_remembered() {
+async fn replay_returns_the_same_instance_whatever_is_skipped() {
     let refusing: [&[&str]; 4] = [
         &[],
         &["mem-a"],
@@ -77,7 +77,7 @@ async fn a_replay_gives_the_same_instance_whatever_is_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_token_of_another_config_is_a_conflict() {
+async fn token_of_another_config_is_a_conflict() {
     let cloud = cloud([]);
     process(&cloud)
         .launch_instance(&with_token("t-1"))
@@ -95,7 +95,7 @@ async fn the_token_of_another_config_is_a_conflict() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn alternatives_by_one_name_are_two_all_the_same() {
+async fn alternatives_with_the_same_name_are_distinct() {
     let cloud = cloud([]);
     let named = |zone: &str| Alternative::new("").zone(zone).unwrap();
     let policy = FallbackPolicy::new(["mem-a", "mem-b"].map(named));
@@ -128,7 +128,7 @@ fn faults() -> Vec<Fault> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_is_lost_there_is_never_a_second_instance() {
+async fn lost_messages_never_cause_a_second_instance() {
     for fault in faults() {
         for (wire_call, nth) in [
             (WireCall::Launch, 1),
@@ -184,7 +184,7 @@ async fn whatever_is_lost_there_is_never_a_second_instance() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_outcome_is_settled_before_the_next_is_tried() {
+async fn unknown_outcome_is_settled_before_the_next_alternative() {
     let unknown = || {
         Answer::from(lacks(fleetwright::Scope::Instance(id("i-9"))).with_effect(Effect::Unknown))
     };
@@ -216,7 +216,7 @@ async fn an_unknown_outcome_is_settled_before_the_next_is_tried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_outcome_is_settled_only_when_reads_have_caught_up() {
+async fn unknown_outcome_is_settled_after_the_window() {
     let unknown = lacks(fleetwright::Scope::Instance(id("i-9"))).with_effect(Effect::Unknown);
     let mut script = Script::new([unknown.into()]);
     script.capabilities.consistency_window = secs(5);
@@ -247,7 +247,7 @@ fn sent_last(script: &Script) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_passed_over_is_looked_up_although_the_rest_was_asked() {
+async fn token_is_looked_up_if_any_alternative_was_skipped() {
     // A backend that looks for capacity before it looks at the token.
     let here = |zone| lacks(fleetwright::Scope::zone(Zone::new(zone).unwrap()));
     let found = Answer::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
@@ -275,7 +275,7 @@ async fn what_was_passed_over_is_looked_up_although_the_rest_was_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_cannot_be_looked_up_fails_the_launch_in_its_own_name() {
+async fn failed_look_up_names_the_launch() {
     let down = call(Operation::FindLaunch).unavailable(Effect::None, "down");
     let script = Script::new([lacks(fleetwright::Scope::Region).into()]).first([down.into()]);
     let fallback = over(script, zones());

@@ -34,7 +34,7 @@ pub(crate) async fn at_once(limit: &Layered<Script, Limit>, count: usize) -> Vec
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_burst_goes_at_once_and_then_each_in_its_time() {
+async fn burst_is_sent_at_once_and_later_calls_are_spaced() {
     let limit = stops(Rate::every(secs(1)).burst(many(2)));
     assert_eq!(at_once(&limit, 5).await, [0, 0, 1, 2, 3].map(secs));
     sleep(secs(99)).await;
@@ -44,7 +44,7 @@ async fn a_burst_goes_at_once_and_then_each_in_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_single_call_its_batch_and_its_stream_are_one_operation() {
+async fn single_call_batch_and_stream_share_a_rate() {
     let pairs = [
         (Operation::LaunchInstance, Operation::LaunchInstances),
         (Operation::TerminateInstance, Operation::TerminateInstances),
@@ -65,7 +65,7 @@ async fn a_single_call_its_batch_and_its_stream_are_one_operation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn operations_share_a_rate_until_a_later_rule_parts_them() {
+async fn later_rules_replace_shared_rates() {
     use Operation::{RebootInstance, ResizeInstance, StopInstance, UpdateTags};
     let (slow, slower) = (Rate::every(secs(1)), Rate::every(secs(10)));
     let policy = LimitPolicy::unlimited()
@@ -105,7 +105,7 @@ async fn every_operation_has_a_limit_of_its_own_by_default() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_takes_as_many_turns_as_it_needs_native_calls() {
+async fn batch_needs_one_permit_per_native_call() {
     let rate = Rate::every(secs(1)).burst(many(4));
     let limit = over(
         Script::new([]).batches_of(10),
@@ -120,7 +120,7 @@ async fn a_batch_takes_as_many_turns_as_it_needs_native_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_of_more_than_the_burst_makes_those_who_follow_pay() {
+async fn batch_larger_than_the_burst_delays_later_calls() {
     let rate = Rate::every(secs(1)).burst(many(2));
     let limit = over(
         Script::new([]).batches_of(1),
@@ -140,7 +140,7 @@ async fn a_batch_of_more_than_the_burst_makes_those_who_follow_pay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_are_under_way_and_in_the_order_they_came() {
+async fn concurrency_is_limited_in_order_of_arrival() {
     let rate = Rate::every(Duration::ZERO)
         .burst(many(999))
         .max_concurrent(size(3));
@@ -159,7 +159,7 @@ async fn so_many_are_under_way_and_in_the_order_they_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_keeps_its_place_to_its_end() {
+async fn stream_holds_its_slot_until_its_end() {
     let rate = Rate::every(Duration::ZERO).max_concurrent(size(1));
     let limit = over(Script::new([]), &[Operation::ListInstances], rate);
     let filter = InstanceFilter::new();
@@ -188,7 +188,7 @@ async fn a_stream_keeps_its_place_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_the_queue_takes_no_turn_and_holds_no_place() {
+async fn dropped_waiter_uses_no_permit_and_no_slot() {
     for polls in 0..50 {
         for concurrent in [1, 9] {
             let rate = Rate::every(millis(10)).max_concurrent(size(concurrent));
@@ -216,7 +216,7 @@ async fn who_leaves_the_queue_takes_no_turn_and_holds_no_place() {
 
 proptest! {
     #[test]
-    fn no_interval_has_more_turns_than_its_burst_and_what_it_earned(
+    fn no_interval_exceeds_burst_plus_earned_permits(
         every in 1_u64..50, burst in 1_u32..6,
         callers in vec((0_u64..500, 1_usize..6), 1..40),
     ) {

@@ -17,7 +17,7 @@ use super::{
 use crate::fake::{call, id, secs};
 
 #[tokio::test(start_paused = true)]
-async fn throttling_holds_everybody_back_and_halves_the_rate_once() {
+async fn throttling_delays_all_calls_and_halves_the_rate_once() {
     let throttled = call(Operation::StopInstance).throttled(secs(60));
     let script = Script::new(vec![throttled.into(); 4]).taking(millis(1));
     let rate = Rate::every(secs(1)).burst(many(4));
@@ -49,7 +49,7 @@ async fn each_throttled_burst_halves_the_rate_down_to_an_eighth() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_rate_comes_back_by_an_eighth_and_with_it_the_burst() {
+async fn rate_recovers_by_eighths_with_the_burst() {
     let throttled = call(Operation::StopInstance).throttled(secs(1));
     let rate = Rate::every(secs(1)).burst(many(3));
     let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
@@ -83,7 +83,7 @@ async fn the_rate_comes_back_by_an_eighth_and_with_it_the_burst() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_rate_only_the_time_that_is_asked_for_is_kept() {
+async fn without_a_rate_only_the_requested_delay_applies() {
     let throttled = call(Operation::StreamInstances).throttled(secs(5));
     let down = call(Operation::ListInstances).unavailable(Effect::None, "down");
     let script = Script::new([Answer::Bad(down.retry_after(secs(77))), throttled.into()]);
@@ -131,7 +131,7 @@ async fn no_time_is_too_long_for_a_rate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_came_back_has_earned_only_since_then() {
+async fn recovered_rate_earns_permits_from_recovery_on() {
     let throttled = call(Operation::StopInstance).throttled(secs(1));
     let rate = Rate::every(secs(1)).burst(many(3));
     let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);

@@ -48,7 +48,7 @@ async fn every_call_is_counted_by_its_outcome_and_measured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_counted_by_its_items_too() {
+async fn batch_items_are_counted() {
     let book = Book::default();
     let _guard = metrics::set_default_local_recorder(&book);
     let gone = call(Operation::StopInstances).not_found(&id("i-1"));
@@ -65,7 +65,7 @@ async fn a_batch_is_counted_by_its_items_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_call_is_counted_as_dropped_and_nothing_stays_in_flight() {
+async fn dropped_call_is_counted_and_not_in_flight() {
     for operation in Operation::ALL {
         let book = Book::default();
         let _guard = metrics::set_default_local_recorder(&book);
@@ -90,7 +90,7 @@ async fn a_dropped_call_is_counted_as_dropped_and_nothing_stays_in_flight() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_was_read_is_not_in_flight_although_it_is_kept() {
+async fn finished_stream_is_not_in_flight() {
     let book = Book::default();
     let _guard = metrics::set_default_local_recorder(&book);
     let seen = || Ok(ListItem::from(info(&id("i-1"))));
@@ -118,7 +118,7 @@ async fn a_stream_that_was_read_is_not_in_flight_although_it_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retries_are_counted_with_their_reason_and_those_that_were_denied() {
+async fn retries_and_denied_retries_are_counted() {
     let book = Book::default();
     let _guard = metrics::set_default_local_recorder(&book);
     let busy = call(Operation::StopInstance).conflict("busy", RetryAdvice::After(secs(1)));
@@ -136,7 +136,7 @@ async fn retries_are_counted_with_their_reason_and_those_that_were_denied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_turn_is_measured_and_the_rate_shown_whenever_it_changes() {
+async fn permit_wait_is_measured_and_rate_changes_are_shown() {
     let book = Book::default();
     let _guard = metrics::set_default_local_recorder(&book);
     let throttled = call(Operation::StopInstance).throttled(secs(1));
@@ -168,7 +168,7 @@ async fn waiting_for_a_turn_is_measured_and_the_rate_shown_whenever_it_changes()
 }
 
 #[tokio::test(start_paused = true)]
-async fn shared_calls_are_measured_by_their_size_and_fallbacks_counted_by_their_reason() {
+async fn batch_sizes_are_measured_and_fallbacks_counted_by_reason() {
     let book = Book::default();
     let _guard = metrics::set_default_local_recorder(&book);
     let coalesce = Coalesce::new(Script::new([]).taking(secs(1)), CoalescePolicy::default());

@@ -96,7 +96,7 @@ async fn advice_and_effect_decide_and_nothing_else_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn delays_double_and_are_made_longer_by_less_than_themselves() {
+async fn delays_double_with_jitter_below_their_length() {
     let down = call(Operation::DescribeInstance).unavailable(Effect::None, "down");
     let policy = policy().max_attempts(many(6)).timeout(secs(900));
     let retry = over(Script::always(down), policy);
@@ -115,7 +115,7 @@ async fn delays_double_and_are_made_longer_by_less_than_themselves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_that_the_cloud_asks_for_is_kept() {
+async fn requested_delay_is_respected() {
     let wait = |seconds| {
         call(Operation::DescribeInstance)
             .throttled(secs(seconds))
@@ -127,7 +127,7 @@ async fn the_time_that_the_cloud_asks_for_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_time_past_the_deadline_gives_up_at_once() {
+async fn requested_delay_beyond_the_deadline_fails_at_once() {
     for asked in [secs(31), Duration::MAX] {
         let throttled = call(Operation::StopInstance).throttled(asked);
         let retry = over(Script::always(throttled), policy().timeout(secs(30)));
@@ -141,7 +141,7 @@ async fn a_time_past_the_deadline_gives_up_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_attempt_begins_past_the_deadline() {
+async fn no_attempt_starts_after_the_deadline() {
     let throttled = call(Operation::StopInstance).throttled(secs(10));
     for (deadline, sent) in [(0, 1), (9, 1), (10, 2), (39, 4), (40, 5)] {
         let policy = policy().max_attempts(many(99)).timeout(secs(deadline));
@@ -157,7 +157,7 @@ async fn no_attempt_begins_past_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_error_tells_of_all_attempts() {
+async fn error_has_effect_and_survivors_of_all_attempts() {
     let call = call(Operation::LaunchInstances);
     let part = |names: &[&str]| ids(names).iter().map(info).collect::<Vec<InstanceInfo>>();
     let first = call
@@ -187,7 +187,7 @@ async fn the_error_tells_of_all_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_batch_only_what_failed_is_repeated_and_the_order_is_kept() {
+async fn only_failed_batch_items_are_retried_in_order() {
     let busy = || call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(9)));
     let gone = || call(Operation::StopInstances).not_found(&id("i-3"));
     let rounds = [
@@ -212,7 +212,7 @@ async fn of_a_batch_only_what_failed_is_repeated_and_the_order_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_item_that_asks_for_too_long_gives_up_alone() {
+async fn item_with_a_too_long_delay_fails_alone() {
     let busy = |wait| call(Operation::StopInstances).conflict("busy", RetryAdvice::After(wait));
     let first = items([("i-0", busy(secs(3600))), ("i-1", busy(secs(9)))]);
     let retry = over(Script::new([first]), policy());
@@ -229,7 +229,7 @@ async fn one_item_that_asks_for_too_long_gives_up_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backend_that_loses_count_fails_every_item() {
+async fn wrong_result_count_fails_every_item() {
     let retry = over(
         Script::always(Answer::Short),
         policy().max_attempts(many(2)),

@@ -23,7 +23,7 @@ fn unknown(phase: Phase) -> [Fault; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_token_a_launch_of_unknown_outcome_is_sent_once() {
+async fn launch_without_token_and_unknown_outcome_is_sent_once() {
     for fault in [Phase::Before, Phase::After].into_iter().flat_map(unknown) {
         let cloud = MemoryCloud::new();
         cloud
@@ -37,7 +37,7 @@ async fn without_a_token_a_launch_of_unknown_outcome_is_sent_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_a_token_it_is_repeated_and_ends_with_one_instance() {
+async fn launch_with_token_is_retried_and_creates_one_instance() {
     for fault in [Phase::Before, Phase::After].into_iter().flat_map(unknown) {
         for count in [1, 3] {
             let cloud = MemoryCloud::new();
@@ -63,7 +63,7 @@ async fn with_a_token_it_is_repeated_and_ends_with_one_instance() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_launched_is_answered_although_every_reply_is_lost() {
+async fn launched_instance_is_returned_if_all_responses_are_lost() {
     for count in [1, 3] {
         let cloud = MemoryCloud::new();
         cloud
@@ -83,7 +83,7 @@ async fn what_was_launched_is_answered_although_every_reply_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_no_request_arrives_the_outcome_stays_unknown() {
+async fn outcome_stays_unknown_if_no_request_arrives() {
     let cloud = MemoryCloud::new();
     cloud
         .faults()
@@ -125,7 +125,7 @@ fn others() -> Vec<InstanceConfig> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_instance_of_another_config_is_never_the_answer() {
+async fn instance_of_another_config_is_never_returned() {
     for other in others() {
         let cloud = MemoryCloud::new();
         let retry = open(&cloud);
@@ -143,7 +143,7 @@ async fn the_instance_of_another_config_is_never_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_going_or_in_part_is_no_answer() {
+async fn ending_or_partial_launch_is_not_returned() {
     let of = |state| InstanceInfo::new(id("i-1"), state);
     let (up, down) = (
         of(CloudInstanceState::Pending),
@@ -170,7 +170,7 @@ async fn what_is_going_or_in_part_is_no_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_look_up_keeps_the_deadline_of_the_launch() {
+async fn look_up_respects_the_deadline_of_the_launch() {
     let lost = call(Operation::LaunchInstance)
         .timeout(Effect::Unknown)
         .retry_after(secs(10));
@@ -189,7 +189,7 @@ async fn the_look_up_keeps_the_deadline_of_the_launch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_up_that_fails_is_repeated_in_time() {
+async fn failed_look_up_is_retried_until_the_deadline() {
     let call = call(Operation::LaunchInstance);
     let down = call.unavailable(Effect::None, "down");
     let mut made = info(&id("i-1"));
@@ -211,7 +211,7 @@ async fn a_look_up_that_fails_is_repeated_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_for_good_is_the_answer_without_a_look_up() {
+async fn final_refusal_is_returned_without_a_look_up() {
     let call = call(Operation::LaunchInstance);
     let script = [
         call.timeout(Effect::Unknown).into(),

@@ -38,7 +38,7 @@ fn outage() -> ProvisionError {
 
 proptest! {
     #[test]
-    fn no_call_is_sent_more_often_than_it_may_be(
+    fn attempts_never_exceed_the_maximum(
         answers in vec(answer(), 0..30), attempts in 1_u32..6, calls in vec(select(&Operation::ALL[..]), 1..6),
     ) {
         virtually(async {
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn an_outage_is_met_with_the_reserve_and_no_more(
+    fn outage_uses_at_most_the_retry_reserve(
         reserve in 0_u32..20, price in 1_u32..5, calls in 1_usize..40, before in 0_u32..40,
     ) {
         virtually(async {
@@ -93,7 +93,7 @@ proptest! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_succeeds_earns_repetitions_and_what_fails_for_good_does_not() {
+async fn success_earns_retries_and_final_failure_does_not() {
     let budget = RetryBudget::new(5, many(1));
     let policy = RetryPolicy::default().budget(budget.clone());
     let forbidden = || call(Operation::StopInstances).forbidden("no");
@@ -122,7 +122,7 @@ async fn what_succeeds_earns_repetitions_and_what_fails_for_good_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_opens_earns_and_one_that_does_not_costs() {
+async fn opened_stream_earns_and_failed_stream_costs_budget() {
     let budget = RetryBudget::new(2, many(1));
     let policy = RetryPolicy::default()
         .budget(budget.clone())
@@ -137,7 +137,7 @@ async fn a_stream_that_opens_earns_and_one_that_does_not_costs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_before_a_repetition_gives_it_back() {
+async fn caller_dropped_before_a_retry_returns_it_to_the_budget() {
     let budget = RetryBudget::new(3, many(7));
     let policy = RetryPolicy::default().budget(budget.clone());
     let retry = Layered::new(

@@ -85,7 +85,7 @@ async fn every_layer_passes_every_call_through_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_turn_takes_nothing_of_the_time_of_an_attempt() {
+async fn waiting_for_a_permit_does_not_count_for_the_attempt_timeout() {
     let policy = LimitPolicy::unlimited().with(&[Operation::LaunchInstance], Rate::every(secs(50)));
     let script = Arc::new(Script::new([Answer::Good, Answer::Hang]).taking(secs(9)));
     let stack = Stack::default()
@@ -106,7 +106,7 @@ async fn waiting_for_a_turn_takes_nothing_of_the_time_of_an_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_takes_its_turn_like_a_first_call() {
+async fn retry_waits_for_a_permit() {
     let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], Rate::every(secs(50)));
     let script = Arc::new(Script::new([down(Operation::StopInstance).into()]));
     let stack = Stack::default()
@@ -118,7 +118,7 @@ async fn a_repetition_takes_its_turn_like_a_first_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_total_bounds_everything_below_it() {
+async fn total_timeout_bounds_everything_below() {
     let started = Instant::now();
     let stack = |answer: Answer| {
         let policy =
@@ -163,7 +163,7 @@ async fn the_total_bounds_everything_below_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttled_batch_of_five_hundred_is_one_repetition() {
+async fn throttled_batch_of_five_hundred_is_one_retry() {
     let budget = RetryBudget::new(3, NonZeroU32::MAX);
     let throttled = call(Operation::DescribeInstances).throttled(secs(2));
     let script = Arc::new(Script::new([Answer::Good, throttled.into()]).taking(millis(10)));
@@ -176,7 +176,7 @@ async fn a_throttled_batch_of_five_hundred_is_one_repetition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_cut_off_leaves_the_shared_call_to_the_others() {
+async fn timed_out_caller_does_not_end_the_shared_call() {
     let total = TimeoutPolicy::new(secs(10));
     let stack = Stack::default()
         .total_timeout(total)
@@ -196,7 +196,7 @@ async fn who_is_cut_off_leaves_the_shared_call_to_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_offering_is_given_up_only_once_it_was_repeated() {
+async fn offering_is_given_up_only_after_retries() {
     let zone = |name: &str| Zone::new(name).unwrap();
     let cloud = MemoryCloud::builder()
         .capacity(Capacity::of(0).in_zone(zone("mem-a")))
@@ -244,7 +244,7 @@ async fn five_hundred_describes_through_the_whole_stack_are_two_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stack_has_defaults_that_end() {
+async fn default_stack_is_bounded_in_time() {
     for operation in Operation::ALL {
         let script = Arc::new(Script::always(Answer::Hang));
         let stack = Stack::default().wrap(Arc::clone(&script));

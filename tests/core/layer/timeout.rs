@@ -25,7 +25,7 @@ fn over(script: Script, policy: TimeoutPolicy) -> Layered<Script, Timeout> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_is_cut_off_is_of_unknown_effect_and_a_read_of_none() {
+async fn timed_out_change_has_unknown_effect_and_read_has_none() {
     for operation in Operation::ALL {
         let timeout = over(Script::always(Answer::Hang), TimeoutPolicy::new(secs(7)));
         let error = make(&timeout, operation, &plain()).await.unwrap_err();
@@ -48,7 +48,7 @@ async fn a_change_that_is_cut_off_is_of_unknown_effect_and_a_read_of_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_in_time_is_answered_as_it_is() {
+async fn results_in_time_are_unchanged() {
     for operation in Operation::ALL {
         let script = Script::new([]).taking(secs(7) - millis(1));
         let timeout = over(script, TimeoutPolicy::new(secs(7)));
@@ -61,7 +61,7 @@ async fn what_is_in_time_is_answered_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operation_may_have_a_time_of_its_own() {
+async fn operations_can_have_their_own_timeout() {
     let policy = TimeoutPolicy::new(secs(7))
         .with(Operation::LaunchInstances, secs(30))
         .with(Operation::ListInstances, Duration::MAX);
@@ -82,7 +82,7 @@ async fn an_operation_may_have_a_time_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_item_of_a_batch_is_told() {
+async fn every_batch_item_can_lower_the_rate() {
     let timeout = over(Script::always(Answer::Hang), TimeoutPolicy::new(secs(7)));
     let answers = timeout.stop_instances(&numbered(3)).await;
     assert_eq!(answers.len(), 3);
@@ -96,7 +96,7 @@ async fn every_item_of_a_batch_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_item_of_a_stream_has_the_time() {
+async fn timeout_applies_to_each_stream_item() {
     let seen = |n: usize| Ok(ListItem::from(info(&id(&format!("i-{n}")))));
     let items = stream::iter(0..).then(move |n: usize| async move {
         // The fourth one never comes.
@@ -116,7 +116,7 @@ async fn each_item_of_a_stream_has_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_was_cut_off_is_found_by_its_token() {
+async fn timed_out_launch_is_found_by_its_token() {
     for (phase, made) in [(Phase::Before, 0), (Phase::After, 1)] {
         let cloud = MemoryCloud::new();
         cloud

@@ -41,7 +41,7 @@ fn only(spans: &Spans) -> Told {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_call_has_one_span_that_says_what_it_is() {
+async fn every_call_has_one_span() {
     for operation in Operation::ALL {
         let (spans, _guard) = listen();
         make(&over(Script::new([])), operation, &with_token("t-1"))
@@ -90,7 +90,7 @@ async fn every_call_has_one_span_that_says_what_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_told_with_all_that_support_asks_for() {
+async fn failed_call_span_has_all_error_details() {
     let (spans, _guard) = listen();
     let down = call(Operation::StopInstance)
         .unavailable(Effect::Unknown, "internal error")
@@ -144,7 +144,7 @@ async fn a_failure_is_told_with_all_that_support_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_tells_how_many_failed_and_why_the_first() {
+async fn batch_span_has_the_failed_count_and_the_first_error() {
     let (spans, _guard) = listen();
     let first = call(Operation::StopInstances).not_found(&id("i-1"));
     let second = call(Operation::StopInstances).forbidden("no");
@@ -162,7 +162,7 @@ async fn a_batch_tells_how_many_failed_and_why_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_is_told_when_it_ends() {
+async fn stream_span_is_recorded_at_its_end() {
     let down = call(Operation::StreamInstances).forbidden("no");
     let seen = || Ok(ListItem::from(info(&id("i-1"))));
     let filter = InstanceFilter::new();
@@ -188,7 +188,7 @@ async fn a_stream_is_told_when_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_user_data_and_no_plain_token_is_told() {
+async fn spans_contain_no_user_data_and_no_plain_token() {
     const SECRET: &str = "hunter2-token";
     let mut config = with_token(SECRET);
     config.user_data = Some(UserData::new("password=s3cret".as_bytes()).unwrap());
@@ -247,7 +247,7 @@ async fn no_user_data_and_no_plain_token_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_up_is_told_apart_from_the_launch() {
+async fn look_up_has_its_own_span() {
     let (spans, _guard) = listen();
     let lost = call(Operation::LaunchInstance).timeout(Effect::Unknown);
     let down = call(Operation::FindLaunch).unavailable(Effect::None, "down");
@@ -271,7 +271,7 @@ async fn a_look_up_is_told_apart_from_the_launch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_span_of_somebody_else_is_left_alone() {
+async fn spans_of_the_caller_are_not_changed() {
     let (spans, _guard) = listen();
     let own = tracing::info_span!("mine", attempt = 77);
     let down = call(Operation::StopInstance).unavailable(Effect::None, "down");
@@ -301,7 +301,7 @@ async fn callers_that_share_a_call_have_a_span_each_and_its_attempts_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_alone_in_a_shared_call_is_told_to_its_own_caller() {
+async fn retry_of_one_item_is_traced_for_its_caller() {
     let (spans, _guard) = listen();
     let busy = call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(1)));
     let script = Script::new([Answer::Good, items([("i-2", busy.clone())]), busy.into()]);
@@ -323,7 +323,7 @@ async fn what_failed_alone_in_a_shared_call_is_told_to_its_own_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_alone_has_the_attempts_of_a_single_call() {
+async fn single_caller_gets_the_attempts_of_a_single_call() {
     let (spans, _guard) = listen();
     let down = call(Operation::StopInstance).unavailable(Effect::None, "down");
     let (gather, retry) = (CoalescePolicy::default(), RetryPolicy::default());

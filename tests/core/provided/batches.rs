@@ -48,7 +48,7 @@ fn checked<T>(plain: &Plain, results: Vec<Result<T>>) -> Vec<(usize, T)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_has_its_own_result_in_the_order_asked() {
+async fn each_id_has_its_result_in_order() {
     let (plain, ids) = (plain(), twenty());
     checked(&plain, plain.terminate_instances(&ids).await);
     checked(&plain, plain.stop_instances(&ids).await);
@@ -61,7 +61,7 @@ async fn each_has_its_own_result_in_the_order_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn none_is_none_and_one_may_be_asked_twice() {
+async fn empty_and_repeated_ids_are_handled() {
     let plain = Plain::new();
     assert!(plain.terminate_instances(&[]).await.is_empty());
     assert!(plain.stop_instances(&[]).await.is_empty());
@@ -73,7 +73,7 @@ async fn none_is_none_and_one_may_be_asked_twice() {
 }
 
 #[tokio::test]
-async fn a_list_is_streamed_whole() {
+async fn default_stream_returns_the_whole_list() {
     let plain = Plain::new();
     let filter = InstanceFilter::new();
     let seen: Vec<_> = plain.stream_instances(&filter).collect().await;
@@ -89,7 +89,7 @@ async fn a_list_is_streamed_whole() {
 }
 
 #[tokio::test]
-async fn a_list_that_fails_is_streamed_as_one_error() {
+async fn failed_list_is_streamed_as_one_error() {
     let mut plain = Plain::new();
     plain.refused.insert(id("i-1"), refusal());
     let filter = InstanceFilter::new();

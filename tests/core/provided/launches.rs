@@ -36,7 +36,7 @@ async fn refused_from(index: usize, error: ProvisionError) -> (ProvisionError, u
 }
 
 #[tokio::test]
-async fn each_item_has_a_token_of_its_own_that_follows_from_the_batch_s() {
+async fn each_item_token_is_derived_from_the_batch_token() {
     let plain = Plain::new();
     let made = plain.launch_instances(&config(), THREE).await.unwrap();
     assert_eq!(names(&made), ["i-0", "i-1", "i-2"]);
@@ -60,7 +60,7 @@ async fn each_item_has_a_token_of_its_own_that_follows_from_the_batch_s() {
 }
 
 #[tokio::test]
-async fn without_a_token_the_items_have_none() {
+async fn batch_without_token_has_no_item_tokens() {
     let plain = Plain::new();
     let mut config = config();
     config.launch_token = None;
@@ -75,7 +75,7 @@ async fn without_a_token_the_items_have_none() {
 }
 
 #[tokio::test]
-async fn the_first_failure_ends_it_and_carries_what_was_launched() {
+async fn first_failure_ends_the_batch_with_survivors() {
     let quota = call(Operation::LaunchInstance).quota(Scope::Account, "1 of 1");
     let (error, asked) = refused_from(1, quota.clone()).await;
     assert_eq!(asked, 2, "no third is tried");
@@ -90,7 +90,7 @@ async fn the_first_failure_ends_it_and_carries_what_was_launched() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_of_one_is_unknown_of_the_batch() {
+async fn unknown_item_makes_the_batch_unknown() {
     let lost = call(Operation::LaunchInstance).timeout(Effect::Unknown);
     let (error, _) = refused_from(2, lost).await;
     assert_eq!(error.effect(), Effect::Unknown);
@@ -98,7 +98,7 @@ async fn what_is_unknown_of_one_is_unknown_of_the_batch() {
 }
 
 #[tokio::test]
-async fn what_the_failed_item_left_behind_is_carried_too() {
+async fn survivors_of_the_failed_item_are_carried() {
     let left = InstanceInfo::new(id("i-half"), Pending);
     let half = call(Operation::LaunchInstance).timeout(Effect::Done);
     let half = half.with_survivors(vec![left]);

@@ -38,7 +38,7 @@ async fn refusal(plain: &dyn InstanceProvisioner, verb: OptionalVerb) -> Provisi
 }
 
 #[tokio::test]
-async fn every_optional_verb_is_refused_by_its_name_without_effect() {
+async fn unsupported_calls_are_refused_by_name_without_effect() {
     let plain = Plain::new();
     for verb in OptionalVerb::ALL {
         let error = refusal(&plain, verb).await;

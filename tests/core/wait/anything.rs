@@ -39,7 +39,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_wait_ends_in_time_polls_no_faster_than_it_may_and_tells_the_truth(
+    fn waits_end_in_time_respect_delays_and_report_correctly(
         scripts in scripts(), goal in arbitrary::state(),
         (deadline, window, tick) in (0_u64..60, 0_u64..20, 0_u64..4),
         (first, max, seed) in (0_u64..3000, 0_u64..9000, any::<u64>()),

@@ -27,7 +27,7 @@ async fn a_wait_ends_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_itself_still_counts() {
+async fn goal_reached_at_the_deadline_counts() {
     let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
     let policy = every_second(secs(3));
     let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
@@ -39,7 +39,7 @@ async fn the_deadline_itself_still_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_time_at_all_is_one_poll() {
+async fn zero_timeout_makes_one_poll() {
     for (shown, there) in [(Running, true), (Pending, false)] {
         let fake = Fake::new(secs(0)).shows("i-1", [(0, shown.into())]);
         let policy = every_second(secs(0));
@@ -50,7 +50,7 @@ async fn no_time_at_all_is_one_poll() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_that_hangs_ends_at_the_deadline() {
+async fn hanging_poll_ends_at_the_deadline() {
     let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (2, Show::Nothing)]);
     let error = failed(&fake, &every_second(secs(30))).await;
     assert_eq!((cause(&error), error.polls), ("deadline", 3));
@@ -59,7 +59,7 @@ async fn a_poll_that_hangs_ends_at_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_may_have_no_end() {
+async fn wait_without_timeout_goes_on() {
     let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (5000, Running.into())]);
     let policy = WaitPolicy::within(Duration::MAX);
     let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
@@ -67,7 +67,7 @@ async fn a_wait_may_have_no_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_that_asks_for_more_time_than_is_left_is_not_asked_again() {
+async fn requested_delay_beyond_the_deadline_ends_the_wait() {
     let fake = Fake::new(secs(0)).shows("i-1", [(0, poll().throttled(secs(40)).into())]);
     let error = failed(&fake, &every_second(secs(30))).await;
     assert_eq!((cause(&error), error.polls), ("deadline", 1));
@@ -76,7 +76,7 @@ async fn a_cloud_that_asks_for_more_time_than_is_left_is_not_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_when_its_polls_are_used_up() {
+async fn wait_ends_at_the_poll_limit() {
     for most in [1, 3] {
         let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
         let policy = every_second(secs(60)).max_polls(NonZeroU32::new(most).unwrap());
@@ -110,7 +110,7 @@ async fn errors_that_may_be_retried_do_not_end_a_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_that_a_retry_would_not_mend_ends_a_wait_at_once() {
+async fn error_without_retry_ends_the_wait_at_once() {
     let fake = Fake::new(secs(9))
         .shows(
             "i-1",
@@ -139,7 +139,7 @@ async fn an_error_that_a_retry_would_not_mend_ends_a_wait_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_failure_is_told() {
+async fn first_failure_is_returned() {
     let fake = Fake::new(secs(0))
         .shows("i-1", [(0, poll().forbidden("first").into())])
         .shows("i-2", [(0, poll().forbidden("second").into())]);
@@ -149,7 +149,7 @@ async fn the_first_failure_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_goal_that_cannot_be_reached_ends_a_wait_at_once() {
+async fn unreachable_goal_ends_the_wait_at_once() {
     for goal in CloudInstanceState::ALL {
         for shown in CloudInstanceState::ALL {
             let fake = Fake::new(secs(9)).shows("i-1", [(0, shown.into())]);
@@ -169,7 +169,7 @@ async fn a_goal_that_cannot_be_reached_ends_a_wait_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_cannot_get_there_ends_the_wait_for_all() {
+async fn one_unreachable_instance_ends_the_wait_for_all() {
     let fake = Fake::new(secs(0))
         .shows("i-1", [(0, Stopped.into())])
         .shows("i-2", [(0, Pending.into()), (1, Terminating.into())]);
@@ -179,7 +179,7 @@ async fn one_that_cannot_get_there_ends_the_wait_for_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backend_that_mixes_up_its_answers_is_not_believed() {
+async fn results_in_another_order_fail_the_wait() {
     let other = InstanceStatus::new(id("i-2"), Running);
     let fake = Fake::new(secs(0)).shows("i-1", [(0, other.into())]);
     let error = until(&fake, &["i-1"], Running).await.unwrap_err();
@@ -188,7 +188,7 @@ async fn a_backend_that_mixes_up_its_answers_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backend_that_loses_results_is_not_believed() {
+async fn missing_results_fail_the_wait() {
     let mut fake = Fake::new(secs(0))
         .shows("i-1", [(0, Running.into())])
         .shows("i-2", [(0, Running.into())]);

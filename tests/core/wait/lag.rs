@@ -15,7 +15,7 @@ fn missing() -> Show {
 }
 
 #[tokio::test(start_paused = true)]
-async fn not_found_within_the_window_is_no_proof() {
+async fn not_found_within_the_window_is_ignored() {
     let fake = Fake::new(secs(5)).shows(
         "i-1",
         [(0, missing()), (4, Pending.into()), (6, Running.into())],
@@ -25,7 +25,7 @@ async fn not_found_within_the_window_is_no_proof() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn not_found_past_the_window_ends_a_wait() {
+async fn not_found_after_the_window_ends_the_wait() {
     for window in [0, 5] {
         let fake = Fake::new(secs(window)).shows("i-1", [(0, missing())]);
         let error = until(&fake, &["i-1"], Running).await.unwrap_err();
@@ -39,7 +39,7 @@ async fn not_found_past_the_window_ends_a_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn not_found_past_the_window_is_how_a_forgetful_cloud_says_terminated() {
+async fn not_found_after_the_window_counts_as_terminated() {
     for window in [0, 5] {
         let fake = Fake::new(secs(window)).shows("i-1", [(0, missing())]);
         let seen = until(&fake, &["i-1"], Terminated).await.unwrap();
@@ -54,7 +54,7 @@ async fn not_found_past_the_window_is_how_a_forgetful_cloud_says_terminated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_that_comes_with_not_found_is_kept_within_the_window_and_no_longer() {
+async fn delay_of_not_found_is_limited_to_the_window() {
     for (asked, polls) in [(3, [0, 3, 5]), (4, [0, 4, 5])] {
         let error = poll().not_found(&id("i-1")).retry_after(secs(asked));
         let fake = Fake::new(secs(5)).shows("i-1", [(0, error.into())]);
@@ -69,7 +69,7 @@ async fn a_delay_that_comes_with_not_found_is_kept_within_the_window_and_no_long
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_turns_back_is_given_up_once_the_window_has_passed() {
+async fn reverted_instance_fails_after_the_window() {
     for window in [0, 5] {
         let fake = Fake::new(secs(window)).shows("i-1", [(0, Pending.into()), (2, Stopped.into())]);
         let error = until(&fake, &["i-1"], Running).await.unwrap_err();
@@ -80,7 +80,7 @@ async fn one_that_turns_back_is_given_up_once_the_window_has_passed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stale_look_back_within_the_window_is_forgiven_each_time() {
+async fn stale_reads_within_the_window_are_ignored() {
     let fake = Fake::new(secs(5)).shows(
         "i-1",
         [
@@ -96,7 +96,7 @@ async fn a_stale_look_back_within_the_window_is_forgiven_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_has_not_set_out_yet_is_waited_for() {
+async fn instance_not_yet_heading_to_the_goal_is_waited_for() {
     let fake = Fake::new(secs(2)).shows(
         "i-1",
         [
@@ -121,7 +121,7 @@ async fn one_that_has_not_set_out_yet_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_read_in_between_does_not_make_it_turn_back_sooner() {
+async fn failed_read_does_not_shorten_the_window() {
     let fake = Fake::new(secs(5)).shows(
         "i-1",
         [

@@ -12,7 +12,7 @@ use super::{every_second, until};
 use crate::fake::{Fake, id, ids, poll, secs};
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_is_there_is_answered_after_one_poll() {
+async fn instance_at_the_goal_needs_one_poll() {
     for goal in CloudInstanceState::ALL {
         let mut status = InstanceStatus::new(id("i-1"), goal);
         status.private_ip = Some([10, 0, 0, 1].into());
@@ -23,7 +23,7 @@ async fn an_instance_that_is_there_is_answered_after_one_poll() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_is_polled_until_it_is_there() {
+async fn instance_is_polled_until_the_goal() {
     let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
     let seen = until(&fake, &["i-1"], Running).await.unwrap();
     assert_eq!(seen, [InstanceStatus::new(id("i-1"), Running)]);
@@ -32,7 +32,7 @@ async fn an_instance_is_polled_until_it_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_ids_are_there_without_a_call() {
+async fn empty_wait_needs_no_call() {
     let fake = Fake::new(secs(0));
     assert_eq!(until(&fake, &[], Running).await.unwrap(), []);
     assert_eq!(fake.polls(), []);
@@ -40,7 +40,7 @@ async fn no_ids_are_there_without_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_cost_one_call_a_poll_and_only_those_not_there_are_asked_again() {
+async fn thousand_instances_cost_one_call_per_poll() {
     let mut fake = Fake::new(secs(0));
     let names: Vec<_> = (0..1000_u64).map(|n| format!("i-{n:03}")).collect();
     for (n, name) in (0..).zip(&names) {
@@ -64,7 +64,7 @@ async fn a_thousand_cost_one_call_a_poll_and_only_those_not_there_are_asked_agai
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_answer_is_in_the_order_asked_and_an_id_may_be_repeated() {
+async fn results_are_in_the_order_of_ids_with_repeats() {
     let fake = Fake::new(secs(0))
         .shows("i-1", [(0, Running.into())])
         .shows("i-2", [(0, Pending.into()), (2, Running.into())])
@@ -88,7 +88,7 @@ async fn times(tick: Duration, policy: WaitPolicy) -> Vec<Duration> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn polls_are_a_tick_apart_at_least() {
+async fn polls_are_at_least_one_interval_apart() {
     for tick in [1, 3].map(secs) {
         let policy = WaitPolicy::within(secs(30)).delays(secs(0), secs(2));
         let times = times(tick, policy.jitter_seed(5)).await;
@@ -98,7 +98,7 @@ async fn polls_are_a_tick_apart_at_least() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_tick_and_without_a_delay_time_still_passes() {
+async fn polls_are_spaced_without_interval_and_delay() {
     let millis = Duration::from_millis;
     let times = times(secs(0), every_second(millis(5))).await;
     let gaps = times.windows(2).map(|two| two[1] - two[0]);
@@ -111,14 +111,14 @@ async fn without_a_tick_and_without_a_delay_time_still_passes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_first_delay_of_nothing_grows_too() {
+async fn zero_first_delay_grows() {
     let policy = WaitPolicy::within(secs(60)).delays(secs(0), secs(10));
     let times = times(secs(0), policy).await;
     assert!(times.len() < 50, "{} polls", times.len());
 }
 
 #[tokio::test(start_paused = true)]
-async fn delays_grow_by_half_up_to_the_longest_and_are_stretched_at_random() {
+async fn delays_grow_by_half_with_jitter() {
     let policy = WaitPolicy::within(secs(900)).delays(secs(2), secs(10));
     let times = times(secs(1), policy.jitter_seed(3)).await;
     let mut base = secs(2);
@@ -135,7 +135,7 @@ async fn delays_grow_by_half_up_to_the_longest_and_are_stretched_at_random() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seed_repeats_the_polls_and_another_one_does_not() {
+async fn poll_times_are_reproducible_with_the_same_seed() {
     let policy = |seed| WaitPolicy::within(secs(300)).jitter_seed(seed);
     let first = times(secs(0), policy(1)).await;
     assert_eq!(times(secs(0), policy(1)).await, first);
@@ -143,7 +143,7 @@ async fn a_seed_repeats_the_polls_and_another_one_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_cloud_asks_for_is_kept_and_the_longest_counts() {
+async fn longest_requested_delay_counts() {
     let fake = Fake::new(secs(0))
         .shows(
             "i-1",
@@ -162,7 +162,7 @@ async fn what_a_cloud_asks_for_is_kept_and_the_longest_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_that_is_longer_than_what_the_cloud_asks_for_is_kept_too() {
+async fn own_delay_is_kept_if_longer_than_the_requested_one() {
     let fake = Fake::new(secs(0)).shows(
         "i-1",
         [(0, poll().throttled(secs(2)).into()), (1, Running.into())],

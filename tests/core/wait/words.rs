@@ -27,7 +27,7 @@ async fn failed<const N: usize>(second: [(u64, Show); N], policy: &WaitPolicy) -
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_end_reads_as_one_line() {
+async fn every_wait_error_is_one_line() {
     let policy = every_second(secs(2));
     let brief = policy.clone().max_polls(std::num::NonZeroU32::MIN);
     let cases = [
@@ -71,7 +71,7 @@ async fn every_end_reads_as_one_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_source_is_the_read_that_failed_last() {
+async fn source_is_the_last_failed_read() {
     let policy = every_second(secs(3));
     let down = || Show::from(poll().unavailable(Effect::None, "down"));
     let error = failed([(0, poll().forbidden("no").into())], &policy).await;
@@ -92,7 +92,7 @@ async fn the_source_is_the_read_that_failed_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_worked_again_is_no_source() {
+async fn successful_read_clears_the_source() {
     let policy = every_second(secs(3));
     let down = poll().unavailable(Effect::None, "down");
     let error = failed([(0, down.into()), (1, Pending.into())], &policy).await;
@@ -101,7 +101,7 @@ async fn a_read_that_worked_again_is_no_source() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_was_never_seen_is_listed_all_the_same() {
+async fn never_observed_instance_is_in_the_error() {
     let fake = Fake::new(secs(90));
     let error = until(&fake, &["i-9"], Running).await.unwrap_err();
     assert_eq!(error.not_reached[0].id, id("i-9"));
