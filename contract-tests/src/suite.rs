@@ -185,7 +185,7 @@ pub fn clause(id: &str) -> Option<&'static Clause> {
 /// # Panics
 /// If the clause fails, if the kit fails, if there is no such clause, or if the clause was not run
 /// and the harness says [`OnMissing::Fail`].
-#[expect(clippy::panic, reason = "a failing test panics")]
+#[expect(clippy::panic, reason = "a failed check panics")]
 pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H) {
     let Some(clause) = clause(id) else {
         panic!("there is no clause {id}")
@@ -209,7 +209,7 @@ pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H) {
 ///
 /// # Panics
 /// If a clause fails, and if there is no clause to run.
-#[expect(clippy::panic, reason = "a failing test panics")]
+#[expect(clippy::panic, reason = "a failed check panics")]
 pub fn test_family<H: Harness + 'static>(family: &str, excluded: &[&str], make: fn() -> H) {
     let ids: Vec<_> = CONTRACT
         .family(family)
@@ -267,7 +267,7 @@ pub fn run_and_report(clause: &Clause, factory: &Factory) -> Verdict {
 ///
 /// # Panics
 /// If a clause fails, or the kit does.
-#[expect(clippy::panic, reason = "a failing test panics")]
+#[expect(clippy::panic, reason = "a failed check panics")]
 pub fn run_provisioner_contract_tests<H: Harness + 'static>(make: fn() -> H) {
     let factory: Factory = Arc::new(move || Arc::new(make()));
     let mut failures = String::new();

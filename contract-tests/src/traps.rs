@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 ///
 /// # Panics
 /// If the two differ, or cannot be read.
-#[expect(clippy::panic, reason = "a failing test panics")]
+#[expect(clippy::panic, reason = "a failed check panics")]
 pub fn check_traps(manifest: &str, last: u32) {
     let root = Path::new(manifest);
     let readme = fs::read_to_string(root.join("README.md")).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! The cost guard refuses launches over its limits, and a cleanup only touches what the kit left.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 

@@ -37,7 +37,7 @@ pub mod azure;
 #[cfg(feature = "program")]
 #[cfg_attr(
     not(all(feature = "azure", feature = "ec2", feature = "gcp")),
-    allow(dead_code, reason = "one cloud needs less than all of them")
+    allow(dead_code, reason = "no single cloud uses all of them")
 )]
 mod cloud;
 #[cfg(feature = "ec2")]

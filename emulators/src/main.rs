@@ -8,7 +8,7 @@
         unused_imports,
         unreachable_code,
         clippy::needless_pass_by_value,
-        reason = "without a cloud there is nothing to serve"
+        reason = "no cloud feature is enabled, so nothing can be served"
     )
 )]
 

@@ -20,7 +20,7 @@ impl RackHarness {
 }
 
 #[async_trait]
-#[expect(clippy::unwrap_used, reason = "the names are written here")]
+#[expect(clippy::unwrap_used, reason = "the names are valid constants")]
 impl Harness for RackHarness {
     fn name(&self) -> String {
         "rack".to_owned()

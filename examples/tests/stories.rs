@@ -1,6 +1,6 @@
 //! The examples are run as a person would run them, and must tell their whole story.
 
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::process::{Command, Output};
 

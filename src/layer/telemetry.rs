@@ -15,7 +15,7 @@
 
 #![cfg_attr(
     not(all(feature = "metrics", feature = "trace")),
-    expect(unused_variables, reason = "used by the disabled features only")
+    expect(unused_variables, reason = "only used by disabled features")
 )]
 
 use std::time::Duration;

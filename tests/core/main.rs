@@ -4,7 +4,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test that cannot go on says so by a panic, in its helpers too"
+    reason = "tests and their helpers may panic"
 )]
 
 mod and_wait;

@@ -132,7 +132,10 @@ async fn missing_token_and_missing_attempts_are_refused_without_a_call() {
     let provisioner = cloud.provisioner();
     let mut without_token = config();
     without_token.launch_token = None;
-    #[expect(clippy::reversed_empty_ranges, reason = "an empty range is the case")]
+    #[expect(
+        clippy::reversed_empty_ranges,
+        reason = "the test needs an empty range"
+    )]
     let cases = [
         (without_token, 1..=9, "launch token"),
         (config(), 0..=9, "attempts"),

@@ -417,7 +417,7 @@ async fn call(
 /// A value that the kit writes and the core refuses.
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "the shape that `map_err` takes"
+    reason = "`map_err` passes the error by value"
 )]
 fn unfit(value: InvalidValue) -> Failure {
     Failure::KitError(value.to_string())

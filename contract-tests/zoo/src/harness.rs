@@ -73,7 +73,7 @@ impl Default for MemoryHarness {
 }
 
 /// Parses a name that is a constant of this file.
-#[expect(clippy::panic, reason = "the names are written in this file")]
+#[expect(clippy::panic, reason = "the names are valid constants")]
 fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
     T::try_from(text).unwrap_or_else(|_| panic!("{text} is not a valid name"))
 }
@@ -240,7 +240,7 @@ fn native(fault: &WireFault) -> Fault {
 impl ExternalActor for MemoryHarness {
     #[expect(
         clippy::panic,
-        reason = "the reference has no quota, so the harness itself is wrong"
+        reason = "the reference has no quota, so this is a bug of the harness"
     )]
     async fn launch(&self, tags: Tags) -> InstanceId {
         let mut config = self.config();

@@ -63,7 +63,7 @@ impl fmt::Debug for CallContext<'_> {
 #[async_trait]
 #[expect(
     missing_docs,
-    reason = "each is the method of the same name of the provisioner or the harness; `opened` is called for every new handle"
+    reason = "each field overrides the method of the same name of the provisioner or the harness; `opened` is called for every new handle"
 )]
 pub trait Override: Send + Sync {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {

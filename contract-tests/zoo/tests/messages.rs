@@ -1,5 +1,5 @@
 //! What the author of a backend reads when a clause fails: kept good by comparing all of it.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{fs, path::Path};
 

@@ -1,5 +1,5 @@
 //! A sequence that broke a promise once is kept where the backend's author finds it.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{env, fs, process};
 

@@ -27,7 +27,7 @@ impl<V> History<V> {
     /// Returns the current version.
     #[expect(
         clippy::expect_used,
-        reason = "versions begin with one, and pruning keeps the last"
+        reason = "a record starts with one version, and pruning keeps the last"
     )]
     pub(crate) fn current(&self) -> &V {
         let (_, version) = self.versions.back().expect("a history has a version");

@@ -36,7 +36,7 @@ pub struct Oracle {
 #[non_exhaustive]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a question of its own"
+    reason = "the facts are independent of each other"
 )]
 pub struct OracleInstance {
     /// Its id, in decimal digits.

@@ -1,6 +1,6 @@
 //! The emulated Compute Engine over real sockets.
 #![cfg(feature = "gcp")]
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod client;
 mod faults;

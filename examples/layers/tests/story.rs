@@ -1,6 +1,6 @@
 //! The example is run as a person would run it, and must tell its whole story.
 
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::process::Command;
 

@@ -1,9 +1,5 @@
 //! An instance's life, as its tenant is told of it, with everybody at work over a simulated cloud.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
 

@@ -1,10 +1,6 @@
 //! The controller dies at every call of the store, before and after what it asks for, and another one goes on: there are never two
 //! servers, never a server without its instance, and the ledger always says what there is.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,9 +1,5 @@
 //! What is asked before an instance is made, in its order, and what each answer means.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright::{PublicAddress, Tags, UserData};
 use fleetwright_compute::{

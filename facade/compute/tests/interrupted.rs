@@ -1,9 +1,5 @@
 //! A call that is cut off, fails or loses its answer at any call of the store: the instance and what pays for it, or neither.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
 

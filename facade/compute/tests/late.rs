@@ -1,10 +1,6 @@
 //! A slow controller whose facade another one has taken, and a tenant who deletes an instance and makes it anew: at no commit is there
 //! a server without its instance, or two of them, or a payment for nothing.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright_facade_testkit::{TestFacade, stores::RacingStore};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};

@@ -1,9 +1,5 @@
 //! Which instances there are: as a naive reader would find them, in pages, whatever index serves it, at a cost that others do not raise.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,5 @@
 //! What is counted, and under which names: what an instance waits for, what was tried, and what went wrong.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
 

@@ -1,9 +1,5 @@
 //! Networks that go take their instances with them, and what an instance stands on stays as long as it does.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright_facade_testkit::{
     TestFacade, flavor, has_condition, image, instance_record, is_running, north, operator,

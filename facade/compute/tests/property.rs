@@ -1,9 +1,5 @@
 //! Whatever a caller sends, the answer is one for the caller: no panic, and nothing that means that something is broken here.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

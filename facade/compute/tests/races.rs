@@ -1,9 +1,5 @@
 //! Many at once: one instance for a name, no more than the quota, and no wish that is lost.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright::{PublicAddress, Reboot, Tags};
 use fleetwright_compute::{

@@ -1,9 +1,5 @@
 //! What is counted of calls, and under which names.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright_compute::instance::InstanceId;
 use fleetwright_facade_testkit::{

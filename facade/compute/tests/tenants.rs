@@ -1,10 +1,6 @@
 //! Who may do what to whose instance: a table of everybody × every call, all refused but what is listed; and what is refused to
 //! those who may not know of it looks exactly like what does not exist.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

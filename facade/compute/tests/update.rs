@@ -1,9 +1,5 @@
 //! Asking for something else: planned against the machine, agreed to by its tenant, paid for, and judged by what changes alone.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,5 @@
 //! What is done with an instance, and what is shown of its machine: wishes that stay, and events of what was shown.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{num::NonZeroUsize, time::Duration};
 

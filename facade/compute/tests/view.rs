@@ -1,9 +1,5 @@
 //! What a tenant is told of an instance: how it fares, as old as that is, and what it is waiting for.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
 

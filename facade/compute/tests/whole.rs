@@ -1,9 +1,5 @@
 //! The whole of it: a tenant asks the service, everybody works, and the tenant is told the truth.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
 

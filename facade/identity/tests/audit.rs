@@ -1,5 +1,5 @@
 //! Audit and repair of the ledger.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod support;
 

@@ -1,9 +1,5 @@
 //! Random concurrent histories: the use is always the sum of the allocations, and never above a limit.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! Every combination of role, verb, resource and scope, compared with a table that is written by hand.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use fleetwright_identity::{
     Access, Actor, ActorName, Binding, GrantedScopes, InvalidRole, Level, OrganizationId,

@@ -1,9 +1,5 @@
 //! The story over Azure, as its emulator speaks it: real sockets, real time, fast transitions.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,9 +1,5 @@
 //! All that an owner asks of its server, at once: one write or none, and nothing lost without consent.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::sync::Arc;
 

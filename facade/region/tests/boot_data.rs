@@ -1,9 +1,5 @@
 //! What machines boot with: checked when it is asked for, and never launched without what the machine is to trust.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{error::Error as _, sync::Arc};
 

@@ -1,5 +1,5 @@
 //! What survives a restart, in a file on a disk: what was retired, what was sealed, and a row that was damaged.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 

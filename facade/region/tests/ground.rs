@@ -1,5 +1,5 @@
 //! That a server stands on what its tenant has, and on nothing else.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use fleetwright::Tags;
 use fleetwright_facade_testkit::{

@@ -1,5 +1,5 @@
 //! Servers that come while what they stand on goes: either it stays, or no server stands on it. Both ways, on both stores.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,9 +1,5 @@
 //! What is asked of a server's machine at once: its console and its key, and what is answered while there is none.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{num::NonZeroUsize, time::Duration};
 

@@ -1,9 +1,5 @@
 //! What the monitor sees, believes and does.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 

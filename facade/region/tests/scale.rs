@@ -1,9 +1,5 @@
 //! The cost of an event does not grow with the fleet: records read are counted, not time.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{
     sync::{

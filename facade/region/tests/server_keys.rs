@@ -1,9 +1,5 @@
 //! One SSH key pair for each server: made with it, put onto its machines, gone with it, and seen by nobody else.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{error::Error, sync::Arc};
 

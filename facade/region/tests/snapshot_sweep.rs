@@ -1,9 +1,5 @@
 //! Something goes wrong at every step of making an image, and at every two: there is one image in the end, or none.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod crash;
 

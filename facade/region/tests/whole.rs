@@ -1,9 +1,5 @@
 //! A region as it is run, over a simulated cloud: from the two files to a running server and back to nothing.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
 

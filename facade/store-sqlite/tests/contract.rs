@@ -1,5 +1,5 @@
 //! The SQLite store is held to the contract of every store.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod harness;
 

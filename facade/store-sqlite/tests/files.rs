@@ -1,5 +1,5 @@
 //! Files that are not as they should be: said clearly, and nothing made worse.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{fs, path::PathBuf, time::Duration};
 

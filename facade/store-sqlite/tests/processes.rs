@@ -1,5 +1,5 @@
 //! Other processes on the same file, and a disk that takes no more: the test program runs itself again.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},

@@ -1,5 +1,5 @@
 //! The store and the runtime: never blocked, never stuck, no false timeouts.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{path::Path, time::Duration};
 

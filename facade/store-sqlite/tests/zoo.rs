@@ -1,5 +1,5 @@
 //! CRASH-01 proven by stores that are broken in a way that a kill shows.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod harness;
 

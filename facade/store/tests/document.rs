@@ -1,5 +1,5 @@
 //! The document, the registry and the trait's documentation are about the same clauses.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{fs, path::Path};
 

@@ -1,5 +1,5 @@
 //! What the memory store adds to the contract: options, paused clocks, any executor.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The typed layer and the conveniences, over the memory store.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,5 +1,5 @@
 //! The suite proven by its zoo: the reference passes, every mutant dies of its clause, every clause has a mutant.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeSet;
 

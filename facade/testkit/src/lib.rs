@@ -9,7 +9,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::missing_panics_doc,
-    reason = "a fixture reports what is wrong by failing the test"
+    reason = "test fixtures may panic"
 )]
 
 mod catalog;

@@ -32,11 +32,11 @@ impl Entry {
 }
 
 impl CounterFn for Entry {
-    #[expect(clippy::cast_precision_loss, reason = "counts are small here")]
+    #[expect(clippy::cast_precision_loss, reason = "the counts are far below 2^52")]
     fn increment(&self, by: u64) {
         self.change(|value| value + by as f64);
     }
-    #[expect(clippy::cast_precision_loss, reason = "counts are small here")]
+    #[expect(clippy::cast_precision_loss, reason = "the counts are far below 2^52")]
     fn absolute(&self, to: u64) {
         self.change(|_| to as f64);
     }

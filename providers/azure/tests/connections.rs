@@ -1,5 +1,5 @@
 //! Connections are reused: not every call starts with a handshake.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod emulated;
 

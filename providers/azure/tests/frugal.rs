@@ -1,5 +1,5 @@
 //! The number of native calls for a fleet under the layers.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod emulated;
 

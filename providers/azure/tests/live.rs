@@ -63,7 +63,7 @@ impl Harness for Group {
         "azure-live".to_owned()
     }
 
-    #[expect(clippy::expect_used, reason = "the launch config was checked")]
+    #[expect(clippy::expect_used, reason = "the launch config is a valid constant")]
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
         let made = AzureProvisioner::from_env(self.launch.clone());
         Arc::new(made.expect("a launch config without a mistake"))
@@ -73,7 +73,7 @@ impl Harness for Group {
         self.config.clone()
     }
 
-    #[expect(clippy::expect_used, reason = "the id is written here")]
+    #[expect(clippy::expect_used, reason = "the id is a valid constant")]
     fn unknown_id(&self) -> InstanceId {
         let id = format!(
             "azure:///subscriptions/{}/resourceGroups/{}/providers/Microsoft.Compute/virtualMachines/\

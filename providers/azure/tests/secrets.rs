@@ -1,5 +1,5 @@
 //! Logs of any level contain neither the token nor user data nor the URL of a console.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod emulated;
 

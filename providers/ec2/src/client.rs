@@ -319,7 +319,10 @@ fn names(ids: &[InstanceId]) -> Vec<String> {
 }
 
 /// Reads an SDK error. Headers and bodies, which may contain secrets, are left out.
-#[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "`map_err` passes the error by value"
+)]
 fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     error: SdkError<E, HttpResponse>,
 ) -> Failure {

@@ -1,9 +1,5 @@
 //! Answers that cannot be understood: typed errors, and never a panic or a hang.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
 
 mod emulated;
 

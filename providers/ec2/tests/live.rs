@@ -43,10 +43,7 @@ impl Harness for Account {
         "ec2-live".to_owned()
     }
 
-    #[expect(
-        clippy::expect_used,
-        reason = "an empty launch config has no mistake in it"
-    )]
+    #[expect(clippy::expect_used, reason = "an empty launch config is valid")]
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
         let made = Ec2Provisioner::from_env(Ec2LaunchConfig::new()).await;
         Arc::new(made.expect("a launch config without a mistake"))
@@ -56,7 +53,7 @@ impl Harness for Account {
         self.config.clone()
     }
 
-    #[expect(clippy::expect_used, reason = "the id is written here")]
+    #[expect(clippy::expect_used, reason = "the id is a valid constant")]
     fn unknown_id(&self) -> InstanceId {
         InstanceId::new("i-0fffffffffffffff0").expect("an id")
     }

@@ -37,7 +37,7 @@ struct Moto {
     version: String,
 }
 
-#[expect(clippy::panic, reason = "the names are written in this file")]
+#[expect(clippy::panic, reason = "the names are valid constants")]
 fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
     T::try_from(text).unwrap_or_else(|_| panic!("{text} is no name"))
 }
@@ -48,10 +48,7 @@ impl Harness for Moto {
         "ec2-moto".to_owned()
     }
 
-    #[expect(
-        clippy::expect_used,
-        reason = "an empty launch config has no mistake in it"
-    )]
+    #[expect(clippy::expect_used, reason = "an empty launch config is valid")]
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
         let keys = aws_credential_types::Credentials::new("test", "test", None, None, "moto");
         let keys = aws_credential_types::provider::SharedCredentialsProvider::new(keys);

@@ -402,7 +402,10 @@ pub(crate) fn build_error_message(error: &BuildError) -> &'static str {
 }
 
 /// Converts an error of the SDK. Headers and bodies are not kept.
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "`map_err` passes the error by value"
+)]
 fn failure(error: Error) -> Failure {
     let retry_after = error
         .http_headers()

@@ -53,7 +53,7 @@ impl Harness for Project {
 
     #[expect(
         clippy::expect_used,
-        reason = "without credentials there is nothing to run"
+        reason = "the test cannot run without credentials"
     )]
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
         let made = GcpProvisioner::from_env(self.launch.clone()).await;
@@ -64,7 +64,7 @@ impl Harness for Project {
         self.config.clone()
     }
 
-    #[expect(clippy::expect_used, reason = "the id is written here")]
+    #[expect(clippy::expect_used, reason = "the id is a valid constant")]
     fn unknown_id(&self) -> InstanceId {
         let (project, zone) = (&self.launch.project, &self.launch.zones[0]);
         let id = format!("gce://{project}/{zone}/fw-never-launched/18446744073709551615");

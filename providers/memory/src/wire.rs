@@ -26,7 +26,7 @@ use crate::{
 /// A call on the wire: what faults, throttling and counts go by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each is what its name says")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum WireCall {
     Launch,
     Terminate,

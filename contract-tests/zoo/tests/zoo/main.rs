@@ -4,7 +4,7 @@
 //! Writes `zoo.json` next to the reports, and prints its numbers last. `scripts/mutants --kit` and
 //! `scripts/zoo-seeds` run this repeatedly and set `FLEETWRIGHT_ZOO=quick`, which leaves out the
 //! longest part: which mutants are detected by one clause only.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod parallel;
 mod unique;

@@ -17,7 +17,10 @@ const FORBIDDEN: &str = "<>%&\\?/";
 
 impl Engine {
     /// Refuses tags that no resource can have.
-    #[expect(clippy::unused_self, reason = "a check among the engine's others")]
+    #[expect(
+        clippy::unused_self,
+        reason = "kept a method like the engine's other checks"
+    )]
     pub(super) fn check_tags(&self, tags: Option<&Tags>) -> Result<(), Refusal> {
         tags.map_or(Ok(()), check)
     }

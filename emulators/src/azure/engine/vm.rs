@@ -91,7 +91,7 @@ pub(crate) struct Attached {
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a fact of its own, and all of them can hold"
+    reason = "the facts are independent of each other"
 )]
 pub(crate) struct Vm {
     pub(crate) id: Id,

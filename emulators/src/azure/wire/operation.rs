@@ -11,7 +11,10 @@ use self::Scope::{Group, Root, Subscription};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each is Azure's operation of that name")]
+#[expect(
+    missing_docs,
+    reason = "each variant is the Azure operation of that name"
+)]
 pub enum Operation {
     BlobGet,
     DisksCreateOrUpdate,

@@ -19,7 +19,7 @@ use crate::{
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a parameter that EC2 has as a bool"
+    reason = "EC2 has each of them as a bool parameter"
 )]
 pub(crate) struct LaunchRequest {
     pub(crate) image: String,

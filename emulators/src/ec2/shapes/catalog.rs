@@ -24,7 +24,7 @@ pub(crate) struct Zone {
 #[derive(Debug, Serialize)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is an element that EC2 has as a bool"
+    reason = "EC2 has each of them as a bool element"
 )]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Subnet {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// An action of EC2's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each is EC2's action of that name")]
+#[expect(missing_docs, reason = "each variant is the EC2 action of that name")]
 pub enum Action {
     CreateImage,
     CreateTags,

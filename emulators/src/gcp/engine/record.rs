@@ -82,7 +82,7 @@ pub(crate) enum TerminationAction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a field that Compute Engine has as a bool"
+    reason = "Compute Engine has each of them as a bool field"
 )]
 pub(crate) struct Scheduling {
     pub(crate) spot: bool,

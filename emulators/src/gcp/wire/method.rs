@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// A method of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each is the API's method of that name")]
+#[expect(missing_docs, reason = "each variant is the API method of that name")]
 pub enum Method {
     AddressesAggregatedList,
     AddressesList,

@@ -50,7 +50,7 @@ impl Inner {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+#[expect(clippy::cast_precision_loss, reason = "gauges are f64")]
 fn float(count: usize) -> f64 {
     count as f64
 }

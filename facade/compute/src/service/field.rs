@@ -9,7 +9,7 @@ use crate::{instance::Instance, lost};
 
 /// A field of what a tenant says of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "each is the field of its name")]
+#[expect(missing_docs, reason = "each variant is named after its field")]
 pub enum InstanceField {
     Name,
     Description,

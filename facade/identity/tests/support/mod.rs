@@ -1,6 +1,6 @@
 //! Fixtures that several tests share.
-#![allow(dead_code, reason = "each test uses its part")]
-#![allow(clippy::needless_pass_by_value, reason = "names are given as they are")]
+#![allow(dead_code, reason = "no test binary uses all helpers")]
+#![allow(clippy::needless_pass_by_value, reason = "callers pass owned names")]
 
 pub(crate) mod flaky;
 

@@ -269,7 +269,7 @@ impl Monitor {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "gauges are floats")]
+    #[expect(clippy::cast_precision_loss, reason = "gauges are f64")]
     fn measure(&self, report: &ScanReport) {
         let set = |name: &'static str, value: u64| {
             gauge!(name, "region" => self.label()).set(value as f64);

@@ -52,7 +52,7 @@ pub struct Event {
 /// Who writes records of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each is what its name says")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Writer {
     Service,
     Controller,

@@ -97,7 +97,7 @@ pub struct LastAction {
 /// A change of a machine that stays the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each is what its name says")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum MachineAction {
     Start,
     Stop,

@@ -70,7 +70,7 @@ impl ServerSpec {
 /// A field of a [`ServerSpec`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each is the field of its name")]
+#[expect(missing_docs, reason = "each variant is named after its field")]
 pub enum Field {
     Flavor,
     Image,

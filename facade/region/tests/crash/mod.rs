@@ -1,5 +1,5 @@
 //! A process that can die, or be lied to, at each thing it does to the world: a commit, or the call that makes an image.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(dead_code, reason = "no test binary uses all helpers")]
 
 use std::sync::{
     Arc, Mutex,

@@ -10,7 +10,7 @@ use crate::constants::SLOT_COUNT;
 /// A request of a tenant or operator, or an external action. A `usize` is a slot unless documented
 /// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Op {
     Create(usize),
     /// Every tenant creates all its instances at once, each one twice.
@@ -58,7 +58,7 @@ pub enum Op {
 
 /// A change of an instance's spec. Applying it twice has the effect of applying it once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Change {
     Small,
     Large,

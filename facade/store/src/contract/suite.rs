@@ -60,7 +60,7 @@ fn factory<H: Harness + 'static>(make: fn() -> H) -> Factory {
 ///
 /// # Panics
 /// With the promise and what was observed, if the clause fails or cannot be run.
-#[expect(clippy::panic, reason = "that is how a test fails")]
+#[expect(clippy::panic, reason = "a failed check panics")]
 pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H, child: Option<&Child>) {
     let Some(clause) = clause(id) else {
         panic!("there is no clause {id}");

@@ -3,7 +3,7 @@
     clippy::expect_used,
     clippy::panic,
     dead_code,
-    reason = "a harness says what is wrong by a panic, and each test program uses its part of it"
+    reason = "test helpers may panic, and no test binary uses all of them"
 )]
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

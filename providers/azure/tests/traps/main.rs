@@ -1,10 +1,6 @@
 //! Known pitfalls of Azure, each with the test that shows how the provider handles it. The README has the
 //! list; [`every_trap_is_accounted_for`] compares.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod absence;
 mod batches;

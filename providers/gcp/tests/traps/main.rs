@@ -1,10 +1,6 @@
 //! What Compute Engine does to the unwary, each trap with the test that shows how we get past it. The
 //! README has the list; [`every_trap_is_accounted_for`] compares.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what is wrong by failing"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 #[path = "../emulated/mod.rs"]
 mod emulated;

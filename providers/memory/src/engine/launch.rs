@@ -261,12 +261,12 @@ pub(super) fn not_offered(field: &str, offered: &str) -> Refusal {
     Refusal::Invalid(InvalidValue::new(field, Problem::NotOffered { instead }))
 }
 
-#[expect(clippy::expect_used, reason = "a plain name")]
+#[expect(clippy::expect_used, reason = "the name is a valid constant")]
 fn default_network() -> NetworkId {
     NetworkId::new("net-default").expect("a plain name")
 }
 
-#[expect(clippy::expect_used, reason = "a plain name")]
+#[expect(clippy::expect_used, reason = "the name is a valid constant")]
 fn or_default(groups: Vec<SecurityGroupId>) -> Vec<SecurityGroupId> {
     if groups.is_empty() {
         vec![SecurityGroupId::new("sg-default").expect("a plain name")]

@@ -31,12 +31,18 @@ impl Names {
         (self.given, bits ^ (bits >> 31))
     }
 
-    #[expect(clippy::expect_used, reason = "the text is made of hexadecimal digits")]
+    #[expect(
+        clippy::expect_used,
+        reason = "the text contains only hexadecimal digits"
+    )]
     pub(super) fn instance(&mut self) -> InstanceId {
         InstanceId::new(format!("i-{:016x}", self.next().1)).expect("a plain name")
     }
 
-    #[expect(clippy::expect_used, reason = "the text is made of hexadecimal digits")]
+    #[expect(
+        clippy::expect_used,
+        reason = "the text contains only hexadecimal digits"
+    )]
     pub(super) fn image(&mut self) -> ImageId {
         ImageId::new(format!("img-{:016x}", self.next().1)).expect("a plain name")
     }

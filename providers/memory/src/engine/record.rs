@@ -81,7 +81,7 @@ impl Record {
     /// The truth.
     #[expect(
         clippy::expect_used,
-        reason = "versions begin with one, and pruning keeps the last"
+        reason = "a record starts with one version, and pruning keeps the last"
     )]
     pub(crate) fn current(&self) -> &Version {
         self.versions.back().expect("a record has a version")

@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a helper of a test that fails has to stop the test"
+    reason = "test helpers may panic"
 )]
 
 mod attached;

@@ -260,7 +260,7 @@ struct MalformedPanics;
 
 #[async_trait]
 impl Override for MalformedPanics {
-    #[expect(clippy::panic, reason = "that is what is wrong with it")]
+    #[expect(clippy::panic, reason = "this mutant is wrong on purpose")]
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let answer = at.inner.find_launch(token).await;
         match answer {

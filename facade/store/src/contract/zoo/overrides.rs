@@ -31,7 +31,7 @@ pub struct CallContext<'a> {
 #[async_trait]
 #[expect(
     missing_docs,
-    reason = "each is the method of the same name of the store; those of the harness say what they are"
+    reason = "each field overrides the store's method of the same name; the harness's own fields are documented"
 )]
 pub trait Override: Send + Sync {
     /// Returns the schema to open the correct store with.

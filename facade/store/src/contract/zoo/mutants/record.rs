@@ -59,7 +59,7 @@ changes_values!(HalvesFloats, |value: Value| match value.as_array() {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "that is what is wrong with it"
+    reason = "this mutant is wrong on purpose"
 )]
 fn halved(item: &Value) -> Value {
     match item.as_f64() {
